@@ -1,0 +1,136 @@
+"""Typed readers of environment variables, and the one list of every setting the service knows.
+
+A reader refuses an odd value with a sentence that names the variable and says what it expected; it never guesses.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from django.core.exceptions import ImproperlyConfigured
+
+Value = TypeVar("Value")
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off"})
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One environment variable: its name, kind, default as text, and what it changes."""
+
+    name: str
+    kind: str
+    default: str
+    effect: str
+
+
+SETTINGS: dict[str, Setting] = {}
+
+
+def text(name: str, default: str, effect: str, *, choices: tuple[str, ...] = ()) -> str:
+    """Read a string, one of `choices` where they are given."""
+    _register(name, "text", default, effect)
+    value = os.environ.get(name, "") or default
+    if choices and value not in choices:
+        raise _refusal(name, value, f"one of {', '.join(choices)}")
+    return value
+
+
+def secret(name: str, default: str, effect: str) -> str:
+    """Read a value that must never be shown; its default is not listed either."""
+    _register(name, "secret", "", effect)
+    return os.environ.get(name, "") or default
+
+
+def integer(name: str, default: int, effect: str, *, minimum: int = 0, maximum: int | None = None) -> int:
+    """Read a whole number between `minimum` and `maximum`, both included."""
+    _register(name, "integer", str(default), effect)
+    expected = f"a whole number of at least {minimum}" + (f" and at most {maximum}" if maximum is not None else "")
+    value = _converted(name, default, int, expected)
+    if value < minimum or (maximum is not None and value > maximum):
+        raise _refusal(name, str(value), expected)
+    return value
+
+
+def number(name: str, default: float, effect: str, *, minimum: float = 0.0) -> float:
+    """Read a decimal number of at least `minimum`."""
+    _register(name, "number", str(default), effect)
+    expected = f"a number of at least {minimum}"
+    value = _converted(name, default, float, expected)
+    if not value >= minimum or value == float("inf"):
+        raise _refusal(name, str(value), expected)
+    return value
+
+
+def flag(name: str, *, default: bool, effect: str) -> bool:
+    """Read a switch: 1/true/yes/on or 0/false/no/off."""
+    _register(name, "flag", "1" if default else "0", effect)
+    raw = os.environ.get(name, "")
+    if not raw:
+        return default
+    if raw.lower() not in _TRUE | _FALSE:
+        raise _refusal(name, raw, "1 or 0")
+    return raw.lower() in _TRUE
+
+
+def listing(name: str, default: str, effect: str) -> list[str]:
+    """Read a comma-separated list; blanks around items and empty items are dropped."""
+    _register(name, "list", default, effect)
+    raw = os.environ.get(name, "") or default
+    return [item.strip() for item in raw.split(",") if item.strip()]
+
+
+def numbers(name: str, default: str, effect: str) -> list[float]:
+    """Read a comma-separated list of numbers that are not negative."""
+    values: list[float] = []
+    for item in listing(name, default, effect):
+        try:
+            value = float(item)
+        except ValueError as error:
+            raise _refusal(name, item, "a comma-separated list of numbers") from error
+        if not 0 <= value < float("inf"):
+            raise _refusal(name, item, "numbers that are not negative")
+        values.append(value)
+    return values
+
+
+def keys(name: str, default: str, effect: str) -> dict[str, str]:
+    """Read a key list `id:value,id:value`, newest first; ids are 1 to 8 letters or digits, values 32 or more.
+
+    Returns the keys by id in the order given. Raises `ImproperlyConfigured` without ever repeating a value.
+    """
+    _register(name, "keys", "", effect)
+    raw = os.environ.get(name, "") or default
+    found: dict[str, str] = {}
+    for position, item in enumerate(part.strip() for part in raw.split(",") if part.strip()):
+        key_id, separator, value = item.partition(":")
+        if not separator or not key_id.isalnum() or len(key_id) > 8 or len(value) < 32:
+            raise ImproperlyConfigured(
+                f"{name}: entry {position + 1} is not of the form <id>:<at least 32 characters>, id 1 to 8 letters or digits."
+            )
+        if key_id in found:
+            raise ImproperlyConfigured(f"{name}: the key id {key_id} stands there twice.")
+        found[key_id] = value
+    return found
+
+
+def _register(name: str, kind: str, default: str, effect: str) -> None:
+    SETTINGS[name] = Setting(name, kind, default, effect)
+
+
+def _converted(name: str, default: Value, convert: Callable[[str], Value], expected: str) -> Value:
+    raw = os.environ.get(name, "")
+    if not raw:
+        return default
+    try:
+        return convert(raw)
+    except ValueError as error:
+        raise _refusal(name, raw, expected) from error
+
+
+def _refusal(name: str, value: str, expected: str) -> ImproperlyConfigured:
+    return ImproperlyConfigured(f"{name}={value!r} is not usable: {expected} is expected.")

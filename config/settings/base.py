@@ -1,0 +1,164 @@
+"""Settings shared by every way of running; each value an environment variable of the same name, read through `config.env`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from config import env
+from config.database_url import database_settings
+
+BASE_DIR = Path(__file__).resolve().parents[2]
+DATA_DIR = Path(env.text("DATA_DIR", str(BASE_DIR / ".data"), "Where the embedded servers and the demo keep their files."))
+
+# --- Secrets: four key lists, newest key first, old keys stay until nothing refers to them -----------------------------
+SESSION_KEYS = env.keys("SESSION_KEYS", "", "Keys that sign sessions and one-time links of people.")
+ENCRYPTION_KEYS = env.keys("ENCRYPTION_KEYS", "", "Keys that encrypt secrets at rest (AES-256-GCM).")
+DIGEST_KEYS = env.keys("DIGEST_KEYS", "", "Keys of the digests under which client secrets are kept.")
+CURSOR_KEYS = env.keys("CURSOR_KEYS", "", "Keys that seal stream cursors; removing one breaks the cursors made with it.")
+SECRET_KEY = next(iter(SESSION_KEYS.values()), "")
+SECRET_KEY_FALLBACKS = list(SESSION_KEYS.values())[1:]
+
+# --- Addresses --------------------------------------------------------------------------------------------------------
+DEBUG = False
+# Every Host is checked against the registered domains of tenants by `config.hosts` before Django sees a request.
+ALLOWED_HOSTS = ["*"]
+PLATFORM_HOST = env.text("PLATFORM_HOST", "localhost", "Host of the admin, the API browser and the metrics.")
+LOCALHOST_TENANT = env.text("LOCALHOST_TENANT", "", "Id of the tenant that answers on localhost and loopback addresses.")
+INSECURE_HTTP = env.flag("INSECURE_HTTP", default=False, effect="Serve plain http; refused unless bound to loopback.")
+TRUSTED_PROXIES = env.listing("TRUSTED_PROXIES", "", "Addresses whose X-Forwarded-Proto and X-Forwarded-For are believed.")
+
+# --- Brand on the wire ------------------------------------------------------------------------------------------------
+EVENT_ATTRIBUTE_PREFIX = env.text("EVENT_ATTRIBUTE_PREFIX", "x0", "Prefix of the envelope fields tenant, stream, purpose.")
+EVENT_SOURCE_NAMESPACE = env.text("EVENT_SOURCE_NAMESPACE", "svc", "Namespace in `source`: urn:<namespace>:<tenant>.<domain>.")
+DATABASE_STRATEGY = env.text("DATABASE_STRATEGY", "database", "Strategy name of database connections and prefix of user ids.")
+
+# --- Servers ----------------------------------------------------------------------------------------------------------
+WEB_ROLE = env.text(
+    "WEB_ROLE", "all", "What a web process serves: everything, all but /events, or /events alone.", choices=("all", "app", "stream")
+)
+WEB_SYNC_LIMIT = env.integer("WEB_SYNC_LIMIT", 12, "Synchronous requests a web process runs at once; also its pool size.", minimum=1)
+DATABASE_URL = env.secret("DATABASE_URL", "postgresql:///identity", "PostgreSQL 14 or newer.")
+REDIS_URL = env.secret("REDIS_URL", "redis://127.0.0.1:6379/0", "A Redis protocol server; it may vanish without losing an event.")
+REDIS_PREFIX = env.text("REDIS_PREFIX", "identity", "Prefix of every key and channel in Redis.")
+DATABASE_POOL = env.flag("DATABASE_POOL", default=True, effect="Share database connections in a pool per process.")
+DATABASES = {"default": database_settings(DATABASE_URL, pool_size=WEB_SYNC_LIMIT if DATABASE_POOL else 0)}
+
+# --- Events and the stream --------------------------------------------------------------------------------------------
+EVENT_MAX_BYTES = env.integer("EVENT_MAX_BYTES", 512 * 1024, "Largest event message; a larger change is refused with 413.", minimum=4096)
+EVENTS_NUMBERER_ENABLED = env.flag("EVENTS_NUMBERER_ENABLED", default=True, effect="Run the numbering thread in this process.")
+EVENTS_SWEEPER_ENABLED = env.flag("EVENTS_SWEEPER_ENABLED", default=True, effect="Let this worker turn leftover marks into events.")
+EVENTS_HEARTBEAT_SECONDS = env.number("EVENTS_HEARTBEAT_SECONDS", 15.0, "Silence after which a stream gets a heartbeat.", minimum=0.05)
+EVENTS_LIFETIME_SECONDS = env.number("EVENTS_LIFETIME_SECONDS", 600.0, "Longest life of one stream; 80 to 100 % of it.", minimum=0.1)
+EVENTS_WRITE_DEADLINE_SECONDS = env.number("EVENTS_WRITE_DEADLINE_SECONDS", 20.0, "A write blocked this long closes the stream.", minimum=0.1)
+EVENTS_RETRY_MS = env.integer("EVENTS_RETRY_MS", 2000, "The `retry:` field clients receive.", minimum=100)
+EVENTS_RING_BYTES = env.integer("EVENTS_RING_BYTES", 64 * 1024 * 1024, "Budget of all frame rings of one process.", minimum=1024 * 1024)
+EVENTS_MAX_CONNECTIONS_PER_TENANT = env.integer("EVENTS_MAX_CONNECTIONS_PER_TENANT", 8, "Open streams per tenant; over it 403.", minimum=1)
+EVENTS_MAX_CONNECTIONS_PER_PROCESS = env.integer("EVENTS_MAX_CONNECTIONS_PER_PROCESS", 10_000, "Open streams per process; over it 503.", minimum=1)
+EVENTS_LEASE_SECONDS = env.number("EVENTS_LEASE_SECONDS", 30.0, "Life of a connection slot that nobody renews.", minimum=1)
+EVENTS_DRAIN_SECONDS = env.number("EVENTS_DRAIN_SECONDS", 8.0, "Time over which open streams are closed at shutdown.")
+EVENTS_RETENTION_DAYS = env.number("EVENTS_RETENTION_DAYS", 30.0, "How long the log of a tenant is kept.")
+
+# --- Tokens -----------------------------------------------------------------------------------------------------------
+ACCESS_TOKEN_SECONDS = env.integer("ACCESS_TOKEN_SECONDS", 86400, "Life of an access token for an API.", minimum=10, maximum=2_592_000)
+RATE_LIMITS_ENABLED = env.flag("RATE_LIMITS_ENABLED", default=True, effect="Off for load tests; login protection stays on.")
+RATE_LIMIT_PER_SECOND = env.integer("RATE_LIMIT_PER_SECOND", 100, "Requests per second, tenant and endpoint.", minimum=1)
+RATE_LIMIT_BURST = env.integer("RATE_LIMIT_BURST", 200, "Requests of one burst, per tenant and endpoint.", minimum=1)
+FAILED_AUTHENTICATIONS_PER_MINUTE = env.integer(
+    "FAILED_AUTHENTICATIONS_PER_MINUTE", 60, "Failed client authentications per address and minute.", minimum=1
+)
+
+# --- Provisioning -----------------------------------------------------------------------------------------------------
+DELIVERY_RETRY_DELAYS = env.numbers("DELIVERY_RETRY_DELAYS", "1,5,30,120,600,1800", "Seconds before each further attempt of a delivery.")
+DELIVERY_RETRY_JITTER = env.number("DELIVERY_RETRY_JITTER", 0.2, "Share of a delay that is added at random.")
+DELIVERY_LEASE_SECONDS = env.number("DELIVERY_LEASE_SECONDS", 45.0, "How long one worker owns a lane without settling.", minimum=1)
+DELIVERY_BUDGET_SECONDS = env.number("DELIVERY_BUDGET_SECONDS", 10.0, "Deadline of one run of an action.", minimum=0.1)
+DELIVERY_SWEEP_SECONDS = env.number("DELIVERY_SWEEP_SECONDS", 2.0, "Pause between two sweeps for due lanes.", minimum=0.1)
+OUTBOUND_PRIVATE_NETWORKS = env.listing("OUTBOUND_PRIVATE_NETWORKS", "", "Networks that outbound requests may reach although private.")
+OUTBOUND_ALLOW_HTTP = env.flag("OUTBOUND_ALLOW_HTTP", default=False, effect="Let outbound requests use plain http.")
+OUTBOUND_ADDRESSES = env.listing("OUTBOUND_ADDRESSES", "", "Egress addresses, as region=address, shown to operators.")
+
+# --- Django -----------------------------------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "daphne",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "rest_framework",
+    # "oauth2_provider",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "channels",
+    "identity",
+    # "authapi",
+    # "events",
+    # "provisioning",
+    "config",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "config.urls"
+ASGI_APPLICATION = "config.asgi.application"
+AUTH_USER_MODEL = "identity.Staff"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_I18N = True
+USE_TZ = True
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+APPEND_SLASH = True
+
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not INSECURE_HTTP
+SESSION_COOKIE_NAME = "staff" if INSECURE_HTTP else "__Host-staff"
+CSRF_COOKIE_NAME = "csrf" if INSECURE_HTTP else "__Host-csrf"
+SECURE_HSTS_SECONDS = 0 if INSECURE_HTTP else 31_536_000
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not INSECURE_HTTP
+SECURE_SSL_REDIRECT = not INSECURE_HTTP
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+# The toolkit's six models live in authapi from the first migration on: swapping them later is not possible.
+OAUTH2_PROVIDER_APPLICATION_MODEL = "authapi.Client"
+OAUTH2_PROVIDER_GRANT_MODEL = "authapi.AuthorizationCode"
+OAUTH2_PROVIDER_ACCESS_TOKEN_MODEL = "authapi.AccessToken"
+OAUTH2_PROVIDER_REFRESH_TOKEN_MODEL = "authapi.RefreshToken"
+OAUTH2_PROVIDER_ID_TOKEN_MODEL = "authapi.IDToken"
+OAUTH2_PROVIDER_DEVICE_GRANT_MODEL = "authapi.DeviceGrant"

@@ -1,0 +1,15 @@
+"""Settings of a checkout: as in production, plus what `make up` wrote into `.data/environment`, so that commands find its servers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_written_by_make_up = Path(os.environ.get("DATA_DIR", Path(__file__).resolve().parents[2] / ".data")) / "environment"
+if _written_by_make_up.exists():
+    for _line in _written_by_make_up.read_text().splitlines():
+        _name, _separator, _value = _line.partition("=")
+        if _separator and _name not in os.environ:
+            os.environ[_name] = _value
+
+from config.settings.base import *  # noqa: E402, F403  (the file above must be read first)

@@ -1,0 +1,12 @@
+"""Settings of a production process: the environment decides, and start-up refuses what is missing."""
+
+from __future__ import annotations
+
+from django.core.exceptions import ImproperlyConfigured
+
+from config.settings import base
+from config.settings.base import *  # noqa: F403  (a settings module is its names)
+
+for _name in ("SESSION_KEYS", "ENCRYPTION_KEYS", "DIGEST_KEYS", "CURSOR_KEYS"):
+    if not getattr(base, _name):
+        raise ImproperlyConfigured(f"{_name} is not set: give at least one <id>:<32 or more random characters>.")

@@ -1,0 +1,25 @@
+"""Settings of the test suite: fixed keys, a prefix per test worker, background threads off unless a test asks for them."""
+
+from __future__ import annotations
+
+import os
+
+_worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+for _name, _value in {
+    "SESSION_KEYS": "t1:session-key-for-tests-only-0123456789",
+    "ENCRYPTION_KEYS": "t1:encryption-key-for-tests-only-0123456789",
+    "DIGEST_KEYS": "t1:digest-key-for-tests-only-0123456789",
+    "CURSOR_KEYS": "t1:cursor-key-for-tests-only-0123456789",
+    "INSECURE_HTTP": "1",
+    "DATABASE_POOL": "0",
+    "EVENTS_NUMBERER_ENABLED": "0",
+    "EVENTS_SWEEPER_ENABLED": "0",
+    "OUTBOUND_ALLOW_HTTP": "1",
+    "OUTBOUND_PRIVATE_NETWORKS": "127.0.0.0/8,::1/128",
+    "REDIS_PREFIX": f"test-{_worker}",
+}.items():
+    os.environ.setdefault(_name, _value)
+
+from config.settings.base import *  # noqa: E402, F403  (the variables above must be set first)
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -1,0 +1,35 @@
+"""Who or what causes the changes of this request: read by the recorder, set at the edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class ChangeContext:
+    """The client and the request behind a change, in the shapes of `contract/events.md` 2.3; None where unknown."""
+
+    client: dict[str, Any] | None = None
+    request: dict[str, Any] | None = None
+
+
+_current: ContextVar[ChangeContext] = ContextVar("change_context", default=ChangeContext())
+
+
+def current_change_context() -> ChangeContext:
+    """Return the context bound to this task or thread; an empty one outside of requests."""
+    return _current.get()
+
+
+@contextmanager
+def change_context(context: ChangeContext) -> Iterator[None]:
+    """Bind `context` for the block."""
+    token = _current.set(context)
+    try:
+        yield
+    finally:
+        _current.reset(token)

@@ -1,0 +1,30 @@
+"""The document of a connection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from identity.documents.timestamps import wire_time
+from identity.models import Connection
+
+_OPTIONAL = ("display_name", "options", "realms", "enabled_clients", "show_as_button", "metadata", "authentication", "connected_accounts")
+
+
+def connection_document(connection: Connection) -> dict[str, Any]:
+    """Return the connection as the management interface and its events show it; secret options are not in it."""
+    document: dict[str, Any] = {"id": connection.id, "name": connection.name, "strategy": connection.strategy}
+    for field in _OPTIONAL:
+        value = getattr(connection, field)
+        if value not in (None, "", [], {}):
+            document[field] = value
+    document["is_domain_connection"] = connection.is_domain_connection
+    return document
+
+
+def connection_resource(connection: Connection) -> dict[str, Any]:
+    """Return the document with the times that only the management interface shows."""
+    return {
+        **connection_document(connection),
+        "created_at": wire_time(connection.created_at),
+        "updated_at": wire_time(connection.updated_at),
+    }

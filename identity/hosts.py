@@ -1,0 +1,139 @@
+"""From the Host of a request to the tenant that answers it. The only source of issuers and links."""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from dataclasses import dataclass
+from threading import Lock
+
+from django.conf import settings
+
+_CACHE_SECONDS = 1.0
+_CACHE_LIMIT = 4096
+
+
+@dataclass(frozen=True)
+class HostMatch:
+    """A registered host and the tenant behind it. `authority` is the host with its port as the client named it."""
+
+    tenant_id: str
+    status: str
+    host: str
+    canonical_host: str
+    authority: str
+
+    @property
+    def is_active(self) -> bool:
+        return self.status == "active"
+
+    @property
+    def issuer(self) -> str:
+        """The issuer of tokens asked for on this host, with the trailing slash (OpenID Connect Discovery 1.0, 3)."""
+        return f"{scheme()}://{self.authority}/"
+
+    @property
+    def base_url(self) -> str:
+        """Base of the management interface, `{base_url}` of the document."""
+        return f"{self.issuer}api/v2"
+
+
+@dataclass(frozen=True)
+class _Registered:
+    tenant_id: str
+    status: str
+    host: str
+    canonical_host: str
+
+
+_cache: dict[str, tuple[float, _Registered | None]] = {}
+_cache_lock = Lock()
+
+
+def scheme() -> str:
+    """Return the scheme of every address the service names."""
+    return "http" if settings.INSECURE_HTTP else "https"
+
+
+def split_authority(authority: str) -> tuple[str, str]:
+    """Split `host[:port]` into the lower-case host without a final dot, and the port, either possibly empty."""
+    if authority.startswith("["):
+        host, _, rest = authority[1:].partition("]")
+        return host.lower(), rest.removeprefix(":")
+    host, _, port = authority.partition(":")
+    return host.lower().removesuffix("."), port
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether `host` is `localhost` or a bare loopback address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_platform_host(authority: str) -> bool:
+    """Tell whether the admin, the API browser and the metrics answer on this host."""
+    host, _ = split_authority(authority)
+    return host == settings.PLATFORM_HOST or (is_loopback(settings.PLATFORM_HOST) and is_loopback(host))
+
+
+def resolve_host(authority: str) -> HostMatch | None:
+    """Return the tenant that answers on `authority` (a Host header), or None when no tenant does.
+
+    Only verified domains count. `localhost` and loopback addresses belong to the tenant that `LOCALHOST_TENANT` names.
+    Answers are kept for a second per process, so a change is seen that much later. Reads the database on a miss.
+    """
+    host, port = split_authority(authority)
+    if port and not (port.isascii() and port.isdigit() and len(port) <= 5):
+        return None
+    now = time.monotonic()
+    with _cache_lock:
+        cached = _cache.get(host)
+    if cached is None or cached[0] < now:
+        cached = (now + _CACHE_SECONDS, _registered(host))
+        with _cache_lock:
+            if len(_cache) >= _CACHE_LIMIT:
+                _cache.clear()
+            _cache[host] = cached
+    found = cached[1]
+    if found is None:
+        return None
+    named = f"[{host}]" if ":" in host else host
+    return HostMatch(found.tenant_id, found.status, found.host, found.canonical_host, f"{named}:{port}" if port else named)
+
+
+def hosts_of(tenant_id: str) -> frozenset[str]:
+    """Return every host whose tokens verify for this tenant, without ports."""
+    from identity.models import CustomDomain  # noqa: PLC0415  (models load after this module)
+
+    hosts = set(CustomDomain.objects.of(tenant_id).filter(verified_at__isnull=False).values_list("host", flat=True))
+    if tenant_id == settings.LOCALHOST_TENANT:
+        hosts |= {"localhost", "127.0.0.1", "::1"}
+    return frozenset(hosts)
+
+
+def forget_hosts() -> None:
+    """Drop what this process remembers, for a change that must be seen at once."""
+    with _cache_lock:
+        _cache.clear()
+
+
+def _registered(host: str) -> _Registered | None:
+    from identity.models import CustomDomain, Tenant  # noqa: PLC0415  (models load after this module)
+
+    if is_loopback(host):
+        tenant = Tenant.objects.filter(pk=settings.LOCALHOST_TENANT).first() if settings.LOCALHOST_TENANT else None
+        return _Registered(tenant.pk, tenant.status, host, _canonical(tenant.pk) or host) if tenant else None
+    domain = CustomDomain.all_tenants.select_related("tenant").filter(host=host, verified_at__isnull=False).first()
+    if domain is None:
+        return None
+    return _Registered(domain.tenant_id, domain.tenant.status, host, _canonical(domain.tenant_id) or host)
+
+
+def _canonical(tenant_id: str) -> str:
+    from identity.models import CustomDomain  # noqa: PLC0415  (models load after this module)
+
+    return CustomDomain.objects.of(tenant_id).filter(is_canonical=True).values_list("host", flat=True).first() or ""

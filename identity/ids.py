@@ -1,0 +1,51 @@
+"""Prefixed opaque ids, drawn from the system's random source. Pure."""
+
+from __future__ import annotations
+
+import re
+import secrets
+
+_ALPHANUMERIC = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+
+TENANT_ID_PATTERN = re.compile(r"[a-z0-9][-a-z0-9]{1,62}[a-z0-9]")
+EVENT_ID_PATTERN = re.compile(r"evt_[a-zA-Z0-9]{22}")
+STREAM_ID_PATTERN = re.compile(r"est_[a-zA-Z0-9]{22}")
+
+
+def _random(alphabet: str, length: int) -> str:
+    return "".join(secrets.choice(alphabet) for _ in range(length))
+
+
+def new_connection_id() -> str:
+    return "con_" + _random(_ALPHANUMERIC, 16)
+
+
+def new_custom_domain_id() -> str:
+    return "cd_" + _random(_ALPHANUMERIC, 16)
+
+
+def new_event_id() -> str:
+    return "evt_" + _random(_BASE58, 22)
+
+
+def new_stream_id() -> str:
+    return "est_" + _random(_BASE58, 22)
+
+
+def new_client_grant_id() -> str:
+    return "cgr_" + _random(_ALPHANUMERIC, 16)
+
+
+def new_client_id() -> str:
+    return _random(_ALPHANUMERIC, 32)
+
+
+def new_hex_id() -> str:
+    """Return 24 hexadecimal digits, the id part of a database user and the id of an API resource."""
+    return secrets.token_hex(12)
+
+
+def is_tenant_id(value: str) -> bool:
+    """Tell whether `value` has the tenant pattern and 3 to 63 characters (spec, "Event envelope", `x0tenant`)."""
+    return 3 <= len(value) <= 63 and TENANT_ID_PATTERN.fullmatch(value) is not None

@@ -1,0 +1,51 @@
+"""What every tenant-owned, recorded row shares: its managers, and writes that are one transaction with their signals."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+from django.db import models, transaction
+
+from identity.tenancy import AllTenantsManager, TenantManager
+from identity.transactions import lock_rows
+
+
+class TenantOwned(models.Model):
+    """A row of one tenant. `objects` sees the current tenant only; `all_tenants` is for code that says why."""
+
+    tenant = models.ForeignKey("identity.Tenant", on_delete=models.PROTECT, related_name="+")
+
+    objects: ClassVar[TenantManager[Self]] = TenantManager()
+    all_tenants: ClassVar[AllTenantsManager[Self]] = AllTenantsManager()
+
+    class Meta:
+        abstract = True
+        # Relations and foreign-key checks read through these; both refuse writes that send no signal.
+        default_manager_name = "all_tenants"
+        base_manager_name = "all_tenants"
+
+
+class RecordedModel(TenantOwned):
+    """A row whose changes become events: saved and deleted in one transaction with its signals, its root locked first."""
+
+    class Meta(TenantOwned.Meta):
+        abstract = True
+
+    def root(self) -> tuple[type[models.Model], Any]:
+        """Return model and key of the document this row belongs to; the row itself unless a subclass says otherwise."""
+        return type(self), self.pk
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        with transaction.atomic(savepoint=False):
+            self._lock_root()
+            super().save(*args, **kwargs)
+
+    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
+        with transaction.atomic(savepoint=False):
+            self._lock_root()
+            return super().delete(*args, **kwargs)
+
+    def _lock_root(self) -> None:
+        model, key = self.root()
+        if key is not None and not (self._state.adding and model is type(self)):
+            lock_rows(model, [key])

@@ -1,0 +1,64 @@
+"""Staff: the people who sign in to the admin."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.contrib.auth.models import PermissionsMixin
+from django.db import models
+
+
+class StaffManager(BaseUserManager["Staff"]):
+    def create_user(self, email: str, password: str | None = None, **fields: Any) -> Staff:
+        """Create a staff account; `tenant` None makes a platform operator."""
+        staff = self.model(email=self.normalize_email(email).lower(), **fields)
+        staff.set_password(password)
+        staff.save(using=self._db)
+        return staff
+
+    def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> Staff:
+        return self.create_user(email, password, is_superuser=True, tenant=None, **fields)
+
+    def get_by_natural_key(self, username: str | None) -> Staff:
+        return self.get(email__iexact=username or "")
+
+
+class Staff(AbstractBaseUser, PermissionsMixin):
+    """An account of the admin: tenant admin of one tenant, or platform operator when `tenant` is empty."""
+
+    email = models.EmailField(unique=True)
+    tenant = models.ForeignKey("identity.Tenant", on_delete=models.CASCADE, null=True, blank=True, related_name="staff")
+    is_active = models.BooleanField(default=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects: ClassVar[StaffManager] = StaffManager()
+
+    USERNAME_FIELD = "email"
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+
+    class Meta:
+        verbose_name_plural = "staff"
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(is_superuser=False) | models.Q(tenant__isnull=True), name="identity_staff_superuser_has_no_tenant"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.email
+
+    @property
+    def is_staff(self) -> bool:
+        return True
+
+    @property
+    def is_platform_operator(self) -> bool:
+        return self.tenant_id is None
+
+    def has_perm(self, perm: str, obj: Any = None) -> bool:
+        """Tenant admins and operators may do what the admin offers them; each page limits itself to the tenant."""
+        return self.is_active
+
+    def has_module_perms(self, app_label: str) -> bool:
+        return self.is_active

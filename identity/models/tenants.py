@@ -1,0 +1,63 @@
+"""Tenants and the hosts they answer on."""
+
+from __future__ import annotations
+
+from django.core.exceptions import ValidationError
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models import Q
+
+from identity.ids import is_tenant_id, new_custom_domain_id
+from identity.models.base import TenantOwned
+
+HOST_PATTERN = r"^(?=.{1,253}$)([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"
+
+
+def validate_tenant_id(value: str) -> None:
+    if not is_tenant_id(value):
+        raise ValidationError("3 to 63 characters: lower-case letters, digits and inner hyphens.")
+
+
+class Tenant(models.Model):
+    """One customer of the platform. Its id is on the wire (`x0tenant`) and never changes."""
+
+    class Status(models.TextChoices):
+        ACTIVE = "active"
+        SUSPENDED = "suspended"
+        DRAINING = "draining"
+
+    id = models.CharField(primary_key=True, max_length=63, validators=[validate_tenant_id])
+    name = models.CharField(max_length=200)
+    status = models.CharField(max_length=16, choices=Status, default=Status.ACTIVE)
+    event_retention_days = models.PositiveIntegerField(null=True, blank=True, help_text="Empty: the platform's default.")
+    max_event_connections = models.PositiveIntegerField(null=True, blank=True, help_text="Empty: the platform's default.")
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return self.id
+
+    @property
+    def is_active(self) -> bool:
+        return self.status == self.Status.ACTIVE
+
+
+class CustomDomain(TenantOwned):
+    """A host of a tenant: its own or a custom one. It answers once it is verified; the canonical one is in `source`."""
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_custom_domain_id, editable=False)
+    host = models.CharField(max_length=253, unique=True, validators=[RegexValidator(HOST_PATTERN, "A lower-case host name without a port.")])
+    is_canonical = models.BooleanField(default=False)
+    verified_at = models.DateTimeField(null=True, blank=True, help_text="When control over the domain was proven.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta(TenantOwned.Meta):
+        constraints = [
+            models.UniqueConstraint(fields=["tenant"], condition=Q(is_canonical=True), name="identity_customdomain_one_canonical"),
+        ]
+
+    def __str__(self) -> str:
+        return self.host

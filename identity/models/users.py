@@ -1,0 +1,117 @@
+"""End users, the identities linked to them, and their passwords. They can never be staff."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.core.validators import MinLengthValidator, RegexValidator
+from django.db import models
+from django.db.models.functions import Lower
+
+from identity.models.base import RecordedModel
+
+
+class User(RecordedModel):
+    """A user of one tenant. The row is the primary identity; further ones are `LinkedIdentity` rows.
+
+    Keeping the primary identity on the row makes creating a user one insert, and so exactly one event.
+    """
+
+    user_id = models.CharField(max_length=300, help_text="<provider>|<id>, on the wire.")
+    connection = models.ForeignKey("identity.Connection", on_delete=models.PROTECT, related_name="users")
+    email = models.EmailField(max_length=254, null=True, blank=True)
+    email_verified = models.BooleanField(default=False)
+    username = models.CharField(
+        max_length=128, null=True, blank=True, validators=[RegexValidator(r"^[A-Za-z0-9_+\-.!#$^~@`']+$", "Letters, digits and _+-.!#$^~@`'")]
+    )
+    phone_number = models.CharField(
+        max_length=16, null=True, blank=True, validators=[RegexValidator(r"^\+[0-9]{1,15}$", "A plus sign and 1 to 15 digits.")]
+    )
+    phone_verified = models.BooleanField(default=False)
+    name = models.CharField(max_length=300, null=True, blank=True, validators=[MinLengthValidator(1)])
+    nickname = models.CharField(max_length=300, null=True, blank=True, validators=[MinLengthValidator(1)])
+    given_name = models.CharField(max_length=150, null=True, blank=True, validators=[MinLengthValidator(1)])
+    family_name = models.CharField(max_length=150, null=True, blank=True, validators=[MinLengthValidator(1)])
+    picture = models.URLField(max_length=2048, null=True, blank=True)
+    blocked = models.BooleanField(null=True, blank=True, help_text="By an administrator. Unset until it is set once.")
+    user_metadata = models.JSONField(default=dict, blank=True)
+    app_metadata = models.JSONField(default=dict, blank=True)
+    multifactor = models.JSONField(default=list, blank=True)
+    last_ip = models.GenericIPAddressField(null=True, blank=True)
+    last_login = models.DateTimeField(null=True, blank=True)
+    logins_count = models.PositiveIntegerField(default=0)
+    last_password_reset = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta(RecordedModel.Meta):
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "user_id"], name="identity_user_user_id_unique"),
+            models.UniqueConstraint("connection", Lower("email"), name="identity_user_email_unique"),
+            models.UniqueConstraint("connection", Lower("username"), name="identity_user_username_unique"),
+            models.UniqueConstraint("connection", "phone_number", name="identity_user_phone_number_unique"),
+            models.UniqueConstraint(fields=["tenant", "id"], name="identity_user_tenant_id_unique"),
+        ]
+        indexes = [
+            # Lists of a tenant's users, oldest first, page by page.
+            models.Index(fields=["tenant", "created_at", "id"], name="identity_user_list"),
+            models.Index("tenant", Lower("email"), name="identity_user_by_email"),
+            # Users of one connection, for its deletion in chunks.
+            models.Index(fields=["connection", "id"], name="identity_user_by_connection"),
+        ]
+        ordering = ("created_at", "id")
+
+    # Django's own authentication middleware and the toolkit ask for these; an end user is never staff.
+    is_active: ClassVar[bool] = True
+    is_anonymous: ClassVar[bool] = False
+    is_authenticated: ClassVar[bool] = True
+    is_staff: ClassVar[bool] = False
+    is_superuser: ClassVar[bool] = False
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+    USERNAME_FIELD: ClassVar[str] = "user_id"
+
+    def __str__(self) -> str:
+        return self.user_id
+
+    @property
+    def provider(self) -> str:
+        return self.user_id.partition("|")[0]
+
+    @property
+    def identifier(self) -> str:
+        """The id part of `user_id`, without the provider."""
+        return self.user_id.partition("|")[2]
+
+
+class LinkedIdentity(RecordedModel):
+    """The identity of a former user, linked under a primary one."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="linked_identities")
+    connection = models.ForeignKey("identity.Connection", on_delete=models.PROTECT, related_name="linked_identities")
+    provider = models.CharField(max_length=40)
+    identifier = models.CharField(max_length=255)
+    profile_data = models.JSONField(default=dict, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta(RecordedModel.Meta):
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "provider", "identifier"], name="identity_linkedidentity_identifier_unique"),
+        ]
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return f"{self.provider}|{self.identifier}"
+
+    def root(self) -> tuple[type[models.Model], Any]:
+        return User, self.user_id
+
+
+class PasswordCredential(models.Model):
+    """The password hash of a database user. A row of its own: a rehash at login is no profile change."""
+
+    user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="password_credential", primary_key=True)
+    password_hash = models.CharField(max_length=256)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return f"password of user {self.pk}"

@@ -1,0 +1,28 @@
+"""Validate and save one row, turning Django's and PostgreSQL's refusals into the service's own."""
+
+from __future__ import annotations
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, models, transaction
+
+from identity.services.failures import AlreadyExists, Invalid
+
+
+def validated_save(row: models.Model, *, fields: list[str] | None = None) -> None:
+    """Check field rules and save `row`, all columns or only `fields` and the time of change.
+
+    Raises `Invalid` for values that do not fit and `AlreadyExists` when a unique constraint is hit; the database
+    decides about uniqueness, so two requests at once cannot both pass.
+    """
+    try:
+        row.clean_fields(exclude=None if fields is None else [field.name for field in row._meta.fields if field.name not in fields])
+    except ValidationError as error:
+        raise Invalid(error.message_dict) from error
+    try:
+        with transaction.atomic():
+            row.save(update_fields=None if fields is None else [*fields, "updated_at"])
+    except IntegrityError as error:
+        constraint = getattr(getattr(error.__cause__, "diag", None), "constraint_name", "") or ""
+        if constraint.endswith("_unique"):
+            raise AlreadyExists(f"The {row._meta.verbose_name} already exists.") from error
+        raise

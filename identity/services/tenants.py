@@ -1,0 +1,33 @@
+"""Make, suspend and address tenants."""
+
+from __future__ import annotations
+
+from django.utils import timezone
+
+from identity.hosts import forget_hosts
+from identity.models import CustomDomain, Tenant
+from identity.services.failures import Invalid
+from identity.services.saving import validated_save
+from identity.transactions import unit_of_work
+
+
+@unit_of_work
+def create_tenant(*, tenant_id: str, name: str, host: str) -> Tenant:
+    """Create a tenant that answers on `host`, its canonical domain; raise `Invalid` or `AlreadyExists`."""
+    if Tenant.objects.filter(pk=tenant_id).exists():
+        raise Invalid({"id": ["A tenant with this id is already there."]})
+    tenant = Tenant(pk=tenant_id, name=name)
+    validated_save(tenant)
+    validated_save(CustomDomain(tenant=tenant, host=host.lower(), is_canonical=True, verified_at=timezone.now()))
+    forget_hosts()
+    return tenant
+
+
+@unit_of_work
+def set_tenant_status(*, tenant_id: str, status: str) -> Tenant:
+    """Suspend or activate a tenant; open streams notice within two seconds."""
+    tenant = Tenant.objects.select_for_update(no_key=True).get(pk=tenant_id)
+    tenant.status = status
+    validated_save(tenant, fields=["status"])
+    forget_hosts()
+    return tenant

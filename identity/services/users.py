@@ -1,0 +1,199 @@
+"""Create, change, block, delete, link and unlink users: each call is one transaction that locks its roots first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib.auth.hashers import make_password
+from django.utils import timezone
+
+from identity.documents.user import profile_data
+from identity.ids import new_hex_id
+from identity.models import Connection, LinkedIdentity, PasswordCredential, User
+from identity.services.failures import AlreadyExists, Invalid, NotFound, NotSupported
+from identity.services.saving import validated_save
+from identity.transactions import lock_rows, unit_of_work
+
+PROFILE = (
+    "email",
+    "email_verified",
+    "username",
+    "phone_number",
+    "phone_verified",
+    "name",
+    "nickname",
+    "given_name",
+    "family_name",
+    "picture",
+    "blocked",
+    "user_metadata",
+    "app_metadata",
+)
+METADATA = ("user_metadata", "app_metadata")
+
+
+@unit_of_work
+def create_user(*, tenant_id: str, connection: Connection, identifier: str = "", password: str | None = None, **profile: Any) -> User:
+    """Create a user of `connection`, `<provider>|<identifier>` its id; without `identifier` one is drawn.
+
+    `name` falls back to the e-mail address, user name or phone number, `nickname` to the part before the at sign.
+    Raises `Invalid` for odd values and `AlreadyExists` when id, e-mail, user name or phone number is taken.
+    """
+    _refuse_unknown(profile)
+    user = User(tenant_id=tenant_id, connection=connection, user_id=_user_id(connection, identifier or new_hex_id()), **profile)
+    _fill_names(user)
+    if LinkedIdentity.objects.of(tenant_id).filter(provider=user.provider, identifier=user.identifier).exists():
+        raise AlreadyExists("The user already exists.")
+    validated_save(user)
+    if password is not None:
+        set_password(user, password)
+    return user
+
+
+@unit_of_work
+def update_user(*, tenant_id: str, user_id: str, changes: dict[str, Any]) -> User:
+    """Replace the named profile fields; metadata maps are merged at the first level, a null removes its key.
+
+    An empty map clears all. A new e-mail address is unverified unless `email_verified` is sent along. `password` sets
+    a password. Raises `NotFound`, `Invalid` or `AlreadyExists`.
+    """
+    user = locked_user(tenant_id=tenant_id, user_id=user_id)
+    changes = dict(changes)
+    password = changes.pop("password", None)
+    _refuse_unknown(changes)
+    if "email" in changes and changes["email"] != user.email:
+        changes.setdefault("email_verified", False)
+    for field, value in changes.items():
+        setattr(user, field, _merged(getattr(user, field), value) if field in METADATA else value)
+    if changes:
+        validated_save(user, fields=list(changes))
+    if password is not None:
+        set_password(user, password)
+    return user
+
+
+def block_user(*, tenant_id: str, user_id: str) -> User:
+    """Block a user by an administrator's decision: a profile change, unlike a brute-force block."""
+    return update_user(tenant_id=tenant_id, user_id=user_id, changes={"blocked": True})
+
+
+def unblock_user(*, tenant_id: str, user_id: str) -> User:
+    """Lift an administrator's block."""
+    return update_user(tenant_id=tenant_id, user_id=user_id, changes={"blocked": False})
+
+
+@unit_of_work
+def delete_user(*, tenant_id: str, user_id: str) -> None:
+    """Delete a user with every identity linked to it; raise `NotFound`."""
+    locked_user(tenant_id=tenant_id, user_id=user_id).delete()
+
+
+@unit_of_work
+def link_users(*, tenant_id: str, primary_id: str, secondary_id: str) -> User:
+    """Make the secondary user an identity of the primary; its own row and metadata go, its profile is kept there.
+
+    Raises `NotFound`, or `NotSupported` when both are one user or the secondary has linked identities of its own.
+    """
+    if primary_id == secondary_id:
+        raise NotSupported("A user cannot be linked to itself.")
+    primary, secondary = _locked_pair(tenant_id, primary_id, secondary_id)
+    if secondary.linked_identities.exists():
+        raise NotSupported("The secondary user has linked identities of its own; unlink them first.")
+    identity = LinkedIdentity(
+        tenant_id=tenant_id,
+        user=primary,
+        connection=secondary.connection,
+        provider=secondary.provider,
+        identifier=secondary.identifier,
+        profile_data=profile_data(secondary),
+    )
+    secondary.delete()
+    touch(primary)
+    validated_save_identity(identity)
+    return primary
+
+
+@unit_of_work
+def unlink_identity(*, tenant_id: str, user_id: str, provider: str, identifier: str, restore: bool = True) -> User:
+    """Take a linked identity off its user and restore it as a user of its own, without metadata.
+
+    With `restore` false the identity is dropped, as when its connection is deleted. Raises `NotFound`, `NotSupported`
+    for the primary identity, or `AlreadyExists` when the restored e-mail address was taken meanwhile.
+    """
+    primary = locked_user(tenant_id=tenant_id, user_id=user_id)
+    if primary.user_id == f"{provider}|{identifier}":
+        raise NotSupported("The primary identity cannot be unlinked.")
+    identity = primary.linked_identities.select_related("connection").filter(provider=provider, identifier=identifier).first()
+    if identity is None:
+        raise NotFound("The identity is not linked to this user.")
+    touch(primary)
+    identity.delete()
+    if restore:
+        known = {field: value for field, value in identity.profile_data.items() if field in PROFILE}
+        create_user(tenant_id=tenant_id, connection=identity.connection, identifier=identifier, **known)
+    return primary
+
+
+def locked_user(*, tenant_id: str, user_id: str) -> User:
+    """Return the user with its row locked until the transaction ends; raise `NotFound`."""
+    users = User.objects.of(tenant_id).select_related("connection").select_for_update(no_key=True, of=("self",))
+    user = users.filter(user_id=user_id).first()
+    if user is None:
+        raise NotFound("The user does not exist.")
+    return user
+
+
+def set_password(user: User, password: str) -> None:
+    """Store the hash of `password`; only users of a database connection have one. Raises `Invalid`."""
+    if not user.connection.is_database:
+        raise Invalid({"password": ["Only users of a database connection have a password."]})
+    PasswordCredential.objects.update_or_create(user=user, defaults={"password_hash": make_password(password)})
+
+
+def touch(user: User) -> None:
+    """Move the time of change of a user whose identities changed, in a way that is no change of its own."""
+    user.updated_at = timezone.now()
+    user.save(update_fields=["updated_at"])
+
+
+def validated_save_identity(identity: LinkedIdentity) -> None:
+    """Save a linked identity; its columns have no time of change."""
+    identity.clean_fields()
+    identity.save()
+
+
+def _locked_pair(tenant_id: str, first_id: str, second_id: str) -> tuple[User, User]:
+    keys = dict(User.objects.of(tenant_id).filter(user_id__in=(first_id, second_id)).values_list("user_id", "pk"))
+    lock_rows(User, keys.values())
+    rows = {user.user_id: user for user in User.objects.of(tenant_id).select_related("connection").filter(pk__in=list(keys.values()))}
+    if first_id not in rows or second_id not in rows:
+        raise NotFound("The user does not exist.")
+    return rows[first_id], rows[second_id]
+
+
+def _user_id(connection: Connection, identifier: str) -> str:
+    if any(character.isspace() for character in identifier) or len(identifier) > 255:
+        raise Invalid({"user_id": ["At most 255 characters, no white space."]})
+    if connection.is_enterprise and not identifier.startswith(f"{connection.name}|"):
+        identifier = f"{connection.name}|{identifier}"
+    return f"{connection.strategy}|{identifier}"
+
+
+def _fill_names(user: User) -> None:
+    user.name = user.name or user.email or user.username or user.phone_number
+    if not user.nickname and user.email:
+        user.nickname = user.email.partition("@")[0]
+
+
+def _merged(old: dict[str, Any], change: dict[str, Any] | None) -> dict[str, Any]:
+    if not change:
+        return {}
+    merged = {**old, **change}
+    return {key: value for key, value in merged.items() if value is not None}
+
+
+def _refuse_unknown(names: Iterable[str]) -> None:
+    unknown = {name: ["Unknown field."] for name in names if name not in PROFILE}
+    if unknown:
+        raise Invalid(unknown)

@@ -1,0 +1,83 @@
+"""Who the current tenant is, and managers that refuse to read without one or to write around the signals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NoReturn, TypeVar
+
+from django.db import models
+
+Row = TypeVar("Row", bound=models.Model, covariant=True)
+
+_current_tenant: ContextVar[str | None] = ContextVar("current_tenant", default=None)
+
+
+class TenantRequired(RuntimeError):
+    """A tenant-owned model was read without a current tenant; bind one, or spell out `all_tenants`."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or self.__doc__)
+
+
+class BulkWriteRefused(RuntimeError):
+    """A bulk write would change recorded rows without a signal; save or delete row by row."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or self.__doc__)
+
+
+def current_tenant() -> str | None:
+    """Return the id of the tenant bound to this task or thread, if any."""
+    return _current_tenant.get()
+
+
+@contextmanager
+def tenant_bound(tenant_id: str) -> Iterator[None]:
+    """Bind `tenant_id` for the block: `objects` of every tenant-owned model then sees its rows only."""
+    token = _current_tenant.set(tenant_id)
+    try:
+        yield
+    finally:
+        _current_tenant.reset(token)
+
+
+class GuardedQuerySet(models.QuerySet[Row]):
+    """Reads freely, deletes with signals, and refuses every write that would send none."""
+
+    def _refuse(self) -> NoReturn:
+        raise BulkWriteRefused(f"{self.model.__name__}: {BulkWriteRefused.__doc__}")
+
+    def update(self, **kwargs: Any) -> NoReturn:
+        self._refuse()
+
+    def bulk_create(self, *args: Any, **kwargs: Any) -> NoReturn:
+        self._refuse()
+
+    def bulk_update(self, *args: Any, **kwargs: Any) -> NoReturn:
+        self._refuse()
+
+    def _raw_delete(self, using: str | None) -> NoReturn:
+        self._refuse()
+
+
+class AllTenantsManager(models.Manager[Row]):
+    """Reads rows of every tenant. Each use stands in the list that `tests/architecture` checks."""
+
+    def get_queryset(self) -> GuardedQuerySet[Row]:
+        return GuardedQuerySet(self.model, using=self._db)
+
+
+class TenantManager(models.Manager[Row]):
+    """Reads rows of the current tenant and raises `TenantRequired` when there is none."""
+
+    def get_queryset(self) -> GuardedQuerySet[Row]:
+        tenant = current_tenant()
+        if tenant is None:
+            raise TenantRequired(f"{self.model.__name__}: {TenantRequired.__doc__}")
+        return self.of(tenant)
+
+    def of(self, tenant_id: str) -> GuardedQuerySet[Row]:
+        """Return the rows of the named tenant, whatever tenant is bound."""
+        return GuardedQuerySet(self.model, using=self._db).filter(tenant_id=tenant_id)

@@ -1,0 +1,55 @@
+"""How services write: one transaction, root rows locked first, deadlocks run again."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, ParamSpec, TypeVar
+
+import psycopg.errors
+from django.db import OperationalError, connection, models, transaction
+
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+
+_ATTEMPTS = 4
+
+
+def unit_of_work(function: Callable[Params, Result]) -> Callable[Params, Result]:
+    """Run `function` in a transaction; when it opened the outermost one and met a deadlock, run it again, three times.
+
+    Inside an outer transaction it joins without a savepoint and lets the deadlock pass, since only the outermost
+    block can be repeated whole.
+    """
+
+    @functools.wraps(function)
+    def wrapper(*args: Params.args, **kwargs: Params.kwargs) -> Result:
+        if connection.in_atomic_block:
+            return function(*args, **kwargs)
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                with transaction.atomic():
+                    return function(*args, **kwargs)
+            except OperationalError as error:
+                if attempt == _ATTEMPTS or not isinstance(error.__cause__, psycopg.errors.DeadlockDetected):
+                    raise
+        raise AssertionError("the loop returns or raises")
+
+    return wrapper
+
+
+def lock_rows(model: type[models.Model], keys: Iterable[Any]) -> None:
+    """Lock the rows of `model` with these primary keys, in key order, until the transaction ends.
+
+    `FOR NO KEY UPDATE` lets foreign keys to the row be checked meanwhile. Services lock the root of a document before
+    they read or write any of its rows: two transactions on different rows of one document would otherwise each miss
+    the other, and the last event would show a state that never was.
+    """
+    table = connection.ops.quote_name(model._meta.db_table)
+    key = connection.ops.quote_name(model._meta.pk.column)
+    with connection.cursor() as cursor:
+        # Identifiers come from the model's own metadata.
+        cursor.execute(
+            f"SELECT 1 FROM {table} WHERE {key} = ANY(%s) ORDER BY {key} FOR NO KEY UPDATE",  # noqa: S608
+            [sorted(set(keys))],
+        )

@@ -1,0 +1,81 @@
+"""Encryption of secrets at rest: AES-256-GCM, a key id in each token, and the place of the secret bound as associated data.
+
+A token copied to another row, tenant or name does not open there. Failure raises; a value never appears in an error.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import os
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+_NONCE_BYTES = 12
+
+
+class SecretUnreadable(RuntimeError):
+    """A stored secret does not open: its key is missing, or it was moved or altered."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or self.__doc__)
+
+
+def seal(value: str, *, place: str) -> str:
+    """Encrypt `value` for `place`, such as `tenant:table:row:name`; return `<key id>.<base64url>`."""
+    key_id, key = _newest(settings.ENCRYPTION_KEYS, "ENCRYPTION_KEYS")
+    nonce = os.urandom(_NONCE_BYTES)
+    sealed = AESGCM(_derived(key)).encrypt(nonce, value.encode(), place.encode())
+    return f"{key_id}.{base64.urlsafe_b64encode(nonce + sealed).decode().rstrip('=')}"
+
+
+def unseal(token: str, *, place: str) -> str:
+    """Decrypt what `seal` returned for the same `place`; raise `SecretUnreadable` otherwise."""
+    key_id, _, text = token.partition(".")
+    key = settings.ENCRYPTION_KEYS.get(key_id)
+    if key is None:
+        raise SecretUnreadable(f"The encryption key {key_id!r} is not in ENCRYPTION_KEYS.")
+    try:
+        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        return AESGCM(_derived(key)).decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], place.encode()).decode()
+    except (InvalidTag, ValueError) as error:
+        raise SecretUnreadable from error
+
+
+def key_id_of(token: str) -> str:
+    """Return the id of the key a token was made with."""
+    return token.partition(".")[0]
+
+
+def digest(value: str) -> str:
+    """Return `<key id>.<hex>`, the keyed SHA-256 digest of a random secret, made with the newest digest key.
+
+    For secrets of 256 random bits only: a slow hash adds nothing there, and people's passwords go through argon2.
+    """
+    key_id, key = _newest(settings.DIGEST_KEYS, "DIGEST_KEYS")
+    return f"{key_id}.{_keyed(key, value)}"
+
+
+def digest_matches(value: str, stored: str) -> bool:
+    """Compare `value` with a stored digest in constant time; False when the digest's key is gone."""
+    key_id, _, expected = stored.partition(".")
+    key = settings.DIGEST_KEYS.get(key_id, "")
+    return hmac.compare_digest(_keyed(key or "absent", value), expected) and bool(key)
+
+
+def _keyed(key: str, value: str) -> str:
+    return hmac.new(key.encode(), value.encode(), hashlib.sha256).hexdigest()
+
+
+def _derived(key: str) -> bytes:
+    return hashlib.sha256(b"vault:" + key.encode()).digest()
+
+
+def _newest(keys: dict[str, str], name: str) -> tuple[str, str]:
+    if not keys:
+        raise ImproperlyConfigured(f"{name} is empty: give at least one <id>:<32 or more random characters>.")
+    return next(iter(keys.items()))
