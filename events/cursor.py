@@ -1,0 +1,112 @@
+"""Sealed positions in a tenant's log: what a client holds as `offset`, `from` and `Last-Event-ID`. Pure.
+
+A cursor is deterministic, so one event has one offset for ever. Layout before base64url: version and length of the key
+id (one byte), key id, tag (16 bytes), and the epoch and position (12 bytes) hidden under a pad made from the tag. The
+tag covers the tenant, so a cursor of another tenant is as invalid as a forged one.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from hmac import compare_digest
+
+_VERSION = 1
+_TAG_BYTES = 16
+_EPOCH_BYTES = 4
+_PLACE_BYTES = 12
+_ALPHABET = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+class InvalidCursor(ValueError):
+    """The cursor is not one that this tenant was given."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or self.__doc__)
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Cursor:
+    """A place in one tenant's log: everything up to and including `position` of `epoch` has been seen."""
+
+    epoch: int
+    position: int
+
+
+class CursorSealer:
+    """Seals and opens the cursors of one tenant with a list of keys, newest first; every key in it opens."""
+
+    __slots__ = ("_keys", "_newest")
+
+    def __init__(self, keys: Mapping[str, str], *, tenant_id: str) -> None:
+        if not keys:
+            raise ValueError("Sealing cursors needs at least one key.")
+        self._keys = {key_id: _TenantKey(key_id, secret, tenant_id) for key_id, secret in keys.items()}
+        self._newest = next(iter(self._keys.values()))
+
+    def seal(self, cursor: Cursor) -> str:
+        """Return the cursor as base64url text of at most 64 characters."""
+        return self._newest.seal(cursor)
+
+    def open(self, text: str) -> Cursor:
+        """Return what was sealed. Raises `InvalidCursor` for anything this tenant was not given by these keys."""
+        raw = _decoded(text)
+        version, key_id_length = raw[0] >> 4, raw[0] & 0x0F
+        if version != _VERSION or len(raw) != 1 + key_id_length + _TAG_BYTES + _PLACE_BYTES:
+            raise InvalidCursor
+        key = self._keys.get(raw[1 : 1 + key_id_length].decode("latin-1"))
+        if key is None:
+            raise InvalidCursor
+        return key.open(raw[1 + key_id_length :])
+
+
+class _TenantKey:
+    """Two keys derived from one secret for one tenant, kept as hashers that only wait for their input."""
+
+    __slots__ = ("_pad", "_prefix", "_tag")
+
+    def __init__(self, key_id: str, secret: str, tenant_id: str) -> None:
+        if not 1 <= len(key_id) <= 8:
+            raise ValueError("A cursor key id has 1 to 8 characters.")
+        root = blake2b(secret.encode(), person=b"cursor-root").digest()
+        self._tag = blake2b(tenant_id.encode() + b"\0", key=root, digest_size=_TAG_BYTES, person=b"cursor-tag")
+        self._pad = blake2b(tenant_id.encode() + b"\0", key=root, digest_size=_PLACE_BYTES, person=b"cursor-pad")
+        self._prefix = bytes([_VERSION << 4 | len(key_id)]) + key_id.encode()
+
+    def seal(self, cursor: Cursor) -> str:
+        place = cursor.epoch.to_bytes(_EPOCH_BYTES) + cursor.position.to_bytes(_PLACE_BYTES - _EPOCH_BYTES)
+        tag = self._tag_of(place)
+        return urlsafe_b64encode(self._prefix + tag + self._masked(tag, place)).rstrip(b"=").decode()
+
+    def open(self, sealed: bytes) -> Cursor:
+        tag = sealed[:_TAG_BYTES]
+        place = self._masked(tag, sealed[_TAG_BYTES:])
+        if not compare_digest(self._tag_of(place), tag):
+            raise InvalidCursor
+        return Cursor(int.from_bytes(place[:_EPOCH_BYTES]), int.from_bytes(place[_EPOCH_BYTES:]))
+
+    def _tag_of(self, place: bytes) -> bytes:
+        hasher = self._tag.copy()
+        hasher.update(self._prefix + place)
+        return hasher.digest()
+
+    def _masked(self, tag: bytes, place: bytes) -> bytes:
+        hasher = self._pad.copy()
+        hasher.update(tag)
+        return (int.from_bytes(hasher.digest()) ^ int.from_bytes(place)).to_bytes(_PLACE_BYTES)
+
+
+def _decoded(text: str) -> bytes:
+    if _ALPHABET.fullmatch(text) is None:
+        raise InvalidCursor
+    try:
+        raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except ValueError as error:
+        raise InvalidCursor from error
+    # Base64 leaves spare bits in its last character; only one spelling of a cursor is valid.
+    if not raw or urlsafe_b64encode(raw).rstrip(b"=").decode() != text:
+        raise InvalidCursor
+    return raw
