@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import orjson
 
 from identity.ids import STREAM_ID_PATTERN
+from identity.timestamps import wire_time
 
 SPEC_VERSION = "1.0"
 TEST_PURPOSE = "test"
@@ -32,13 +34,6 @@ class EventTooLarge(ValueError):
 def event_source(namespace: str, tenant_id: str, domain: str) -> str:
     """Return `urn:<namespace>:<tenant>.<domain>` (spec, "Event envelope", `source`)."""
     return f"urn:{namespace}:{tenant_id}.{domain}"
-
-
-def wire_time(moment: datetime) -> str:
-    """Return the instant in UTC with milliseconds and `Z`; refuses a naive time."""
-    if moment.tzinfo is None:
-        raise ValueError("An event's time needs a time zone.")
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
 
 
 def encode_envelope(
@@ -74,7 +69,7 @@ def encode_envelope(
     if purpose is not None:
         envelope[f"{prefix}purpose"] = purpose
     envelope[f"{prefix}stream"] = stream_id
-    body = escape_terminator(orjson.dumps(envelope))
+    body = escape_terminator(_encoded(envelope))
     size = message_size(event_type, body)
     if size > max_bytes:
         raise EventTooLarge(size, max_bytes)
@@ -117,6 +112,14 @@ def error_message(code: str, message: str, offset: str | None) -> bytes:
 def message_size(event_type: str, body: bytes) -> int:
     """Return the size of the message around `body` with the longest offset there can be."""
     return len(event_message(event_type, "", body)) + MAX_OFFSET_LENGTH
+
+
+def _encoded(value: dict[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        # Whole numbers beyond 64 bits fit into PostgreSQL's jsonb, but not into the fast encoder.
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 
 def _require_stream_id(stream_id: str) -> None:

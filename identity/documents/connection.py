@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from identity.documents.timestamps import wire_time
+from identity.timestamps import wire_time
 from identity.models import Connection
 
 _OPTIONAL = ("display_name", "options", "realms", "enabled_clients", "show_as_button", "metadata", "authentication", "connected_accounts")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from identity.documents.timestamps import wire_time
+from identity.timestamps import wire_time
 from identity.models import LinkedIdentity, User
 from identity.models.connections import SOCIAL_STRATEGIES
 

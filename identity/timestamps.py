@@ -1,0 +1,12 @@
+"""Timestamps on the wire. Pure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def wire_time(moment: datetime) -> str:
+    """Return the instant in UTC with milliseconds, cut off and not rounded, and `Z`; refuses a naive time."""
+    if moment.tzinfo is None:
+        raise ValueError("A time on the wire needs a time zone.")
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
