@@ -94,7 +94,7 @@ INSTALLED_APPS = [
     "channels",
     "identity",
     # "authapi",
-    # "events",
+    "events",
     # "provisioning",
     "config",
 ]

@@ -1,0 +1,12 @@
+from django.apps import AppConfig
+
+
+class EventsConfig(AppConfig):
+    name = "events"
+    verbose_name = "Event stream"
+
+    def ready(self) -> None:
+        from events import checks, receivers, tripwire  # noqa: F401  (the checks register themselves)
+
+        receivers.connect()
+        tripwire.connect()

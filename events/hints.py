@@ -1,0 +1,122 @@
+"""Hints: "look again, this tenant's log now ends at this position". They may be lost and never carry an event."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+import redis
+import redis.asyncio
+from django.conf import settings
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
+
+logger = logging.getLogger(__name__)
+
+# Connecting and sending share 200 ms: the numberer waits for nobody longer than that.
+_STEP_TIMEOUT_SECONDS = 0.1
+_FIRST_PAUSE_SECONDS = 0.5
+_LONGEST_PAUSE_SECONDS = 10.0
+_RECONNECT_SECONDS = 0.5
+_SILENCE_SECONDS = 5.0
+
+
+def hint_channel() -> str:
+    """Return the channel that every process publishes to and subscribes."""
+    return f"{settings.REDIS_PREFIX}:hints"
+
+
+class HintPublisher:
+    """Publishes hints and never raises. After a failure it stays silent for a pause that doubles up to ten seconds."""
+
+    def __init__(self, url: str) -> None:
+        self._client = redis.Redis.from_url(
+            url,
+            socket_timeout=_STEP_TIMEOUT_SECONDS,
+            socket_connect_timeout=_STEP_TIMEOUT_SECONDS,
+            retry=Retry(NoBackoff(), 0),
+            single_connection_client=False,
+        )
+        self._pause = 0.0
+        self._silent_until = 0.0
+
+    def publish(self, tenant_id: str, position: int) -> bool:
+        """Publish one hint; return whether the server took it."""
+        if time.monotonic() < self._silent_until:
+            return False
+        try:
+            self._client.publish(hint_channel(), f"{tenant_id}:{position}")
+        except (RedisError, OSError) as error:
+            self._pause = min(max(self._pause * 2, _FIRST_PAUSE_SECONDS), _LONGEST_PAUSE_SECONDS)
+            self._silent_until = time.monotonic() + self._pause
+            logger.warning("hints are silent for %.1f s: %s", self._pause, type(error).__name__)
+            return False
+        self._pause = 0.0
+        return True
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self._client.close()
+
+
+_publishers: dict[str, HintPublisher] = {}
+_publishers_lock = threading.Lock()
+
+
+def publish_hint(tenant_id: str, position: int) -> bool:
+    """Tell every process that the tenant's log now ends at `position`; takes at most 200 ms and never raises."""
+    with _publishers_lock:
+        publisher = _publishers.get(settings.REDIS_URL)
+        if publisher is None:
+            publisher = _publishers[settings.REDIS_URL] = HintPublisher(settings.REDIS_URL)
+    return publisher.publish(tenant_id, position)
+
+
+def parse_hint(payload: bytes) -> tuple[str, int] | None:
+    """Return tenant and position of a hint, or None for anything else that arrives on the channel."""
+    tenant_id, separator, position = payload.decode("utf-8", "replace").rpartition(":")
+    if not separator or not tenant_id or not (position.isascii() and position.isdigit()):
+        return None
+    return tenant_id, int(position)
+
+
+class HintListener:
+    """One subscription per process. Calls `heard(tenant_id, position)`, and `connected()` after each (re)connection."""
+
+    def __init__(self, url: str, *, heard: Callable[[str, int], None], connected: Callable[[], None]) -> None:
+        self._url = url
+        self._heard = heard
+        self._connected = connected
+
+    async def run(self) -> None:
+        """Listen until cancelled. A lost server is tried again; meanwhile the poll finds what hints would have said."""
+        while True:
+            try:
+                await self._listen()
+            except (RedisError, OSError) as error:
+                logger.info("no hints for now: %s", type(error).__name__)
+            await asyncio.sleep(_RECONNECT_SECONDS)
+
+    async def _listen(self) -> None:
+        client = redis.asyncio.Redis.from_url(
+            self._url, socket_connect_timeout=1.0, socket_timeout=None, retry=redis.asyncio.retry.Retry(NoBackoff(), 0)
+        )
+        subscription = client.pubsub(ignore_subscribe_messages=True)
+        try:
+            await subscription.subscribe(hint_channel())
+            self._connected()
+            while True:
+                message = await subscription.get_message(timeout=_SILENCE_SECONDS)
+                if message is None:
+                    await subscription.ping()
+                    continue
+                hint = parse_hint(message["data"]) if message["type"] == "message" else None
+                if hint is not None:
+                    self._heard(*hint)
+        finally:
+            await subscription.aclose()
+            await client.aclose()

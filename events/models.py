@@ -1,0 +1,129 @@
+"""The rows of the event stream. Only `recorder`, `numbering`, `tripwire` and `retention` write them.
+
+None has a database foreign key to the tenant or to each other: a purge would deadlock with numbering.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models.functions import Now
+
+from identity.ids import new_stream_id
+from identity.models.base import TenantOwned
+
+
+class Event(models.Model):
+    """One change, as bytes that are final: the envelope that the tenant's built-in stream delivers.
+
+    `id` follows the order of insertion, `position` in the log is assigned after commit.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    event_id = models.CharField(max_length=26, unique=True)
+    tenant_id = models.CharField(max_length=63)
+    type = models.CharField(max_length=64)
+    root = models.CharField(max_length=400, help_text="The document whose changes stay in order, as <kind>:<id>.")
+    time = models.DateTimeField()
+    body = models.BinaryField()
+
+    class Meta:
+        indexes = [models.Index(fields=["tenant_id", "root", "id"], name="events_event_by_root")]
+
+    def __str__(self) -> str:
+        return self.event_id
+
+
+class Outbox(models.Model):
+    """An event that has no position yet."""
+
+    event = models.BigIntegerField(primary_key=True)
+    tenant_id = models.CharField(max_length=63)
+
+    class Meta:
+        verbose_name_plural = "outbox"
+        # Oldest first per tenant, and which tenants wait.
+        indexes = [models.Index(fields=["tenant_id", "event"], name="events_outbox_by_tenant")]
+
+    def __str__(self) -> str:
+        return f"{self.tenant_id}:{self.event}"
+
+
+class LogEntry(models.Model):
+    """The position of an event in its tenant's log: dense, and in commit order per document."""
+
+    event = models.OneToOneField(Event, on_delete=models.DO_NOTHING, primary_key=True, db_constraint=False, related_name="log_entry")
+    tenant_id = models.CharField(max_length=63)
+    position = models.BigIntegerField()
+    recorded_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name_plural = "log entries"
+        constraints = [models.UniqueConstraint(fields=["tenant_id", "position"], name="events_logentry_position_unique")]
+        indexes = [models.Index(fields=["tenant_id", "recorded_at", "position"], name="events_logentry_by_time")]
+
+    def __str__(self) -> str:
+        return f"{self.tenant_id}:{self.position}"
+
+
+class Head(models.Model):
+    """Where a tenant's log ends and begins. Made with the tenant; without it the tenant is gone."""
+
+    tenant_id = models.CharField(primary_key=True, max_length=63)
+    epoch = models.PositiveIntegerField(default=1)
+    position = models.BigIntegerField(default=0)
+    recorded_at = models.DateTimeField(db_default=Now())
+    floor = models.BigIntegerField(default=0, help_text="The last position that was pruned.")
+    floor_recorded_at = models.DateTimeField(null=True, help_text="When the last pruned event was recorded.")
+    stream_id = models.CharField(max_length=26, unique=True, default=new_stream_id, help_text="The built-in stream of subscriptions.")
+
+    def __str__(self) -> str:
+        return f"{self.tenant_id}@{self.position}"
+
+
+class Mark(models.Model):
+    """The tripwire: a change of a recorded row that no event covers yet, with the row as it was before (null = not there).
+
+    Written by a trigger, cleared by the recorder in the same transaction; one that commits is a change nobody recorded.
+    """
+
+    table_name = models.CharField(max_length=63)
+    row_key = models.CharField(max_length=64)
+    document_key = models.CharField(max_length=64)
+    document_table = models.CharField(max_length=63)
+    tenant_id = models.CharField(max_length=63)
+    image = models.JSONField(null=True)
+    marked_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["table_name", "row_key", "document_key"], name="events_mark_row_unique")]
+        indexes = [models.Index(fields=["document_table", "document_key"], name="events_mark_by_document")]
+
+    def __str__(self) -> str:
+        return f"{self.table_name}:{self.row_key}"
+
+
+class EventStream(TenantOwned):
+    """A subscription of one destination to a tenant's events."""
+
+    class Status(models.TextChoices):
+        ENABLED = "enabled"
+        DISABLED = "disabled"
+
+    id = models.CharField(primary_key=True, max_length=26, default=new_stream_id, editable=False)
+    name = models.CharField(max_length=128, null=True, blank=True)
+    subscriptions = models.JSONField(default=list, help_text="Event types, such as user.created.")
+    destination_type = models.CharField(max_length=16, choices=[("action", "Action"), ("webhook", "Webhook")], default="action")
+    destination = models.JSONField(default=dict, blank=True)
+    status = models.CharField(max_length=16, choices=Status, default=Status.ENABLED)
+    position = models.BigIntegerField(default=0, help_text="The last log position that was dispatched.")
+    held_since = models.DateTimeField(null=True, blank=True)
+    held_reason = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta(TenantOwned.Meta):
+        constraints = [models.UniqueConstraint(fields=["tenant", "name"], name="events_eventstream_name_unique")]
+        ordering = ("created_at", "id")
+
+    def __str__(self) -> str:
+        return self.name or self.id

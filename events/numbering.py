@@ -1,0 +1,215 @@
+"""Outbox to log: dense positions, assigned after commit under the tenant's head row.
+
+Ids are drawn at insertion and become visible in commit order, so a reader "after id n" loses the event that committed
+late; positions are assigned only to what is committed, one numbering at a time per tenant, so a reader cannot.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import psycopg
+from django.conf import settings
+from django.db import connection as django_connection
+
+from events.hints import publish_hint
+
+logger = logging.getLogger(__name__)
+
+BATCH = 5000
+_IDLE_SECONDS = 1.0
+_FAILURE_PAUSE_SECONDS = 0.5
+
+_LOCK_HEAD = "SELECT position, greatest(clock_timestamp(), recorded_at) FROM events_head WHERE tenant_id = %s FOR UPDATE"
+# A statement of its own: its snapshot is taken after the lock was granted, so it sees every event committed before.
+_NUMBER = """
+WITH ready AS (
+    DELETE FROM events_outbox WHERE event IN (
+        SELECT event FROM events_outbox WHERE tenant_id = %(tenant)s ORDER BY event LIMIT %(batch)s
+    ) RETURNING event
+)
+INSERT INTO events_logentry (tenant_id, position, event_id, recorded_at)
+SELECT %(tenant)s, %(position)s + row_number() OVER (ORDER BY event), event, %(recorded_at)s FROM ready
+"""
+_MOVE_HEAD = "UPDATE events_head SET position = %(position)s, recorded_at = %(recorded_at)s WHERE tenant_id = %(tenant)s"
+_DROP = """
+WITH dropped AS (DELETE FROM events_outbox WHERE tenant_id = %(tenant)s RETURNING event)
+DELETE FROM events_event WHERE id IN (SELECT event FROM dropped)
+"""
+
+
+@dataclass(frozen=True)
+class NumberedBatch:
+    """What one transaction of numbering did: `count` events up to `head_position`, recorded at one time."""
+
+    tenant_id: str
+    count: int
+    head_position: int
+    recorded_at: datetime
+
+
+def number_batch(database: psycopg.Connection[Any], tenant_id: str) -> NumberedBatch | None:
+    """Number at most 5,000 waiting events of the tenant, oldest first, and commit durably; None when it has no log.
+
+    Without a head row the tenant is gone, and what waits for it is dropped. The transaction is READ COMMITTED: the
+    second statement must see what was committed while the first waited for the lock.
+    """
+    database.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+    with database.transaction(), database.cursor() as cursor:
+        cursor.execute("SET LOCAL synchronous_commit = on")
+        head = cursor.execute(_LOCK_HEAD, [tenant_id]).fetchone()
+        if head is None:
+            cursor.execute(_DROP, {"tenant": tenant_id})
+            return None
+        position, recorded_at = head
+        cursor.execute(_NUMBER, {"tenant": tenant_id, "batch": BATCH, "position": position, "recorded_at": recorded_at})
+        count = cursor.rowcount
+        if count:
+            position += count
+            cursor.execute(_MOVE_HEAD, {"tenant": tenant_id, "position": position, "recorded_at": recorded_at})
+    return NumberedBatch(tenant_id, count, position, recorded_at)
+
+
+def number_tenant(tenant_id: str, database: psycopg.Connection[Any] | None = None) -> NumberedBatch | None:
+    """Number everything that waits for the tenant; return the last batch with the total count, or None without a log."""
+    owned = None if database is not None else open_connection()
+    try:
+        total = 0
+        while True:
+            batch = number_batch(database or owned, tenant_id)  # type: ignore[arg-type]  # one of them is there
+            if batch is None:
+                return None
+            total += batch.count
+            if batch.count < BATCH:
+                return NumberedBatch(tenant_id, total, batch.head_position, batch.recorded_at)
+    finally:
+        if owned is not None:
+            owned.close()
+
+
+def waiting_tenants(database: psycopg.Connection[Any]) -> list[str]:
+    """Return the tenants with events that have no position yet."""
+    with database.transaction():
+        return [row[0] for row in database.execute("SELECT DISTINCT tenant_id FROM events_outbox").fetchall()]
+
+
+def open_connection() -> psycopg.Connection[Any]:
+    """Open a connection of one's own to Django's database, outside of any pool, in autocommit mode."""
+    parameters = django_connection.get_connection_params()
+    parameters.pop("pool", None)
+    parameters.pop("cursor_factory", None)
+    return psycopg.connect(**parameters, autocommit=True)
+
+
+Callback = Callable[[str, int], None]
+_callbacks: list[Callback] = []
+
+
+def on_numbered(callback: Callback) -> None:
+    """Call `callback(tenant_id, head_position)` in this process after each numbering; it must be quick and not raise."""
+    if callback not in _callbacks:
+        _callbacks.append(callback)
+
+
+class Numberer:
+    """One daemon thread with its own connection that numbers what this process commits, and heals what others left.
+
+    Every second it also asks the outbox which tenants wait: an event whose process died between commit and numbering
+    is numbered by whoever looks next.
+    """
+
+    def __init__(self) -> None:
+        self._pending: set[str] = set()
+        self._guard = threading.Lock()
+        self._wake = threading.Event()
+        self._stopping = False
+        self._thread: threading.Thread | None = None
+
+    def notify(self, tenant_id: str) -> None:
+        """Note that the tenant has something to number; returns at once."""
+        if not settings.EVENTS_NUMBERER_ENABLED:
+            return
+        with self._guard:
+            self._pending.add(tenant_id)
+        self.start()
+        self._wake.set()
+
+    def start(self) -> None:
+        """Start the thread unless it runs."""
+        with self._guard:
+            if self._thread is None or not self._thread.is_alive():
+                self._stopping = False
+                self._thread = threading.Thread(target=self._run, name="numberer", daemon=True)
+                self._thread.start()
+
+    def stop(self) -> None:
+        """Number what is pending and end the thread."""
+        self._stopping = True
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(timeout=5)
+
+    def _run(self) -> None:
+        database: psycopg.Connection[Any] | None = None
+        looked_at = 0.0
+        while not self._stopping or self._pending:
+            self._wake.wait(_IDLE_SECONDS)
+            self._wake.clear()
+            try:
+                if database is None or database.closed:
+                    database = open_connection()
+                if time.monotonic() - looked_at >= _IDLE_SECONDS:
+                    self._add(waiting_tenants(database))
+                    looked_at = time.monotonic()
+                self._number_pending(database)
+            except psycopg.Error as error:
+                # The database is away or the statement was cancelled; nothing is lost, the outbox keeps it.
+                logger.warning("numbering paused: %s", type(error).__name__)
+                if database is not None:
+                    database.close()
+                if self._stopping:
+                    return
+                time.sleep(_FAILURE_PAUSE_SECONDS)
+        if database is not None:
+            database.close()
+
+    def _add(self, tenants: list[str]) -> None:
+        with self._guard:
+            self._pending.update(tenants)
+
+    def _number_pending(self, database: psycopg.Connection[Any]) -> None:
+        while True:
+            with self._guard:
+                if not self._pending:
+                    return
+                tenant_id = self._pending.pop()
+            try:
+                batch = number_tenant(tenant_id, database)
+            except psycopg.Error:
+                self._add([tenant_id])
+                raise
+            if batch is not None and batch.count:
+                self._announce(batch)
+
+    def _announce(self, batch: NumberedBatch) -> None:
+        for callback in _callbacks:
+            try:
+                callback(batch.tenant_id, batch.head_position)
+            except Exception:
+                logger.exception("a listener of the numberer failed")
+        publish_hint(batch.tenant_id, batch.head_position)
+
+
+_numberers: dict[int, Numberer] = {}
+
+
+def numberer() -> Numberer:
+    """Return the numberer of this process; a forked child gets one of its own."""
+    return _numberers.setdefault(os.getpid(), Numberer())

@@ -1,0 +1,47 @@
+"""From Django's model signals to the recorder; the catalogue says which rows matter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import apps
+from django.db import models
+from django.db.models.signals import post_delete, post_save
+
+from events.catalogue import DOCUMENT_KINDS, DocumentKind, Part
+from events.models import Head
+from events.recorder import record_document
+from identity.models import Tenant
+
+
+def connect() -> None:
+    """Listen to every recorded model and to new tenants."""
+    by_table = {model._meta.db_table: model for model in apps.get_models()}
+    for kind in DOCUMENT_KINDS:
+        _listen(kind, by_table[kind.table], None)
+        for part in kind.parts:
+            _listen(kind, by_table[part.table], part)
+    post_save.connect(_open_log, sender=Tenant, dispatch_uid="events.open_log")
+
+
+def _listen(kind: DocumentKind, model: type[models.Model], part: Part | None) -> None:
+    attribute = part.document_column if part else "pk"
+
+    def saved(instance: models.Model, *, raw: bool = False, **_: Any) -> None:
+        # A fixture may load a row before the rows it refers to; its mark stays, and the sweep records it.
+        if not raw:
+            record_document(kind, str(getattr(instance, attribute)))
+
+    def deleted(instance: models.Model, origin: Any = None, **_: Any) -> None:
+        # Going with its document is no change of the document.
+        origin_model = origin.model if isinstance(origin, models.QuerySet) else type(origin)
+        if part is None or origin_model is model:
+            record_document(kind, str(getattr(instance, attribute)))
+
+    post_save.connect(saved, sender=model, weak=False, dispatch_uid=f"events.saved.{model._meta.label}")
+    post_delete.connect(deleted, sender=model, weak=False, dispatch_uid=f"events.deleted.{model._meta.label}")
+
+
+def _open_log(instance: Tenant, *, created: bool, **_: Any) -> None:
+    if created:
+        Head.objects.get_or_create(tenant_id=instance.pk)

@@ -1,0 +1,153 @@
+"""Closed schemas of event data, checked before an event is stored (`contract/events.md` 2). Pure.
+
+Public client libraries drop an event that does not fit their models, silently; so nothing that they would drop may
+be stored. A schema names every field a type may have; fields are required unless marked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Check = Callable[[Any, str], None]
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+class SchemaViolation(ValueError):
+    """The data of an event does not fit the schema of its type."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """An object with exactly these fields."""
+
+    required: dict[str, Check]
+    optional: dict[str, Check]
+
+    def __call__(self, value: Any, path: str) -> None:
+        if not isinstance(value, dict):
+            raise SchemaViolation(f"{path}: an object is expected.")
+        for name in self.required:
+            if name not in value:
+                raise SchemaViolation(f"{path}.{name}: missing.")
+        for name, member in value.items():
+            check = self.required.get(name) or self.optional.get(name)
+            if check is None:
+                raise SchemaViolation(f"{path}.{name}: not a field of this object.")
+            check(member, f"{path}.{name}")
+
+
+def _kind(expected: type | tuple[type, ...], words: str) -> Check:
+    def check(value: Any, path: str) -> None:
+        if not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
+            raise SchemaViolation(f"{path}: {words} is expected.")
+
+    return check
+
+
+text = _kind(str, "text")
+switch = _kind(bool, "true or false")
+whole = _kind(int, "a whole number")
+mapping = _kind(dict, "an object")
+
+
+def moment(value: Any, path: str) -> None:
+    if not isinstance(value, str) or _TIME.fullmatch(value) is None:
+        raise SchemaViolation(f"{path}: a time with milliseconds and Z is expected.")
+
+
+def list_of(check: Check) -> Check:
+    def check_list(value: Any, path: str) -> None:
+        if not isinstance(value, list):
+            raise SchemaViolation(f"{path}: a list is expected.")
+        for index, item in enumerate(value):
+            check(item, f"{path}[{index}]")
+
+    return check_list
+
+
+_PROFILE_DATA = Shape(
+    {},
+    {
+        "email": text,
+        "email_verified": switch,
+        "name": text,
+        "nickname": text,
+        "username": text,
+        "given_name": text,
+        "family_name": text,
+        "picture": text,
+        "phone_number": text,
+        "phone_verified": switch,
+    },
+)
+_IDENTITY = Shape({"connection": text, "user_id": text, "provider": text, "isSocial": switch}, {"profileData": _PROFILE_DATA})
+_USER_OPTIONAL: dict[str, Check] = {
+    "email": text,
+    "email_verified": switch,
+    "username": text,
+    "phone_number": text,
+    "phone_verified": switch,
+    "name": text,
+    "nickname": text,
+    "given_name": text,
+    "family_name": text,
+    "picture": text,
+    "app_metadata": mapping,
+    "user_metadata": mapping,
+    "multifactor": list_of(text),
+    "last_ip": text,
+    "last_login": moment,
+    "logins_count": whole,
+    "blocked": switch,
+}
+_USER_REQUIRED: dict[str, Check] = {"user_id": text, "created_at": moment, "updated_at": moment, "identities": list_of(_IDENTITY)}
+_USER = Shape(_USER_REQUIRED, _USER_OPTIONAL)
+_DELETED_USER = Shape({**_USER_REQUIRED, "deleted_at": moment}, _USER_OPTIONAL)
+_CONNECTION = Shape(
+    {"id": text, "name": text, "strategy": text},
+    {
+        "display_name": text,
+        "options": mapping,
+        "realms": list_of(text),
+        "enabled_clients": list_of(text),
+        "is_domain_connection": switch,
+        "show_as_button": switch,
+        "metadata": mapping,
+        "authentication": mapping,
+        "connected_accounts": mapping,
+    },
+)
+_CONTEXT = Shape(
+    {"tenant": Shape({"id": text, "tenant_id": text}, {})},
+    {
+        "client": Shape({"id": text, "name": text}, {"metadata": mapping}),
+        "connection": Shape({"id": text, "name": text, "strategy": text}, {}),
+        "request": Shape({"geo": mapping, "hostname": text, "ip": text, "method": text, "user_agent": text}, {"custom_domain": text}),
+    },
+)
+
+
+def _data(shape: Shape, *, previous: bool = False) -> Shape:
+    return Shape({"object": shape, **({"previous_object": shape} if previous else {})}, {"context": _CONTEXT})
+
+
+SCHEMAS: dict[str, Shape] = {
+    "connection.created": _data(_CONNECTION),
+    "connection.updated": _data(_CONNECTION, previous=True),
+    "connection.deleted": _data(_CONNECTION),
+    "user.created": _data(_USER),
+    "user.updated": _data(_USER, previous=True),
+    "user.deleted": _data(_DELETED_USER),
+}
+
+
+def check_data(event_type: str, data: Any) -> None:
+    """Raise `SchemaViolation` unless `data` has exactly the fields that events of this type may have."""
+    schema = SCHEMAS.get(event_type)
+    if schema is None:
+        raise SchemaViolation(f"{event_type}: no event of this type is recorded yet.")
+    schema(data, "data")
