@@ -1,0 +1,86 @@
+# Every command of the project; `make help` lists them. Only Python 3.11 and make are needed to begin.
+
+PYTHON ?= python3.11
+PY := .venv/bin/python
+BOOTSTRAP := @$(PYTHON) config/launcher/bootstrap.py
+LAUNCHER := @exec $(PY) -m config.launcher
+# Values that only let the production settings load; nothing is signed or encrypted with them.
+CHECK_KEY := check:0000000000000000000000000000000000000000
+
+.DEFAULT_GOAL := help
+.PHONY: help up down reset scim-stop scim-start run worker test test-peers test-faults bench check lint format types contracts migrations deploy-check lock embedded dev
+
+help: ## List the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  %-14s %s\n", $$1, $$2}'
+
+up: embedded ## Start everything and prove it: PORT=8000, DETACH=1, TLS=1, DATABASE_URL and REDIS_URL are honoured
+	$(LAUNCHER) up
+
+down: embedded ## Stop what `make up` started
+	$(LAUNCHER) down
+
+reset: embedded ## Remove .data with everything in it; asks first unless YES=1; never touches an outside server
+	$(LAUNCHER) reset
+
+scim-stop: embedded ## Stop the downstream SCIM server alone, to see retries and dead letters
+	$(LAUNCHER) scim-stop
+
+scim-start: embedded ## Start the downstream SCIM server again
+	$(LAUNCHER) scim-start
+
+run: embedded ## Run Django's development server beside a running `make up`, on port 8001
+	@exec $(PY) manage.py runserver 127.0.0.1:8001
+
+worker: embedded ## Run one more worker beside a running `make up`
+	@DJANGO_SETTINGS_MODULE=config.settings.development exec $(PY) -m celery -A config worker --concurrency 2 --loglevel INFO
+
+test: dev ## Run the tests, in parallel, on private servers unless DATABASE_URL and REDIS_URL are set
+	@$(PY) -m pytest -n 2 -q --ignore=tests/peers --ignore=tests/faults --durations=10
+
+test-peers: dev ## Run the tests against programs of other makers; installs what they need
+	@$(PY) -m config.launcher.peers
+	@$(PY) -m pytest -q tests/peers || { status=$$?; [ $$status -eq 5 ] && echo "no tests in tests/peers"; }
+
+test-faults: dev ## Run the tests that kill, freeze and cut off servers
+	@$(PY) -m pytest -q tests/faults || { status=$$?; [ $$status -eq 5 ] && echo "no tests in tests/faults"; }
+
+bench: dev ## Measure the figures of the service on this machine
+	@exec $(PY) -m benchmarks
+
+check: lint types contracts migrations deploy-check test ## Everything that must pass: lint, types, contracts, migrations, settings, tests
+
+lint: dev ## Check format, style, templates, spelling and security of the source
+	@$(PY) -m ruff format --check .
+	@$(PY) -m ruff check .
+	@if find . -path ./.venv -prune -o -path ./.peers -prune -o -name '*.html' -print | grep -q .; then .venv/bin/djlint templates --lint --quiet; fi
+	@.venv/bin/codespell
+	@.venv/bin/bandit --quiet --recursive --configfile pyproject.toml identity authapi events provisioning config
+
+format: dev ## Rewrite the source in the house format
+	@$(PY) -m ruff format .
+	@$(PY) -m ruff check --fix .
+
+types: dev ## Check types, strictly
+	@$(PY) -m mypy .
+
+contracts: dev ## Check that imports run one way and pure files stay pure
+	@.venv/bin/lint-imports
+
+migrations: dev ## Check that no migration is missing
+	@DJANGO_SETTINGS_MODULE=config.settings.test $(PY) -W ignore manage.py makemigrations --check --dry-run
+
+deploy-check: dev ## Check the production settings
+	@SESSION_KEYS=$(CHECK_KEY) ENCRYPTION_KEYS=$(CHECK_KEY) DIGEST_KEYS=$(CHECK_KEY) CURSOR_KEYS=$(CHECK_KEY) \
+	  DJANGO_SETTINGS_MODULE=config.settings.production $(PY) manage.py check --deploy --fail-level WARNING
+
+lock: dev ## Compile requirements/*.in into locks with hashes and without hosts
+	@for name in bootstrap base embedded dev; do \
+	  .venv/tools/bin/uv pip compile --quiet --upgrade --generate-hashes --no-header --no-annotate --python-version 3.11 \
+	    requirements/$$name.in --output-file requirements/$$name.lock || exit 1; done
+	@! grep -nE 'https?://|index|find-links|file:' requirements/*.lock
+
+embedded:
+	$(BOOTSTRAP) embedded
+
+dev:
+	$(BOOTSTRAP) dev

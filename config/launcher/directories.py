@@ -1,0 +1,49 @@
+"""Private places on disk: the data directory and a directory for sockets with a path that is short enough."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pwd
+import stat
+import tempfile
+from pathlib import Path
+
+# A socket path may have 107 bytes; PostgreSQL appends `/.s.PGSQL.5432.lock`.
+_LONGEST_SOCKET_DIRECTORY = 85
+
+
+class NotPrivate(Exception):
+    """A directory for sockets belongs to somebody else or is open to others."""
+
+
+def make_private(directory: Path, *, account: str | None = None) -> Path:
+    """Create `directory` with mode 0700, for `account` where one is named; refuse one that is not ours."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    owner = pwd.getpwnam(account).pw_uid if account else os.geteuid()
+    found = directory.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid not in {owner, os.geteuid()}:
+        raise NotPrivate(f"{directory} is not ours; remove it and start again.")
+    directory.chmod(0o700)
+    if found.st_uid != owner:
+        os.chown(directory, owner, -1)
+    return directory
+
+
+def socket_directory(data_dir: Path, name: str, *, account: str | None = None) -> Path:
+    """Return a private directory for sockets: inside `data_dir`, or in the temporary directory when that path is too long."""
+    inside = data_dir / "run" / name
+    if len(os.fsencode(inside)) <= _LONGEST_SOCKET_DIRECTORY:
+        return make_private(inside, account=account)
+    digest = hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:12]
+    return make_private(Path(tempfile.gettempdir()) / f"identity-{os.geteuid()}-{digest}-{name}", account=account)
+
+
+def write_private(path: Path, content: str) -> None:
+    """Replace `path` in one step by a file of mode 0600 that holds `content`."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(content)
+    draft.replace(path)

@@ -1,0 +1,62 @@
+"""Servers for a run that ends: the tests and the benchmarks get a fresh PostgreSQL and Valkey, or the outside ones."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from config.launcher import postgres, valkey
+from config.launcher.directories import make_private
+from config.launcher.processes import Process, Program, is_running, wait_until_ready
+
+VARIABLES = ("DATABASE_URL", "REDIS_URL")
+
+
+@contextmanager
+def temporary_servers(*, durable: bool = False) -> Iterator[dict[str, str]]:
+    """Start what the environment does not name, yield `DATABASE_URL` and `REDIS_URL`, then stop it and remove its files.
+
+    A variable that is set keeps its outside server; each is honoured on its own. Without `durable` a crash of the
+    machine may lose data. Start it from the main thread: the servers die with that thread.
+    """
+    addresses = {name: os.environ[name] for name in VARIABLES if os.environ.get(name)}
+    with ExitStack() as stack:
+        directory = _fresh_directory()
+        stack.callback(shutil.rmtree, directory, ignore_errors=True)
+        if "DATABASE_URL" not in addresses:
+            stack.enter_context(_running(postgres.prepare(directory, durable=durable), directory))
+            postgres.ensure_database(directory)
+            addresses["DATABASE_URL"] = postgres.url_of(directory)
+        if "REDIS_URL" not in addresses:
+            stack.enter_context(_running(valkey.prepare(directory, durable=durable), directory))
+            addresses["REDIS_URL"] = valkey.url_of(directory)
+        yield addresses
+
+
+@contextmanager
+def _running(program: Program, directory: Path) -> Iterator[None]:
+    log = directory / f"{program.name}.log"
+    with log.open("ab") as output:
+        process = Process.start(program, output=output)
+    try:
+        wait_until_ready(process, log=log)
+        yield
+    finally:
+        process.stop()
+
+
+def _fresh_directory() -> Path:
+    """Make a directory named for this process; those of processes that were killed are removed."""
+    # Below a short path of its own, because socket paths are limited; an account that runs PostgreSQL must pass through it.
+    root = make_private(Path(tempfile.gettempdir()) / f"identity-runs-{os.geteuid()}")
+    root.chmod(0o711)
+    for old in root.iterdir():
+        if old.name.isdigit() and not is_running(int(old.name), mentions="python"):
+            shutil.rmtree(old, ignore_errors=True)
+    directory = make_private(root / str(os.getpid()))
+    directory.chmod(0o711)
+    return directory

@@ -1,0 +1,126 @@
+"""How a child process begins: in a session of its own, bound to the life of its parent, never as root where a server refuses root."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pwd
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import IO
+
+_CLONE_NEWUSER = 0x10000000
+_PR_SET_PDEATHSIG = 1
+_INNER_ID = 1000
+# Loaded before any fork: between fork and exec nothing may be imported or allocated carelessly.
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who a server runs as: ourselves, an ordinary user inside a user namespace, or another account of the machine."""
+
+    namespace: bool = False
+    account: str | None = None
+
+
+OURSELVES = Identity()
+
+
+@cache
+def server_identity() -> Identity:
+    """Return an identity that PostgreSQL accepts: it refuses to run as root.
+
+    As root a user namespace comes first, because it creates no account and changes no file mode; where namespaces
+    are blocked, as in many containers, the account `postgres` or `nobody` takes over.
+    """
+    if os.geteuid() != 0:
+        return OURSELVES
+    if _namespaces_allowed():
+        return Identity(namespace=True)
+    return Identity(account=_unprivileged_account())
+
+
+def start(
+    command: Sequence[str],
+    *,
+    identity: Identity = OURSELVES,
+    death_signal: int = signal.SIGTERM,
+    environment: Mapping[str, str] | None = None,
+    directory: Path | None = None,
+    output: IO[bytes] | int | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start `command` so that it receives `death_signal` when the calling thread's process ends, however it ends.
+
+    Call it from the main thread only: the kernel binds the signal to the thread that forks. The child gets a session
+    of its own, so Ctrl+C in the terminal reaches the launcher alone, which then stops everything in order.
+    """
+    parent = os.getpid()
+    account = pwd.getpwnam(identity.account) if identity.account else None
+
+    def prepare() -> None:
+        if identity.namespace:
+            _enter_namespace()
+        # After the namespace: entering one clears the setting.
+        _libc.prctl(_PR_SET_PDEATHSIG, int(death_signal))
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return subprocess.Popen(
+        list(command),
+        env=dict(environment) if environment is not None else None,
+        cwd=directory,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT if output is not None else None,
+        start_new_session=True,
+        preexec_fn=prepare,
+        user=account.pw_uid if account else None,
+        group=account.pw_gid if account else None,
+        extra_groups=[] if account else None,
+    )
+
+
+def run(command: Sequence[str], *, identity: Identity = OURSELVES, environment: Mapping[str, str] | None = None) -> tuple[int, str]:
+    """Run `command` to its end under `identity`; return its exit status and what it printed."""
+    child = start(command, identity=identity, environment=environment, output=subprocess.PIPE)
+    printed, _ = child.communicate()
+    return child.returncode, printed.decode(errors="replace")
+
+
+def _enter_namespace() -> None:
+    uid, gid = os.geteuid(), os.getegid()
+    if _libc.unshare(_CLONE_NEWUSER) != 0:
+        raise OSError(ctypes.get_errno(), "unshare")
+    _write("/proc/self/setgroups", "deny")
+    _write("/proc/self/uid_map", f"{_INNER_ID} {uid} 1")
+    _write("/proc/self/gid_map", f"{_INNER_ID} {gid} 1")
+
+
+def _write(path: str, content: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY)
+    try:
+        os.write(descriptor, content.encode())
+    finally:
+        os.close(descriptor)
+
+
+def _namespaces_allowed() -> bool:
+    try:
+        status, _ = run(["true"], identity=Identity(namespace=True))
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return status == 0
+
+
+def _unprivileged_account() -> str | None:
+    for name in ("postgres", "nobody"):
+        try:
+            return pwd.getpwnam(name).pw_name
+        except KeyError:
+            continue
+    return None
