@@ -118,5 +118,5 @@ class HintListener:
                 if hint is not None:
                     self._heard(*hint)
         finally:
-            await subscription.aclose()
+            await subscription.aclose()  # type: ignore[no-untyped-call]  # redis-py types it as such
             await client.aclose()
