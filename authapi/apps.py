@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class AuthapiConfig(AppConfig):
+    name = "authapi"
+    verbose_name = "Authentication"

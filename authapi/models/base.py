@@ -1,0 +1,44 @@
+"""What the rows of this app share: an owner, and managers that ask for a tenant but write freely, since no event tells of them."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self, TypeVar
+
+from django.db import models
+
+from identity.models.base import TenantOwned
+from identity.tenancy import TenantRequired, current_tenant
+
+Row = TypeVar("Row", bound=models.Model, covariant=True)
+
+
+class UnrecordedManager(models.Manager[Row]):
+    """Reads rows of the current tenant and raises `TenantRequired` when there is none; bulk writes are allowed."""
+
+    def get_queryset(self) -> models.QuerySet[Row]:
+        tenant = current_tenant()
+        if tenant is None:
+            raise TenantRequired(f"{self.model.__name__}: {TenantRequired.__doc__}")
+        return self.of(tenant)
+
+    def of(self, tenant_id: str) -> models.QuerySet[Row]:
+        """Return the rows of the named tenant, whatever tenant is bound."""
+        return models.QuerySet(self.model, using=self._db).filter(tenant_id=tenant_id)
+
+
+class UnrecordedOwned(TenantOwned):
+    """A row of one tenant whose changes are no event, such as a client, a key or a token."""
+
+    objects: ClassVar[UnrecordedManager[Self]] = UnrecordedManager()  # type: ignore[assignment]
+    all_tenants: ClassVar[models.Manager[Self]] = models.Manager()  # type: ignore[assignment]
+
+    class Meta(TenantOwned.Meta):
+        abstract = True
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        # The toolkit makes rows of its own accord and knows no tenant: they belong to the one that is bound.
+        if not self.tenant_id:
+            self.tenant_id = current_tenant() or ""
+        if not self.tenant_id:
+            raise TenantRequired(f"{type(self).__name__}: {TenantRequired.__doc__}")
+        super().save(*args, **kwargs)

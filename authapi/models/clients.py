@@ -1,0 +1,109 @@
+"""Clients: the applications that ask for tokens."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.core.exceptions import ValidationError
+from django.core.validators import RegexValidator
+from django.db import models
+from oauth2_provider.models import AbstractApplication
+
+from authapi.models.base import UnrecordedOwned
+from identity import vault
+from identity.ids import new_client_id
+
+# The toolkit's names of grants against those of the wire; every other grant has one name only.
+TOOLKIT_GRANTS = {"authorization-code": "authorization_code", "client-credentials": "client_credentials", "openid-hybrid": "authorization_code"}
+
+
+def default_grant_types() -> list[str]:
+    return ["client_credentials"]
+
+
+class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the toolkit has no types
+    """An application of one tenant. Several grants each, and one registered way to authenticate at the token endpoint."""
+
+    class AuthMethod(models.TextChoices):
+        NONE = "none"
+        POST = "client_secret_post"
+        BASIC = "client_secret_basic"
+
+    client_id = models.CharField(
+        max_length=64,
+        unique=True,
+        default=new_client_id,
+        validators=[RegexValidator(r"^[A-Za-z0-9]{1,64}$", "Letters and digits.")],
+        help_text="On the wire; never changes.",
+    )
+    user = models.ForeignKey("identity.User", on_delete=models.CASCADE, null=True, blank=True, editable=False, related_name="+")
+    is_global = models.BooleanField(default=False, help_text="May use the whole management interface without a client grant.")
+    token_endpoint_auth_method = models.CharField(max_length=32, choices=AuthMethod, default=AuthMethod.POST)
+    grant_types = models.JSONField(default=default_grant_types, blank=True)
+    secret_digest = models.CharField(max_length=80, blank=True, default="", editable=False)
+    sealed_secret = models.TextField(blank=True, default="", editable=False, help_text="Only where HS256 needs the secret in clear.")
+    auth_version = models.PositiveIntegerField(
+        default=1, editable=False, help_text="Raised when secret, scopes or standing change: older tokens and open streams end."
+    )
+    revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
+    metadata = models.JSONField(default=dict, blank=True)
+
+    # Derived here, columns in the toolkit: one truth each.
+    hash_client_secret: ClassVar[bool] = False
+
+    class Meta(UnrecordedOwned.Meta):
+        swappable = "OAUTH2_PROVIDER_APPLICATION_MODEL"
+        constraints = [models.UniqueConstraint(fields=["tenant", "id"], name="authapi_client_tenant_id_unique")]
+        indexes = [models.Index(fields=["tenant", "created", "id"], name="authapi_client_list")]
+        ordering = ("created", "id")
+
+    def __str__(self) -> str:
+        return self.name or self.client_id
+
+    @property
+    def client_type(self) -> str:
+        is_public = self.token_endpoint_auth_method == self.AuthMethod.NONE
+        return str(AbstractApplication.CLIENT_PUBLIC if is_public else AbstractApplication.CLIENT_CONFIDENTIAL)
+
+    @property
+    def authorization_grant_type(self) -> str:
+        return next((toolkit for toolkit, wire in TOOLKIT_GRANTS.items() if wire in self.grant_types), "")
+
+    @property
+    def client_secret(self) -> str:
+        """The secret in clear where HS256 needs it, else empty."""
+        return vault.unseal(self.sealed_secret, place=self._secret_place) if self.sealed_secret else ""
+
+    @property
+    def is_public(self) -> bool:
+        return self.client_type == AbstractApplication.CLIENT_PUBLIC
+
+    @property
+    def _secret_place(self) -> str:
+        return f"{self.tenant_id}:client:{self.client_id}:secret"
+
+    def set_secret(self, secret: str) -> None:
+        """Keep the digest of `secret`, and the secret itself, encrypted, where id tokens are signed with it."""
+        self.secret_digest = vault.digest(secret)
+        is_needed = self.algorithm == AbstractApplication.HS256_ALGORITHM
+        self.sealed_secret = vault.seal(secret, place=self._secret_place) if is_needed else ""
+
+    def secret_matches(self, secret: str) -> bool:
+        """Compare in constant time; a client without a secret matches nothing."""
+        return vault.digest_matches(secret, self.secret_digest)
+
+    def allows_grant_type(self, *grant_types: str) -> bool:
+        """Tell whether one of the grants is enabled, named as on the wire or as the toolkit names them."""
+        return any(TOOLKIT_GRANTS.get(grant, grant) in self.grant_types for grant in grant_types)
+
+    def is_usable(self, request: Any) -> bool:
+        return self.revoked_at is None
+
+    def clean(self) -> None:
+        if not isinstance(self.grant_types, list) or not all(isinstance(grant, str) for grant in self.grant_types):
+            raise ValidationError({"grant_types": "A list of grant types is expected."})
+        if self.is_public and "client_credentials" in self.grant_types:
+            # RFC 6749, 4.4: the client credentials grant is for confidential clients only.
+            raise ValidationError({"grant_types": "A client without authentication cannot use client_credentials."})
+        if self.is_public and self.is_global:
+            raise ValidationError({"is_global": "A global client must authenticate."})

@@ -1,0 +1,68 @@
+"""Signing keys of tenants, and tokens taken back before their time."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from authapi.models.base import UnrecordedOwned
+from identity import vault
+
+
+class SigningKey(UnrecordedOwned):
+    """An RS256 key pair. `next` is published before it signs, `previous` verifies until its last token has expired."""
+
+    class State(models.TextChoices):
+        NEXT = "next"
+        CURRENT = "current"
+        PREVIOUS = "previous"
+        REVOKED = "revoked"
+
+    kid = models.CharField(max_length=64)
+    public_jwk = models.JSONField(help_text="As published, with its certificate.")
+    sealed_private_key = models.TextField(editable=False)
+    state = models.CharField(max_length=16, choices=State)
+    created_at = models.DateTimeField(auto_now_add=True)
+    current_since = models.DateTimeField(null=True, blank=True)
+    rotated_at = models.DateTimeField(null=True, blank=True, help_text="When it stopped signing.")
+    verifies_until = models.DateTimeField(null=True, blank=True, help_text="Empty while it signs or waits.")
+
+    class Meta(UnrecordedOwned.Meta):
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "kid"], name="authapi_signingkey_kid_unique"),
+            models.UniqueConstraint(fields=["tenant"], condition=Q(state="current"), name="authapi_signingkey_one_current"),
+            models.UniqueConstraint(fields=["tenant"], condition=Q(state="next"), name="authapi_signingkey_one_next"),
+        ]
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return self.kid
+
+    def set_private_key(self, pem: str) -> None:
+        self.sealed_private_key = vault.seal(pem, place=self._place)
+
+    def private_key(self) -> str:
+        """Return the private key as PEM."""
+        return vault.unseal(self.sealed_private_key, place=self._place)
+
+    @property
+    def _place(self) -> str:
+        return f"{self.tenant_id}:signingkey:{self.kid}:private"
+
+
+class RevokedToken(UnrecordedOwned):
+    """The `jti` of an access token that was taken back; the row goes when the token would have expired."""
+
+    jti = models.CharField(max_length=64)
+    expires_at = models.DateTimeField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta(UnrecordedOwned.Meta):
+        constraints = [models.UniqueConstraint(fields=["jti", "tenant"], name="authapi_revokedtoken_jti_unique")]
+        # Pruning by age.
+        indexes = [models.Index(fields=["expires_at"], name="authapi_revokedtoken_expiry")]
+
+    def __str__(self) -> str:
+        return self.jti
+
+

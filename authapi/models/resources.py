@@ -1,0 +1,71 @@
+"""The APIs tokens are for, and which client may ask for tokens to which of them."""
+
+from __future__ import annotations
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+
+from authapi.models.base import UnrecordedOwned
+from authapi.scopes import MANAGEMENT_SCOPES
+from identity.ids import new_client_grant_id, new_hex_id
+
+MAX_TOKEN_SECONDS = 2_592_000
+
+
+class ApiResource(UnrecordedOwned):
+    """An API (resource server) that tokens name as their audience. The management interface itself is one of them."""
+
+    class Dialect(models.TextChoices):
+        ACCESS_TOKEN = "access_token"
+        RFC9068_PROFILE = "rfc9068_profile"
+
+    id = models.CharField(primary_key=True, max_length=24, default=new_hex_id, editable=False)
+    identifier = models.CharField(max_length=600, help_text="The audience, any text; never changes.")
+    name = models.CharField(max_length=200, blank=True)
+    scopes = models.JSONField(default=list, blank=True, help_text='A list of {"value", "description"}.')
+    token_lifetime = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_TOKEN_SECONDS)],
+        help_text="Seconds. Empty: the platform's default.",
+    )
+    token_dialect = models.CharField(max_length=32, choices=Dialect, default=Dialect.ACCESS_TOKEN)
+    is_system = models.BooleanField(default=False, editable=False, help_text="The management interface.")
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta(UnrecordedOwned.Meta):
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "identifier"], name="authapi_apiresource_identifier_unique"),
+            models.UniqueConstraint(fields=["tenant"], condition=models.Q(is_system=True), name="authapi_apiresource_one_system"),
+            models.UniqueConstraint(fields=["tenant", "id"], name="authapi_apiresource_tenant_id_unique"),
+        ]
+        ordering = ("created_at", "id")
+
+    def __str__(self) -> str:
+        return self.name or self.identifier
+
+    @property
+    def scope_values(self) -> tuple[str, ...]:
+        """The names of its scopes. Those of the management interface come with the release, not from the row."""
+        if self.is_system:
+            return tuple(MANAGEMENT_SCOPES)
+        return tuple(scope["value"] for scope in self.scopes)
+
+
+class ClientGrant(UnrecordedOwned):
+    """What one client may ask for at one API without a user."""
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_client_grant_id, editable=False)
+    client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="client_grants")
+    api_resource = models.ForeignKey(ApiResource, on_delete=models.CASCADE, related_name="client_grants")
+    scopes = models.JSONField(default=list, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta(UnrecordedOwned.Meta):
+        constraints = [models.UniqueConstraint(fields=["client", "api_resource"], name="authapi_clientgrant_unique")]
+        ordering = ("created_at", "id")
+
+    def __str__(self) -> str:
+        return self.id
