@@ -75,12 +75,14 @@ DELIVERY_BUDGET_SECONDS = env.number("DELIVERY_BUDGET_SECONDS", 10.0, "Deadline 
 DELIVERY_SWEEP_SECONDS = env.number("DELIVERY_SWEEP_SECONDS", 2.0, "Pause between two sweeps for due lanes.", minimum=0.1)
 OUTBOUND_PRIVATE_NETWORKS = env.listing("OUTBOUND_PRIVATE_NETWORKS", "", "Networks that outbound requests may reach although private.")
 OUTBOUND_ALLOW_HTTP = env.flag("OUTBOUND_ALLOW_HTTP", default=False, effect="Let outbound requests use plain http.")
+OUTBOUND_CA_FILE = env.text("OUTBOUND_CA_FILE", "", "PEM file of certificate authorities trusted besides the public ones.")
 OUTBOUND_ADDRESSES = env.listing("OUTBOUND_ADDRESSES", "", "Egress addresses, as region=address, shown to operators.")
 
 # --- Django -----------------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
     "daphne",
-    "django.contrib.admin",
+    # Without autodiscovery: our own site registers what it shows, and the toolkit's registrations never load.
+    "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -88,12 +90,12 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django.contrib.postgres",
     "rest_framework",
-    # "oauth2_provider",
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "channels",
     "identity",
-    # "authapi",
+    "authapi",
+    "oauth2_provider",
     "events",
     # "provisioning",
     "config",
@@ -162,3 +164,37 @@ OAUTH2_PROVIDER_ACCESS_TOKEN_MODEL = "authapi.AccessToken"
 OAUTH2_PROVIDER_REFRESH_TOKEN_MODEL = "authapi.RefreshToken"
 OAUTH2_PROVIDER_ID_TOKEN_MODEL = "authapi.IDToken"
 OAUTH2_PROVIDER_DEVICE_GRANT_MODEL = "authapi.DeviceGrant"
+
+# The toolkit decides grants and stores codes and opaque tokens; addresses, client authentication, JWTs and errors are authapi's.
+OAUTH2_PROVIDER = {
+    "OAUTH2_SERVER_CLASS": "authapi.engine.Server",
+    "OIDC_SERVER_CLASS": "authapi.engine.Server",
+    "OAUTH2_VALIDATOR_CLASS": "authapi.engine.Validator",
+    "SCOPES_BACKEND_CLASS": "authapi.engine.ClientGrantScopes",
+    "SCOPES": {"openid": "Sign in"},
+    "DEFAULT_SCOPES": [],
+    "OIDC_ENABLED": False,
+    "ACCESS_TOKEN_EXPIRE_SECONDS": ACCESS_TOKEN_SECONDS,
+    "AUTHORIZATION_CODE_EXPIRE_SECONDS": 60,
+    "REFRESH_TOKEN_EXPIRE_SECONDS": 2_592_000,
+    "REFRESH_TOKEN_GRACE_PERIOD_SECONDS": 0,
+    "ROTATE_REFRESH_TOKEN": True,
+    "REFRESH_TOKEN_REUSE_PROTECTION": True,
+    "PKCE_REQUIRED": True,
+    "ALLOWED_REDIRECT_URI_SCHEMES": ["https"],
+    "ALLOW_URI_WILDCARDS": False,
+    "ALLOW_LOCALHOST_LOOPBACK": False,
+    "DCR_ENABLED": False,
+    "CIMD_ENABLED": False,
+    # RFC 9700, every recommendation enforced.
+    "COMPLIANT_BCP_RFC9700_IMPLICIT_GRANT": True,
+    "COMPLIANT_BCP_RFC9700_PASSWORD_GRANT": True,
+    "COMPLIANT_BCP_RFC9700_PKCE_METHOD": True,
+    "COMPLIANT_BCP_RFC9700_PKCE_REQUIRED": True,
+    "COMPLIANT_BCP_RFC9700_ACCESS_TOKEN_TRANSPORT": True,
+    "COMPLIANT_BCP_RFC9700_AUTHZ_RESPONSE_ISS": True,
+    "COMPLIANT_BCP_RFC9700_TOKEN_STORAGE": True,
+    "COMPLIANT_BCP_RFC9700_REFRESH_TOKEN": True,
+    "COMPLIANT_BCP_RFC9700_REDIRECT_URI_SCHEME": True,
+    "COMPLIANT_BCP_RFC9700_REDIRECT_URI_MATCHING": True,
+}
