@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 # Spec, "Event types". The document counts 24; its table has 25 rows (docs/adr/0001).
@@ -51,8 +50,8 @@ class DocumentKind:
     """A resource whose changes are events: its tables, the types of its changes, and the fields that alone are none.
 
     `key_type` is the SQL type of the root's key. `identity_field` is the document field by which consumers know the
-    resource. `references` maps a column of the
-    root or a part to the table it points to, whose rows the document needs.
+    resource. `references` pairs a column of the
+    root or a part with the table it points to, whose rows the document needs.
     """
 
     name: str
@@ -65,7 +64,7 @@ class DocumentKind:
     deleted: str
     silent: frozenset[str] = frozenset()
     parts: tuple[Part, ...] = ()
-    references: Mapping[str, str] = field(default_factory=dict)
+    references: tuple[tuple[str, str], ...] = ()
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -98,7 +97,7 @@ DOCUMENT_KINDS: tuple[DocumentKind, ...] = (
         # Document, "Event-related rules": a login is no profile change.
         silent=frozenset({"last_ip", "last_login", "logins_count", "last_password_reset", "created_at", "updated_at"}),
         parts=(Part("identity_linkedidentity", "id", "user_id", frozenset({"created_at"})),),
-        references={"connection_id": "identity_connection"},
+        references=(("connection_id", "identity_connection"),),
     ),
 )
 

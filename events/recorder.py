@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 
 from django.conf import settings
@@ -114,7 +115,7 @@ def _insert(kind: DocumentKind, key: str, rows: list[tuple[str, str, str, str, d
 def _with_vanished(kind: DocumentKind, snapshot: Snapshot) -> dict[str, dict[str, Image]]:
     """Return the referenced rows, and those that are gone already from their marks: deleted around the services."""
     found = {table: dict(rows) for table, rows in snapshot.references.items()}
-    for column, table in kind.references.items():
+    for column, table in kind.references:
         missing = referenced_keys((snapshot.now, snapshot.before), column) - set(found[table])
         if missing:
             with connection.cursor() as cursor:
@@ -122,7 +123,7 @@ def _with_vanished(kind: DocumentKind, snapshot: Snapshot) -> dict[str, dict[str
                     "SELECT row_key, image FROM events_mark WHERE table_name = %s AND row_key = ANY(%s) AND image IS NOT NULL",
                     [table, sorted(missing)],
                 )
-                found[table].update(cursor.fetchall())
+                found[table].update((row_key, json.loads(image)) for row_key, image in cursor.fetchall())
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -45,9 +46,11 @@ def read_snapshot(kind: DocumentKind, key: str) -> Snapshot:
     """
     with connection.cursor() as cursor:
         cursor.execute(_snapshot_sql(kind), {"key": key, "document_table": kind.table})
-        root, tenant_id, marks, log, *further = cursor.fetchone()
+        tenant_id, *encoded = cursor.fetchone()
+    # Django's connections hand jsonb over as text. The standard decoder keeps whole numbers of any size.
+    root, marks, log, *further = (None if value is None else json.loads(value) for value in encoded)
     parts = {part.table: rows or {} for part, rows in zip(kind.parts, further, strict=False)}
-    references = {table: rows or {} for table, rows in zip(kind.references.values(), further[len(kind.parts) :], strict=True)}
+    references = {table: rows or {} for table, rows in zip((table for _, table in kind.references), further[len(kind.parts) :], strict=True)}
     row_marks = tuple(
         RowMark(mark["table_name"], mark["row_key"], mark["image"], datetime.fromisoformat(mark["marked_at"])) for mark in marks or ()
     )
@@ -77,8 +80,8 @@ def _snapshot_sql(kind: DocumentKind) -> str:
     )
     tables.append("tenant AS (SELECT tenant_id FROM root UNION ALL SELECT tenant_id FROM marks LIMIT 1)")
     columns = [
-        "(SELECT to_jsonb(root) FROM root)",
         "(SELECT tenant_id FROM tenant)",
+        "(SELECT to_jsonb(root) FROM root)",
         "(SELECT jsonb_agg(to_jsonb(marks)) FROM marks)",
         "(SELECT jsonb_build_object('stream_id', h.stream_id, 'host', d.host) FROM events_head h"
         " LEFT JOIN identity_customdomain d ON d.tenant_id = h.tenant_id AND d.is_canonical"
@@ -88,7 +91,7 @@ def _snapshot_sql(kind: DocumentKind) -> str:
         f"(SELECT jsonb_object_agg(part{index}.{part.key_column}::text, to_jsonb(part{index})) FROM part{index})"
         for index, part in enumerate(kind.parts)
     ]
-    columns += [_reference_sql(kind, column, table) for column, table in kind.references.items()]
+    columns += [_reference_sql(kind, column, table) for column, table in kind.references]
     return f"WITH {', '.join(tables)} SELECT {', '.join(columns)}"  # noqa: S608  (names from the catalogue)
 
 

@@ -1,1 +1,0 @@
-"""The test suite; it mirrors the source, one file per module."""

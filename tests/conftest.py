@@ -1,0 +1,59 @@
+"""Fixtures of the whole suite: committed data that no other test sees, because each test has a tenant of its own."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings
+from django.db import connection, connections
+from django.test.utils import setup_databases, teardown_databases
+from pytest_django.plugin import DjangoDbBlocker
+
+from events.models import Head
+from identity.models import Connection, Tenant
+from identity.services.connections import create_connection
+from identity.services.tenants import create_tenant
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(
+    django_test_environment: None, django_db_blocker: DjangoDbBlocker, django_db_modify_db_settings: None
+) -> Iterator[None]:
+    """Make this worker's database, always: pytest-django's own fixture makes it only for tests that carry its mark."""
+    with django_db_blocker.unblock():
+        configuration = setup_databases(verbosity=0, interactive=False, aliases={"default"})
+    yield
+    with django_db_blocker.unblock():
+        # Processes and threads of tests may still hold connections that would keep the database from going.
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+        connections.close_all()
+        teardown_databases(configuration, verbosity=0)
+
+
+@pytest.fixture
+def committed_db(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Let the test commit, with neither a surrounding transaction nor a flush; isolation is a fresh tenant each."""
+    with django_db_blocker.unblock():
+        yield
+        connections.close_all()
+
+
+@pytest.fixture
+def tenant(committed_db: None) -> Tenant:
+    """A fresh tenant `t-<random>` that answers on `<id>.example.test`, with an empty log."""
+    tenant_id = f"t-{secrets.token_hex(6)}"
+    return create_tenant(tenant_id=tenant_id, name=tenant_id, host=f"{tenant_id}.example.test")
+
+
+@pytest.fixture
+def head(tenant: Tenant) -> Head:
+    return Head.objects.get(pk=tenant.pk)
+
+
+@pytest.fixture
+def database_connection(tenant: Tenant) -> Connection:
+    """A database connection named `people`."""
+    return create_connection(tenant_id=tenant.pk, name="people", strategy=settings.DATABASE_STRATEGY)

@@ -1,0 +1,155 @@
+"""From a save to its event: what is recorded, once, in the transaction of the change."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection, transaction
+
+from events.models import Event, Mark, Outbox
+from events.recorder import TransactionRequired, record_document
+from events.catalogue import DOCUMENT_KINDS
+from identity.models import Connection, Tenant, User
+from identity.services import users
+from tests.events.log_reading import folded, numbered, tables, types
+
+USER = next(kind for kind in DOCUMENT_KINDS if kind.name == "user")
+
+
+def make(tenant: Tenant, database_connection: Connection, **profile: object) -> User:
+    return users.create_user(tenant_id=tenant.pk, connection=database_connection, **{"email": "ada@example.test", **profile})
+
+
+def test_refuses_to_run_outside_a_transaction(committed_db: None) -> None:
+    with pytest.raises(TransactionRequired):
+        record_document(USER, "1")
+
+
+def test_a_failed_recording_undoes_the_change(tenant: Tenant, database_connection: Connection, settings: object) -> None:
+    settings.EVENT_MAX_BYTES = 600
+    with pytest.raises(ValueError, match="exceed the largest size"):
+        make(tenant, database_connection, name="n" * 300)
+    assert not User.objects.of(tenant.pk).exists()
+
+
+def test_a_rolled_back_change_leaves_no_event(tenant: Tenant, database_connection: Connection) -> None:
+    with pytest.raises(RuntimeError), transaction.atomic():
+        make(tenant, database_connection)
+        raise RuntimeError
+    assert types(tenant.pk) == ["connection.created"]
+
+
+def test_a_rolled_back_savepoint_takes_only_its_own_event(tenant: Tenant, database_connection: Connection) -> None:
+    with transaction.atomic():
+        user = make(tenant, database_connection)
+        with pytest.raises(RuntimeError), transaction.atomic():
+            users.update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"name": "lost"})
+            raise RuntimeError
+        users.update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"name": "kept"})
+    events = numbered(tenant.pk)
+    assert [event["type"] for event in events] == ["connection.created", "user.created", "user.updated"]
+    assert folded(events) == tables(tenant.pk)
+
+
+def test_creating_a_user_is_one_event_with_the_complete_profile(tenant: Tenant, database_connection: Connection) -> None:
+    user = make(tenant, database_connection, given_name="Ada", app_metadata={"plan": {"seats": 3}})
+    event = numbered(tenant.pk)[-1]
+    assert event["type"] == "user.created"
+    assert event["data"]["object"]["identities"] == [
+        {"connection": "people", "user_id": user.identifier, "provider": "database", "isSocial": False}
+    ]
+    assert event["data"]["object"]["app_metadata"] == {"plan": {"seats": 3}}
+    assert event["data"]["context"]["connection"] == {"id": database_connection.id, "name": "people", "strategy": "database"}
+    assert event["source"] == f"urn:svc:{tenant.pk}.{tenant.pk}.example.test"
+
+
+def test_a_save_that_changes_nothing_visible_is_no_event(tenant: Tenant, database_connection: Connection) -> None:
+    user = make(tenant, database_connection)
+    user.logins_count += 1
+    user.save()
+    User.objects.of(tenant.pk).get(pk=user.pk).save()
+    users.set_password(user, "correct horse battery staple")
+    assert types(tenant.pk) == ["connection.created", "user.created"]
+    assert not Mark.objects.filter(tenant_id=tenant.pk).exists()
+
+
+def test_a_stale_instance_records_what_the_row_holds(tenant: Tenant, database_connection: Connection) -> None:
+    user = make(tenant, database_connection, given_name="Ada")
+    stale = User.objects.of(tenant.pk).get(pk=user.pk)
+    users.update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"given_name": "Augusta"})
+    stale.family_name = "Lovelace"
+    stale.save(update_fields=["family_name"])
+    events = numbered(tenant.pk)
+    assert events[-1]["data"]["object"]["given_name"] == "Augusta"
+    assert folded(events) == tables(tenant.pk)
+
+
+def test_an_update_carries_the_document_before_and_after(tenant: Tenant, database_connection: Connection) -> None:
+    user = make(tenant, database_connection, name="Ada")
+    users.block_user(tenant_id=tenant.pk, user_id=user.user_id)
+    event = numbered(tenant.pk)[-1]
+    assert "blocked" not in event["data"]["previous_object"]
+    assert event["data"]["object"]["blocked"] is True
+
+
+def test_linking_deletes_the_secondary_and_updates_the_primary(tenant: Tenant, database_connection: Connection) -> None:
+    primary = make(tenant, database_connection)
+    secondary = make(tenant, database_connection, email="byron@example.test", user_metadata={"gone": True})
+    users.link_users(tenant_id=tenant.pk, primary_id=primary.user_id, secondary_id=secondary.user_id)
+    events = numbered(tenant.pk)
+    assert [event["type"] for event in events[-2:]] == ["user.deleted", "user.updated"]
+    assert events[-2]["data"]["object"]["user_id"] == secondary.user_id
+    assert events[-2]["data"]["object"]["user_metadata"] == {"gone": True}
+    assert "deleted_at" in events[-2]["data"]["object"]
+    assert [identity["user_id"] for identity in events[-1]["data"]["object"]["identities"]] == [primary.identifier, secondary.identifier]
+    assert len(events[-1]["data"]["previous_object"]["identities"]) == 1
+    assert folded(events) == tables(tenant.pk)
+
+
+def test_unlinking_restores_the_secondary(tenant: Tenant, database_connection: Connection) -> None:
+    primary = make(tenant, database_connection)
+    secondary = make(tenant, database_connection, email="byron@example.test", email_verified=True)
+    users.link_users(tenant_id=tenant.pk, primary_id=primary.user_id, secondary_id=secondary.user_id)
+    users.unlink_identity(tenant_id=tenant.pk, user_id=primary.user_id, provider="database", identifier=secondary.identifier)
+    events = numbered(tenant.pk)
+    assert [event["type"] for event in events[-2:]] == ["user.updated", "user.created"]
+    assert events[-1]["data"]["object"]["email"] == "byron@example.test"
+    assert folded(events) == tables(tenant.pk)
+
+
+def test_deleting_a_user_with_linked_identities_is_one_event(tenant: Tenant, database_connection: Connection) -> None:
+    primary = make(tenant, database_connection)
+    secondary = make(tenant, database_connection, email="byron@example.test")
+    users.link_users(tenant_id=tenant.pk, primary_id=primary.user_id, secondary_id=secondary.user_id)
+    count = len(numbered(tenant.pk))
+    users.delete_user(tenant_id=tenant.pk, user_id=primary.user_id)
+    events = numbered(tenant.pk)[count:]
+    assert [event["type"] for event in events] == ["user.deleted"]
+    assert len(events[0]["data"]["object"]["identities"]) == 2
+    assert not Mark.objects.filter(tenant_id=tenant.pk).exists()
+
+
+def test_the_text_that_ends_a_public_client_is_stored_escaped(tenant: Tenant, database_connection: Connection) -> None:
+    make(tenant, database_connection, name="[DONE]")
+    body = bytes(Event.objects.filter(tenant_id=tenant.pk, type="user.created").get().body)
+    assert b"[DONE]" not in body
+    assert numbered(tenant.pk)[-1]["data"]["object"]["name"] == "[DONE]"
+
+
+def test_recording_a_save_takes_two_statements_more(
+    tenant: Tenant, database_connection: Connection, django_assert_num_queries: object
+) -> None:
+    user = make(tenant, database_connection)
+    with connection.execute_wrapper(_collect(statements := [])):
+        user.name = "Augusta"
+        user.save(update_fields=["name"])
+    ours = [sql for sql in statements if "events_" in sql]
+    assert len(ours) == 2
+    assert Outbox.objects.filter(tenant_id=tenant.pk).exists()
+
+
+def _collect(statements: list[str]):
+    def wrapper(execute, sql, params, many, context):
+        statements.append(sql)
+        return execute(sql, params, many, context)
+
+    return wrapper
