@@ -31,7 +31,9 @@ def document_of(kind: DocumentKind, rows: Rows, references: Mapping[str, Mapping
     return user_document(user, linked)
 
 
-def event_data(kind: DocumentKind, change: Change, snapshot: Snapshot, moment: datetime) -> dict[str, Any]:
+def event_data(
+    kind: DocumentKind, change: Change, snapshot: Snapshot, references: Mapping[str, Mapping[str, Image]], moment: datetime
+) -> dict[str, Any]:
     """Return `data` of the event (`contract/events.md` 2): the object, the previous one on updates, and the context."""
     shown = change.object
     if change.type == "user.deleted":
@@ -39,17 +41,17 @@ def event_data(kind: DocumentKind, change: Change, snapshot: Snapshot, moment: d
     data: dict[str, Any] = {"object": shown}
     if change.previous is not None:
         data["previous_object"] = change.previous
-    data["context"] = _context(kind, snapshot)
+    data["context"] = _context(kind, snapshot, references)
     return data
 
 
-def _context(kind: DocumentKind, snapshot: Snapshot) -> dict[str, Any]:
+def _context(kind: DocumentKind, snapshot: Snapshot, references: Mapping[str, Mapping[str, Image]]) -> dict[str, Any]:
     # Public clients of two generations read the tenant from `id` and from `tenant_id`.
     context: dict[str, Any] = {"tenant": {"id": snapshot.tenant_id, "tenant_id": snapshot.tenant_id}}
     root = snapshot.now.root or snapshot.before.root
     connection = None
     if kind.name == "user" and root is not None:
-        connection = snapshot.references["identity_connection"].get(root["connection_id"])
+        connection = references["identity_connection"].get(root["connection_id"])
     if kind.name == "connection":
         connection = root
     if connection is not None:

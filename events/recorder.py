@@ -69,7 +69,7 @@ def record_document(kind: DocumentKind, key: str, *, moment: datetime | None = N
     log = snapshot.log or _missing_log(snapshot)
     rows = []
     for change in changes_between(kind, before, after):
-        data = event_data(kind, change, snapshot, moment)
+        data = event_data(kind, change, snapshot, references, moment)
         check_data(change.type, data)
         event_id = new_event_id()
         root = f"{kind.name}:{change.object[kind.identity_field]}"

@@ -1,0 +1,203 @@
+"""Positions are dense and in commit order per document, whoever numbers and whoever is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import orjson
+import psycopg
+import pytest
+from django.db import connection, transaction
+
+from events.models import Event, Head, LogEntry, Outbox
+from events.numbering import Numberer, number_batch, number_tenant, open_connection
+from identity.models import Connection, Tenant, User
+from identity.services import users
+from tests.events.log_reading import folded, numbered, tables
+
+
+@pytest.fixture
+def database(committed_db: None) -> Iterator[psycopg.Connection]:
+    with open_connection() as opened:
+        yield opened
+
+
+def in_threads(count: int, work: Callable[[int], None]) -> None:
+    failures: list[BaseException] = []
+
+    def run(index: int) -> None:
+        try:
+            work(index)
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run, args=(index,)) for index in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures
+
+
+def test_a_reader_by_row_id_would_have_lost_the_event_that_committed_late(tenant: Tenant, database_connection: Connection) -> None:
+    number_tenant(tenant.pk)
+    slow_recorded, fast_committed = threading.Event(), threading.Event()
+
+    def slow(_: int) -> None:
+        with transaction.atomic():
+            users.create_user(tenant_id=tenant.pk, connection=database_connection, email="slow@example.test")
+            slow_recorded.set()
+            assert fast_committed.wait(10)
+
+    writer = threading.Thread(target=in_threads, args=(1, slow))
+    writer.start()
+    assert slow_recorded.wait(10)
+    users.create_user(tenant_id=tenant.pk, connection=database_connection, email="fast@example.test")
+    seen_by_id = [event.pk for event in Event.objects.filter(tenant_id=tenant.pk).order_by("id")]
+    number_tenant(tenant.pk)
+    first_page = list(LogEntry.objects.filter(tenant_id=tenant.pk).order_by("position").values_list("event_id", flat=True))
+    fast_committed.set()
+    writer.join()
+    late = Event.objects.exclude(pk__in=seen_by_id).get(tenant_id=tenant.pk)
+    # After id n there is nothing: a reader by id has passed the late event for good.
+    assert late.pk < max(seen_by_id)
+    number_tenant(tenant.pk)
+    pages = list(LogEntry.objects.filter(tenant_id=tenant.pk).order_by("position").values_list("event_id", flat=True))
+    assert pages == [*first_page, late.pk]
+
+
+def test_writers_rollbacks_and_two_numberers_leave_no_gap_and_no_disorder(tenant: Tenant, database_connection: Connection) -> None:
+    made = [users.create_user(tenant_id=tenant.pk, connection=database_connection, name=f"user {index}") for index in range(4)]
+    done = threading.Event()
+
+    def number(_: int) -> None:
+        with open_connection() as opened:
+            while not done.is_set():
+                number_tenant(tenant.pk, opened)
+
+    def write(writer: int) -> None:
+        for turn in range(25):
+            user = made[(writer + turn) % len(made)]
+            try:
+                with transaction.atomic():
+                    users.update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"nickname": f"{writer}.{turn}"})
+                    if turn % 7 == writer:
+                        raise ZeroDivisionError
+            except ZeroDivisionError:
+                pass
+
+    numberers = threading.Thread(target=in_threads, args=(2, number))
+    numberers.start()
+    try:
+        in_threads(5, write)
+    finally:
+        done.set()
+        numberers.join()
+    assert folded(numbered(tenant.pk)) == tables(tenant.pk)
+    assert not Outbox.objects.filter(tenant_id=tenant.pk).exists()
+
+
+def test_a_numberer_that_waited_for_the_lock_sees_what_was_committed_meanwhile(
+    tenant: Tenant, database_connection: Connection, database: psycopg.Connection
+) -> None:
+    number_tenant(tenant.pk)
+    results = []
+    with open_connection() as blocker, blocker.transaction():
+        blocker.execute("SELECT 1 FROM events_head WHERE tenant_id = %s FOR UPDATE", [tenant.pk])
+        waiting = threading.Thread(target=lambda: results.append(number_batch(database, tenant.pk)))
+        waiting.start()
+        wait_until(lambda: lock_waiters() > 0)
+        users.create_user(tenant_id=tenant.pk, connection=database_connection, name="meanwhile")
+    waiting.join(10)
+    assert results[0].count == 1
+
+
+def test_events_of_a_tenant_without_a_log_are_dropped(tenant: Tenant, database_connection: Connection, database: psycopg.Connection) -> None:
+    Head.objects.filter(pk=tenant.pk).delete()
+    assert number_batch(database, tenant.pk) is None
+    assert not Outbox.objects.filter(tenant_id=tenant.pk).exists()
+
+
+def test_recorded_at_never_goes_back(tenant: Tenant, database_connection: Connection) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE events_head SET recorded_at = now() + interval '1 hour' WHERE tenant_id = %s", [tenant.pk])
+    before = Head.objects.get(pk=tenant.pk).recorded_at
+    number_tenant(tenant.pk)
+    assert LogEntry.objects.get(tenant_id=tenant.pk, position=1).recorded_at == before
+
+
+def test_the_numberer_of_a_process_numbers_what_a_dead_process_left(
+    tenant: Tenant, database_connection: Connection, settings: object
+) -> None:
+    assert Outbox.objects.filter(tenant_id=tenant.pk).exists()
+    settings.EVENTS_NUMBERER_ENABLED = True
+    thread = Numberer()
+    thread.start()
+    try:
+        wait_until(lambda: not Outbox.objects.filter(tenant_id=tenant.pk).exists())
+    finally:
+        thread.stop()
+    assert LogEntry.objects.filter(tenant_id=tenant.pk).count() == 1
+
+
+def test_a_writer_killed_between_commit_and_numbering_loses_nothing(tenant: Tenant, database_connection: Connection) -> None:
+    program = (
+        "import django, os, signal; django.setup()\n"
+        "from identity.models import Connection; from identity.services import users\n"
+        f"row = Connection.all_tenants.get(pk={database_connection.pk!r})\n"
+        "for index in range(1000):\n"
+        f"    users.create_user(tenant_id={tenant.pk!r}, connection=row, name=f'user {{index}}')\n"
+        "    print(index, flush=True)\n"
+    )
+    info = connection.connection.info
+    url = f"postgresql://{info.user}:{info.password}@/{info.dbname}?host={info.host}&port={info.port}"
+    environment = {**os.environ, "DATABASE_URL": url, "EVENTS_NUMBERER_ENABLED": "1"}
+    with subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True) as writer:
+        acknowledged = [int(writer.stdout.readline()) for _ in range(40)]
+        writer.send_signal(signal.SIGKILL)
+        acknowledged += [int(line) for line in writer.stdout]
+    events = numbered(tenant.pk)
+    created = {event["data"]["object"]["name"] for event in events if event["type"] == "user.created"}
+    assert {f"user {index}" for index in acknowledged} <= created
+    assert created == set(User.objects.of(tenant.pk).values_list("name", flat=True))
+    assert folded(events) == tables(tenant.pk)
+
+
+def test_two_tenants_in_one_transaction_are_numbered_each_in_its_own_log(tenant: Tenant, database_connection: Connection) -> None:
+    from identity.services.connections import create_connection  # noqa: PLC0415
+    from identity.services.tenants import create_tenant  # noqa: PLC0415
+
+    with transaction.atomic():
+        other = create_tenant(tenant_id=f"{tenant.pk}-b", name="other", host=f"b.{tenant.pk}.example.test")
+        create_connection(tenant_id=other.pk, name="people", strategy="database")
+        users.create_user(tenant_id=tenant.pk, connection=database_connection, name="Ada")
+    assert [event["type"] for event in numbered(tenant.pk)] == ["connection.created", "user.created"]
+    assert [event["type"] for event in numbered(other.pk)] == ["connection.created"]
+
+
+def test_the_stored_body_never_changes_once_written(tenant: Tenant, database_connection: Connection) -> None:
+    body = bytes(Event.objects.get(tenant_id=tenant.pk).body)
+    numbered(tenant.pk)
+    assert bytes(Event.objects.get(tenant_id=tenant.pk).body) == body
+    assert orjson.loads(body)["type"] == "connection.created"
+
+
+def lock_waiters() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+        return cursor.fetchone()[0]
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come true in time"
+        time.sleep(0.01)

@@ -1,0 +1,165 @@
+"""Nothing escapes: every way round the signals leaves a mark, and the sweep turns it into the right event."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from django.core import serializers
+from django.core.management import call_command
+from django.db import connection, transaction
+from django.db.models import F, Value
+from django.db.models.functions import Concat
+
+from events import tripwire
+from events.checks import check_tripwire
+from events.models import Mark
+from identity.models import Connection, Tenant, User
+from identity.services import users
+from identity.tenancy import BulkWriteRefused, TenantRequired
+from tests.events.log_reading import folded, numbered, tables, types
+
+
+@pytest.fixture
+def user(tenant: Tenant, database_connection: Connection) -> User:
+    return users.create_user(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test", given_name="Ada")
+
+
+def run_sql(statement: str, *parameters: object) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+
+
+def test_bulk_writes_of_recorded_rows_are_refused(tenant: Tenant, user: User) -> None:
+    rows = User.objects.of(tenant.pk)
+    with pytest.raises(BulkWriteRefused):
+        rows.update(name="x")
+    with pytest.raises(BulkWriteRefused):
+        User._base_manager.filter(pk=user.pk).update(name="x")
+    with pytest.raises(BulkWriteRefused):
+        rows.bulk_create([user])
+    with pytest.raises(BulkWriteRefused):
+        rows.bulk_update([user], ["name"])
+    with pytest.raises(BulkWriteRefused):
+        rows._raw_delete("default")
+
+
+def test_reading_without_a_tenant_is_refused(tenant: Tenant) -> None:
+    with pytest.raises(TenantRequired):
+        User.objects.first()
+
+
+def test_raw_sql_update_becomes_an_update_with_the_image_before(tenant: Tenant, user: User) -> None:
+    run_sql("UPDATE identity_user SET given_name = 'Augusta' WHERE id = %s", user.pk)
+    run_sql("UPDATE identity_user SET family_name = 'King' WHERE id = %s", user.pk)
+    assert tripwire.sweep() == 1
+    event = numbered(tenant.pk)[-1]
+    assert event["type"] == "user.updated"
+    assert event["data"]["previous_object"]["given_name"] == "Ada"
+    assert event["data"]["object"]["family_name"] == "King"
+    assert not Mark.objects.filter(tenant_id=tenant.pk).exists()
+
+
+def test_raw_sql_delete_becomes_a_deletion_with_the_complete_profile(tenant: Tenant, user: User) -> None:
+    run_sql("DELETE FROM identity_user WHERE id = %s", user.pk)
+    tripwire.sweep()
+    event = numbered(tenant.pk)[-1]
+    assert event["type"] == "user.deleted"
+    assert event["data"]["object"]["given_name"] == "Ada"
+    assert event["data"]["context"]["connection"]["name"] == "people"
+
+
+def test_user_and_connection_deleted_around_the_signals_go_children_first(tenant: Tenant, user: User, database_connection: Connection) -> None:
+    run_sql("DELETE FROM identity_user WHERE id = %s", user.pk)
+    run_sql("DELETE FROM identity_connection WHERE id = %s", database_connection.pk)
+    tripwire.sweep()
+    events = numbered(tenant.pk)
+    assert [event["type"] for event in events[-2:]] == ["user.deleted", "connection.deleted"]
+    assert events[-2]["data"]["context"]["connection"]["name"] == "people"
+    assert folded(events) == {}
+
+
+def test_a_row_made_and_gone_again_is_no_event(tenant: Tenant, database_connection: Connection) -> None:
+    run_sql(
+        "INSERT INTO identity_connection (id, tenant_id, name, strategy, display_name, options, sealed_options, realms, enabled_clients,"
+        " is_domain_connection, metadata, created_at, updated_at)"
+        " VALUES ('con_raw0000000000000', %s, 'raw', 'oidc', '', '{}', '{}', '[]', '[]', false, '{}', now(), now())",
+        tenant.pk,
+    )
+    run_sql("DELETE FROM identity_connection WHERE id = 'con_raw0000000000000'")
+    tripwire.sweep()
+    assert types(tenant.pk) == ["connection.created"]
+
+
+def test_a_changed_id_is_a_deletion_and_a_creation(tenant: Tenant, user: User) -> None:
+    run_sql("UPDATE identity_user SET user_id = 'database|renamed' WHERE id = %s", user.pk)
+    tripwire.sweep()
+    events = numbered(tenant.pk)
+    assert [event["type"] for event in events[-2:]] == ["user.deleted", "user.created"]
+    assert folded(events) == tables(tenant.pk)
+
+
+def test_a_row_never_changes_its_tenant(tenant: Tenant, user: User) -> None:
+    with pytest.raises(Exception, match="never changes its tenant"), transaction.atomic():
+        run_sql("UPDATE identity_user SET tenant_id = 'other' WHERE id = %s", user.pk)
+
+
+def test_an_expression_is_recorded_as_what_the_row_became(tenant: Tenant, user: User) -> None:
+    user.name = Concat(F("name"), Value("!"))
+    user.save()
+    assert numbered(tenant.pk)[-1]["data"]["object"]["name"] == "ada@example.test!"
+
+
+def test_a_login_leaves_no_mark(tenant: Tenant, user: User) -> None:
+    run_sql("UPDATE identity_user SET last_login = now(), logins_count = logins_count + 1, last_ip = '192.0.2.1' WHERE id = %s", user.pk)
+    assert not Mark.objects.filter(tenant_id=tenant.pk).exists()
+
+
+def test_a_fixture_is_recorded_by_the_sweep(tenant: Tenant, user: User, tmp_path: object) -> None:
+    user.name = "From a fixture"
+    fixture = tmp_path / "users.json"
+    fixture.write_text(serializers.serialize("json", [user]))
+    call_command("loaddata", str(fixture), verbosity=0)
+    assert types(tenant.pk)[-1] == "user.created"
+    tripwire.sweep()
+    events = numbered(tenant.pk)
+    assert events[-1]["data"]["object"]["name"] == "From a fixture"
+    assert folded(events) == tables(tenant.pk)
+
+
+def test_a_signal_after_a_bypass_covers_both_changes_once(tenant: Tenant, user: User) -> None:
+    run_sql("UPDATE identity_user SET given_name = 'Augusta' WHERE id = %s", user.pk)
+    users.update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"family_name": "King"})
+    tripwire.sweep()
+    events = numbered(tenant.pk)
+    assert [event["type"] for event in events] == ["connection.created", "user.created", "user.updated"]
+    assert folded(events) == tables(tenant.pk)
+
+
+def test_the_sweep_leaves_a_document_that_somebody_works_on(tenant: Tenant, user: User) -> None:
+    run_sql("UPDATE identity_user SET given_name = 'Augusta' WHERE id = %s", user.pk)
+    locked, release = threading.Event(), threading.Event()
+
+    def work() -> None:
+        with transaction.atomic():
+            users.locked_user(tenant_id=tenant.pk, user_id=user.user_id)
+            locked.set()
+            assert release.wait(10)
+        connection.close()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    assert locked.wait(10)
+    tripwire.sweep()
+    assert types(tenant.pk)[-1] == "user.created"
+    release.set()
+    worker.join()
+    tripwire.sweep()
+    assert types(tenant.pk)[-1] == "user.updated"
+
+
+def test_the_check_reports_a_missing_trigger_and_migrating_mends_it(committed_db: None) -> None:
+    run_sql("DROP TRIGGER events_tripwire_update ON identity_user")
+    assert [message.id for message in check_tripwire(["default"])] == ["events.E001"]
+    tripwire.install()
+    assert check_tripwire(["default"]) == []

@@ -1,0 +1,120 @@
+"""Why services lock the root of a document: a fixed interleaving with and without the lock."""
+
+from __future__ import annotations
+
+import threading
+
+from django.db import connection, transaction
+
+from events.recorder import record_document
+from events.catalogue import DOCUMENT_KINDS
+from identity.models import Connection, LinkedIdentity, Tenant, User
+from identity.services import users
+from tests.events.log_reading import folded, numbered, tables
+
+USER = next(kind for kind in DOCUMENT_KINDS if kind.name == "user")
+
+
+def rows(tenant: Tenant, database_connection: Connection) -> tuple[User, User]:
+    primary = users.create_user(tenant_id=tenant.pk, connection=database_connection, name="primary")
+    secondary = users.create_user(tenant_id=tenant.pk, connection=database_connection, name="secondary")
+    return primary, secondary
+
+
+def test_without_the_root_lock_the_stream_ends_on_a_state_that_never_was(tenant: Tenant, database_connection: Connection) -> None:
+    """Two transactions on different rows of one user, each recording what it sees: the last event misses a change."""
+    primary, _ = rows(tenant, database_connection)
+    first_recorded, second_recorded = threading.Event(), threading.Event()
+    documents = {}
+
+    def read_document() -> list[str]:
+        user = User.objects.of(tenant.pk).get(pk=primary.pk)
+        return [user.given_name or "", *[row.identifier for row in user.linked_identities.all()]]
+
+    def link() -> None:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO identity_linkedidentity (tenant_id, user_id, connection_id, provider, identifier, profile_data, created_at)"
+                " VALUES (%s, %s, %s, 'database', 'other', '{}', now())",
+                [tenant.pk, primary.pk, database_connection.pk],
+            )
+            documents["link"] = read_document()
+            first_recorded.set()
+            assert second_recorded.wait(10)
+        connection.close()
+
+    thread = threading.Thread(target=link)
+    thread.start()
+    assert first_recorded.wait(10)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("UPDATE identity_user SET given_name = 'Ada' WHERE id = %s", [primary.pk])
+        documents["rename"] = read_document()
+    second_recorded.set()
+    thread.join()
+    # The truth has both changes; neither of the two documents that would have been published has.
+    assert read_document() == ["Ada", "other"]
+    assert documents == {"link": ["", "other"], "rename": ["Ada"]}
+
+
+def test_with_the_root_lock_the_second_writer_waits_and_sees_the_first(tenant: Tenant, database_connection: Connection) -> None:
+    primary, secondary = rows(tenant, database_connection)
+    linked, go_on = threading.Event(), threading.Event()
+
+    def link() -> None:
+        with transaction.atomic():
+            users.link_users(tenant_id=tenant.pk, primary_id=primary.user_id, secondary_id=secondary.user_id)
+            linked.set()
+            assert go_on.wait(10)
+        connection.close()
+
+    def rename() -> None:
+        users.update_user(tenant_id=tenant.pk, user_id=primary.user_id, changes={"given_name": "Ada"})
+        connection.close()
+
+    first, second = threading.Thread(target=link), threading.Thread(target=rename)
+    first.start()
+    assert linked.wait(10)
+    second.start()
+    go_on.set()
+    first.join()
+    second.join()
+    events = numbered(tenant.pk)
+    assert folded(events) == tables(tenant.pk)
+    last = events[-1]["data"]["object"]
+    assert last["given_name"] == "Ada"
+    assert len(last["identities"]) == 2
+
+
+def test_saving_a_linked_identity_locks_its_user_first(tenant: Tenant, database_connection: Connection) -> None:
+    primary, _ = rows(tenant, database_connection)
+    statements: list[str] = []
+    identity = LinkedIdentity(tenant=tenant, user=primary, connection=database_connection, provider="database", identifier="x")
+    with connection.execute_wrapper(lambda execute, sql, *rest: (statements.append(sql), execute(sql, *rest))[1]):
+        identity.save()
+    locks = [index for index, sql in enumerate(statements) if "FOR NO KEY UPDATE" in sql]
+    inserts = [index for index, sql in enumerate(statements) if 'INSERT INTO "identity_linkedidentity"' in sql]
+    assert locks[0] < inserts[0]
+
+
+def test_linking_crosswise_at_once_ends_without_a_deadlock_error(tenant: Tenant, database_connection: Connection) -> None:
+    from identity.services.failures import ServiceError  # noqa: PLC0415
+
+    first, second = rows(tenant, database_connection)
+    refused: list[str] = []
+
+    def link(primary: User, secondary: User) -> None:
+        try:
+            users.link_users(tenant_id=tenant.pk, primary_id=primary.user_id, secondary_id=secondary.user_id)
+        except ServiceError as error:
+            refused.append(str(error))
+        connection.close()
+
+    threads = [threading.Thread(target=link, args=pair) for pair in ((first, second), (second, first))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(refused) == 1
+    with transaction.atomic():
+        assert record_document(USER, str(first.pk)) == 0
+    assert folded(numbered(tenant.pk)) == tables(tenant.pk)
