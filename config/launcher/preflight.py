@@ -1,0 +1,69 @@
+"""What can be known before anything starts: ports that are taken, outside servers that do not answer."""
+
+from __future__ import annotations
+
+import socket
+from urllib.parse import urlsplit
+
+import psycopg
+import redis
+
+from config.launcher.options import Options
+
+_OUTSIDE_SERVER_SECONDS = 5
+
+
+class CannotStart(Exception):
+    """Something is missing or in the way; the message is the one sentence to show."""
+
+
+def check(options: Options) -> None:
+    """Raise `CannotStart` for a taken port or an outside server that does not answer; nothing has been started yet."""
+    _check_port(options.port, "PORT")
+    _check_port(options.scim_port, "SCIM_PORT")
+    if options.web_server == "daphne" and options.web_processes > 1:
+        raise CannotStart("WEB_SERVER=daphne runs one process: leave WEB_PROCESSES at 1, or choose granian or uvicorn.")
+    if options.database_url:
+        _check_database(options.database_url)
+    if options.redis_url:
+        _check_redis(options.redis_url)
+
+
+def _check_port(port: int, variable: str) -> None:
+    with socket.socket() as probe:
+        # As the servers do: a port in TIME_WAIT is free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise CannotStart(f"Port {port} is taken ({error.strerror}): stop what listens there, or choose another {variable}.") from error
+
+
+def _check_database(url: str) -> None:
+    try:
+        with psycopg.connect(url, connect_timeout=_OUTSIDE_SERVER_SECONDS) as connection:
+            version = connection.info.server_version
+    except (psycopg.Error, ValueError) as error:
+        raise CannotStart(f"DATABASE_URL does not answer at {_place(url)}: {_first_line(error)}") from error
+    if version < 140000:
+        raise CannotStart(f"DATABASE_URL leads to PostgreSQL {version // 10000} at {_place(url)}; 14 or newer is needed.")
+
+
+def _check_redis(url: str) -> None:
+    try:
+        redis.from_url(url, socket_connect_timeout=_OUTSIDE_SERVER_SECONDS, socket_timeout=_OUTSIDE_SERVER_SECONDS).ping()
+    except (redis.RedisError, ValueError) as error:
+        raise CannotStart(f"REDIS_URL does not answer at {_place(url)}: {_first_line(error)}") from error
+
+
+def _place(url: str) -> str:
+    # Never the whole URL: it may hold a password.
+    try:
+        parts = urlsplit(url)
+        return f"{parts.hostname or 'a local socket'}{f':{parts.port}' if parts.port else ''}{parts.path}"
+    except ValueError:
+        return "an address that cannot be read"
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".") + "."
