@@ -25,7 +25,9 @@ def document_of(kind: DocumentKind, rows: Rows, references: Mapping[str, Mapping
     connections = {key: row_of(Connection, image) for key, image in references["identity_connection"].items()}
     user = row_of(User, rows.root)
     user.connection = connections[user.connection_id]
-    linked = sorted((row_of(LinkedIdentity, image) for image in rows.parts.get("identity_linkedidentity", {}).values()), key=lambda row: row.pk)
+    linked = sorted(
+        (row_of(LinkedIdentity, image) for image in rows.parts.get("identity_linkedidentity", {}).values()), key=lambda row: row.pk
+    )
     for identity in linked:
         identity.connection = connections[identity.connection_id]
     return user_document(user, linked)

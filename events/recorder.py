@@ -38,7 +38,9 @@ WITH cleared AS (
     DELETE FROM events_mark WHERE document_table = %(table)s AND document_key = %(key)s
 ), recorded AS (
     INSERT INTO events_event (event_id, tenant_id, type, root, time, body)
-    SELECT * FROM unnest(%(ids)s::text[], %(tenants)s::text[], %(types)s::text[], %(roots)s::text[], %(times)s::timestamptz[], %(bodies)s::bytea[])
+    SELECT * FROM unnest(
+        %(ids)s::text[], %(tenants)s::text[], %(types)s::text[], %(roots)s::text[], %(times)s::timestamptz[], %(bodies)s::bytea[]
+    )
     RETURNING id, tenant_id
 )
 INSERT INTO events_outbox (event, tenant_id) SELECT id, tenant_id FROM recorded ORDER BY id

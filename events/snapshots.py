@@ -50,7 +50,9 @@ def read_snapshot(kind: DocumentKind, key: str) -> Snapshot:
     # Django's connections hand jsonb over as text. The standard decoder keeps whole numbers of any size.
     root, marks, log, *further = (None if value is None else json.loads(value) for value in encoded)
     parts = {part.table: rows or {} for part, rows in zip(kind.parts, further, strict=False)}
-    references = {table: rows or {} for table, rows in zip((table for _, table in kind.references), further[len(kind.parts) :], strict=True)}
+    references = {
+        table: rows or {} for table, rows in zip((table for _, table in kind.references), further[len(kind.parts) :], strict=True)
+    }
     row_marks = tuple(
         RowMark(mark["table_name"], mark["row_key"], mark["image"], datetime.fromisoformat(mark["marked_at"])) for mark in marks or ()
     )
@@ -92,7 +94,7 @@ def _snapshot_sql(kind: DocumentKind) -> str:
         for index, part in enumerate(kind.parts)
     ]
     columns += [_reference_sql(kind, column, table) for column, table in kind.references]
-    return f"WITH {', '.join(tables)} SELECT {', '.join(columns)}"  # noqa: S608  (names from the catalogue)
+    return f"WITH {', '.join(tables)} SELECT {', '.join(columns)}"
 
 
 def _reference_sql(kind: DocumentKind, column: str, table: str) -> str:

@@ -44,7 +44,9 @@ BEGIN
     END IF;
     IF old_row IS NOT NULL THEN
         INSERT INTO events_mark AS m (table_name, row_key, document_key, document_table, tenant_id, image, marked_at)
-        VALUES (TG_TABLE_NAME, old_row ->> key_column, old_row ->> document_column, document_table, OLD.tenant_id, old_row, clock_timestamp())
+        VALUES (
+            TG_TABLE_NAME, old_row ->> key_column, old_row ->> document_column, document_table, OLD.tenant_id, old_row, clock_timestamp()
+        )
         ON CONFLICT (table_name, row_key, document_key) DO UPDATE SET image = m.image;
     END IF;
     IF new_row IS NOT NULL AND moved THEN
@@ -89,7 +91,7 @@ def _triggers_of(kind: DocumentKind) -> Iterator[Trigger]:
 
 def _columns(table: str) -> list[str]:
     model = next(model for model in apps.get_models() if model._meta.db_table == table)
-    return [field.column for field in model._meta.concrete_fields]
+    return [str(field.column) for field in model._meta.concrete_fields]
 
 
 def install() -> None:
@@ -161,18 +163,20 @@ def _locked(kind: DocumentKind, key: str) -> bool:
     """Lock the root and the marks of a document without waiting; False when somebody works on one of them."""
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT 1 FROM {kind.table} WHERE {kind.key_column} = %s::{kind.key_type} FOR NO KEY UPDATE SKIP LOCKED",  # noqa: S608
+            f"SELECT 1 FROM {kind.table} WHERE {kind.key_column} = %s::{kind.key_type} FOR NO KEY UPDATE SKIP LOCKED",
             [key],
         )
         if cursor.fetchone() is None and _exists(kind, key):
             return False
         locked = "SELECT id FROM events_mark WHERE document_table = %s AND document_key = %s"
-        cursor.execute(f"SELECT (SELECT count(*) FROM ({locked}) a), (SELECT count(*) FROM ({locked} FOR UPDATE SKIP LOCKED) b)", [kind.table, key] * 2)  # noqa: S608
+        cursor.execute(
+            f"SELECT (SELECT count(*) FROM ({locked}) a), (SELECT count(*) FROM ({locked} FOR UPDATE SKIP LOCKED) b)", [kind.table, key] * 2
+        )
         total, free = cursor.fetchone()
     return bool(total and total == free)
 
 
 def _exists(kind: DocumentKind, key: str) -> bool:
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT 1 FROM {kind.table} WHERE {kind.key_column} = %s::{kind.key_type}", [key])  # noqa: S608
+        cursor.execute(f"SELECT 1 FROM {kind.table} WHERE {kind.key_column} = %s::{kind.key_type}", [key])
         return cursor.fetchone() is not None

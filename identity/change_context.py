@@ -17,7 +17,8 @@ class ChangeContext:
     request: dict[str, Any] | None = None
 
 
-_current: ContextVar[ChangeContext] = ContextVar("change_context", default=ChangeContext())
+_NONE = ChangeContext()
+_current: ContextVar[ChangeContext] = ContextVar("change_context", default=_NONE)
 
 
 def current_change_context() -> ChangeContext:

@@ -9,6 +9,8 @@ from threading import Lock
 
 from django.conf import settings
 
+from identity.models import CustomDomain, Tenant
+
 _CACHE_SECONDS = 1.0
 _CACHE_LIMIT = 4096
 
@@ -107,8 +109,6 @@ def resolve_host(authority: str) -> HostMatch | None:
 
 def hosts_of(tenant_id: str) -> frozenset[str]:
     """Return every host whose tokens verify for this tenant, without ports."""
-    from identity.models import CustomDomain  # noqa: PLC0415  (models load after this module)
-
     hosts = set(CustomDomain.objects.of(tenant_id).filter(verified_at__isnull=False).values_list("host", flat=True))
     if tenant_id == settings.LOCALHOST_TENANT:
         hosts |= {"localhost", "127.0.0.1", "::1"}
@@ -122,8 +122,6 @@ def forget_hosts() -> None:
 
 
 def _registered(host: str) -> _Registered | None:
-    from identity.models import CustomDomain, Tenant  # noqa: PLC0415  (models load after this module)
-
     if is_loopback(host):
         tenant = Tenant.objects.filter(pk=settings.LOCALHOST_TENANT).first() if settings.LOCALHOST_TENANT else None
         return _Registered(tenant.pk, tenant.status, host, _canonical(tenant.pk) or host) if tenant else None
@@ -134,6 +132,4 @@ def _registered(host: str) -> _Registered | None:
 
 
 def _canonical(tenant_id: str) -> str:
-    from identity.models import CustomDomain  # noqa: PLC0415  (models load after this module)
-
     return CustomDomain.objects.of(tenant_id).filter(is_canonical=True).values_list("host", flat=True).first() or ""

@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NoReturn, TypeVar
 
-from django.db import models
+from django.db import models, transaction
+
+from identity.transactions import lock_rows
 
 Row = TypeVar("Row", bound=models.Model, covariant=True)
 
@@ -57,6 +59,19 @@ class GuardedQuerySet(models.QuerySet[Row]):
 
     def bulk_update(self, *args: Any, **kwargs: Any) -> NoReturn:
         self._refuse()
+
+    def delete(self) -> tuple[int, dict[str, int]]:
+        """Delete row by row in the sense of signals, after locking the roots of the documents that the rows belong to."""
+        with transaction.atomic(using=self.db, savepoint=False):
+            roots: dict[type[models.Model], set[Any]] = {}
+            for row in self:
+                root = getattr(row, "root", None)
+                if root is not None:
+                    model, key = root()
+                    roots.setdefault(model, set()).add(key)
+            for model, keys in roots.items():
+                lock_rows(model, keys)
+            return super().delete()
 
     def _raw_delete(self, using: str | None) -> NoReturn:
         self._refuse()

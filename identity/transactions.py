@@ -46,7 +46,7 @@ def lock_rows(model: type[models.Model], keys: Iterable[Any]) -> None:
     the other, and the last event would show a state that never was.
     """
     table = connection.ops.quote_name(model._meta.db_table)
-    key = connection.ops.quote_name(model._meta.pk.column)
+    key = connection.ops.quote_name(str(model._meta.pk.column))
     with connection.cursor() as cursor:
         # Identifiers come from the model's own metadata.
         cursor.execute(

@@ -23,12 +23,14 @@ def django_db_setup(
 ) -> Iterator[None]:
     """Make this worker's database, always: pytest-django's own fixture makes it only for tests that carry its mark."""
     with django_db_blocker.unblock():
-        configuration = setup_databases(verbosity=0, interactive=False, aliases={"default"})
+        configuration = setup_databases(verbosity=0, interactive=False, aliases=["default"])  # type: ignore[arg-type]  # the stubs mix it up with the configuration
     yield
     with django_db_blocker.unblock():
         # Processes and threads of tests may still hold connections that would keep the database from going.
         with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
         connections.close_all()
         teardown_databases(configuration, verbosity=0)
 

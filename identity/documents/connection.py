@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from identity.timestamps import wire_time
 from identity.models import Connection
+from identity.timestamps import wire_time
 
 _OPTIONAL = ("display_name", "options", "realms", "enabled_clients", "show_as_button", "metadata", "authentication", "connected_accounts")
 

@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from identity.timestamps import wire_time
 from identity.models import LinkedIdentity, User
 from identity.models.connections import SOCIAL_STRATEGIES
+from identity.timestamps import wire_time
 
 _PROFILE = ("username", "name", "nickname", "given_name", "family_name", "picture", "user_metadata", "app_metadata", "multifactor")
-_PROFILE_DATA = ("email", "email_verified", "name", "username", "given_name", "family_name", "nickname", "picture", "phone_number", "phone_verified")
+_PROFILE_DATA = (
+    "email",
+    "email_verified",
+    "name",
+    "username",
+    "given_name",
+    "family_name",
+    "nickname",
+    "picture",
+    "phone_number",
+    "phone_verified",
+)
 
 
 def user_document(user: User, linked: Sequence[LinkedIdentity] | None = None) -> dict[str, Any]:

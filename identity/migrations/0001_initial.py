@@ -10,222 +10,359 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('auth', '0012_alter_user_first_name_max_length'),
+        ("auth", "0012_alter_user_first_name_max_length"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Connection',
+            name="Connection",
             fields=[
-                ('id', models.CharField(default=identity.ids.new_connection_id, editable=False, max_length=32, primary_key=True, serialize=False)),
-                ('name', models.CharField(help_text='Never renamed: user ids of enterprise connections contain it.', max_length=128, validators=[django.core.validators.RegexValidator('^[a-zA-Z0-9](?:-?[a-zA-Z0-9])*$', 'Letters, digits and single inner hyphens.')])),
-                ('strategy', models.CharField(max_length=40)),
-                ('display_name', models.CharField(blank=True, max_length=128)),
-                ('options', models.JSONField(blank=True, default=dict)),
-                ('sealed_options', models.JSONField(blank=True, default=dict, editable=False)),
-                ('realms', models.JSONField(blank=True, default=list)),
-                ('enabled_clients', models.JSONField(blank=True, default=list)),
-                ('is_domain_connection', models.BooleanField(default=False)),
-                ('show_as_button', models.BooleanField(blank=True, null=True)),
-                ('metadata', models.JSONField(blank=True, default=dict)),
-                ('authentication', models.JSONField(blank=True, null=True)),
-                ('connected_accounts', models.JSONField(blank=True, null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
+                (
+                    "id",
+                    models.CharField(
+                        default=identity.ids.new_connection_id, editable=False, max_length=32, primary_key=True, serialize=False
+                    ),
+                ),
+                (
+                    "name",
+                    models.CharField(
+                        help_text="Never renamed: user ids of enterprise connections contain it.",
+                        max_length=128,
+                        validators=[
+                            django.core.validators.RegexValidator(
+                                "^[a-zA-Z0-9](?:-?[a-zA-Z0-9])*$", "Letters, digits and single inner hyphens."
+                            )
+                        ],
+                    ),
+                ),
+                ("strategy", models.CharField(max_length=40)),
+                ("display_name", models.CharField(blank=True, max_length=128)),
+                ("options", models.JSONField(blank=True, default=dict)),
+                ("sealed_options", models.JSONField(blank=True, default=dict, editable=False)),
+                ("realms", models.JSONField(blank=True, default=list)),
+                ("enabled_clients", models.JSONField(blank=True, default=list)),
+                ("is_domain_connection", models.BooleanField(default=False)),
+                ("show_as_button", models.BooleanField(blank=True, null=True)),
+                ("metadata", models.JSONField(blank=True, default=dict)),
+                ("authentication", models.JSONField(blank=True, null=True)),
+                ("connected_accounts", models.JSONField(blank=True, null=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
             ],
             options={
-                'ordering': ('created_at', 'id'),
-                'abstract': False,
-                'base_manager_name': 'all_tenants',
-                'default_manager_name': 'all_tenants',
+                "ordering": ("created_at", "id"),
+                "abstract": False,
+                "base_manager_name": "all_tenants",
+                "default_manager_name": "all_tenants",
             },
             managers=[
-                ('all_tenants', django.db.models.manager.Manager()),
+                ("all_tenants", django.db.models.manager.Manager()),
             ],
         ),
         migrations.CreateModel(
-            name='User',
+            name="User",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('user_id', models.CharField(help_text='<provider>|<id>, on the wire.', max_length=300)),
-                ('email', models.EmailField(blank=True, max_length=254, null=True)),
-                ('email_verified', models.BooleanField(default=False)),
-                ('username', models.CharField(blank=True, max_length=128, null=True, validators=[django.core.validators.RegexValidator("^[A-Za-z0-9_+\\-.!#$^~@`']+$", "Letters, digits and _+-.!#$^~@`'")])),
-                ('phone_number', models.CharField(blank=True, max_length=16, null=True, validators=[django.core.validators.RegexValidator('^\\+[0-9]{1,15}$', 'A plus sign and 1 to 15 digits.')])),
-                ('phone_verified', models.BooleanField(default=False)),
-                ('name', models.CharField(blank=True, max_length=300, null=True, validators=[django.core.validators.MinLengthValidator(1)])),
-                ('nickname', models.CharField(blank=True, max_length=300, null=True, validators=[django.core.validators.MinLengthValidator(1)])),
-                ('given_name', models.CharField(blank=True, max_length=150, null=True, validators=[django.core.validators.MinLengthValidator(1)])),
-                ('family_name', models.CharField(blank=True, max_length=150, null=True, validators=[django.core.validators.MinLengthValidator(1)])),
-                ('picture', models.URLField(blank=True, max_length=2048, null=True)),
-                ('blocked', models.BooleanField(blank=True, help_text='By an administrator. Unset until it is set once.', null=True)),
-                ('user_metadata', models.JSONField(blank=True, default=dict)),
-                ('app_metadata', models.JSONField(blank=True, default=dict)),
-                ('multifactor', models.JSONField(blank=True, default=list)),
-                ('last_ip', models.GenericIPAddressField(blank=True, null=True)),
-                ('last_login', models.DateTimeField(blank=True, null=True)),
-                ('logins_count', models.PositiveIntegerField(default=0)),
-                ('last_password_reset', models.DateTimeField(blank=True, null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
-                ('connection', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='users', to='identity.connection')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("user_id", models.CharField(help_text="<provider>|<id>, on the wire.", max_length=300)),
+                ("email", models.EmailField(blank=True, max_length=254, null=True)),
+                ("email_verified", models.BooleanField(default=False)),
+                (
+                    "username",
+                    models.CharField(
+                        blank=True,
+                        max_length=128,
+                        null=True,
+                        validators=[
+                            django.core.validators.RegexValidator("^[A-Za-z0-9_+\\-.!#$^~@`']+$", "Letters, digits and _+-.!#$^~@`'")
+                        ],
+                    ),
+                ),
+                (
+                    "phone_number",
+                    models.CharField(
+                        blank=True,
+                        max_length=16,
+                        null=True,
+                        validators=[django.core.validators.RegexValidator("^\\+[0-9]{1,15}$", "A plus sign and 1 to 15 digits.")],
+                    ),
+                ),
+                ("phone_verified", models.BooleanField(default=False)),
+                (
+                    "name",
+                    models.CharField(blank=True, max_length=300, null=True, validators=[django.core.validators.MinLengthValidator(1)]),
+                ),
+                (
+                    "nickname",
+                    models.CharField(blank=True, max_length=300, null=True, validators=[django.core.validators.MinLengthValidator(1)]),
+                ),
+                (
+                    "given_name",
+                    models.CharField(blank=True, max_length=150, null=True, validators=[django.core.validators.MinLengthValidator(1)]),
+                ),
+                (
+                    "family_name",
+                    models.CharField(blank=True, max_length=150, null=True, validators=[django.core.validators.MinLengthValidator(1)]),
+                ),
+                ("picture", models.URLField(blank=True, max_length=2048, null=True)),
+                ("blocked", models.BooleanField(blank=True, help_text="By an administrator. Unset until it is set once.", null=True)),
+                ("user_metadata", models.JSONField(blank=True, default=dict)),
+                ("app_metadata", models.JSONField(blank=True, default=dict)),
+                ("multifactor", models.JSONField(blank=True, default=list)),
+                ("last_ip", models.GenericIPAddressField(blank=True, null=True)),
+                ("last_login", models.DateTimeField(blank=True, null=True)),
+                ("logins_count", models.PositiveIntegerField(default=0)),
+                ("last_password_reset", models.DateTimeField(blank=True, null=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                (
+                    "connection",
+                    models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name="users", to="identity.connection"),
+                ),
             ],
             options={
-                'ordering': ('created_at', 'id'),
-                'abstract': False,
-                'base_manager_name': 'all_tenants',
-                'default_manager_name': 'all_tenants',
+                "ordering": ("created_at", "id"),
+                "abstract": False,
+                "base_manager_name": "all_tenants",
+                "default_manager_name": "all_tenants",
             },
             managers=[
-                ('all_tenants', django.db.models.manager.Manager()),
+                ("all_tenants", django.db.models.manager.Manager()),
             ],
         ),
         migrations.CreateModel(
-            name='Tenant',
+            name="Tenant",
             fields=[
-                ('id', models.CharField(max_length=63, primary_key=True, serialize=False, validators=[identity.models.tenants.validate_tenant_id])),
-                ('name', models.CharField(max_length=200)),
-                ('status', models.CharField(choices=[('active', 'Active'), ('suspended', 'Suspended'), ('draining', 'Draining')], default='active', max_length=16)),
-                ('event_retention_days', models.PositiveIntegerField(blank=True, help_text="Empty: the platform's default.", null=True)),
-                ('max_event_connections', models.PositiveIntegerField(blank=True, help_text="Empty: the platform's default.", null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
+                (
+                    "id",
+                    models.CharField(
+                        max_length=63, primary_key=True, serialize=False, validators=[identity.models.tenants.validate_tenant_id]
+                    ),
+                ),
+                ("name", models.CharField(max_length=200)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[("active", "Active"), ("suspended", "Suspended"), ("draining", "Draining")],
+                        default="active",
+                        max_length=16,
+                    ),
+                ),
+                ("event_retention_days", models.PositiveIntegerField(blank=True, help_text="Empty: the platform's default.", null=True)),
+                ("max_event_connections", models.PositiveIntegerField(blank=True, help_text="Empty: the platform's default.", null=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
             ],
             options={
-                'ordering': ('id',),
+                "ordering": ("id",),
             },
         ),
         migrations.CreateModel(
-            name='PasswordCredential',
+            name="PasswordCredential",
             fields=[
-                ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='password_credential', serialize=False, to='identity.user')),
-                ('password_hash', models.CharField(max_length=256)),
-                ('changed_at', models.DateTimeField(auto_now=True)),
+                (
+                    "user",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="password_credential",
+                        serialize=False,
+                        to="identity.user",
+                    ),
+                ),
+                ("password_hash", models.CharField(max_length=256)),
+                ("changed_at", models.DateTimeField(auto_now=True)),
             ],
         ),
         migrations.AddField(
-            model_name='user',
-            name='tenant',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='identity.tenant'),
+            model_name="user",
+            name="tenant",
+            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name="+", to="identity.tenant"),
         ),
         migrations.CreateModel(
-            name='LinkedIdentity',
+            name="LinkedIdentity",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('provider', models.CharField(max_length=40)),
-                ('identifier', models.CharField(max_length=255)),
-                ('profile_data', models.JSONField(blank=True, default=dict)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('connection', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='linked_identities', to='identity.connection')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='linked_identities', to='identity.user')),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='identity.tenant')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("provider", models.CharField(max_length=40)),
+                ("identifier", models.CharField(max_length=255)),
+                ("profile_data", models.JSONField(blank=True, default=dict)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "connection",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="linked_identities", to="identity.connection"
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="linked_identities", to="identity.user"),
+                ),
+                ("tenant", models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name="+", to="identity.tenant")),
             ],
             options={
-                'ordering': ('id',),
-                'abstract': False,
-                'base_manager_name': 'all_tenants',
-                'default_manager_name': 'all_tenants',
+                "ordering": ("id",),
+                "abstract": False,
+                "base_manager_name": "all_tenants",
+                "default_manager_name": "all_tenants",
             },
             managers=[
-                ('all_tenants', django.db.models.manager.Manager()),
+                ("all_tenants", django.db.models.manager.Manager()),
             ],
         ),
         migrations.CreateModel(
-            name='CustomDomain',
+            name="CustomDomain",
             fields=[
-                ('id', models.CharField(default=identity.ids.new_custom_domain_id, editable=False, max_length=32, primary_key=True, serialize=False)),
-                ('host', models.CharField(max_length=253, unique=True, validators=[django.core.validators.RegexValidator('^(?=.{1,253}$)([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$', 'A lower-case host name without a port.')])),
-                ('is_canonical', models.BooleanField(default=False)),
-                ('verified_at', models.DateTimeField(blank=True, help_text='When control over the domain was proven.', null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='identity.tenant')),
+                (
+                    "id",
+                    models.CharField(
+                        default=identity.ids.new_custom_domain_id, editable=False, max_length=32, primary_key=True, serialize=False
+                    ),
+                ),
+                (
+                    "host",
+                    models.CharField(
+                        max_length=253,
+                        unique=True,
+                        validators=[
+                            django.core.validators.RegexValidator(
+                                "^(?=.{1,253}$)([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$",
+                                "A lower-case host name without a port.",
+                            )
+                        ],
+                    ),
+                ),
+                ("is_canonical", models.BooleanField(default=False)),
+                ("verified_at", models.DateTimeField(blank=True, help_text="When control over the domain was proven.", null=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("tenant", models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name="+", to="identity.tenant")),
             ],
             options={
-                'abstract': False,
-                'base_manager_name': 'all_tenants',
-                'default_manager_name': 'all_tenants',
+                "abstract": False,
+                "base_manager_name": "all_tenants",
+                "default_manager_name": "all_tenants",
             },
             managers=[
-                ('all_tenants', django.db.models.manager.Manager()),
+                ("all_tenants", django.db.models.manager.Manager()),
             ],
         ),
         migrations.AddField(
-            model_name='connection',
-            name='tenant',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='identity.tenant'),
+            model_name="connection",
+            name="tenant",
+            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name="+", to="identity.tenant"),
         ),
         migrations.CreateModel(
-            name='Staff',
+            name="Staff",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('password', models.CharField(max_length=128, verbose_name='password')),
-                ('last_login', models.DateTimeField(blank=True, null=True, verbose_name='last login')),
-                ('is_superuser', models.BooleanField(default=False, help_text='Designates that this user has all permissions without explicitly assigning them.', verbose_name='superuser status')),
-                ('email', models.EmailField(max_length=254, unique=True)),
-                ('is_active', models.BooleanField(default=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('groups', models.ManyToManyField(blank=True, help_text='The groups this user belongs to. A user will get all permissions granted to each of their groups.', related_name='user_set', related_query_name='user', to='auth.group', verbose_name='groups')),
-                ('user_permissions', models.ManyToManyField(blank=True, help_text='Specific permissions for this user.', related_name='user_set', related_query_name='user', to='auth.permission', verbose_name='user permissions')),
-                ('tenant', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='staff', to='identity.tenant')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("password", models.CharField(max_length=128, verbose_name="password")),
+                ("last_login", models.DateTimeField(blank=True, null=True, verbose_name="last login")),
+                (
+                    "is_superuser",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Designates that this user has all permissions without explicitly assigning them.",
+                        verbose_name="superuser status",
+                    ),
+                ),
+                ("email", models.EmailField(max_length=254, unique=True)),
+                ("is_active", models.BooleanField(default=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "groups",
+                    models.ManyToManyField(
+                        blank=True,
+                        help_text="The groups this user belongs to. A user will get all permissions granted to each of their groups.",
+                        related_name="user_set",
+                        related_query_name="user",
+                        to="auth.group",
+                        verbose_name="groups",
+                    ),
+                ),
+                (
+                    "user_permissions",
+                    models.ManyToManyField(
+                        blank=True,
+                        help_text="Specific permissions for this user.",
+                        related_name="user_set",
+                        related_query_name="user",
+                        to="auth.permission",
+                        verbose_name="user permissions",
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name="staff", to="identity.tenant"
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'staff',
+                "verbose_name_plural": "staff",
             },
         ),
         migrations.AddIndex(
-            model_name='user',
-            index=models.Index(fields=['tenant', 'created_at', 'id'], name='identity_user_list'),
+            model_name="user",
+            index=models.Index(fields=["tenant", "created_at", "id"], name="identity_user_list"),
         ),
         migrations.AddIndex(
-            model_name='user',
-            index=models.Index(models.F('tenant'), django.db.models.functions.text.Lower('email'), name='identity_user_by_email'),
+            model_name="user",
+            index=models.Index(models.F("tenant"), django.db.models.functions.text.Lower("email"), name="identity_user_by_email"),
         ),
         migrations.AddIndex(
-            model_name='user',
-            index=models.Index(fields=['connection', 'id'], name='identity_user_by_connection'),
+            model_name="user",
+            index=models.Index(fields=["connection", "id"], name="identity_user_by_connection"),
         ),
         migrations.AddConstraint(
-            model_name='user',
-            constraint=models.UniqueConstraint(fields=('tenant', 'user_id'), name='identity_user_user_id_unique'),
+            model_name="user",
+            constraint=models.UniqueConstraint(fields=("tenant", "user_id"), name="identity_user_user_id_unique"),
         ),
         migrations.AddConstraint(
-            model_name='user',
-            constraint=models.UniqueConstraint(models.F('connection'), django.db.models.functions.text.Lower('email'), name='identity_user_email_unique'),
+            model_name="user",
+            constraint=models.UniqueConstraint(
+                models.F("connection"), django.db.models.functions.text.Lower("email"), name="identity_user_email_unique"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='user',
-            constraint=models.UniqueConstraint(models.F('connection'), django.db.models.functions.text.Lower('username'), name='identity_user_username_unique'),
+            model_name="user",
+            constraint=models.UniqueConstraint(
+                models.F("connection"), django.db.models.functions.text.Lower("username"), name="identity_user_username_unique"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='user',
-            constraint=models.UniqueConstraint(models.F('connection'), models.F('phone_number'), name='identity_user_phone_number_unique'),
+            model_name="user",
+            constraint=models.UniqueConstraint(models.F("connection"), models.F("phone_number"), name="identity_user_phone_number_unique"),
         ),
         migrations.AddConstraint(
-            model_name='user',
-            constraint=models.UniqueConstraint(fields=('tenant', 'id'), name='identity_user_tenant_id_unique'),
+            model_name="user",
+            constraint=models.UniqueConstraint(fields=("tenant", "id"), name="identity_user_tenant_id_unique"),
         ),
         migrations.AddConstraint(
-            model_name='linkedidentity',
-            constraint=models.UniqueConstraint(fields=('tenant', 'provider', 'identifier'), name='identity_linkedidentity_identifier_unique'),
+            model_name="linkedidentity",
+            constraint=models.UniqueConstraint(
+                fields=("tenant", "provider", "identifier"), name="identity_linkedidentity_identifier_unique"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='customdomain',
-            constraint=models.UniqueConstraint(condition=models.Q(('is_canonical', True)), fields=('tenant',), name='identity_customdomain_one_canonical'),
+            model_name="customdomain",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("is_canonical", True)), fields=("tenant",), name="identity_customdomain_one_canonical"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='connection',
-            constraint=models.UniqueConstraint(fields=('tenant', 'name'), name='identity_connection_name_unique'),
+            model_name="connection",
+            constraint=models.UniqueConstraint(fields=("tenant", "name"), name="identity_connection_name_unique"),
         ),
         migrations.AddConstraint(
-            model_name='connection',
-            constraint=models.UniqueConstraint(fields=('tenant', 'id'), name='identity_connection_tenant_id_unique'),
+            model_name="connection",
+            constraint=models.UniqueConstraint(fields=("tenant", "id"), name="identity_connection_tenant_id_unique"),
         ),
         migrations.AddConstraint(
-            model_name='staff',
-            constraint=models.CheckConstraint(condition=models.Q(('is_superuser', False), ('tenant__isnull', True), _connector='OR'), name='identity_staff_superuser_has_no_tenant'),
+            model_name="staff",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("is_superuser", False), ("tenant__isnull", True), _connector="OR"),
+                name="identity_staff_superuser_has_no_tenant",
+            ),
         ),
     ]

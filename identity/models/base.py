@@ -31,10 +31,6 @@ class RecordedModel(TenantOwned):
     class Meta(TenantOwned.Meta):
         abstract = True
 
-    def root(self) -> tuple[type[models.Model], Any]:
-        """Return model and key of the document this row belongs to; the row itself unless a subclass says otherwise."""
-        return type(self), self.pk
-
     def save(self, *args: Any, **kwargs: Any) -> None:
         with transaction.atomic(savepoint=False):
             self._lock_root()
@@ -44,6 +40,10 @@ class RecordedModel(TenantOwned):
         with transaction.atomic(savepoint=False):
             self._lock_root()
             return super().delete(*args, **kwargs)
+
+    def root(self) -> tuple[type[models.Model], Any]:
+        """Return model and key of the document this row belongs to; the row itself unless a subclass says otherwise."""
+        return type(self), self.pk
 
     def _lock_root(self) -> None:
         model, key = self.root()

@@ -49,7 +49,9 @@ class CustomDomain(TenantOwned):
     """A host of a tenant: its own or a custom one. It answers once it is verified; the canonical one is in `source`."""
 
     id = models.CharField(primary_key=True, max_length=32, default=new_custom_domain_id, editable=False)
-    host = models.CharField(max_length=253, unique=True, validators=[RegexValidator(HOST_PATTERN, "A lower-case host name without a port.")])
+    host = models.CharField(
+        max_length=253, unique=True, validators=[RegexValidator(HOST_PATTERN, "A lower-case host name without a port.")]
+    )
     is_canonical = models.BooleanField(default=False)
     verified_at = models.DateTimeField(null=True, blank=True, help_text="When control over the domain was proven.")
     created_at = models.DateTimeField(auto_now_add=True)

@@ -22,7 +22,10 @@ class User(RecordedModel):
     email = models.EmailField(max_length=254, null=True, blank=True)
     email_verified = models.BooleanField(default=False)
     username = models.CharField(
-        max_length=128, null=True, blank=True, validators=[RegexValidator(r"^[A-Za-z0-9_+\-.!#$^~@`']+$", "Letters, digits and _+-.!#$^~@`'")]
+        max_length=128,
+        null=True,
+        blank=True,
+        validators=[RegexValidator(r"^[A-Za-z0-9_+\-.!#$^~@`']+$", "Letters, digits and _+-.!#$^~@`'")],
     )
     phone_number = models.CharField(
         max_length=16, null=True, blank=True, validators=[RegexValidator(r"^\+[0-9]{1,15}$", "A plus sign and 1 to 15 digits.")]

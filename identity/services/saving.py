@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models, transaction
 
+from identity.json_values import json_problem, text_problem
 from identity.services.failures import AlreadyExists, Invalid
 
 
@@ -14,6 +15,7 @@ def validated_save(row: models.Model, *, fields: list[str] | None = None) -> Non
     Raises `Invalid` for values that do not fit and `AlreadyExists` when a unique constraint is hit; the database
     decides about uniqueness, so two requests at once cannot both pass.
     """
+    _check_values(row, fields)
     try:
         row.clean_fields(exclude=None if fields is None else [field.name for field in row._meta.fields if field.name not in fields])
     except ValidationError as error:
@@ -26,3 +28,17 @@ def validated_save(row: models.Model, *, fields: list[str] | None = None) -> Non
         if constraint.endswith("_unique"):
             raise AlreadyExists(f"The {row._meta.verbose_name} already exists.") from error
         raise
+
+
+def _check_values(row: models.Model, fields: list[str] | None) -> None:
+    """Refuse text and JSON that the database, or a reader of the event, would not give back unchanged."""
+    problems = {}
+    for field in row._meta.concrete_fields:
+        if fields is not None and field.name not in fields:
+            continue
+        value = getattr(row, field.attname)
+        problem = json_problem(value) if isinstance(field, models.JSONField) else text_problem(value) if isinstance(value, str) else None
+        if problem:
+            problems[field.name] = [problem]
+    if problems:
+        raise Invalid(problems)

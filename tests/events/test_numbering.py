@@ -14,9 +14,10 @@ import orjson
 import psycopg
 import pytest
 from django.db import connection, transaction
+from pytest_django.fixtures import Settings
 
 from events.models import Event, Head, LogEntry, Outbox
-from events.numbering import Numberer, number_batch, number_tenant, open_connection
+from events.numbering import NumberedBatch, Numberer, number_batch, number_tenant, open_connection
 from identity.models import Connection, Tenant, User
 from identity.services import users
 from tests.events.log_reading import folded, numbered, tables
@@ -109,7 +110,7 @@ def test_a_numberer_that_waited_for_the_lock_sees_what_was_committed_meanwhile(
     tenant: Tenant, database_connection: Connection, database: psycopg.Connection
 ) -> None:
     number_tenant(tenant.pk)
-    results = []
+    results: list[NumberedBatch | None] = []
     with open_connection() as blocker, blocker.transaction():
         blocker.execute("SELECT 1 FROM events_head WHERE tenant_id = %s FOR UPDATE", [tenant.pk])
         waiting = threading.Thread(target=lambda: results.append(number_batch(database, tenant.pk)))
@@ -117,10 +118,13 @@ def test_a_numberer_that_waited_for_the_lock_sees_what_was_committed_meanwhile(
         wait_until(lambda: lock_waiters() > 0)
         users.create_user(tenant_id=tenant.pk, connection=database_connection, name="meanwhile")
     waiting.join(10)
+    assert results[0] is not None
     assert results[0].count == 1
 
 
-def test_events_of_a_tenant_without_a_log_are_dropped(tenant: Tenant, database_connection: Connection, database: psycopg.Connection) -> None:
+def test_events_of_a_tenant_without_a_log_are_dropped(
+    tenant: Tenant, database_connection: Connection, database: psycopg.Connection
+) -> None:
     Head.objects.filter(pk=tenant.pk).delete()
     assert number_batch(database, tenant.pk) is None
     assert not Outbox.objects.filter(tenant_id=tenant.pk).exists()
@@ -135,7 +139,7 @@ def test_recorded_at_never_goes_back(tenant: Tenant, database_connection: Connec
 
 
 def test_the_numberer_of_a_process_numbers_what_a_dead_process_left(
-    tenant: Tenant, database_connection: Connection, settings: object
+    tenant: Tenant, database_connection: Connection, settings: Settings
 ) -> None:
     assert Outbox.objects.filter(tenant_id=tenant.pk).exists()
     settings.EVENTS_NUMBERER_ENABLED = True
@@ -161,6 +165,7 @@ def test_a_writer_killed_between_commit_and_numbering_loses_nothing(tenant: Tena
     url = f"postgresql://{info.user}:{info.password}@/{info.dbname}?host={info.host}&port={info.port}"
     environment = {**os.environ, "DATABASE_URL": url, "EVENTS_NUMBERER_ENABLED": "1"}
     with subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
         acknowledged = [int(writer.stdout.readline()) for _ in range(40)]
         writer.send_signal(signal.SIGKILL)
         acknowledged += [int(line) for line in writer.stdout]
@@ -172,8 +177,8 @@ def test_a_writer_killed_between_commit_and_numbering_loses_nothing(tenant: Tena
 
 
 def test_two_tenants_in_one_transaction_are_numbered_each_in_its_own_log(tenant: Tenant, database_connection: Connection) -> None:
-    from identity.services.connections import create_connection  # noqa: PLC0415
-    from identity.services.tenants import create_tenant  # noqa: PLC0415
+    from identity.services.connections import create_connection
+    from identity.services.tenants import create_tenant
 
     with transaction.atomic():
         other = create_tenant(tenant_id=f"{tenant.pk}-b", name="other", host=f"b.{tenant.pk}.example.test")
@@ -193,7 +198,7 @@ def test_the_stored_body_never_changes_once_written(tenant: Tenant, database_con
 def lock_waiters() -> int:
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
-        return cursor.fetchone()[0]
+        return int(cursor.fetchone()[0])
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 10) -> None:

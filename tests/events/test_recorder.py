@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from django.db import connection, transaction
+from pytest_django.fixtures import Settings
 
+from events.catalogue import DOCUMENT_KINDS
 from events.models import Event, Mark, Outbox
 from events.recorder import TransactionRequired, record_document
-from events.catalogue import DOCUMENT_KINDS
 from identity.models import Connection, Tenant, User
 from identity.services import users
 from tests.events.log_reading import folded, numbered, tables, types
@@ -15,7 +20,7 @@ from tests.events.log_reading import folded, numbered, tables, types
 USER = next(kind for kind in DOCUMENT_KINDS if kind.name == "user")
 
 
-def make(tenant: Tenant, database_connection: Connection, **profile: object) -> User:
+def make(tenant: Tenant, database_connection: Connection, **profile: Any) -> User:
     return users.create_user(tenant_id=tenant.pk, connection=database_connection, **{"email": "ada@example.test", **profile})
 
 
@@ -24,7 +29,7 @@ def test_refuses_to_run_outside_a_transaction(committed_db: None) -> None:
         record_document(USER, "1")
 
 
-def test_a_failed_recording_undoes_the_change(tenant: Tenant, database_connection: Connection, settings: object) -> None:
+def test_a_failed_recording_undoes_the_change(tenant: Tenant, database_connection: Connection, settings: Settings) -> None:
     settings.EVENT_MAX_BYTES = 600
     with pytest.raises(ValueError, match="exceed the largest size"):
         make(tenant, database_connection, name="n" * 300)
@@ -32,18 +37,18 @@ def test_a_failed_recording_undoes_the_change(tenant: Tenant, database_connectio
 
 
 def test_a_rolled_back_change_leaves_no_event(tenant: Tenant, database_connection: Connection) -> None:
-    with pytest.raises(RuntimeError), transaction.atomic():
+    with contextlib.suppress(ZeroDivisionError), transaction.atomic():
         make(tenant, database_connection)
-        raise RuntimeError
+        raise ZeroDivisionError
     assert types(tenant.pk) == ["connection.created"]
 
 
 def test_a_rolled_back_savepoint_takes_only_its_own_event(tenant: Tenant, database_connection: Connection) -> None:
     with transaction.atomic():
         user = make(tenant, database_connection)
-        with pytest.raises(RuntimeError), transaction.atomic():
+        with contextlib.suppress(ZeroDivisionError), transaction.atomic():
             users.update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"name": "lost"})
-            raise RuntimeError
+            raise ZeroDivisionError
         users.update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"name": "kept"})
     events = numbered(tenant.pk)
     assert [event["type"] for event in events] == ["connection.created", "user.created", "user.updated"]
@@ -135,11 +140,10 @@ def test_the_text_that_ends_a_public_client_is_stored_escaped(tenant: Tenant, da
     assert numbered(tenant.pk)[-1]["data"]["object"]["name"] == "[DONE]"
 
 
-def test_recording_a_save_takes_two_statements_more(
-    tenant: Tenant, database_connection: Connection, django_assert_num_queries: object
-) -> None:
+def test_recording_a_save_takes_two_statements_more(tenant: Tenant, database_connection: Connection) -> None:
     user = make(tenant, database_connection)
-    with connection.execute_wrapper(_collect(statements := [])):
+    statements: list[str] = []
+    with connection.execute_wrapper(_collect(statements)):
         user.name = "Augusta"
         user.save(update_fields=["name"])
     ours = [sql for sql in statements if "events_" in sql]
@@ -147,9 +151,9 @@ def test_recording_a_save_takes_two_statements_more(
     assert Outbox.objects.filter(tenant_id=tenant.pk).exists()
 
 
-def _collect(statements: list[str]):
-    def wrapper(execute, sql, params, many, context):
+def _collect(statements: list[str]) -> Callable[..., Any]:
+    def wrapper(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
         statements.append(sql)
-        return execute(sql, params, many, context)
+        return execute(sql, *rest)
 
     return wrapper

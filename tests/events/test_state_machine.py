@@ -8,19 +8,22 @@ from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection, transaction
-from hypothesis import HealthCheck, settings, strategies as st
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from events import tripwire
 from events.models import Mark
-from identity.models import Connection, LinkedIdentity, User
+from identity.models import LinkedIdentity, User
 from identity.services import connections, tenants, users
 from identity.services.failures import ServiceError
 from tests.events.log_reading import folded, numbered, tables
 
 INDEX = st.integers(min_value=0, max_value=5)
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00", exclude_categories=["Cs"]), min_size=1, max_size=20)
-METADATA = st.dictionaries(TEXT, st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT, max_size=3)
+METADATA = st.dictionaries(
+    TEXT, st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT, max_size=3
+)
 
 
 class Undo(Exception):
@@ -116,7 +119,9 @@ class EveryWayToWrite(RuleBasedStateMachine):
     @rule(index=INDEX, metadata=METADATA)
     def change_connection(self, index: int, metadata: dict[str, Any]) -> None:
         connections.update_connection(
-            tenant_id=self.tenant, connection_id=self.connection.pk, changes={"metadata": {str(key): str(value) for key, value in metadata.items()}}
+            tenant_id=self.tenant,
+            connection_id=self.connection.pk,
+            changes={"metadata": {str(key): str(value) for key, value in metadata.items()}},
         )
 
     @rule(index=INDEX, name=TEXT, undo=st.booleans())

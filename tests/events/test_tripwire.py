@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import pytest
 from django.core import serializers
@@ -25,7 +26,7 @@ def user(tenant: Tenant, database_connection: Connection) -> User:
     return users.create_user(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test", given_name="Ada")
 
 
-def run_sql(statement: str, *parameters: object) -> None:
+def run_sql(statement: str, *parameters: str | int) -> None:
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
 
@@ -69,7 +70,9 @@ def test_raw_sql_delete_becomes_a_deletion_with_the_complete_profile(tenant: Ten
     assert event["data"]["context"]["connection"]["name"] == "people"
 
 
-def test_user_and_connection_deleted_around_the_signals_go_children_first(tenant: Tenant, user: User, database_connection: Connection) -> None:
+def test_user_and_connection_deleted_around_the_signals_go_children_first(
+    tenant: Tenant, user: User, database_connection: Connection
+) -> None:
     run_sql("DELETE FROM identity_user WHERE id = %s", user.pk)
     run_sql("DELETE FROM identity_connection WHERE id = %s", database_connection.pk)
     tripwire.sweep()
@@ -115,7 +118,7 @@ def test_a_login_leaves_no_mark(tenant: Tenant, user: User) -> None:
     assert not Mark.objects.filter(tenant_id=tenant.pk).exists()
 
 
-def test_a_fixture_is_recorded_by_the_sweep(tenant: Tenant, user: User, tmp_path: object) -> None:
+def test_a_fixture_is_recorded_by_the_sweep(tenant: Tenant, user: User, tmp_path: Path) -> None:
     user.name = "From a fixture"
     fixture = tmp_path / "users.json"
     fixture.write_text(serializers.serialize("json", [user]))

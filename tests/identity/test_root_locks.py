@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from typing import Any
 
 from django.db import connection, transaction
 
-from events.recorder import record_document
 from events.catalogue import DOCUMENT_KINDS
+from events.recorder import record_document
 from identity.models import Connection, LinkedIdentity, Tenant, User
 from identity.services import users
 from tests.events.log_reading import folded, numbered, tables
@@ -89,7 +91,12 @@ def test_saving_a_linked_identity_locks_its_user_first(tenant: Tenant, database_
     primary, _ = rows(tenant, database_connection)
     statements: list[str] = []
     identity = LinkedIdentity(tenant=tenant, user=primary, connection=database_connection, provider="database", identifier="x")
-    with connection.execute_wrapper(lambda execute, sql, *rest: (statements.append(sql), execute(sql, *rest))[1]):
+
+    def note(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        statements.append(sql)
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(note):
         identity.save()
     locks = [index for index, sql in enumerate(statements) if "FOR NO KEY UPDATE" in sql]
     inserts = [index for index, sql in enumerate(statements) if 'INSERT INTO "identity_linkedidentity"' in sql]
@@ -97,7 +104,7 @@ def test_saving_a_linked_identity_locks_its_user_first(tenant: Tenant, database_
 
 
 def test_linking_crosswise_at_once_ends_without_a_deadlock_error(tenant: Tenant, database_connection: Connection) -> None:
-    from identity.services.failures import ServiceError  # noqa: PLC0415
+    from identity.services.failures import ServiceError
 
     first, second = rows(tenant, database_connection)
     refused: list[str] = []

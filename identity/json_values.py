@@ -1,0 +1,53 @@
+"""Which JSON values may be stored: those that every reader of an event gets back unchanged. Pure."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+MAX_DEPTH = 64
+_LARGEST = 2**63
+
+
+def json_problem(value: Any, *, depth: int = 0) -> str | None:
+    """Return what is wrong with `value` as a sentence, or None: text without NUL and lone surrogates, numbers that fit.
+
+    Whole numbers must fit into 64 bits and decimals be finite; objects and lists nest at most 64 deep.
+    """
+    if depth > MAX_DEPTH:
+        return f"Nested deeper than {MAX_DEPTH} levels."
+    if isinstance(value, dict):
+        if not all(isinstance(key, str) for key in value):
+            return "A key that is not text."
+        return _first_problem([*value.keys(), *value.values()], depth + 1)
+    if isinstance(value, list):
+        return _first_problem(value, depth + 1)
+    return _scalar_problem(value)
+
+
+def _first_problem(members: list[Any], depth: int) -> str | None:
+    problems = (json_problem(member, depth=depth) for member in members)
+    return next((problem for problem in problems if problem), None)
+
+
+def _scalar_problem(value: Any) -> str | None:
+    if isinstance(value, str):
+        return text_problem(value)
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int):
+        return None if -_LARGEST <= value < _LARGEST else "A whole number beyond 64 bits."
+    if isinstance(value, float):
+        return None if math.isfinite(value) else "A number that is not finite."
+    return "Not a JSON value."
+
+
+def text_problem(value: str) -> str | None:
+    """Return what is wrong with `value` as text in PostgreSQL and in UTF-8, or None."""
+    if "\x00" in value:
+        return "Text with a NUL character."
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return "Text with a lone surrogate."
+    return None
