@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from config import env
+from config.broker_url import broker_url
 from config.database_url import database_settings
 
 BASE_DIR = Path(__file__).resolve().parents[2]
@@ -49,11 +50,15 @@ EVENTS_NUMBERER_ENABLED = env.flag("EVENTS_NUMBERER_ENABLED", default=True, effe
 EVENTS_SWEEPER_ENABLED = env.flag("EVENTS_SWEEPER_ENABLED", default=True, effect="Let this worker turn leftover marks into events.")
 EVENTS_HEARTBEAT_SECONDS = env.number("EVENTS_HEARTBEAT_SECONDS", 15.0, "Silence after which a stream gets a heartbeat.", minimum=0.05)
 EVENTS_LIFETIME_SECONDS = env.number("EVENTS_LIFETIME_SECONDS", 600.0, "Longest life of one stream; 80 to 100 % of it.", minimum=0.1)
-EVENTS_WRITE_DEADLINE_SECONDS = env.number("EVENTS_WRITE_DEADLINE_SECONDS", 20.0, "A write blocked this long closes the stream.", minimum=0.1)
+EVENTS_WRITE_DEADLINE_SECONDS = env.number(
+    "EVENTS_WRITE_DEADLINE_SECONDS", 20.0, "A write blocked this long closes the stream.", minimum=0.1
+)
 EVENTS_RETRY_MS = env.integer("EVENTS_RETRY_MS", 2000, "The `retry:` field clients receive.", minimum=100)
 EVENTS_RING_BYTES = env.integer("EVENTS_RING_BYTES", 64 * 1024 * 1024, "Budget of all frame rings of one process.", minimum=1024 * 1024)
 EVENTS_MAX_CONNECTIONS_PER_TENANT = env.integer("EVENTS_MAX_CONNECTIONS_PER_TENANT", 8, "Open streams per tenant; over it 403.", minimum=1)
-EVENTS_MAX_CONNECTIONS_PER_PROCESS = env.integer("EVENTS_MAX_CONNECTIONS_PER_PROCESS", 10_000, "Open streams per process; over it 503.", minimum=1)
+EVENTS_MAX_CONNECTIONS_PER_PROCESS = env.integer(
+    "EVENTS_MAX_CONNECTIONS_PER_PROCESS", 10_000, "Open streams per process; over it 503.", minimum=1
+)
 EVENTS_LEASE_SECONDS = env.number("EVENTS_LEASE_SECONDS", 30.0, "Life of a connection slot that nobody renews.", minimum=1)
 EVENTS_DRAIN_SECONDS = env.number("EVENTS_DRAIN_SECONDS", 8.0, "Time over which open streams are closed at shutdown.")
 EVENTS_RETENTION_DAYS = env.number("EVENTS_RETENTION_DAYS", 30.0, "How long the log of a tenant is kept.")
@@ -73,10 +78,57 @@ DELIVERY_RETRY_JITTER = env.number("DELIVERY_RETRY_JITTER", 0.2, "Share of a del
 DELIVERY_LEASE_SECONDS = env.number("DELIVERY_LEASE_SECONDS", 45.0, "How long one worker owns a lane without settling.", minimum=1)
 DELIVERY_BUDGET_SECONDS = env.number("DELIVERY_BUDGET_SECONDS", 10.0, "Deadline of one run of an action.", minimum=0.1)
 DELIVERY_SWEEP_SECONDS = env.number("DELIVERY_SWEEP_SECONDS", 2.0, "Pause between two sweeps for due lanes.", minimum=0.1)
+DELIVERY_NUDGES_ENABLED = env.flag("DELIVERY_NUDGES_ENABLED", default=True, effect="Tell workers at once when there is work.")
+ATTEMPT_BODIES_DAYS = env.number("ATTEMPT_BODIES_DAYS", 14.0, "How long the masked exchanges of failed attempts are kept.")
+DELIVERY_RETENTION_DAYS = env.number("DELIVERY_RETENTION_DAYS", 30.0, "How long settled deliveries and their attempts are kept.")
+BREAKER_FAILURES = env.integer("BREAKER_FAILURES", 20, "Failures in a row that hold a stream; 0 never holds it.")
+BREAKER_USERS = env.integer("BREAKER_USERS", 3, "Different users these failures must touch.", minimum=1)
+BREAKER_PROBE_SECONDS = env.number("BREAKER_PROBE_SECONDS", 60.0, "Pause between two tries of a held stream.", minimum=0.1)
+HOLD_MAX_SECONDS = env.number("HOLD_MAX_SECONDS", 604800.0, "After so long on hold, what waits becomes dead letters.", minimum=1)
 OUTBOUND_PRIVATE_NETWORKS = env.listing("OUTBOUND_PRIVATE_NETWORKS", "", "Networks that outbound requests may reach although private.")
 OUTBOUND_ALLOW_HTTP = env.flag("OUTBOUND_ALLOW_HTTP", default=False, effect="Let outbound requests use plain http.")
 OUTBOUND_CA_FILE = env.text("OUTBOUND_CA_FILE", "", "PEM file of certificate authorities trusted besides the public ones.")
 OUTBOUND_ADDRESSES = env.listing("OUTBOUND_ADDRESSES", "", "Egress addresses, as region=address, shown to operators.")
+
+# --- Celery: an executor only. Its queue may vanish at any moment, the database is the truth --------------------------
+# The longest time a worker may keep a message without settling it; Redis gives it to another one afterwards.
+_VISIBILITY_SECONDS = 120
+CELERY_BROKER_URL = broker_url(REDIS_URL)
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": _VISIBILITY_SECONDS,
+    "global_keyprefix": f"{REDIS_PREFIX}:",
+    # A broker that hangs costs a publisher about two seconds and not minutes.
+    "socket_timeout": 1,
+    "socket_connect_timeout": 1,
+    "health_check_interval": 10,
+    "max_retries": 1,
+    "interval_start": 0,
+}
+# Three places, because the shortest one anywhere wins (Celery, "Using Redis", visibility timeout).
+CELERY_RESULT_BACKEND_TRANSPORT_OPTIONS = {"visibility_timeout": _VISIBILITY_SECONDS}
+CELERY_VISIBILITY_TIMEOUT = _VISIBILITY_SECONDS
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_TASK_DEFAULT_QUEUE = "work"
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_TASK_TIME_LIMIT = 30
+CELERY_TASK_SOFT_TIME_LIMIT = 20
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_MAX_TASKS_PER_CHILD = 1000
+CELERY_WORKER_ETA_TASK_LIMIT = 1000
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 15
+CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE = True
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
+CELERY_BEAT_SCHEDULE = {"prune deliveries": {"task": "provisioning.prune", "schedule": 3600.0, "options": {"expires": 3600.0}}}
+# Opening a database connection for each message costs more than the message; `config.celery` checks them instead.
+CELERY_DB_REUSE_MAX = 1_000_000_000
 
 # --- Django -----------------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
@@ -97,7 +149,7 @@ INSTALLED_APPS = [
     "authapi",
     "oauth2_provider",
     "events",
-    # "provisioning",
+    "provisioning",
     "config",
 ]
 MIDDLEWARE = [

@@ -14,6 +14,7 @@ for _name, _value in {
     "DATABASE_POOL": "0",
     "EVENTS_NUMBERER_ENABLED": "0",
     "EVENTS_SWEEPER_ENABLED": "0",
+    "DELIVERY_NUDGES_ENABLED": "0",
     "OUTBOUND_ALLOW_HTTP": "1",
     "OUTBOUND_PRIVATE_NETWORKS": "127.0.0.0/8,::1/128",
     "REDIS_PREFIX": f"test-{_worker}",
@@ -23,3 +24,5 @@ for _name, _value in {
 from config.settings.base import *  # noqa: E402, F403  (the variables above must be set first)
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# Where `provisioning.failpoints` looks for the places at which a test wants the process to die.
+FAILPOINTS_DIR = os.environ.get("FAILPOINTS_DIR", "")

@@ -1,0 +1,14 @@
+"""Turn `REDIS_URL` into the spelling Celery's transport knows."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+
+def broker_url(redis_url: str) -> str:
+    """Return the URL unchanged, but a Unix socket as `redis+socket://` with its database as `virtual_host`."""
+    parts = urlsplit(redis_url)
+    if parts.scheme != "unix":
+        return redis_url
+    query = [("virtual_host" if name == "db" else name, value) for name, value in parse_qsl(parts.query)]
+    return urlunsplit(parts._replace(scheme="redis+socket", query=urlencode(query)))

@@ -1,0 +1,43 @@
+"""The Celery application, and what its worker processes do once they exist.
+
+A worker needs the prefork pool: the sweeper and the numberer are threads of the forked children, never of the parent,
+because a child forked beside running threads may inherit their locks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from celery import Celery, signals
+from django.conf import settings
+from django.db import close_old_connections
+
+app = Celery("identity")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+
+_CONNECTION_SECONDS = 600
+
+
+@signals.worker_init.connect
+def use_one_connection_per_thread(**_: Any) -> None:
+    """Give each worker thread a lasting connection instead of the pool, which Celery would close after each task."""
+    database = settings.DATABASES["default"]
+    database["OPTIONS"].pop("pool", None)
+    database["CONN_MAX_AGE"] = _CONNECTION_SECONDS
+    database["CONN_HEALTH_CHECKS"] = True
+
+
+@signals.worker_process_init.connect
+def start_sweeper(**_: Any) -> None:
+    """Start the sweeper of this process, after the fork."""
+    from provisioning.sweeper import SweeperThread  # models are not ready when this module is read
+
+    SweeperThread().start()
+
+
+@signals.task_prerun.connect
+@signals.task_postrun.connect
+def check_connections(**_: Any) -> None:
+    """Drop a connection that an error or the server has broken."""
+    close_old_connections()

@@ -1,0 +1,141 @@
+"""The turn of a delivery message: claim, run the destination with no transaction open, write what became of it."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from celery.exceptions import SoftTimeLimitExceeded
+from django.conf import settings
+
+from identity.tenancy import tenant_bound
+from provisioning import breaker, failpoints, lanes, nudges
+from provisioning.destinations import run_destination
+from provisioning.models import FailureClass
+from provisioning.outcomes import Claim, Failure, LeaseLost, NotDue, Success
+from provisioning.retrying import LONGEST_RETRY_SECONDS, RetryLater
+
+logger = logging.getLogger(__name__)
+
+# One message works for so long or so much, then the others have their turn.
+TURN_SECONDS = 2.0
+TURN_DELIVERIES = 20
+# A run ends this long before its lease, so that the outcome can still be written.
+_LEASE_MARGIN_SECONDS = 5.0
+
+
+class Turn:
+    """The budget of one message."""
+
+    def __init__(self, seconds: float = TURN_SECONDS, deliveries: int = TURN_DELIVERIES) -> None:
+        self._ends = time.monotonic() + seconds
+        self._left = deliveries
+
+    def goes_on(self) -> bool:
+        """Count a delivery; tell whether another one may follow."""
+        self._left -= 1
+        return self._left > 0 and time.monotonic() < self._ends
+
+
+def deliver_lane(stream_id: str, key: str) -> None:
+    """Work through the named lane, then through the stream's oldest due lanes, for one turn.
+
+    A lane that has more work when the turn ends gets a message of its own. Raises `RetryLater` when the named lane
+    pauses for at most 30 seconds; longer pauses are the sweeper's.
+    """
+    turn, pause = Turn(), None
+    claim = lanes.claim_named(stream_id, key)
+    if isinstance(claim, NotDue):
+        pause, claim = claim.seconds, None
+    claim = claim or lanes.claim_oldest(stream_id)
+    while claim is not None:
+        step = deliver_claim(claim, turn)
+        if step.is_waiting:
+            nudges.send(nudges.DELIVER, stream_id, claim.key)
+        if claim.key == key:
+            pause = step.retry_in
+        elif step.retry_in is not None and step.retry_in <= LONGEST_RETRY_SECONDS:
+            nudges.send(nudges.DELIVER, stream_id, claim.key, countdown=step.retry_in)
+        claim = step.next
+    if pause is not None and pause <= LONGEST_RETRY_SECONDS:
+        raise RetryLater(pause)
+
+
+def probe_stream(stream_id: str, tenant_id: str) -> None:
+    """Try one delivery of a held stream; when the destination deals with it, or nothing waits, the stream resumes."""
+    claim = lanes.claim_oldest(stream_id, is_probe=True)
+    if claim is None:
+        breaker.resume_stream(stream_id=stream_id, tenant_id=tenant_id)
+    else:
+        deliver_claim(claim, Turn(deliveries=1))
+
+
+def deliver_claim(claim: Claim, turn: Turn) -> lanes.Step:
+    """Run the claimed delivery and write its outcome; an outcome that comes after the lease is discarded."""
+    failpoints.reach("claimed")
+    result = run_claim(claim)
+    failpoints.reach("ran")
+    try:
+        return _conclude(claim, result, go_on=turn.goes_on())
+    except LeaseLost:
+        logger.warning("the outcome of %s on %s came after its lease and is discarded", claim.event_id, claim.stream_id)
+        return lanes.Step()
+
+
+def run_claim(claim: Claim) -> Success | Failure:
+    """Run the stream's destination; whatever it raises becomes a failure."""
+    deadline = min(settings.DELIVERY_BUDGET_SECONDS, settings.DELIVERY_LEASE_SECONDS - _LEASE_MARGIN_SECONDS)
+    started = time.monotonic()
+    try:
+        with tenant_bound(claim.tenant_id):
+            outcome = run_destination(claim, max(deadline, 0.1))
+    except Exception as error:  # noqa: BLE001  (an action is foreign code: any error is a failed delivery)
+        return failure_of(error, _milliseconds_since(started))
+    is_skipped = outcome.status == "skipped"
+    return Success(
+        is_skipped=is_skipped,
+        is_written=not is_skipped,
+        duration_ms=_milliseconds_since(started),
+        reason=outcome.reason or "",
+        detail=outcome.detail,
+        log_lines=outcome.log_lines,
+    )
+
+
+def failure_of(error: Exception, duration_ms: float) -> Failure:
+    """Return what is known of an error: the fields of `provisioning.failures`, where it has them."""
+    kind = getattr(error, "kind", FailureClass.ACTION)
+    if isinstance(error, SoftTimeLimitExceeded | TimeoutError | ConnectionError):
+        kind = FailureClass.TRANSIENT
+    return Failure(
+        error_class=str(kind) if kind in FailureClass.values else FailureClass.ACTION.value,
+        message=str(error) or type(error).__name__,
+        duration_ms=duration_ms,
+        status=getattr(error, "status", None),
+        scim_type=getattr(error, "scim_type", None) or "",
+        retry_after=getattr(error, "retry_after", None),
+        exchanges=getattr(error, "exchanges", None) or [],
+        log_lines=getattr(error, "log_lines", None) or [],
+    )
+
+
+def _conclude(claim: Claim, result: Success | Failure, *, go_on: bool) -> lanes.Step:
+    if isinstance(result, Success):
+        step = lanes.settle(claim, result, go_on=go_on)
+    elif result.error_class == FailureClass.MISCONFIGURED or (claim.is_probe and breaker.speaks_against_destination(result.error_class)):
+        # Held first: a crash in between leaves a held stream and a lease that runs out.
+        breaker.hold_stream(stream_id=claim.stream_id, tenant_id=claim.tenant_id, reason=result.message)
+        lanes.release(claim, result)
+        return lanes.Step()
+    else:
+        step = lanes.fail(claim, result, go_on=go_on)
+        if step.trips_breaker:
+            reason = f"{settings.BREAKER_FAILURES} deliveries in a row failed, the last one with: {result.message}"
+            breaker.hold_stream(stream_id=claim.stream_id, tenant_id=claim.tenant_id, reason=reason)
+    if claim.is_probe:
+        breaker.resume_stream(stream_id=claim.stream_id, tenant_id=claim.tenant_id)
+    return step
+
+
+def _milliseconds_since(started: float) -> float:
+    return round((time.monotonic() - started) * 1000, 3)

@@ -1,0 +1,139 @@
+"""The statements that write what became of a delivery. Only `provisioning.lanes` calls them, under the lane's lock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import connection
+from psycopg.types.json import Jsonb
+
+from provisioning.outcomes import Claim, Failure, Success, shortened, storable
+
+_INSERT_ATTEMPT = """
+INSERT INTO provisioning_attempt (delivery_id, tenant_id, number, trigger, started_at, duration_ms, outcome, error_class, error_status,
+    error_scim_type, error_message, retry_at, exchanges, log_lines)
+VALUES (%(delivery)s, %(tenant)s, %(number)s, %(trigger)s, %(started_at)s, %(duration)s, %(outcome)s, %(class)s, %(status)s,
+    %(scim_type)s, %(message)s, clock_timestamp() + make_interval(secs => %(retry_in)s), %(exchanges)s, %(log_lines)s)
+"""
+_SETTLE = """
+UPDATE provisioning_delivery SET state = %(state)s, is_written = %(written)s, reason = %(reason)s, detail = %(detail)s,
+    settled_at = clock_timestamp(), error_class = '', error_status = NULL, error_scim_type = '', error_message = '',
+    error_fingerprint = ''
+WHERE id = %(delivery)s
+"""
+_NOTE_FAILURE = """
+UPDATE provisioning_delivery SET error_class = %(class)s, error_status = %(status)s, error_scim_type = %(scim_type)s,
+    error_message = %(message)s, error_fingerprint = %(fingerprint)s
+WHERE id = %(delivery)s
+"""
+_UNCOUNT = "UPDATE provisioning_delivery SET series_attempts = series_attempts - 1 WHERE id = %s"
+_SUPERSEDE = """
+UPDATE provisioning_delivery SET state = 'superseded', settled_at = clock_timestamp(), reason = 'a newer event was written' WHERE id = %s
+"""
+_RESOLVE_LETTER = """
+UPDATE provisioning_deadletter SET state = 'resolved', resolved_at = clock_timestamp(), resolution = %s WHERE delivery_id = %s
+"""
+_LOSE_ATTEMPT = """
+INSERT INTO provisioning_attempt (delivery_id, tenant_id, number, trigger, started_at, outcome, error_class, error_scim_type,
+    error_message, exchanges, log_lines)
+SELECT id, tenant_id, attempts, 'scheduled', last_attempt_at, 'lost', 'lost', '', %s, '[]', '[]' FROM provisioning_delivery WHERE id = %s
+ON CONFLICT (delivery_id, number) DO NOTHING
+"""
+_BURY = """
+UPDATE provisioning_delivery SET state = 'dead', settled_at = clock_timestamp() WHERE id = %s
+"""
+# The letter of a redelivered event is opened again; its own copy of the event stays.
+_WRITE_LETTER = """
+INSERT INTO provisioning_deadletter (delivery_id, stream_id, tenant_id, key, event_id, event_type, body, state, reason, error_class,
+    error_status, error_scim_type, fingerprint, attempts, redelivery_actor, redelivery_reason, resolution)
+SELECT d.id, d.stream_id, d.tenant_id, d.key, d.event_id, d.event_type, e.body, 'open', d.error_message, d.error_class,
+    d.error_status, d.error_scim_type, d.error_fingerprint, d.attempts, '', '', ''
+FROM provisioning_delivery d LEFT JOIN events_event e ON e.id = d.event WHERE d.id = %s
+ON CONFLICT (delivery_id) DO UPDATE SET state = 'open', reason = EXCLUDED.reason, error_class = EXCLUDED.error_class,
+    error_status = EXCLUDED.error_status, error_scim_type = EXCLUDED.error_scim_type, fingerprint = EXCLUDED.fingerprint,
+    attempts = EXCLUDED.attempts, created_at = clock_timestamp()
+"""
+_REQUEUE = """
+UPDATE provisioning_delivery SET state = 'todo', series_attempts = 0, redeliveries = redeliveries + 1, is_forced = %s, settled_at = NULL
+WHERE id = %s AND state = 'dead'
+"""
+
+
+def write_success(claim: Claim, success: Success) -> None:
+    """Settle the delivery as delivered or skipped, with the attempt that did it."""
+    state = "skipped" if success.is_skipped else "delivered"
+    # Bodies of successful runs are not kept; what a skip has to say is.
+    log_lines = success.log_lines if success.is_skipped else []
+    _run(_INSERT_ATTEMPT, {**_attempt(claim, state), "duration": success.duration_ms, "log_lines": Jsonb(storable(log_lines))})
+    values = {"delivery": claim.delivery_id, "state": state, "written": success.is_written, "reason": shortened(success.reason)[:128]}
+    _run(_SETTLE, {**values, "detail": Jsonb(storable(success.detail))})
+    if claim.is_redelivery:
+        _run(_RESOLVE_LETTER, [state, claim.delivery_id])
+
+
+def write_failure(claim: Claim, failure: Failure, *, outcome: str = "failed", retry_in: float | None = None) -> None:
+    """Note a failed attempt; the delivery keeps waiting."""
+    told = {
+        "class": failure.error_class,
+        "status": failure.status,
+        "scim_type": failure.scim_type[:64],
+        "message": shortened(failure.message),
+    }
+    kept = {"exchanges": Jsonb(storable(failure.exchanges)), "log_lines": Jsonb(storable(failure.log_lines))}
+    _run(_INSERT_ATTEMPT, {**_attempt(claim, outcome), **told, **kept, "duration": failure.duration_ms, "retry_in": retry_in})
+    _run(_NOTE_FAILURE, {**told, "delivery": claim.delivery_id, "fingerprint": failure.fingerprint})
+
+
+def write_lost_attempt(delivery_id: int) -> None:
+    """Note that the delivery's last attempt never reported back."""
+    _run(_LOSE_ATTEMPT, ["the worker ended during the attempt", delivery_id])
+
+
+def uncount(delivery_id: int) -> None:
+    """Give the last attempt back: what a hold prevents does not use up attempts."""
+    _run(_UNCOUNT, [delivery_id])
+
+
+def supersede(delivery_id: int) -> None:
+    """Settle a redelivery that a newer, written event has made pointless."""
+    _run(_SUPERSEDE, [delivery_id])
+    _run(_RESOLVE_LETTER, ["superseded", delivery_id])
+
+
+def bury(delivery_id: int, cause: Failure | None = None) -> None:
+    """Turn the delivery into a dead letter with its last failure, or with `cause` where no attempt could tell."""
+    if cause is not None:
+        told = {"class": cause.error_class, "status": cause.status, "scim_type": "", "message": cause.message}
+        _run(_NOTE_FAILURE, {**told, "delivery": delivery_id, "fingerprint": cause.fingerprint})
+    _run(_BURY, [delivery_id])
+    _run(_WRITE_LETTER, [delivery_id])
+
+
+def requeue(delivery_id: int, *, is_forced: bool) -> bool:
+    """Let a dead delivery wait again with a fresh series of attempts; False when it is not dead any more."""
+    return _run(_REQUEUE, [is_forced, delivery_id]) == 1
+
+
+def _attempt(claim: Claim, outcome: str) -> dict[str, Any]:
+    is_manual = claim.is_redelivery and claim.series_attempt == 1
+    return {
+        "delivery": claim.delivery_id,
+        "tenant": claim.tenant_id,
+        "number": claim.attempt,
+        "trigger": "manual" if is_manual else "scheduled",
+        "started_at": claim.started_at,
+        "outcome": outcome,
+        "class": "",
+        "status": None,
+        "scim_type": "",
+        "message": "",
+        "retry_in": None,
+        "exchanges": Jsonb([]),
+        "log_lines": Jsonb([]),
+    }
+
+
+def _run(statement: str, parameters: Any) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return cursor.rowcount

@@ -1,0 +1,8 @@
+"""The rows of provisioning."""
+
+from provisioning.models.actions import Action, ActionSecret
+from provisioning.models.dead_letters import DeadLetter
+from provisioning.models.deliveries import Attempt, Delivery, FailureClass
+from provisioning.models.lanes import Breaker, Lane, Sweeper
+
+__all__ = ["Action", "ActionSecret", "Attempt", "Breaker", "DeadLetter", "Delivery", "FailureClass", "Lane", "Sweeper"]

@@ -1,0 +1,113 @@
+"""Deliveries: one per stream and event, and one row for each try. `lanes` is the only writer of a delivery's state."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.indexes import BrinIndex
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+
+class FailureClass(models.TextChoices):
+    """What a failure means for the next step; the words are those of `provisioning.failures`."""
+
+    TRANSIENT = "transient", "Transient: the destination was busy or away"
+    CONFIGURATION = "configuration", "Configuration: the destination refuses every request"
+    DATA = "data", "Data: the destination refuses this document"
+    SHAPE = "shape", "Shape: the answer is not valid"
+    ACTION = "action", "Action: the action itself failed"
+    MISCONFIGURED = "misconfigured", "Misconfigured: the action cannot run"
+    LOST = "lost", "Lost: the worker ended during the attempt"
+    MISSING = "missing", "Missing: the event is no longer in the log"
+
+
+class Delivery(models.Model):
+    """One event on its way to one stream's destination."""
+
+    class State(models.TextChoices):
+        TODO = "todo", "Waiting"
+        DELIVERED = "delivered", "Delivered"
+        SKIPPED = "skipped", "Skipped"
+        DEAD = "dead", "Dead letter"
+        SUPERSEDED = "superseded", "Superseded"
+
+    stream_id = models.CharField(max_length=26)
+    tenant_id = models.CharField(max_length=63)
+    key = models.CharField(max_length=400, help_text="The lane: the document whose events stay in order.")
+    position = models.BigIntegerField(help_text="The event's position in the tenant's log.")
+    event = models.BigIntegerField(help_text="The event's row.")
+    event_id = models.CharField(max_length=26)
+    event_type = models.CharField(max_length=64)
+    state = models.CharField(max_length=16, choices=State, default=State.TODO)
+    is_written = models.BooleanField(default=False, help_text="The destination now holds what this event says.")
+
+    attempts = models.PositiveIntegerField(default=0, help_text="Tries in all, counted when they start.")
+    series_attempts = models.PositiveIntegerField(default=0, help_text="Tries since the event was dispatched or redelivered.")
+    redeliveries = models.PositiveIntegerField(default=0)
+    is_forced = models.BooleanField(default=False, help_text="Redelivered although a newer event was written.")
+    created_at = models.DateTimeField(db_default=Now())
+    first_attempt_at = models.DateTimeField(null=True)
+    last_attempt_at = models.DateTimeField(null=True)
+    settled_at = models.DateTimeField(null=True)
+
+    reason = models.CharField(max_length=128, blank=True, help_text="Why it was skipped or superseded, or what was done.")
+    detail = models.JSONField(default=dict)
+    error_class = models.CharField(max_length=16, choices=FailureClass, blank=True)
+    error_status = models.PositiveIntegerField(null=True, help_text="HTTP status of the last failure.")
+    error_scim_type = models.CharField(max_length=64, blank=True)
+    error_message = models.TextField(blank=True)
+    error_fingerprint = models.CharField(max_length=32, blank=True)
+
+    class Meta:
+        verbose_name_plural = "deliveries"
+        constraints = [models.UniqueConstraint(fields=["stream_id", "event"], name="provisioning_delivery_stream_event_unique")]
+        indexes = [
+            models.Index(fields=["stream_id", "key", "position"], condition=Q(state="todo"), name="provisioning_delivery_waiting"),
+            models.Index(fields=["stream_id", "key", "position"], condition=Q(is_written=True), name="provisioning_delivery_written"),
+            # The management interface lists failures per stream; the admin lists everything of a tenant, newest first.
+            models.Index(fields=["stream_id", "id"], condition=Q(state="dead"), name="provisioning_delivery_dead"),
+            models.Index(fields=["tenant_id", "id"], name="provisioning_delivery_listed"),
+            models.Index(fields=["event_id"], name="provisioning_delivery_by_event"),
+            BrinIndex(fields=["created_at"], name="provisioning_delivery_by_age", pages_per_range=32),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event_type} {self.event_id}"
+
+
+class Attempt(models.Model):
+    """One try of a delivery: when, how long, how it ended, and after a failure what was exchanged, secrets masked."""
+
+    class Outcome(models.TextChoices):
+        DELIVERED = "delivered", "Delivered"
+        SKIPPED = "skipped", "Skipped"
+        FAILED = "failed", "Failed"
+        HELD = "held", "Held"
+        LOST = "lost", "Lost with its worker"
+
+    class Trigger(models.TextChoices):
+        SCHEDULED = "scheduled", "Scheduled"
+        MANUAL = "manual", "Redelivered by hand"
+
+    delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, db_constraint=False, related_name="tries")
+    tenant_id = models.CharField(max_length=63)
+    number = models.PositiveIntegerField()
+    trigger = models.CharField(max_length=16, choices=Trigger, default=Trigger.SCHEDULED)
+    started_at = models.DateTimeField()
+    duration_ms = models.FloatField(null=True)
+    outcome = models.CharField(max_length=16, choices=Outcome)
+    error_class = models.CharField(max_length=16, choices=FailureClass, blank=True)
+    error_status = models.PositiveIntegerField(null=True)
+    error_scim_type = models.CharField(max_length=64, blank=True)
+    error_message = models.TextField(blank=True)
+    retry_at = models.DateTimeField(null=True, help_text="When the next try was planned.")
+    exchanges = models.JSONField(default=list, help_text="HTTP exchanges, secrets masked before they are stored.")
+    log_lines = models.JSONField(default=list)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["delivery", "number"], name="provisioning_attempt_number_unique")]
+        # What a failed attempt exchanged is dropped sooner than its row.
+        indexes = [models.Index(fields=["started_at"], condition=~Q(exchanges=[]), name="provisioning_attempt_bodies")]
+
+    def __str__(self) -> str:
+        return f"attempt {self.number}: {self.outcome}"

@@ -1,0 +1,68 @@
+"""Dropping what is old, in batches that each lock little. What waits, and dead letters nobody has dealt with, stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.conf import settings
+from django.db import connection, transaction
+
+BATCH = 2000
+
+_CLEAR_BODIES = """
+UPDATE provisioning_attempt SET exchanges = '[]', log_lines = '[]' WHERE id IN (
+    SELECT id FROM provisioning_attempt WHERE exchanges <> '[]' AND started_at < clock_timestamp() - make_interval(secs => %s)
+    ORDER BY started_at LIMIT %s)
+"""
+_OLD = """
+SELECT d.id FROM provisioning_delivery d
+WHERE d.created_at < clock_timestamp() - make_interval(secs => %s) AND d.state <> 'todo' AND NOT EXISTS (
+    SELECT 1 FROM provisioning_deadletter letter WHERE letter.delivery_id = d.id AND letter.state <> 'resolved')
+LIMIT %s FOR UPDATE SKIP LOCKED
+"""
+# The rest of a deleted stream: whoever deleted it may have been interrupted.
+_ORPHANED = """
+SELECT d.id FROM provisioning_delivery d WHERE NOT EXISTS (SELECT 1 FROM events_eventstream s WHERE s.id = d.stream_id)
+LIMIT %s FOR UPDATE SKIP LOCKED
+"""
+_OF_STREAM = "SELECT d.id FROM provisioning_delivery d WHERE d.stream_id = %s LIMIT %s FOR UPDATE SKIP LOCKED"
+_DROP = """
+WITH attempts AS (DELETE FROM provisioning_attempt WHERE delivery_id = ANY(%(ids)s)),
+letters AS (DELETE FROM provisioning_deadletter WHERE delivery_id = ANY(%(ids)s))
+DELETE FROM provisioning_delivery WHERE id = ANY(%(ids)s)
+"""
+_DAY = 86400.0
+
+
+def prune() -> int:
+    """Apply every retention; return the number of deliveries dropped."""
+    _until_done(_clear_bodies)
+    dropped = _until_done(lambda: _drop(_OLD, [settings.DELIVERY_RETENTION_DAYS * _DAY, BATCH]))
+    return dropped + _until_done(lambda: _drop(_ORPHANED, [BATCH]))
+
+
+def drop_stream_rows(stream_id: str) -> int:
+    """Drop the deliveries, attempts and dead letters of a stream that is gone."""
+    return _until_done(lambda: _drop(_OF_STREAM, [stream_id, BATCH]))
+
+
+def _clear_bodies() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(_CLEAR_BODIES, [settings.ATTEMPT_BODIES_DAYS * _DAY, BATCH])
+        return cursor.rowcount
+
+
+def _drop(selection: str, parameters: list[object]) -> int:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(selection, parameters)
+        ids = [row[0] for row in cursor.fetchall()]
+        if ids:
+            cursor.execute(_DROP, {"ids": ids})
+        return len(ids)
+
+
+def _until_done(step: Callable[[], int]) -> int:
+    total = 0
+    while count := step():
+        total += count
+    return total

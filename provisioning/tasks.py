@@ -1,0 +1,39 @@
+"""Celery's edges. Arguments are ids only; running any of them twice is harmless."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from provisioning import delivering, dispatch, nudges, retention, sweeper
+from provisioning.retrying import RetryingTask
+
+
+@shared_task(name=nudges.DISPATCH)
+def dispatch_tenant(tenant_id: str) -> None:
+    """Bring the tenant's streams to the head of its log and send workers into the new lanes."""
+    for done in dispatch.dispatch_tenant(tenant_id):
+        nudges.send_into(done.stream_id, done.new_lanes)
+
+
+@shared_task(name=nudges.DELIVER, base=RetryingTask)
+def deliver(stream_id: str, key: str) -> None:
+    """Deliver for one turn, the named lane first."""
+    delivering.deliver_lane(stream_id, key)
+
+
+@shared_task(name=nudges.PROBE)
+def probe(stream_id: str, tenant_id: str) -> None:
+    """Try one delivery of a held stream."""
+    delivering.probe_stream(stream_id, tenant_id)
+
+
+@shared_task(name="provisioning.sweep")
+def sweep() -> None:
+    """Sweep once, whoever leads."""
+    sweeper.sweep()
+
+
+@shared_task(name="provisioning.prune")
+def prune() -> None:
+    """Drop what is older than its retention."""
+    retention.prune()
