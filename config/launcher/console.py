@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import deque
 from typing import TextIO
 
 _RESET = "\x1b[0m"
 _BOLD = "\x1b[1m"
 _COLOURS = {"web": 36, "worker": 35, "beat": 33, "scim": 34, "postgres": 32, "redis": 31}
 _WIDTH = 8
+_MOST_HELD = 200
 
 
 class Console:
@@ -18,6 +20,7 @@ class Console:
     def __init__(self, stream: TextIO = sys.stdout, herald: TextIO | None = None) -> None:
         self._stream = stream
         self.herald = herald
+        self._held: deque[tuple[str, str]] | None = deque(maxlen=_MOST_HELD)
         self._has_colour = stream.isatty() and "NO_COLOR" not in os.environ
 
     def say(self, sentence: str) -> None:
@@ -31,11 +34,21 @@ class Console:
                 self.herald = None
 
     def show(self, name: str, line: str) -> None:
-        """Show a line that the process `name` printed."""
+        """Show a line that the process `name` printed; during the start it is held back."""
+        if self._held is not None:
+            self._held.append((name, line))
+            return
         label = f"{name:<{_WIDTH}}|"
         if self._has_colour:
             label = f"\x1b[{_COLOURS.get(name, 37)}m{label}{_RESET}"
         self._write(f"{label} {line}")
+
+    def release(self, *, with_held_lines: bool) -> None:
+        """End the start: lines are shown from now on, after a failed start those that were held back as well."""
+        held, self._held = self._held or (), None
+        if with_held_lines:
+            for name, line in held:
+                self.show(name, line)
 
     def _write(self, text: str) -> None:
         try:

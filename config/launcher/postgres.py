@@ -39,7 +39,7 @@ def prepare(data_dir: Path, *, durable: bool) -> Program:
     if not (directory / "PG_VERSION").exists():
         _create(directory, programs, identity)
     sockets = socket_directory(data_dir, "postgres", account=identity.account)
-    settings = ["listen_addresses=", "unix_socket_permissions=0700", "max_connections=200", "log_min_messages=warning"]
+    settings = ["listen_addresses=", "unix_socket_permissions=0700", "max_connections=200", "log_min_messages=fatal"]
     settings += [] if durable else _FAST_AND_FORGETFUL
     command = [str(programs / "postgres"), "-D", str(directory), "-k", str(sockets)]
     for setting in settings:
@@ -47,7 +47,7 @@ def prepare(data_dir: Path, *, durable: bool) -> Program:
     return Program(
         name="postgres",
         command=tuple(command),
-        is_ready=lambda: _answers(sockets),
+        is_ready=lambda: _says_ready(directory) and _answers(sockets),
         identity=identity,
         # Fast shutdown: the signal SIGTERM would wait for every client.
         stop_signal=signal.SIGINT,
@@ -70,6 +70,14 @@ def ensure_database(data_dir: Path, database: str = DATABASE) -> None:
 
 def _url(sockets: Path, database: str) -> str:
     return f"postgresql://postgres@/{quote(database)}?host={quote(str(sockets))}"
+
+
+def _says_ready(directory: Path) -> bool:
+    # The eighth line is the server's status; asking earlier only fills its log with refusals.
+    try:
+        return (directory / "postmaster.pid").read_text().splitlines()[7].strip() == "ready"
+    except (FileNotFoundError, IndexError):
+        return False
 
 
 def _answers(sockets: Path) -> bool:

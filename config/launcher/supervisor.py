@@ -20,6 +20,8 @@ from config.launcher.processes import NotReady, Process, Program
 
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
+# How often a starting process is asked whether it is ready.
+_LOOK_SECONDS = 0.03
 # A process that lived this long has earned a quick restart.
 _HEALTHY_SECONDS = 30.0
 
@@ -189,14 +191,19 @@ class Supervisor:
 
     def _wait_for(self, process: Process) -> None:
         name, deadline = process.program.name, time.monotonic() + process.program.ready_seconds
-        while not process.program.is_ready():
+        output, next_look = self._outputs[process.pid], 0.0
+        while True:
             self._raise_if_stopped(None)
-            output = self._outputs[process.pid]
-            self.turn(0.05)
             if process.popen.poll() is not None:
                 raise NotReady(f"{name} ended while it started ({_ending(process.popen.returncode)}): {output.last_words()}")
-            if time.monotonic() > deadline:
+            now = time.monotonic()
+            if now >= next_look:
+                if process.program.is_ready():
+                    return
+                next_look = now + _LOOK_SECONDS
+            if now > deadline:
                 raise NotReady(f"{name} did not answer within {process.program.ready_seconds:.0f} seconds: {output.last_words()}")
+            self.turn(_LOOK_SECONDS)
 
     def _stop(self, processes: Sequence[Process]) -> None:
         for process in processes:

@@ -1,0 +1,55 @@
+"""`make up DETACH=1`: a supervisor of its own, in a session of its own; the caller returns when everything answers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TextIO
+
+from config.launcher.control import take_lock
+from config.launcher.directories import make_private
+
+_READY = "ready"
+
+
+def start(data_dir: Path) -> int:
+    """Start the supervisor, show what it says until it is ready, and return 0; or the sentence of its failure and 1.
+
+    Its log is `.data/up.log`. It holds no file of the caller open, so a caller that captures output is not kept waiting.
+    """
+    make_private(data_dir)
+    reader, writer = os.pipe()
+    path = data_dir / "up.log"
+    path.touch(mode=0o600)
+    lock = take_lock(data_dir)
+    if lock is not None:
+        # The log of the last run has served its time; that of a running one is left alone.
+        path.write_bytes(b"")
+        lock.close()
+    with path.open("ab") as log:
+        supervisor = subprocess.Popen(
+            [sys.executable, "-m", "config.launcher", "supervise", str(writer)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=[writer],
+            start_new_session=True,
+        )
+    os.close(writer)
+    with os.fdopen(reader) as news:
+        try:
+            return _relay(news, supervisor)
+        except KeyboardInterrupt:
+            supervisor.terminate()
+            supervisor.wait()
+            return 130
+
+
+def _relay(news: TextIO, supervisor: subprocess.Popen[bytes]) -> int:
+    for line in news:
+        if line.rstrip() == _READY:
+            return 0
+        print(line, end="", flush=True)
+    return supervisor.wait() or 1

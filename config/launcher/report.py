@@ -1,0 +1,112 @@
+"""What `make up` tells: `.data/up.json` for scripts, and one block with lines to copy for people."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+from config.launcher.directories import write_private
+from config.launcher.options import Options
+from config.launcher.tls import ServerCertificate
+
+Facts = dict[str, Any]
+Measured = dict[str, float]
+PROCESSES = ("web", "worker", "beat", "postgres", "redis", "scim")
+_FILE = "up.json"
+# sed is everywhere; a JSON tool may not be.
+_TOKEN_OF_ANSWER = r"""sed 's/.*"access_token": *"\([^"]*\)".*/\1/'"""
+
+
+def facts(options: Options, secrets: dict[str, str], seeded: Facts, certificate: ServerCertificate | None) -> Facts:
+    """Return the members of `up.json` except the process ids; members about the demo are null when it was not made."""
+    is_demo = bool(seeded.get("client_id"))
+    known: Facts = {
+        "base_url": f"{options.origin}/api/v2",
+        "auth_url": f"{options.origin}/",
+        "admin_url": f"{options.origin}/admin/",
+        "admin_user": seeded.get("admin_user"),
+        "admin_password": secrets["DEMO_ADMIN_PASSWORD"] if is_demo else None,
+        "client_id": seeded.get("client_id"),
+        "client_secret": secrets["DEMO_CLIENT_SECRET"] if is_demo else None,
+        "scim_base_url": options.scim_base_url,
+        "scim_bearer_token": secrets["DEMO_SCIM_TOKEN"],
+        "stream_id": seeded.get("stream_id"),
+        "tenant": seeded.get("tenant"),
+    }
+    if certificate:
+        known["ca_file"] = str(certificate.authority)
+    return known
+
+
+def write(data_dir: Path, known: Facts, pids: dict[str, list[int]], *, name: str = _FILE) -> Path:
+    """Write the facts and the process ids with mode 0600, in one step."""
+    path = data_dir / name
+    write_private(path, json.dumps({**known, "pids": pids}, indent=2) + "\n")
+    return path
+
+
+def withdraw(data_dir: Path) -> None:
+    """Remove `up.json`: nothing answers any more."""
+    (data_dir / _FILE).unlink(missing_ok=True)
+
+
+def block(options: Options, known: Facts, measured: Measured, *, delays: str) -> str:
+    """Return the block that is shown when everything answers. Its lines can be pasted one after the other."""
+    lines = [
+        "",
+        f"Everything answers at {options.origin}",
+        "",
+        f"  Admin       {known['admin_url']}",
+        *_demo_lines(known),
+        f"  Management  {known['base_url']}",
+        f"  Sign-in     {known['auth_url']}",
+        f"  SCIM        {known['scim_base_url']}  (bearer token {known['scim_bearer_token']})",
+        f"  Data        {options.data_dir}  (addresses and process ids for scripts: up.json)",
+    ]
+    if "ca_file" in known:
+        lines.append(f"  Authority   {known['ca_file']}")
+    if measured:
+        lines += ["", _proof(measured)]
+    if known["client_id"]:
+        lines += ["", *_commands(known)]
+    lines += ["", f"Failed deliveries are tried again after {delays} s here (DELIVERY_RETRY_DELAYS), then they are dead letters."]
+    lines.append("make scim-stop and make scim-start stop and start the SCIM server; Ctrl+C or make down stops everything.")
+    return "\n".join([*lines, ""])
+
+
+def _demo_lines(known: Facts) -> list[str]:
+    if not known["client_id"]:
+        return ["              The database holds other tenants, so no demo data was made: sign in with an account of yours."]
+    return [f"              {known['admin_user']}  {known['admin_password']}"]
+
+
+def _proof(measured: Measured) -> str:
+    return (
+        f"Proved on real input: a new user's event came over /events after {measured['event_ms']:.0f} ms, the user was in the SCIM "
+        f"server after {measured['scim_ms']:.0f} ms; both are deleted again."
+    )
+
+
+def _commands(known: Facts) -> list[str]:
+    curl = f"curl --silent --show-error{' --cacert ' + shlex.quote(known['ca_file']) if 'ca_file' in known else ''}"
+    request = {
+        "grant_type": "client_credentials",
+        "client_id": known["client_id"],
+        "client_secret": known["client_secret"],
+        "audience": f"{known['base_url']}/",
+    }
+    user = {"connection": "people", "email": "ada@example.com", "password": "Correct-Horse-7-Battery"}
+    bearer = '-H "Authorization: Bearer $TOKEN"'
+    body = "-H 'Content-Type: application/json' -d"
+    return [
+        "1. A token, in every terminal you use:",
+        f"TOKEN=$({curl} {known['auth_url']}oauth/token {body} '{json.dumps(request)}' | {_TOKEN_OF_ANSWER})",
+        "2. Watch the events:",
+        f"{curl} --no-buffer {known['base_url']}/events {bearer}",
+        "3. In a second terminal, create a user:",
+        f"{curl} {known['base_url']}/users {bearer} {body} '{json.dumps(user)}'",
+        "4. Find the user in the SCIM server:",
+        f"curl --silent --show-error -H 'Authorization: Bearer {known['scim_bearer_token']}' {known['scim_base_url']}/Users",
+    ]
