@@ -14,7 +14,11 @@ from identity import vault
 from identity.ids import new_client_id
 
 # The toolkit's names of grants against those of the wire; every other grant has one name only.
-TOOLKIT_GRANTS = {"authorization-code": "authorization_code", "client-credentials": "client_credentials", "openid-hybrid": "authorization_code"}
+TOOLKIT_GRANTS = {
+    "authorization-code": "authorization_code",
+    "client-credentials": "client_credentials",
+    "openid-hybrid": "authorization_code",
+}
 
 
 def default_grant_types() -> list[str]:
@@ -62,8 +66,7 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
 
     @property
     def client_type(self) -> str:
-        is_public = self.token_endpoint_auth_method == self.AuthMethod.NONE
-        return str(AbstractApplication.CLIENT_PUBLIC if is_public else AbstractApplication.CLIENT_CONFIDENTIAL)
+        return str(AbstractApplication.CLIENT_PUBLIC if self.is_public else AbstractApplication.CLIENT_CONFIDENTIAL)
 
     @property
     def authorization_grant_type(self) -> str:
@@ -76,7 +79,7 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
 
     @property
     def is_public(self) -> bool:
-        return self.client_type == AbstractApplication.CLIENT_PUBLIC
+        return self.token_endpoint_auth_method == self.AuthMethod.NONE
 
     @property
     def _secret_place(self) -> str:

@@ -64,5 +64,3 @@ class RevokedToken(UnrecordedOwned):
 
     def __str__(self) -> str:
         return self.jti
-
-

@@ -16,7 +16,7 @@ class ApiResource(UnrecordedOwned):
     """An API (resource server) that tokens name as their audience. The management interface itself is one of them."""
 
     class Dialect(models.TextChoices):
-        ACCESS_TOKEN = "access_token"
+        ACCESS_TOKEN = "access_token"  # noqa: S105  (the name of a dialect)
         RFC9068_PROFILE = "rfc9068_profile"
 
     id = models.CharField(primary_key=True, max_length=24, default=new_hex_id, editable=False)

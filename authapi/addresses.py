@@ -1,0 +1,32 @@
+"""The address a request comes from, as far as it can be believed. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Collection
+
+
+def client_address(peer: str, forwarded_for: str, trusted_proxies: Collection[str]) -> str:
+    """Return the nearest address that is not one of our proxies; `X-Forwarded-For` counts only behind those.
+
+    `trusted_proxies` are addresses or networks. What cannot be read as an address ends the chain.
+    """
+    networks = [ipaddress.ip_network(proxy, strict=False) for proxy in trusted_proxies]
+    address = peer
+    for hop in reversed(forwarded_for.split(",")):
+        if not _is_within(address, networks) or _parsed(hop) is None:
+            break
+        address = str(_parsed(hop))
+    return address
+
+
+def _parsed(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(address.strip())
+    except ValueError:
+        return None
+
+
+def _is_within(address: str, networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network]) -> bool:
+    parsed = _parsed(address)
+    return parsed is not None and any(parsed in network for network in networks)

@@ -1,0 +1,106 @@
+"""Admin pages of this app, for our own site. Secrets and keys are never shown; codes and tokens are never searched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db import models
+from django.http import HttpRequest
+
+from authapi.models import (
+    AccessToken,
+    ApiResource,
+    AuthorizationCode,
+    Client,
+    ClientGrant,
+    DeviceGrant,
+    IDToken,
+    RefreshToken,
+    RevokedToken,
+    SigningKey,
+)
+
+
+class ReadOnlyAdmin(admin.ModelAdmin[Any]):
+    """Rows that only the service itself makes."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return False
+
+
+class ClientAdmin(ReadOnlyAdmin):
+    """Clients are made and changed by services: a form could neither show a secret once nor end tokens."""
+
+    list_display = ("name", "client_id", "tenant", "is_global", "token_endpoint_auth_method", "revoked_at", "created")
+    list_filter = ("is_global", "token_endpoint_auth_method")
+    list_select_related = ("tenant",)
+    search_fields = ("name", "client_id")
+    fields = (
+        "tenant", "name", "client_id", "is_global", "token_endpoint_auth_method", "grant_types",
+        "redirect_uris", "post_logout_redirect_uris", "allowed_origins", "metadata",
+        "auth_version", "revoked_at", "created", "updated",
+    )  # fmt: skip
+
+
+class ApiResourceAdmin(ReadOnlyAdmin):
+    list_display = ("name", "identifier", "tenant", "token_dialect", "token_lifetime", "is_system")
+    list_select_related = ("tenant",)
+    search_fields = ("name", "identifier")
+
+
+class ClientGrantAdmin(ReadOnlyAdmin):
+    list_display = ("id", "client", "api_resource", "tenant", "updated_at")
+    list_select_related = ("client", "api_resource", "tenant")
+    search_fields = ("id", "client__client_id", "client__name")
+
+
+class SigningKeyAdmin(ReadOnlyAdmin):
+    list_display = ("kid", "tenant", "state", "created_at", "rotated_at", "verifies_until")
+    list_filter = ("state",)
+    list_select_related = ("tenant",)
+    fields = ("tenant", "kid", "state", "public_jwk", "created_at", "current_since", "rotated_at", "verifies_until")
+
+
+class RevokedTokenAdmin(ReadOnlyAdmin):
+    list_display = ("id", "tenant", "created_at", "expires_at")
+    list_select_related = ("tenant",)
+    fields = ("tenant", "created_at", "expires_at")
+
+
+class CredentialAdmin(ReadOnlyAdmin):
+    """Codes and tokens: that they exist, for whom, and until when. Never the value, nor its checksum."""
+
+    list_display = ("id", "tenant", "application", "expires")
+    list_select_related = ("tenant", "application")
+    fields = ("tenant", "application", "user", "scope", "expires", "created")
+
+
+class RefreshTokenAdmin(ReadOnlyAdmin):
+    list_display = ("id", "tenant", "application", "created", "revoked")
+    list_select_related = ("tenant", "application")
+    fields = ("tenant", "application", "user", "created", "revoked")
+
+
+class DeviceGrantAdmin(ReadOnlyAdmin):
+    list_display = ("id", "tenant", "status", "expires")
+    list_select_related = ("tenant",)
+    fields = ("tenant", "user", "scope", "status", "expires")
+
+
+def register(site: admin.AdminSite) -> None:
+    """Register every model of this app with `site`."""
+    site.register(Client, ClientAdmin)
+    site.register(ApiResource, ApiResourceAdmin)
+    site.register(ClientGrant, ClientGrantAdmin)
+    site.register(SigningKey, SigningKeyAdmin)
+    site.register(RevokedToken, RevokedTokenAdmin)
+    site.register((AuthorizationCode, AccessToken, IDToken), CredentialAdmin)
+    site.register(RefreshToken, RefreshTokenAdmin)
+    site.register(DeviceGrant, DeviceGrantAdmin)

@@ -1,0 +1,138 @@
+"""The contents of access tokens: how they are written in each dialect and read back strictly. Pure: the time is an argument."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+MAX_TOKEN_CHARACTERS = 16_384
+# How far another clock may run ahead of ours.
+LEEWAY_SECONDS = 60
+MANAGEMENT_PATH = "api/v2/"
+# Raised with a client's secret, scopes or standing; a token of an older version has ended.
+VERSION_CLAIM = "client_version"
+_TYPES = {"access_token": "JWT", "rfc9068_profile": "at+jwt"}
+_ALLOWED_TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
+# Headers that name a key or change how the token is read: a token of ours never has them (RFC 8725, 3.1 and 3.10).
+_REFUSED_HEADERS = frozenset({"jku", "jwk", "x5u", "x5c", "crit", "zip", "enc", "b64", "cty"})
+
+
+class Malformed(ValueError):
+    """The token is not one this service could have made."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or self.__doc__)
+
+
+@dataclass(frozen=True)
+class AccessTokenClaims:
+    """What a verified access token says."""
+
+    issuer: str
+    subject: str
+    audiences: tuple[str, ...]
+    client_id: str
+    client_version: int
+    scopes: frozenset[str]
+    jti: str
+    issued_at: int
+    expires_at: int
+    key_id: str
+
+    @property
+    def is_machine(self) -> bool:
+        """Whether it was issued to the client itself, and so, for a client that is not global, through a client grant."""
+        return self.subject == machine_subject(self.client_id)
+
+
+@dataclass(frozen=True)
+class TokenOrder:
+    """Everything that decides the contents of one access token."""
+
+    issuer: str
+    subject: str
+    audience: str
+    client_id: str
+    client_version: int
+    scopes: tuple[str, ...]
+    grant: str
+    jti: str
+    seconds: int
+    dialect: str
+
+
+def machine_subject(client_id: str) -> str:
+    return f"{client_id}@clients"
+
+
+def token_header(order: TokenOrder, *, kid: str) -> dict[str, str]:
+    return {"alg": "RS256", "typ": _TYPES[order.dialect], "kid": kid}
+
+
+def token_claims(order: TokenOrder, *, now: int) -> dict[str, Any]:
+    """Return the payload in the API's dialect (`contract/auth.md` 4.1). `jti` is in both, so that a token can be revoked."""
+    claims: dict[str, Any] = {
+        "iss": order.issuer,
+        "sub": order.subject,
+        "aud": order.audience,
+        "iat": now,
+        "exp": now + order.seconds,
+        "jti": order.jti,
+        VERSION_CLAIM: order.client_version,
+    }
+    if order.scopes:
+        claims["scope"] = " ".join(order.scopes)
+    if order.dialect == "rfc9068_profile":
+        return claims | {"client_id": order.client_id}
+    return claims | {"gty": order.grant, "azp": order.client_id}
+
+
+def read_key_id(token: str) -> str:
+    """Return the key id of a token whose header is acceptable; raise `Malformed` for every other."""
+    if len(token) > MAX_TOKEN_CHARACTERS or token.count(".") != 2 or not token.isascii():
+        raise Malformed
+    encoded = token.partition(".")[0]
+    try:
+        header = json.loads(base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))
+    except (ValueError, binascii.Error, RecursionError) as error:
+        raise Malformed from error
+    if not isinstance(header, dict) or _REFUSED_HEADERS & header.keys():
+        raise Malformed
+    kid, kind = header.get("kid"), header.get("typ")
+    # One algorithm for every key: the header never chooses.
+    if header.get("alg") != "RS256" or not isinstance(kid, str) or not isinstance(kind, str) or kind.lower() not in _ALLOWED_TYPES:
+        raise Malformed
+    return kid
+
+
+def read_claims(claims: Any, *, key_id: str) -> AccessTokenClaims:
+    """Return the typed claims of a token whose signature holds; raise `Malformed` when one is missing or of a wrong type."""
+    if not isinstance(claims, dict):
+        raise Malformed
+    client_id = claims.get("azp") or claims.get("client_id")
+    audience = claims.get("aud")
+    audiences = [audience] if isinstance(audience, str) else audience
+    texts = (claims.get("iss"), claims.get("sub"), client_id, claims.get("jti"), claims.get("scope", ""))
+    numbers = (claims.get("iat"), claims.get("exp"), claims.get(VERSION_CLAIM))
+    if not isinstance(audiences, list) or not _all(audiences, str) or not _all(texts, str) or not _all(numbers, int):
+        raise Malformed
+    return AccessTokenClaims(
+        issuer=claims["iss"],
+        subject=claims["sub"],
+        audiences=tuple(audiences),
+        client_id=str(client_id),
+        client_version=claims[VERSION_CLAIM],
+        scopes=frozenset(claims.get("scope", "").split()),
+        jti=claims["jti"],
+        issued_at=claims["iat"],
+        expires_at=claims["exp"],
+        key_id=key_id,
+    )
+
+
+def _all(values: Iterable[Any], kind: type) -> bool:
+    return all(isinstance(value, kind) and not isinstance(value, bool) for value in values)

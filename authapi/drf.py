@@ -1,0 +1,140 @@
+"""The edge of the management interface in DRF: bearer tokens, scopes, rates, and one error body.
+
+A view derives from `ManagementMixin` (before an `APIView` or `ViewSet`) and names its scopes:
+
+    class UserViewSet(ManagementMixin, ViewSet):
+        required_scopes = {"list": ("read:users",), "create": ("create:users",)}
+
+While it runs, the tenant of the host is bound (`Model.objects` works), the change context names client and request, and
+`request.user` is an `ApiClient`. A handler that refuses raises `ApiProblem`, or any DRF or Django validation error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.http.response import HttpResponseBase
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from authapi import throttling
+from authapi.addresses import client_address
+from authapi.problems import ApiProblem, TooManyRequests
+from authapi.tokens import InvalidToken, VerifiedToken, require_scope, verify_access_token
+from identity.change_context import ChangeContext, change_context
+from identity.hosts import HostMatch, resolve_host
+from identity.tenancy import tenant_bound
+
+_RATE = "management"
+_TENANT_PROBLEMS = {
+    "suspended": ApiProblem(403, "The tenant is suspended."),
+    "draining": ApiProblem(503, "The tenant is being closed."),
+}
+
+
+@dataclass(frozen=True)
+class ApiClient:
+    """The client behind a request, where Django expects a user."""
+
+    client_id: str
+    name: str
+    is_authenticated: ClassVar[bool] = True
+    is_active: ClassVar[bool] = True
+    is_anonymous: ClassVar[bool] = False
+    is_staff: ClassVar[bool] = False
+
+    @property
+    def pk(self) -> str:
+        return self.client_id
+
+
+class BearerAuthentication(BaseAuthentication):
+    """`Authorization: Bearer` with an access token for the management interface; there is no other way in."""
+
+    def authenticate(self, request: Request) -> tuple[ApiClient, VerifiedToken]:
+        kind, _, token = request.headers.get("Authorization", "").partition(" ")
+        if kind.lower() != "bearer" or not token.strip():
+            raise InvalidToken
+        claims = verify_access_token(token.strip(), host=host_of(request))
+        return ApiClient(claims.client_id, claims.client_name), claims
+
+
+class HasScope(BasePermission):
+    """Lets a token through that has one of the scopes the view names for this action."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        action = getattr(view, "action", None) or (request.method or "").lower()
+        expected = getattr(view, "required_scopes", {}).get(action)
+        if not expected:
+            raise ImproperlyConfigured(f"{type(view).__name__} names no scope for {action!r}.")
+        require_scope(claims_of(request), *expected)
+        return True
+
+
+class ManagementMixin:
+    """Binds tenant and change context to a request and puts the rate headers on every answer."""
+
+    authentication_classes = (BearerAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    _rate: throttling.Rate | None = None
+
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        with ExitStack() as self._bindings:
+            return super().dispatch(request, *args, **kwargs)  # type: ignore[misc,no-any-return]  # an APIView comes after
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Check host, tenant, token, scope and rate, in this order (design: the order of `/events`)."""
+        host = host_of(request)
+        self._rate = throttling.peek(host.tenant_id, _RATE)
+        if host.status in _TENANT_PROBLEMS:
+            raise _TENANT_PROBLEMS[host.status]
+        super().initial(request, *args, **kwargs)  # type: ignore[misc]
+        self._rate = throttling.hit(host.tenant_id, _RATE)
+        if self._rate.is_exceeded:
+            raise TooManyRequests
+        self._bindings.enter_context(tenant_bound(host.tenant_id))
+        self._bindings.enter_context(change_context(_context_of(request)))
+
+    def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
+        final: Response = super().finalize_response(request, response, *args, **kwargs)  # type: ignore[misc]
+        for name, value in self._rate.headers.items() if self._rate else ():
+            final[name] = value
+        final["Cache-Control"] = "no-store"
+        return final
+
+
+def host_of(request: Any) -> HostMatch:
+    """Return the tenant that answers on the Host of this request; raise `ApiProblem` 404 when none does."""
+    match = resolve_host(request.META.get("HTTP_HOST", ""))
+    if match is None:
+        raise ApiProblem(404, "No tenant answers on this host.")
+    return match
+
+
+def claims_of(request: Request) -> VerifiedToken:
+    """Return the verified token behind this request."""
+    return cast("VerifiedToken", request.auth)
+
+
+def _context_of(request: Request) -> ChangeContext:
+    claims = claims_of(request)
+    address = client_address(request.META.get("REMOTE_ADDR") or "", request.META.get("HTTP_X_FORWARDED_FOR", ""), settings.TRUSTED_PROXIES)
+    return ChangeContext(
+        client={"id": claims.client_id, "name": claims.client_name},
+        request={
+            "geo": {},
+            "hostname": host_of(request).host,
+            "ip": address,
+            "method": request.method,
+            "user_agent": request.META.get("HTTP_USER_AGENT", ""),
+        },
+    )

@@ -1,0 +1,92 @@
+"""The toolkit's validator and the engine's server, extended: the engine decides grants, we authenticate, mint and translate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import orjson
+from oauth2_provider.oauth2_backends import get_oauthlib_core
+from oauth2_provider.oauth2_validators import OAuth2Validator
+from oauth2_provider.scopes import BaseScopes
+from oauthlib.common import Request
+from oauthlib.openid import Server as EngineServer
+
+from authapi.failures import Case, RequestRefused
+from authapi.grants.client_credentials import ClientCredentialsGrant
+from authapi.grants.issuing import access_token, token_seconds
+from authapi.models import Client
+from authapi.token_request import TokenRequest
+
+# Grants this release serves; the engine knows more, and they stay unreachable until they are finished.
+SERVED_GRANTS = ("client_credentials",)
+
+
+class ClientGrantScopes(BaseScopes):  # type: ignore[misc]  # the toolkit has no types
+    """No scope is available unless a grant of ours says so: the toolkit would hand out every one it knows."""
+
+    def get_all_scopes(self) -> dict[str, str]:
+        return {}
+
+    def get_available_scopes(self, application: Any = None, request: Any = None, *args: Any, **kwargs: Any) -> list[str]:
+        return []
+
+    def get_default_scopes(self, application: Any = None, request: Any = None, *args: Any, **kwargs: Any) -> list[str]:
+        return []
+
+
+class Validator(OAuth2Validator):  # type: ignore[misc]
+    """Accepts the client that `authapi.client_auth` has proven, and stores no JWT."""
+
+    def authenticate_client(self, request: Any, *args: Any, **kwargs: Any) -> bool:
+        return isinstance(request.client, Client)
+
+    def authenticate_client_id(self, client_id: str, request: Any, *args: Any, **kwargs: Any) -> bool:
+        return isinstance(request.client, Client) and request.client.is_public
+
+    def validate_grant_type(self, client_id: str, grant_type: str, client: Client, request: Any, *args: Any, **kwargs: Any) -> bool:
+        return client.allows_grant_type(grant_type)
+
+    def save_bearer_token(self, token: Mapping[str, Any], request: Any, *args: Any, **kwargs: Any) -> None:
+        if getattr(request, "issue", None) is None:
+            super().save_bearer_token(token, request, *args, **kwargs)
+
+
+class Server(EngineServer):  # type: ignore[misc]
+    """The engine's server with our grants and our access tokens."""
+
+    def __init__(self, request_validator: OAuth2Validator, **kwargs: Any) -> None:
+        super().__init__(request_validator, **kwargs | {"token_generator": access_token, "token_expires_in": token_seconds})
+        self.grant_types["client_credentials"] = ClientCredentialsGrant(request_validator)
+
+    def exchange(self, token_request: TokenRequest, client: Client) -> dict[str, Any]:
+        """Return the members of a successful token answer; raise `RequestRefused` or the engine's `OAuth2Error`."""
+        grant = requested_grant(token_request)
+        fields = {name: value for name, value in token_request.form.items() if isinstance(value, str)}
+        # The engine reads neither address nor headers here: the client is proven and the host is known.
+        request = Request(token_request.host.issuer + "oauth/token", "POST", body=fields, headers={})
+        request.client, request.client_id = client, client.client_id
+        request.token_request = token_request
+        _headers, body, status = self.grant_types[grant].create_token_response(request, self.default_token_type)
+        answer: dict[str, Any] = orjson.loads(body)
+        if status != 200:
+            raise RequestRefused(Case.MALFORMED_REQUEST, reason=answer.get("error_description") or answer["error"])
+        return answer
+
+
+def requested_grant(token_request: TokenRequest) -> str:
+    """Return the grant type asked for; raise `RequestRefused` when there is none or it is not served."""
+    grant = token_request.text("grant_type")
+    if grant is None:
+        raise RequestRefused(Case.MISSING_PARAMETER, parameter="grant_type")
+    if grant not in SERVED_GRANTS:
+        raise RequestRefused(Case.UNSUPPORTED_GRANT, grant=grant[:100])
+    return grant
+
+
+@lru_cache(maxsize=1)
+def server() -> Server:
+    """Return the engine of this process, made as the toolkit's settings say. It keeps nothing between requests."""
+    made: Server = get_oauthlib_core().server
+    return made

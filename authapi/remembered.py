@@ -1,0 +1,62 @@
+"""What a process remembers for a moment: answers of the database, each with an age and a bound on how many. Pure."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Lock
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Cold(LookupError):
+    """Nothing fresh enough is remembered; ask again where reading the database is allowed."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or self.__doc__)
+
+
+class Remembered(Generic[Key, Value]):
+    """Answers of `load`, kept for `seconds`. Safe to share between threads; two that miss at once both load."""
+
+    def __init__(
+        self, load: Callable[[Key], Value], *, seconds: float, limit: int = 4096, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._load = load
+        self._seconds = seconds
+        self._limit = limit
+        self._clock = clock
+        self._entries: dict[Key, tuple[float, Value]] = {}
+        self._lock = Lock()
+
+    def warm(self, key: Key, *, max_age: float | None = None) -> Value:
+        """Return what is remembered and no older than `max_age`, or raise `Cold`. Never loads."""
+        entry = self._entries.get(key)
+        if entry is None or self._clock() - entry[0] >= (self._seconds if max_age is None else min(max_age, self._seconds)):
+            raise Cold
+        return entry[1]
+
+    def get(self, key: Key, *, max_age: float | None = None) -> Value:
+        """Return what is remembered, or load it. What `load` raises is not remembered."""
+        try:
+            return self.warm(key, max_age=max_age)
+        except Cold:
+            pass
+        # Taken before the load: an answer is as old as the moment it was asked for.
+        asked_at = self._clock()
+        value = self._load(key)
+        with self._lock:
+            if len(self._entries) >= self._limit and key not in self._entries:
+                self._entries.pop(next(iter(self._entries)))
+            self._entries[key] = (asked_at, value)
+        return value
+
+    def forget(self, key: Key) -> None:
+        with self._lock:
+            self._entries.pop(key, None)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._entries.clear()

@@ -1,0 +1,165 @@
+"""The one rate limiter, counted in Redis, and in this process while Redis is away. It never fails and never stalls.
+
+A window lasts as long as the burst takes at the sustained rate (200 requests in 2 s by default) and starts at multiples of
+its length, so one command both counts and tells what is left. Being a little inexact at its edges is accepted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from threading import Lock
+
+import redis
+from django.conf import settings
+from limits.storage import MemoryStorage, RedisStorage, Storage
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from authapi import executor
+from authapi.failures import Case, RequestRefused
+from authapi.remembered import Cold, Remembered
+
+_REDIS_SECONDS = 0.2
+_BREAKER_SECONDS = 5.0
+_FAILURE_WINDOW_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Rate:
+    """What one request may still do: `limit` per window, how much is left, and when the next window starts (Unix seconds)."""
+
+    limit: int
+    remaining: int
+    reset: int
+    is_exceeded: bool = False
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The three headers of every answer, and `Retry-After` where the request was refused (`contract/auth.md` 9.1)."""
+        headers = {
+            "X-RateLimit-Limit": str(self.limit),
+            "X-RateLimit-Remaining": str(self.remaining),
+            "X-RateLimit-Reset": str(self.reset),
+        }
+        if self.is_exceeded:
+            headers["Retry-After"] = str(max(1, self.reset - int(time.time())))
+        return headers
+
+
+class Counters:
+    """Counters in Redis behind a breaker: after one failure this process counts for itself and asks again 5 s later."""
+
+    def __init__(self, redis_url: str, *, prefix: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._shared = _redis_storage(redis_url, prefix)
+        self._own: Storage = MemoryStorage()
+        self._closed_again_at = 0.0
+        self._lock = Lock()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether Redis is being left alone."""
+        return self._clock() < self._closed_again_at
+
+    def increase(self, key: str, *, seconds: int) -> int:
+        """Count one and return the count; a key is dropped `seconds` after it was first counted."""
+        return int(self._ask(lambda storage: storage.incr(key, seconds)))
+
+    def read(self, key: str) -> int:
+        return int(self._ask(lambda storage: storage.get(key)))
+
+    def _ask(self, question: Callable[[Storage], int]) -> int:
+        if not self._may_try():
+            return question(self._own)
+        try:
+            count = question(self._shared)
+        except (redis.RedisError, OSError):
+            # Expected whenever Redis is away: from here on it is left alone for a while.
+            self._closed_again_at = self._clock() + _BREAKER_SECONDS
+            return question(self._own)
+        self._closed_again_at = 0.0
+        return count
+
+    def _may_try(self) -> bool:
+        if self._closed_again_at == 0.0:
+            return True
+        with self._lock:
+            if self._clock() < self._closed_again_at:
+                return False
+            # One thread probes; the others go on counting here until it knows.
+            self._closed_again_at = self._clock() + _BREAKER_SECONDS
+            return True
+
+
+def _redis_storage(url: str, prefix: str) -> RedisStorage:
+    pool = redis.ConnectionPool.from_url(
+        url,
+        socket_timeout=_REDIS_SECONDS,
+        socket_connect_timeout=_REDIS_SECONDS,
+        retry=Retry(NoBackoff(), 0),
+    )
+    return RedisStorage("redis://", connection_pool=pool, key_prefix=f"{prefix}:limits")
+
+
+@lru_cache(maxsize=1)
+def counters() -> Counters:
+    """Return the counters of this process, connected when first used."""
+    return Counters(settings.REDIS_URL, prefix=settings.REDIS_PREFIX)
+
+
+def hit(tenant_id: str, endpoint: str) -> Rate:
+    """Count one request of a tenant to an endpoint. Safe in any thread; takes 200 ms at the very most."""
+    return _rate(tenant_id, endpoint, lambda key, seconds: counters().increase(key, seconds=seconds))
+
+
+def peek(tenant_id: str, endpoint: str) -> Rate:
+    """Return the rate without counting, for answers to requests that were refused before they counted."""
+    return _rate(tenant_id, endpoint, lambda key, _seconds: counters().read(key))
+
+
+async def hit_async(tenant_id: str, endpoint: str) -> Rate:
+    """Do what `hit` does, away from the event loop."""
+    return await executor.run(partial(hit, tenant_id, endpoint))
+
+
+def _rate(tenant_id: str, endpoint: str, count_of: Callable[[str, int], int]) -> Rate:
+    limit = settings.RATE_LIMIT_BURST
+    seconds = max(1, round(limit / settings.RATE_LIMIT_PER_SECOND))
+    window = int(time.time()) // seconds
+    reset = (window + 1) * seconds
+    if not settings.RATE_LIMITS_ENABLED:
+        return Rate(limit=limit, remaining=limit, reset=reset)
+    count = count_of(f"{tenant_id}/{endpoint}/{window}", seconds + 1)
+    return Rate(limit=limit, remaining=max(0, limit - count), reset=reset, is_exceeded=count > limit)
+
+
+def check_failures(tenant_id: str, address: str) -> None:
+    """Refuse an address that this process knows to have failed too often. Costs no round trip."""
+    try:
+        _blocked.warm((tenant_id, address, _failure_window()))
+    except Cold:
+        return
+    raise RequestRefused(Case.TOO_MANY_FAILURES)
+
+
+def count_failure(tenant_id: str, address: str) -> None:
+    """Count a failed authentication; once there are too many in a minute, refuse the address until the next one.
+
+    Each process learns it from the first failure it sees itself. Protection of logins is never switched off.
+    """
+    window = _failure_window()
+    count = counters().increase(f"{tenant_id}/failures/{address}/{window}", seconds=_FAILURE_WINDOW_SECONDS + 1)
+    if count > settings.FAILED_AUTHENTICATIONS_PER_MINUTE:
+        _blocked.get((tenant_id, address, window))
+        raise RequestRefused(Case.TOO_MANY_FAILURES)
+
+
+def _failure_window() -> int:
+    return int(time.time()) // _FAILURE_WINDOW_SECONDS
+
+
+# Keyed by tenant, address and window; the value says nothing.
+_blocked: Remembered[tuple[str, str, int], bool] = Remembered(lambda _key: True, seconds=_FAILURE_WINDOW_SECONDS, limit=65_536)
