@@ -1,0 +1,79 @@
+"""The ASGI application: the stream and the hot endpoints beside Django, one router for all, no WebSocket.
+
+Order of a request: TLS, then host and tenant, then the route. Django gets whole, bounded bodies and a bounded number of
+requests at once; the stream and the token endpoint do not wait behind it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from channels.routing import ProtocolTypeRouter, URLRouter
+from django.core.asgi import get_asgi_application
+from django.urls import path, re_path
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.production")
+# A busy thread keeps the interpreter for 5 ms by default, which every event on its way to a subscriber would wait for.
+sys.setswitchinterval(0.0005)
+django_application: Any = get_asgi_application()
+
+from django.conf import settings  # noqa: E402  (models may be imported only after the line above)
+
+from authapi.views.discovery import discovery, jwks  # noqa: E402
+from authapi.views.token import token  # noqa: E402
+from config.bounds import bounded_body, bounded_count  # noqa: E402
+from config.hosts import Application, Receive, Scope, Send, answer, for_tenant, guarded  # noqa: E402
+from config.lifespan import begin, is_begun, lifespan  # noqa: E402
+from events.stream.endpoint import EventsConsumer  # noqa: E402
+from events.stream.refusals import Refused  # noqa: E402
+
+_HOT_ENDPOINTS: dict[str, Any] = {
+    "oauth/token": token,
+    ".well-known/jwks.json": jwks,
+    ".well-known/openid-configuration": discovery,
+    ".well-known/oauth-authorization-server": discovery,
+}
+
+
+async def unserved(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer for what another role serves."""
+    await answer(send, Refused(404, "This process does not serve this address."), head_only=scope["method"] == "HEAD")
+
+
+async def refuse_websocket(scope: Scope, receive: Receive, send: Send) -> None:
+    """Close a WebSocket before it opens: nothing here speaks it."""
+    await receive()
+    await send({"type": "websocket.close", "code": 1000})
+
+
+def routes(role: str) -> URLRouter:
+    """Return the addresses that a process of this role serves."""
+    # Django's types know views only; Channels routes ASGI applications with the same functions.
+    events: Any = for_tenant(EventsConsumer.as_asgi()) if role != "app" else unserved
+    rest: Any = unserved
+    hot: dict[str, Any] = {}
+    if role != "stream":
+        hot = _HOT_ENDPOINTS
+        limited = bounded_count(django_application, limit=settings.WEB_SYNC_LIMIT)
+        rest = for_tenant(bounded_body(limited, limit=settings.DATA_UPLOAD_MAX_MEMORY_SIZE), platform=True)
+    return URLRouter(
+        [path("api/v2/events", events), *(path(address, endpoint) for address, endpoint in hot.items()), re_path(r"", rest)]
+    )
+
+
+def begun(http: Application) -> Application:
+    """Start the process with its first request where the server speaks no lifespan."""
+
+    async def first(scope: Scope, receive: Receive, send: Send) -> None:
+        if not is_begun():
+            await begin()
+        await http(scope, receive, send)
+
+    return first
+
+
+application = ProtocolTypeRouter(
+    {"http": begun(guarded(routes(settings.WEB_ROLE))), "websocket": refuse_websocket, "lifespan": lifespan}
+)

@@ -1,0 +1,121 @@
+"""The first checks of every request: where it claims to arrive, over what, and who answers there."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+
+from authapi import executor
+from authapi.remembered import Cold, Remembered
+from events.stream.refusals import Header, Refused
+from identity.hosts import HostMatch, is_platform_host, resolve_host
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_REMEMBERED_SECONDS = 0.5
+_MANAGEMENT_PREFIX = "/api/v2/"
+# Daphne takes the root path from any client, and every absolute URL with it.
+_REFUSED_HEADERS = frozenset({b"daphne-root-path"})
+
+
+def header(scope: Scope, name: bytes) -> str:
+    """Return a header that is there once, else an empty string: two values are none that can be trusted."""
+    values = [value for key, value in scope["headers"] if key == name]
+    return values[0].decode("latin-1").strip() if len(values) == 1 else ""
+
+
+def guarded(application: Application) -> Application:
+    """Drop what no client may decide, then require TLS: ours, or that of a proxy we believe."""
+
+    async def guard(scope: Scope, receive: Receive, send: Send) -> None:
+        scope = {**scope, "root_path": "", "headers": [pair for pair in scope["headers"] if pair[0] not in _REFUSED_HEADERS]}
+        if not settings.INSECURE_HTTP:
+            if not _is_secure(scope):
+                await answer(send, await _plain_http(scope), head_only=scope["method"] == "HEAD")
+                return
+            scope["scheme"] = "https"
+        await application(scope, receive, send)
+
+    return guard
+
+
+def for_tenant(application: Application, *, platform: bool = False) -> Application:
+    """Put `host_match` into the scope: 404 on a host nobody registered, 403 for a suspended tenant.
+
+    With `platform`, everything but the management interface also answers on the platform's own host.
+    """
+
+    async def resolve(scope: Scope, receive: Receive, send: Send) -> None:
+        authority = header(scope, b"host")
+        match = await match_of(authority)
+        if not (platform and is_platform_host(authority) and not scope["path"].startswith(_MANAGEMENT_PREFIX)):
+            refusal = _refusal_of(match)
+            if refusal is not None:
+                await answer(send, refusal, head_only=scope["method"] == "HEAD")
+                return
+        await application({**scope, "host_match": match}, receive, send)
+
+    return resolve
+
+
+async def match_of(authority: str) -> HostMatch | None:
+    """Return who answers on a Host header, without ever reading the database on the event loop."""
+    try:
+        return _matches.warm(authority)
+    except Cold:
+        return await executor.run(partial(_matches.get, authority))
+
+
+async def answer(send: Send, refusal: Refused, *, head_only: bool = False) -> None:
+    """Send a refusal as the management interface words it."""
+    body = refusal.body()
+    headers: list[Header] = [(b"content-type", b"application/json; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers + refusal.headers})
+    await send({"type": "http.response.body", "body": b"" if head_only else body})
+
+
+def is_believed(address: str, trusted: Collection[str]) -> bool:
+    """Tell whether a peer is one of the proxies whose forwarding headers count; they are addresses or networks."""
+    try:
+        peer = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return any(peer in ipaddress.ip_network(network, strict=False) for network in trusted)
+
+
+def _is_secure(scope: Scope) -> bool:
+    if scope.get("scheme") == "https":
+        return True
+    peer = (scope.get("client") or ("",))[0]
+    return header(scope, b"x-forwarded-proto").lower() == "https" and is_believed(peer, settings.TRUSTED_PROXIES)
+
+
+async def _plain_http(scope: Scope) -> Refused:
+    match = await match_of(header(scope, b"host"))
+    if match is None:
+        return Refused(404, "No tenant answers on this host.")
+    if scope["method"] not in {"GET", "HEAD"}:
+        return Refused(400, "This service answers over HTTPS only.", code="insecure_transport")
+    query = b"?" + scope["query_string"] if scope["query_string"] else b""
+    # The registered host and the path as it was sent: nothing else of the request reaches the address.
+    path = scope.get("raw_path") or scope["path"].encode()
+    location = f"https://{match.authority}".encode() + b"/" + path.lstrip(b"/") + query
+    return Refused(308, "This service answers over HTTPS only.", headers=[(b"location", location)])
+
+
+def _refusal_of(match: HostMatch | None) -> Refused | None:
+    if match is None:
+        return Refused(404, "No tenant answers on this host.")
+    if match.status == "suspended":
+        return Refused(403, "The tenant is suspended.", code="tenant_suspended")
+    return None
+
+
+_matches: Remembered[str, HostMatch | None] = Remembered(resolve_host, seconds=_REMEMBERED_SECONDS)

@@ -1,0 +1,165 @@
+"""Every check before the 200, in order. A stream that is opened first and refused later makes clients reconnect for ever.
+
+Order (`design.md`, "The stream endpoint"): host and tenant come before this module; then method, draining, token and
+global client, scope, rate, query, cursor, slot of the tenant, slot of the process, first page.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from authapi import throttling
+from authapi.failures import TOO_MANY_REQUESTS
+from authapi.scopes import READ_EVENTS
+from authapi.throttling import Rate
+from authapi.tokens import InsufficientScope, TokenRefused, VerifiedToken, require_scope, verify_access_token_async
+from events.catalogue import EVENT_TYPES
+from events.cursor import Cursor, InvalidCursor
+from events.log import Bounds, CursorExpired, LogError, NoLog
+from events.stream.leases import Lease, ProcessLimitReached, TenantLimitReached
+from events.stream.limits import connection_limit
+from events.stream.pages import FramePage
+from events.stream.refusals import Header, Refused, insufficient_scope, unauthorized, unavailable
+from events.stream.request import InvalidQuery, Wanted, read_wanted
+from events.stream.runtime import StreamRuntime
+from events.stream.stream import Subscription
+from events.stream.tail import READ_FAILURES
+from identity.hosts import HostMatch
+
+logger = logging.getLogger(__name__)
+
+# The name under which requests are counted.
+ENDPOINT = "events"
+_TYPES = frozenset(EVENT_TYPES)
+_RETRY_AFTER_SECONDS = (1, 5)
+EXPIRED_MESSAGE = "The cursor points to data no longer available in the stream."
+LIMIT_MESSAGE = "Maximum concurrent event stream connections reached, close existing connections."
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A subscription that passed every check, the slot it holds, and what was read first."""
+
+    subscription: Subscription
+    lease: Lease
+    first_page: FramePage | None
+    headers: list[Header]
+
+
+async def admit(scope: Mapping[str, Any], host: HostMatch, shared: StreamRuntime) -> Admitted:
+    """Check a request. Raises `Refused`; a slot is held only when this returns, and belongs to the caller then."""
+    if shared.is_draining:
+        raise unavailable("The server is restarting.", retry_after_seconds=_jittered_seconds())
+    token = await _verified(scope, host)
+    rate = await throttling.hit_async(host.tenant_id, ENDPOINT)
+    if rate.is_exceeded:
+        raise Refused(429, TOO_MANY_REQUESTS, headers=wire_headers(rate))
+    wanted = _wanted(scope)
+    bounds, start = await _placed(wanted, host.tenant_id, shared)
+    lease = await _slot(host.tenant_id, shared)
+    try:
+        first_page = await _first_page(host.tenant_id, bounds, start, shared)
+    except BaseException:
+        shared.leases.release(lease)
+        raise
+    subscription = Subscription(
+        tenant_id=host.tenant_id,
+        client_id=token.client_id,
+        client_version=token.client_version,
+        jti=token.jti,
+        expires_at=token.expires_at,
+        start=start,
+        bounds=bounds,
+        types=wanted.types,
+        not_before=wanted.moment,
+    )
+    return Admitted(subscription, lease, first_page, wire_headers(rate))
+
+
+def wire_headers(rate: Rate) -> list[Header]:
+    """Return the rate headers as a server wants them."""
+    return [(name.lower().encode(), value.encode()) for name, value in rate.headers.items()]
+
+
+async def _verified(scope: Mapping[str, Any], host: HostMatch) -> VerifiedToken:
+    values = [value for name, value in scope["headers"] if name == b"authorization"]
+    if not values:
+        raise unauthorized("Missing authentication.", presented=False)
+    scheme, _, token = values[0].decode("latin-1").partition(" ")
+    if len(values) > 1 or scheme.lower() != "bearer" or not token.strip():
+        raise unauthorized("Invalid token.", presented=True)
+    try:
+        verified = await verify_access_token_async(token.strip(), host=host)
+        require_scope(verified, READ_EVENTS)
+    except InsufficientScope as error:
+        raise insufficient_scope(READ_EVENTS) from error
+    except TokenRefused as error:
+        raise unauthorized(error.message, presented=True) from error
+    except READ_FAILURES as error:
+        raise _unreadable(error) from error
+    return verified
+
+
+def _wanted(scope: Mapping[str, Any]) -> Wanted:
+    given = (value for name, value in scope["headers"] if name == b"last-event-id")
+    try:
+        return read_wanted(scope["query_string"], given, known_types=_TYPES)
+    except InvalidQuery as error:
+        raise Refused(400, str(error), code="invalid_query_string") from error
+
+
+async def _placed(wanted: Wanted, tenant_id: str, shared: StreamRuntime) -> tuple[Bounds, Cursor]:
+    """Return the log's bounds and where the stream starts: at a cursor, at a moment, or now."""
+    try:
+        cursor = shared.sealer(tenant_id).open(wanted.cursor) if wanted.cursor is not None else None
+        if wanted.moment is not None:
+            return await shared.log.start_at(tenant_id, wanted.moment)
+        bounds = await shared.log.bounds(tenant_id)
+        if cursor is None:
+            return bounds, bounds.end
+        if bounds.refutes(cursor):
+            await shared.log.raise_epoch(tenant_id, cursor)
+        bounds.require(cursor)
+        return bounds, cursor
+    except InvalidCursor as error:
+        raise Refused(400, "Invalid cursor.", code="invalid_cursor") from error
+    except CursorExpired as error:
+        raise Refused(410, EXPIRED_MESSAGE, code="cursor_expired") from error
+    except NoLog as error:
+        raise Refused(404, "The tenant has no event log.") from error
+    except READ_FAILURES as error:
+        raise _unreadable(error) from error
+
+
+async def _slot(tenant_id: str, shared: StreamRuntime) -> Lease:
+    try:
+        return await shared.leases.acquire(tenant_id, limit=await connection_limit(tenant_id))
+    except TenantLimitReached as error:
+        raise Refused(403, LIMIT_MESSAGE, code="connection_limit") from error
+    except ProcessLimitReached as error:
+        raise unavailable("This server holds as many streams as it may.", retry_after_seconds=_jittered_seconds()) from error
+
+
+async def _first_page(tenant_id: str, bounds: Bounds, start: Cursor, shared: StreamRuntime) -> FramePage | None:
+    if start.position >= bounds.head:
+        return None
+    try:
+        return await shared.sources.pages.after(tenant_id, start, shared.sealer(tenant_id))
+    except CursorExpired as error:
+        raise Refused(410, EXPIRED_MESSAGE, code="cursor_expired") from error
+    except (LogError, *READ_FAILURES) as error:
+        raise _unreadable(error) from error
+
+
+def _unreadable(error: Exception) -> Refused:
+    logger.warning("a stream was not opened: %s", type(error).__name__)
+    return unavailable("The event log cannot be read right now.", retry_after_seconds=_jittered_seconds())
+
+
+def _jittered_seconds() -> int:
+    return math.ceil(random.uniform(*_RETRY_AFTER_SECONDS))  # noqa: S311  (not a secret)

@@ -1,0 +1,90 @@
+"""The consumer of `GET {base_url}/events`: admit, answer 200, write until the end, and give everything back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, MutableMapping
+from functools import partial
+from typing import Any
+
+from channels.consumer import AsyncConsumer
+
+from authapi import executor, throttling
+from events.stream.admission import ENDPOINT, Admitted, admit, wire_headers
+from events.stream.peer import abort_connection
+from events.stream.refusals import Header, Refused
+from events.stream.runtime import StreamRuntime, runtime
+from events.stream.stream import Send, Stream
+from identity.hosts import HostMatch
+
+logger = logging.getLogger(__name__)
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+
+# A GET has no use for a body; whoever sends a large one is not waited for.
+_MAX_BODY_BYTES = 64 * 1024
+_STREAM_HEADERS: list[Header] = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    # `no-transform` is what keeps compressing proxies from holding frames back.
+    (b"cache-control", b"no-store, no-transform"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class EventsConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no types
+    """One request to the stream. Two tasks at most: the server's own writes, a second one watches for the disconnect."""
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """Serve one request. The base class would dispatch message by message and never see a disconnect while writing."""
+        host: HostMatch | None = scope.get("host_match")
+        try:
+            if host is None:
+                raise Refused(404, "No tenant answers on this host.")
+            if scope["method"] != "GET":
+                raise Refused(405, "This operation answers to GET only.", headers=[(b"allow", b"GET")])
+            shared = await runtime()
+            admitted = await admit(scope, host, shared)
+        except Refused as refusal:
+            await _refuse(refusal, host, send, head_only=scope["method"] == "HEAD")
+            return
+        try:
+            await _stream(admitted, shared, receive, send)
+        finally:
+            shared.leases.release(admitted.lease)
+
+
+async def _stream(admitted: Admitted, shared: StreamRuntime, receive: Receive, send: Send) -> None:
+    sealer = shared.sealer(admitted.subscription.tenant_id)
+    stream = Stream(admitted.subscription, admitted.first_page, send=send, sealer=sealer, sources=shared.sources)
+    watcher = asyncio.get_running_loop().create_task(_watch(stream, receive))
+    try:
+        shared.add(stream)
+        await send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS + admitted.headers})
+        await stream.run()
+    finally:
+        watcher.cancel()
+        shared.remove(stream)
+    if stream.broken_by == "write deadline":
+        # The server would wait for a reader that does not read; only dropping the connection frees what is buffered.
+        abort_connection(send)
+
+
+async def _watch(stream: Stream, receive: Receive) -> None:
+    size = 0
+    while (message := await receive())["type"] != "http.disconnect":
+        size += len(message.get("body", b""))
+        if size > _MAX_BODY_BYTES:
+            break
+    stream.break_off("client")
+
+
+async def _refuse(refusal: Refused, host: HostMatch | None, send: Send, *, head_only: bool) -> None:
+    body = refusal.body()
+    headers = [(b"content-type", b"application/json; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    headers += [(b"cache-control", b"no-store"), *refusal.headers]
+    if host is not None and refusal.status != 429:
+        # The three rate headers stand on every answer; a request that was refused early was not counted.
+        headers += wire_headers(await executor.run(partial(throttling.peek, host.tenant_id, ENDPOINT)))
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if head_only else body})

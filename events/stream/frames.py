@@ -1,0 +1,54 @@
+"""The bytes of a stream, as the WHATWG event stream format wants them. Pure; an event's bytes are spliced in unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from events.cursor import Cursor, CursorSealer
+from events.envelope import error_message, event_message, offset_only_message
+from events.log import LoggedEvent
+
+COMMENT_HEARTBEAT = b": heartbeat\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One event as it goes over the wire to every subscriber of its tenant."""
+
+    position: int
+    recorded_at: datetime
+    type: str
+    data: bytes
+
+
+def encode_frames(events: Sequence[LoggedEvent], *, epoch: int, sealer: CursorSealer) -> list[Frame]:
+    """Encode each event once: `event`, `id` and `data`, the id being the cursor right after it."""
+    return [_event_frame(event, sealer.seal(Cursor(epoch, event.position))) for event in events]
+
+
+def opening(retry_ms: int, offset: str) -> bytes:
+    """Return what every stream starts with, so that a client that sees no event still has a cursor."""
+    return b":connected\n\nretry: %d\n\n" % retry_ms + offset_only(offset)
+
+
+def offset_only(offset: str) -> bytes:
+    """Return the message that only moves the cursor."""
+    return b"event: offset-only\nid: %b\ndata: %b\n\n" % (offset.encode(), offset_only_message(offset))
+
+
+def heartbeat(offset: str) -> bytes:
+    """Return a comment, which keeps proxies awake, and the cursor."""
+    return COMMENT_HEARTBEAT + offset_only(offset)
+
+
+def error(code: str, message: str, offset: str) -> bytes:
+    """Return the message that ends a stream. It has no `id`: an error moves no cursor."""
+    return b"event: error\ndata: %b\n\n" % error_message(code, message, offset)
+
+
+def _event_frame(event: LoggedEvent, offset: str) -> Frame:
+    message = event_message(event.type, offset, event.body)
+    data = b"event: %b\nid: %b\ndata: %b\n\n" % (event.type.encode(), offset.encode(), message)
+    return Frame(event.position, event.recorded_at, event.type, data)

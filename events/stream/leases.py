@@ -1,0 +1,154 @@
+"""Connection slots: how many streams a tenant and a process may hold open.
+
+A slot is a member of a sorted set in Redis with its expiry as the score, so a process that dies gives its slots back
+by itself. Without Redis each process counts its own streams: a tenant may then hold as many slots in each process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import redis.asyncio
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+
+logger = logging.getLogger(__name__)
+
+_REDIS_TIMEOUT_SECONDS = 0.2
+_PAUSE_AFTER_FAILURE_SECONDS = 1.0
+_RENEWALS_PER_LEASE = 3
+# The server's clock decides, so processes with different clocks agree on what has expired.
+_CLOCK = "local t = redis.call('TIME') local now = t[1] + t[2] / 1000000 "
+_ACQUIRE = (
+    _CLOCK
+    + """
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[2]) then return 0 end
+redis.call('ZADD', KEYS[1], now + tonumber(ARGV[3]), ARGV[1])
+redis.call('PEXPIRE', KEYS[1], math.ceil(tonumber(ARGV[3]) * 2000))
+return 1
+"""
+)
+# Adds what is missing: after a flush the open streams count again.
+_RENEW = (
+    _CLOCK
+    + """
+for i = 2, #ARGV do redis.call('ZADD', KEYS[1], now + tonumber(ARGV[1]), ARGV[i]) end
+redis.call('PEXPIRE', KEYS[1], math.ceil(tonumber(ARGV[1]) * 2000))
+"""
+)
+
+
+class TenantLimitReached(Exception):
+    """The maximum number of concurrent event stream connections is reached; close existing connections."""
+
+
+class ProcessLimitReached(Exception):
+    """This process holds as many streams as it may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """One held slot."""
+
+    tenant_id: str
+    member: str
+
+
+@dataclass
+class Leases:
+    """The slots of one process."""
+
+    url: str
+    prefix: str
+    lease_seconds: float
+    process_limit: int
+    _held: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    _count: int = 0
+    _quiet_until: float = 0.0
+    _released: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._redis = redis.asyncio.Redis.from_url(
+            self.url, socket_timeout=_REDIS_TIMEOUT_SECONDS, socket_connect_timeout=_REDIS_TIMEOUT_SECONDS, retry=Retry(NoBackoff(), 0)
+        )
+        self._acquire_script = self._redis.register_script(_ACQUIRE)
+        self._renew_script = self._redis.register_script(_RENEW)
+
+    async def acquire(self, tenant_id: str, *, limit: int) -> Lease:
+        """Take a slot. Raises `TenantLimitReached`, then `ProcessLimitReached`."""
+        lease = Lease(tenant_id, secrets.token_hex(8))
+        # Counted before anything is awaited, so that connections arriving together cannot pass the limit together.
+        self._add(lease)
+        try:
+            if len(self._held[tenant_id]) > limit or not await self._granted(lease, limit):
+                raise TenantLimitReached
+            if self._count > self.process_limit:
+                raise ProcessLimitReached
+        except BaseException:
+            self.release(lease)
+            raise
+        return lease
+
+    def release(self, lease: Lease) -> None:
+        """Give a slot back; once is enough and twice is harmless."""
+        held = self._held.get(lease.tenant_id)
+        if held is None or lease.member not in held:
+            return
+        held.discard(lease.member)
+        if not held:
+            del self._held[lease.tenant_id]
+        self._count -= 1
+        release = asyncio.get_running_loop().create_task(self._remove(lease))
+        self._released.add(release)
+        release.add_done_callback(self._released.discard)
+
+    async def renew(self) -> None:
+        """Renew every held slot, three times per lease, until cancelled."""
+        while True:
+            await asyncio.sleep(self.lease_seconds / _RENEWALS_PER_LEASE)
+            for tenant_id, members in list(self._held.items()):
+                try:
+                    await self._renew_script(keys=[self._key(tenant_id)], args=[self.lease_seconds, *members])
+                except (RedisError, OSError) as error:
+                    self._note(error)
+                    break
+
+    async def close(self) -> None:
+        """Finish giving slots back and close the connection."""
+        if self._released:
+            await asyncio.wait(self._released, timeout=1.0)
+        await self._redis.aclose()
+
+    def _add(self, lease: Lease) -> None:
+        self._held[lease.tenant_id].add(lease.member)
+        self._count += 1
+
+    async def _granted(self, lease: Lease, limit: int) -> bool:
+        if asyncio.get_running_loop().time() < self._quiet_until:
+            return True
+        try:
+            granted = await self._acquire_script(keys=[self._key(lease.tenant_id)], args=[lease.member, limit, self.lease_seconds])
+        except (RedisError, OSError) as error:
+            self._note(error)
+            return True
+        return bool(granted)
+
+    async def _remove(self, lease: Lease) -> None:
+        try:
+            await self._redis.zrem(self._key(lease.tenant_id), lease.member)
+        except (RedisError, OSError) as error:
+            # Nobody renews it, so it expires by itself.
+            self._note(error)
+
+    def _note(self, error: Exception) -> None:
+        self._quiet_until = asyncio.get_running_loop().time() + _PAUSE_AFTER_FAILURE_SECONDS
+        logger.warning("slots are counted per process for now: %s", type(error).__name__)
+
+    def _key(self, tenant_id: str) -> str:
+        return f"{self.prefix}:streams:{tenant_id}"

@@ -1,0 +1,74 @@
+"""Pages of frames for streams that are behind their tenant's ring: read once for all that stand at the same place."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from events.cursor import Cursor, CursorSealer
+from events.log import Bounds, LogReader
+from events.stream.frames import Frame, encode_frames
+
+PAGE_EVENTS = 256
+PAGE_BYTES = 128 * 1024
+# Fewer than the pool's handles, so that replays cannot keep the tails from reading.
+REPLAYS_AT_ONCE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class FramePage:
+    """Frames right after a cursor, and the bounds of the log when they were read."""
+
+    bounds: Bounds
+    frames: list[Frame]
+
+    @property
+    def size(self) -> int:
+        return sum(len(frame.data) for frame in self.frames)
+
+
+async def read_page(log: LogReader, tenant_id: str, cursor: Cursor, sealer: CursorSealer) -> FramePage:
+    """Read and encode the page after a cursor; raises what `LogReader.page` raises."""
+    page = await log.page(tenant_id, cursor, max_events=PAGE_EVENTS, max_bytes=PAGE_BYTES)
+    return FramePage(page.bounds, encode_frames(page.events, epoch=page.bounds.epoch, sealer=sealer))
+
+
+class SharedPages:
+    """Reads pages a few at a time, in the order asked for. Streams that ask for the same page share one read."""
+
+    def __init__(self, log: LogReader, *, limit: int) -> None:
+        self._log = log
+        self._limit = limit
+        self._turn = asyncio.Semaphore(REPLAYS_AT_ONCE)
+        self._kept: OrderedDict[tuple[str, Cursor], FramePage] = OrderedDict()
+        self._size = 0
+        self._running: dict[tuple[str, Cursor], asyncio.Task[FramePage]] = {}
+
+    async def after(self, tenant_id: str, cursor: Cursor, sealer: CursorSealer) -> FramePage:
+        """Return the page after a cursor. Only full pages are kept: the last one of a log grows."""
+        place = (tenant_id, cursor)
+        kept = self._kept.get(place)
+        if kept is not None:
+            self._kept.move_to_end(place)
+            return kept
+        running = self._running.get(place)
+        if running is None:
+            running = self._running[place] = asyncio.create_task(self._read(tenant_id, cursor, sealer))
+            running.add_done_callback(lambda _: self._running.pop(place, None))
+        # Shielded: the reader that leaves must not take the page away from the others.
+        return await asyncio.shield(running)
+
+    async def _read(self, tenant_id: str, cursor: Cursor, sealer: CursorSealer) -> FramePage:
+        async with self._turn:
+            page = await read_page(self._log, tenant_id, cursor, sealer)
+        if page.frames and page.frames[-1].position < page.bounds.head:
+            self._keep((tenant_id, cursor), page)
+        return page
+
+    def _keep(self, place: tuple[str, Cursor], page: FramePage) -> None:
+        self._kept[place] = page
+        self._size += page.size
+        while self._size > self._limit and self._kept:
+            _, dropped = self._kept.popitem(last=False)
+            self._size -= dropped.size

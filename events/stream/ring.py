@@ -1,0 +1,74 @@
+"""The newest frames of each watched tenant, shared by all its streams, under one budget per process."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from events.stream.frames import Frame
+
+RING_BYTES = 256 * 1024
+
+
+class Ring:
+    """Frames without a hole: those after `after`, up to `end`. A stream is a position in here."""
+
+    __slots__ = ("_frames", "after", "end", "size")
+
+    def __init__(self, position: int) -> None:
+        self._frames: list[Frame] = []
+        self.after = position
+        self.end = position
+        self.size = 0
+
+    def append(self, frames: Sequence[Frame]) -> None:
+        """Add the next frames and let go of the oldest ones above the ring's size."""
+        self._frames.extend(frames)
+        self.end = frames[-1].position
+        self.size += sum(len(frame.data) for frame in frames)
+        dropped = 0
+        while self.size > RING_BYTES:
+            self.size -= len(self._frames[dropped].data)
+            self.after = self._frames[dropped].position
+            dropped += 1
+        del self._frames[:dropped]
+
+    def covers(self, position: int) -> bool:
+        """Tell whether everything after the position is still here."""
+        return position >= self.after
+
+    def frames_after(self, position: int) -> list[Frame]:
+        """Return the frames after a position that the ring covers; dense positions make it an index."""
+        return self._frames[max(position - self.after, 0) :]
+
+    def clear(self) -> None:
+        """Let go of every frame; streams that still need them read pages."""
+        self._frames.clear()
+        self.after = self.end
+        self.size = 0
+
+
+class RingBudget:
+    """Bounds the bytes of all rings; over it, the rings that were not filled for longest are emptied."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._rings: OrderedDict[Ring, int] = OrderedDict()
+        self._total = 0
+
+    @property
+    def total(self) -> int:
+        return self._total
+
+    def filled(self, ring: Ring) -> None:
+        """Account for a ring that has just been filled."""
+        self._total += ring.size - self._rings.pop(ring, 0)
+        self._rings[ring] = ring.size
+        while self._total > self._limit and len(self._rings) > 1:
+            oldest, size = self._rings.popitem(last=False)
+            self._total -= size
+            oldest.clear()
+
+    def forget(self, ring: Ring) -> None:
+        """Stop accounting for a ring whose tenant is watched no more."""
+        self._total -= self._rings.pop(ring, 0)

@@ -1,0 +1,166 @@
+"""What all streams of one process share, and the life of it: start with the first use, drain, stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections import OrderedDict
+
+from django.conf import settings
+
+from events.cursor import CursorSealer
+from events.hints import HintListener
+from events.log import LogReader, read_pool
+from events.numbering import on_numbered
+from events.stream.leases import Leases
+from events.stream.pages import SharedPages
+from events.stream.reasons import DRAINING
+from events.stream.standing import watch_standing
+from events.stream.stream import Pace, Sources, Stream
+from events.stream.tail import Tails
+from events.stream.timers import Wheel, tick_for
+
+_SEALERS_KEPT = 1024
+# The rings take most of the budget; pages serve replays, which come in waves.
+_PAGES_SHARE_OF_BUDGET = 8
+# Streams close within this share of the window, the rest is for their last bytes.
+_SPREAD_SHARE = 0.8
+
+
+class StreamRuntime:
+    """The log reader, tails, slots, timers and open streams of one process and its event loop."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._pool = read_pool()
+        self.log = LogReader(self._pool)
+        pages_bytes = settings.EVENTS_RING_BYTES // _PAGES_SHARE_OF_BUDGET
+        pages = SharedPages(self.log, limit=pages_bytes)
+        self.tails = Tails(self.log, ring_bytes=settings.EVENTS_RING_BYTES - pages_bytes)
+        pace = Pace(
+            settings.EVENTS_HEARTBEAT_SECONDS,
+            settings.EVENTS_LIFETIME_SECONDS,
+            settings.EVENTS_WRITE_DEADLINE_SECONDS,
+            settings.EVENTS_RETRY_MS,
+        )
+        self.sources = Sources(self.tails, pages, pace)
+        self.wheel = Wheel(tick_for(pace.heartbeat))
+        self.leases = Leases(
+            settings.REDIS_URL, settings.REDIS_PREFIX, settings.EVENTS_LEASE_SECONDS, settings.EVENTS_MAX_CONNECTIONS_PER_PROCESS
+        )
+        self.streams: set[Stream] = set()
+        self.is_draining = False
+        self._empty = asyncio.Event()
+        self._sealers: OrderedDict[str, CursorSealer] = OrderedDict()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Open the pool in the background and start the few tasks that serve every stream."""
+        await self._pool.open()
+        hints = HintListener(settings.REDIS_URL, heard=self.tails.heard, connected=self.tails.look_now)
+        work = (self.tails.poll(), hints.run(), self.wheel.run(), self.leases.renew(), watch_standing(self.streams))
+        self._tasks = [self._loop.create_task(coroutine) for coroutine in work]
+
+    def heard_in_thread(self, tenant_id: str, position: int) -> None:
+        """Take a hint from the numberer's thread of this process."""
+        # The loop may just have closed; the hint is for nobody then.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self.tails.heard, tenant_id, position)
+
+    def sealer(self, tenant_id: str) -> CursorSealer:
+        """Return the tenant's sealer, kept for the tenants seen last."""
+        sealer = self._sealers.get(tenant_id)
+        if sealer is None:
+            sealer = self._sealers[tenant_id] = CursorSealer(settings.CURSOR_KEYS, tenant_id=tenant_id)
+            if len(self._sealers) > _SEALERS_KEPT:
+                self._sealers.popitem(last=False)
+        else:
+            self._sealers.move_to_end(tenant_id)
+        return sealer
+
+    def add(self, stream: Stream) -> None:
+        """Take an open stream in."""
+        self.streams.add(stream)
+        now = self._loop.time()
+        self.wheel.put(stream, stream.on_time(now))
+        if self.is_draining:
+            stream.close(DRAINING)
+
+    def remove(self, stream: Stream) -> None:
+        """Let go of a stream that has ended."""
+        stream.leave()
+        self.streams.discard(stream)
+        self.wheel.remove(stream)
+        if not self.streams:
+            self._empty.set()
+
+    async def drain(self) -> None:
+        """Accept no more streams and close the open ones, spread over `EVENTS_DRAIN_SECONDS`; returns when they are gone."""
+        window = settings.EVENTS_DRAIN_SECONDS
+        if not self.is_draining:
+            self.is_draining = True
+            for stream in self.streams:
+                self._loop.call_later(window * _SPREAD_SHARE * random.random(), stream.close, DRAINING)  # noqa: S311  (not a secret)
+        if self.streams:
+            self._empty.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(window):
+                    await self._empty.wait()
+
+    async def stop(self) -> None:
+        """Drain, then end every task and give all connections back."""
+        await self.drain()
+        for stream in list(self.streams):
+            stream.break_off("shutdown")
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.leases.close()
+        await self._pool.close()
+
+
+_runtimes: dict[asyncio.AbstractEventLoop, asyncio.Task[StreamRuntime]] = {}
+
+
+async def runtime() -> StreamRuntime:
+    """Return the runtime of this event loop, started once."""
+    loop = asyncio.get_running_loop()
+    starting = _runtimes.get(loop)
+    if starting is None:
+        starting = _runtimes[loop] = loop.create_task(_started())
+    return await asyncio.shield(starting)
+
+
+def running() -> StreamRuntime | None:
+    """Return the runtime of this event loop if it is there already."""
+    starting = _runtimes.get(asyncio.get_running_loop())
+    return starting.result() if starting is not None and starting.done() else None
+
+
+async def drain_runtime() -> None:
+    """Drain the runtime of this event loop, if there is one."""
+    current = running()
+    if current is not None:
+        await current.drain()
+
+
+async def stop_runtime() -> None:
+    """Drain and stop the runtime of this event loop, if there is one."""
+    current = running()
+    if current is not None:
+        await current.stop()
+        _runtimes.pop(asyncio.get_running_loop(), None)
+
+
+async def _started() -> StreamRuntime:
+    new = StreamRuntime()
+    await new.start()
+    on_numbered(_heard)
+    return new
+
+
+def _heard(tenant_id: str, position: int) -> None:
+    for starting in list(_runtimes.values()):
+        if starting.done():
+            starting.result().heard_in_thread(tenant_id, position)

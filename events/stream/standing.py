@@ -1,0 +1,55 @@
+"""Whether the open streams may go on: expiry is known beforehand, everything else is asked for once a second."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection
+from functools import partial
+
+from django.db import Error as DatabaseError
+
+from authapi import executor
+from authapi.states import StreamState, stream_state
+from events.stream.reasons import TENANT_CLOSED, TOKEN_REVOKED, Reason
+from events.stream.stream import Stream
+
+logger = logging.getLogger(__name__)
+
+_PAUSE_SECONDS = 1.0
+_SUSPENDED = "suspended"
+
+
+def ended_by(stream: Stream, state: StreamState) -> Reason | None:
+    """Return why the stream may not go on in this state, or None. States and not changes: nothing can be missed."""
+    held = stream.subscription
+    # A tenant that is being drained still hands its last events to its subscribers.
+    if state.tenant_statuses.get(held.tenant_id, _SUSPENDED) == _SUSPENDED:
+        return TENANT_CLOSED
+    if held.jti in state.revoked_jtis or state.client_versions.get(held.client_id) != held.client_version:
+        return TOKEN_REVOKED
+    return None
+
+
+async def watch_standing(streams: Collection[Stream]) -> None:
+    """Close what may not go on, until cancelled. One query a second, whatever the number of streams."""
+    while True:
+        await asyncio.sleep(_PAUSE_SECONDS)
+        if not streams:
+            continue
+        asked = list(streams)
+        question = partial(
+            stream_state,
+            client_ids={stream.subscription.client_id for stream in asked},
+            tenant_ids={stream.subscription.tenant_id for stream in asked},
+            jtis={stream.subscription.jti for stream in asked},
+        )
+        try:
+            state = await executor.run(question)
+        except (DatabaseError, OSError) as error:
+            logger.warning("the standing of open streams was not read: %s", type(error).__name__)
+            continue
+        for stream in asked:
+            reason = ended_by(stream, state)
+            if reason is not None:
+                stream.close(reason)

@@ -1,0 +1,254 @@
+"""One open stream: a position in its tenant's log, and the one writer of its connection.
+
+Everything that goes out is written by the same coroutine in order, so a heartbeat never names a position beyond what
+was written before it. Others only wake the writer, ask it to end, or break a write that is stuck.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from psycopg import errors
+
+from events.cursor import Cursor, CursorSealer
+from events.log import Bounds, LogError
+from events.stream import frames
+from events.stream.frames import Frame
+from events.stream.pages import FramePage, SharedPages
+from events.stream.reasons import LOG_BROKEN, READ_TIMEOUT, ROTATION, TOKEN_EXPIRED, UNREADABLE, Reason
+from events.stream.tail import READ_FAILURES, Tails
+
+logger = logging.getLogger(__name__)
+
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+WRITE_BYTES = 64 * 1024
+_SHORTEST_SHARE_OF_LIFETIME = 0.8
+_REPLAY_RETRY_SECONDS = 0.25
+_REPLAY_PATIENCE_SECONDS = 30.0
+
+
+class Broken(Exception):
+    """The connection is gone or stuck; nothing more can be written to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The times of a stream, in seconds."""
+
+    heartbeat: float
+    lifetime: float
+    write_deadline: float
+    retry_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """What was admitted: whose log, from where, which events, and until when the token holds."""
+
+    tenant_id: str
+    client_id: str
+    client_version: int
+    jti: str
+    expires_at: float
+    start: Cursor
+    bounds: Bounds
+    types: frozenset[str] | None
+    not_before: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What all streams of a process share."""
+
+    tails: Tails
+    pages: SharedPages
+    pace: Pace
+
+
+class Stream:
+    """Writes one subscription to one connection until it ends."""
+
+    def __init__(
+        self, subscription: Subscription, first_page: FramePage | None, *, send: Send, sealer: CursorSealer, sources: Sources
+    ) -> None:
+        self.subscription = subscription
+        self.slot = 0
+        self.position = subscription.start.position
+        self.broken_by: str | None = None
+        self._epoch = subscription.start.epoch
+        self._types = subscription.types
+        self._not_before = subscription.not_before
+        self._page = first_page
+        self._send = send
+        self._sealer = sealer
+        self._tails = sources.tails
+        self._pages = sources.pages
+        self._pace = sources.pace
+        self._woken = asyncio.Event()
+        self._ending: Reason | None = None
+        self._heartbeat_due = False
+        self._writing_since = 0.0
+        self._unreadable_since = 0.0
+        self._task = asyncio.current_task()
+        now = asyncio.get_running_loop().time()
+        self._written_at = now
+        # Jittered, so that streams opened together do not come back together.
+        self._rotates_at = now + self._pace.lifetime * random.uniform(_SHORTEST_SHARE_OF_LIFETIME, 1.0)  # noqa: S311  (not a secret)
+        self._expires_at = now + subscription.expires_at - time.time()
+        self._tail = self._tails.follow(self, subscription.tenant_id, subscription.bounds, sealer)
+
+    async def run(self) -> None:
+        """Write the opening, then events, heartbeats and the end. Returns when the connection needs nothing more."""
+        try:
+            await self._write(frames.opening(self._pace.retry_ms, self._offset()))
+            while self._ending is None:
+                self._woken.clear()
+                await self._step()
+            await self._end(self._ending)
+        except Broken:
+            logger.debug("a stream broke: %s", self.broken_by)
+
+    def leave(self) -> None:
+        """Stop following the tail; every stream does this once, whatever ended it."""
+        self._tails.leave(self, self._tail)
+
+    def wake(self) -> None:
+        """Look at the ring again."""
+        self._woken.set()
+
+    def close(self, reason: Reason) -> None:
+        """End after what was already taken; the first reason stands."""
+        if self._ending is None:
+            self._ending = reason
+        self._woken.set()
+
+    def break_off(self, cause: str) -> None:
+        """End without another byte: the client has gone, or a write is stuck."""
+        if self.broken_by is not None:
+            return
+        self.broken_by = cause
+        self._woken.set()
+        if self._writing_since and self._task is not None:
+            self._task.cancel()
+
+    def on_time(self, now: float) -> float:
+        """Do what is due on the wheel: break a stuck write, end a life, ask for a heartbeat."""
+        if self._writing_since:
+            stuck_at = self._writing_since + self._pace.write_deadline
+            if now >= stuck_at:
+                self.break_off("write deadline")
+            return stuck_at
+        if now >= self._expires_at:
+            self.close(TOKEN_EXPIRED)
+        elif now >= self._rotates_at:
+            self.close(ROTATION)
+        elif now >= self._written_at + self._pace.heartbeat:
+            self._heartbeat_due = True
+            self.wake()
+        quiet_until = max(self._written_at + self._pace.heartbeat, now)
+        return min(quiet_until, self._expires_at, self._rotates_at, now + self._pace.write_deadline)
+
+    async def _step(self) -> None:
+        if self.broken_by is not None:
+            raise Broken
+        if self._heartbeat_due:
+            await self._write(frames.heartbeat(self._offset()))
+        elif self._is_behind_ring():
+            await self._replay()
+        elif self.position < self._tail.ring.end:
+            self._page = None
+            await self._write(self._taken(self._tail.ring.frames_after(self.position)))
+        else:
+            await self._woken.wait()
+
+    def _is_behind_ring(self) -> bool:
+        return not self._tail.ring.covers(self.position)
+
+    async def _replay(self) -> None:
+        page = self._page
+        if page is None or not page.frames or page.frames[-1].position <= self.position:
+            self._page = page = await self._read_page()
+        if page is not None and page.frames:
+            await self._write(self._taken(page.frames[self.position + 1 - page.frames[0].position :]))
+        # A write need not wait for anything: without this a long replay keeps every other stream from its turn.
+        await asyncio.sleep(0)
+
+    async def _read_page(self) -> FramePage | None:
+        now = asyncio.get_running_loop().time()
+        try:
+            page = await self._pages.after(self.subscription.tenant_id, Cursor(self._epoch, self.position), self._sealer)
+        except LogError as error:
+            self.close(UNREADABLE[type(error)])
+        except READ_FAILURES as error:
+            # The database is away: the stream keeps its place for a while instead of failing at once.
+            self._unreadable_since = self._unreadable_since or now
+            if now - self._unreadable_since >= _REPLAY_PATIENCE_SECONDS:
+                self.close(READ_TIMEOUT if isinstance(error, errors.QueryCanceled) else LOG_BROKEN)
+            await asyncio.sleep(_REPLAY_RETRY_SECONDS)
+        else:
+            self._unreadable_since = 0.0
+            return page
+        return None
+
+    def _taken(self, ready: Iterable[Frame]) -> bytes:
+        """Take what fits into one write, and move the position over everything looked at, delivered or not."""
+        parts: list[bytes] = []
+        size = 0
+        for frame in ready:
+            if self._wants(frame):
+                if parts and size + len(frame.data) > WRITE_BYTES:
+                    break
+                parts.append(frame.data)
+                size += len(frame.data)
+            self.position = frame.position
+        return b"".join(parts)
+
+    def _wants(self, frame: Frame) -> bool:
+        if self._not_before is not None:
+            if frame.recorded_at < self._not_before:
+                return False
+            # Times of recording never fall, so every later event is wanted too.
+            self._not_before = None
+        return self._types is None or frame.type in self._types
+
+    def _offset(self) -> str:
+        return self._sealer.seal(Cursor(self._epoch, self.position))
+
+    async def _write(self, data: bytes) -> None:
+        for start in range(0, len(data), WRITE_BYTES):
+            await self._send_body(data[start : start + WRITE_BYTES], more=True)
+        if data:
+            self._written_at = asyncio.get_running_loop().time()
+            self._heartbeat_due = False
+
+    async def _end(self, reason: Reason) -> None:
+        last_words = frames.offset_only(self._offset()) + frames.error(reason.code, reason.message, self._offset())
+        await self._send_body(last_words, more=True)
+        await self._send_body(b"", more=False)
+
+    async def _send_body(self, body: bytes, *, more: bool) -> None:
+        if self.broken_by is not None:
+            raise Broken
+        self._writing_since = asyncio.get_running_loop().time()
+        try:
+            await self._send({"type": "http.response.body", "body": body, "more_body": more})
+        except asyncio.CancelledError:
+            if self.broken_by is None:
+                raise
+            # Our own cancellation, and only of this write: the server's task goes on and returns in order.
+            if self._task is not None:
+                self._task.uncancel()
+            raise Broken from None
+        except OSError as error:
+            self.broken_by = "client"
+            raise Broken from error
+        finally:
+            self._writing_since = 0.0

@@ -1,0 +1,65 @@
+"""One timer wheel per process: heartbeats, deadlines and planned closes of all streams share a single task."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+_TICK_SHARE_OF_HEARTBEAT = 15
+_SHORTEST_TICK_SECONDS = 0.02
+_LONGEST_TICK_SECONDS = 1.0
+
+
+class Timed(Protocol):
+    """What hangs on the wheel."""
+
+    slot: int
+
+    def on_time(self, now: float) -> float:
+        """Do what is due and return when to be looked at again."""
+
+
+def tick_for(heartbeat_seconds: float) -> float:
+    """Return the length of a slot: a fifteenth of the heartbeat, between 20 ms and one second."""
+    return min(max(heartbeat_seconds / _TICK_SHARE_OF_HEARTBEAT, _SHORTEST_TICK_SECONDS), _LONGEST_TICK_SECONDS)
+
+
+class Wheel:
+    """Looks at each member when its slot comes. Times are the event loop's; a member is at most one tick late."""
+
+    def __init__(self, tick_seconds: float) -> None:
+        self._tick = tick_seconds
+        self._slots: dict[int, set[Timed]] = {}
+        self._turned_to = 0
+
+    def put(self, member: Timed, due: float) -> None:
+        """Hang a member on the slot that is turned to at or after `due`."""
+        member.slot = max(int(due / self._tick) + 1, self._turned_to + 1)
+        self._slots.setdefault(member.slot, set()).add(member)
+
+    def remove(self, member: Timed) -> None:
+        """Take a member off; one that is not there is fine."""
+        slot = self._slots.get(member.slot)
+        if slot is not None:
+            slot.discard(member)
+            if not slot:
+                del self._slots[member.slot]
+
+    def turn(self, now: float) -> None:
+        """Look at every member whose slot has come."""
+        last = int(now / self._tick)
+        first = self._turned_to + 1
+        self._turned_to = last
+        # After a long pause the filled slots are fewer than the ticks that went by.
+        due = range(first, last + 1) if last - first < len(self._slots) else sorted(slot for slot in self._slots if slot <= last)
+        for number in due:
+            for member in self._slots.pop(number, ()):
+                self.put(member, member.on_time(now))
+
+    async def run(self) -> None:
+        """Turn until cancelled."""
+        loop = asyncio.get_running_loop()
+        self._turned_to = int(loop.time() / self._tick)
+        while True:
+            self.turn(loop.time())
+            await asyncio.sleep(self._tick)
