@@ -90,7 +90,7 @@ class Group:
         path.unlink(missing_ok=True)
         command = [sys.executable, str(ROOT / "manage.py"), "seed_demo", "--migrate", "--facts", str(path)]
         secrets = keys.load_or_create(self._options.data_dir)
-        addresses = {"DEMO_ORIGIN": self._options.origin, "DEMO_SCIM_BASE_URL": self._options.scim_base_url}
+        addresses = {"DEMO_SCIM_BASE_URL": self._options.scim_base_url}
         seed_environment = self._process_environment() | {name: secrets[name] for name in keys.DEMO_SECRETS} | addresses
         self._supervisor.run_once("seed", command, seed_environment)
         seeded = json.loads(path.read_text())

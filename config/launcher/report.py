@@ -16,7 +16,7 @@ Measured = dict[str, float]
 PROCESSES = ("web", "worker", "beat", "postgres", "redis", "scim")
 _FILE = "up.json"
 # sed is everywhere; a JSON tool may not be.
-_TOKEN_OF_ANSWER = r"""sed 's/.*"access_token": *"\([^"]*\)".*/\1/'"""
+_EXTRACTION = r"""sed 's/.*"access_token": *"\([^"]*\)".*/\1/'"""
 
 
 def facts(options: Options, secrets: dict[str, str], seeded: Facts, certificate: ServerCertificate | None) -> Facts:
@@ -102,7 +102,7 @@ def _commands(known: Facts) -> list[str]:
     body = "-H 'Content-Type: application/json' -d"
     return [
         "1. A token, in every terminal you use:",
-        f"TOKEN=$({curl} {known['auth_url']}oauth/token {body} '{json.dumps(request)}' | {_TOKEN_OF_ANSWER})",
+        f"TOKEN=$({curl} {known['auth_url']}oauth/token {body} '{json.dumps(request)}' | {_EXTRACTION})",
         "2. Watch the events:",
         f"{curl} --no-buffer {known['base_url']}/events {bearer}",
         "3. In a second terminal, create a user:",

@@ -1,0 +1,49 @@
+"""`manage.py seed_demo`: what `make up` needs in the database; running it again changes nothing but what has drifted."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from config import env
+from config.demo import DemoSecrets, ForeignTenants, make_demo
+from config.launcher.directories import write_private
+
+_SECRETS = ("DEMO_ADMIN_PASSWORD", "DEMO_CLIENT_SECRET", "DEMO_SCIM_BASE_URL", "DEMO_SCIM_TOKEN")
+
+
+class Command(BaseCommand):
+    help = "Make the demo tenant with its admin, client, connections and stream. Secrets come from DEMO_* variables."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--migrate", action="store_true", help="Apply migrations first.")
+        parser.add_argument("--facts", type=Path, help="Write what was made to this file, as JSON.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["migrate"]:
+            call_command("migrate", interactive=False, verbosity=0)
+        facts = self._made()
+        if options["facts"]:
+            write_private(options["facts"], json.dumps(facts))
+
+    def _made(self) -> dict[str, str]:
+        values = [env.secret(name, "", "Given to the demo by `make up`.") for name in _SECRETS]
+        if not settings.LOCALHOST_TENANT or not all(values):
+            raise CommandError(f"LOCALHOST_TENANT, {', '.join(_SECRETS)} must be set; `make up` sets them.")
+        admin_password, client_secret, scim_base_url, scim_token = values
+        try:
+            demo = make_demo(
+                tenant_id=settings.LOCALHOST_TENANT,
+                secrets=DemoSecrets(admin_password, client_secret, scim_base_url, scim_token),
+            )
+        except ForeignTenants:
+            self.stdout.write("The database holds other tenants: no demo data was made.")
+            return {}
+        self.stdout.write(f"The demo tenant {demo.tenant} is complete.")
+        return asdict(demo)
