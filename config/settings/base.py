@@ -217,6 +217,16 @@ OAUTH2_PROVIDER_REFRESH_TOKEN_MODEL = "authapi.RefreshToken"
 OAUTH2_PROVIDER_ID_TOKEN_MODEL = "authapi.IDToken"
 OAUTH2_PROVIDER_DEVICE_GRANT_MODEL = "authapi.DeviceGrant"
 
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["authapi.drf.BearerAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["authapi.drf.HasScope"],
+    "EXCEPTION_HANDLER": "authapi.problems.exception_handler",
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser", "rest_framework.parsers.FormParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "UNAUTHENTICATED_USER": None,
+}
+
 # The toolkit decides grants and stores codes and opaque tokens; addresses, client authentication, JWTs and errors are authapi's.
 OAUTH2_PROVIDER = {
     "OAUTH2_SERVER_CLASS": "authapi.engine.Server",
