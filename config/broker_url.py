@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 
 def broker_url(redis_url: str) -> str:
@@ -11,4 +11,5 @@ def broker_url(redis_url: str) -> str:
     if parts.scheme != "unix":
         return redis_url
     query = [("virtual_host" if name == "db" else name, value) for name, value in parse_qsl(parts.query)]
-    return urlunsplit(parts._replace(scheme="redis+socket", query=urlencode(query)))
+    # Written by hand: urlunsplit leaves the slashes out before an empty host of a scheme it does not know.
+    return f"redis+socket://{parts.netloc}{parts.path}?{urlencode(query)}"
