@@ -1,0 +1,112 @@
+"""The `event` and `api` that an entry point receives. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, Protocol
+
+from provisioning.actions.event_stream.v1.cache import ActionCache
+from provisioning.failures import ActionCrashed
+from provisioning.masking import Mask
+from provisioning.outbound import Answer
+from provisioning.run_log import RunLog
+from provisioning.scim.client import Capabilities
+from provisioning.scim.exchanges import ExchangeRecorder
+
+
+@dataclass(frozen=True)
+class MessageData:
+    """`event.message.data`: the object as it is now, and what is known about the change."""
+
+    object: dict[str, Any] | None = None
+    previous_object: dict[str, Any] | None = None
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def connection_name(self) -> str:
+        connection = self.context.get("connection")
+        name = connection.get("name") if isinstance(connection, dict) else None
+        return name if isinstance(name, str) else ""
+
+
+@dataclass(frozen=True)
+class Message:
+    """`event.message`: the envelope of the event. `keys` are its top-level names, for the log of a malformed one."""
+
+    id: str = ""
+    type: str = ""
+    source: str = ""
+    specversion: str = ""
+    time: str = ""
+    purpose: str = ""
+    data: MessageData = field(default_factory=MessageData)
+    keys: tuple[str, ...] = ()
+
+    @classmethod
+    def of_envelope(cls, envelope: Mapping[str, Any], *, prefix: str) -> Message:
+        """Read an envelope whatever it holds: a member of the wrong type counts as absent."""
+        data = _object(envelope.get("data")) or {}
+        texts = {name: value for name in ("id", "type", "source", "specversion", "time") if isinstance(value := envelope.get(name), str)}
+        purpose = envelope.get(f"{prefix}purpose")
+        return cls(
+            **texts,
+            purpose=purpose if isinstance(purpose, str) else "",
+            data=MessageData(_object(data.get("object")), _object(data.get("previous_object")), _object(data.get("context")) or {}),
+            keys=tuple(sorted(str(key) for key in envelope)),
+        )
+
+
+@dataclass(frozen=True)
+class Event:
+    """The `event` argument. The secrets never show in a `repr`."""
+
+    message: Message
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+class Sender(Protocol):
+    """The one way out; see `safe_http.OutboundSession`."""
+
+    def send(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None, deadline: float) -> Answer: ...
+
+
+@dataclass(frozen=True)
+class Run:
+    """The circumstances of this run: how the action is set up, which attempt it is, and when it must have ended.
+
+    `deadline` is a reading of `time.monotonic`.
+    """
+
+    options: Mapping[str, Any]
+    mapping: Any
+    attempt: int
+    deadline: float
+    correlation_id: str
+    sender: Sender
+    recorder: ExchangeRecorder
+    mask: Mask
+    capabilities: Capabilities
+    allow_http: bool = False
+
+
+class MessageApi:
+    """`api.message`."""
+
+    def fail(self, reason: str) -> NoReturn:
+        """End the run as failed: the delivery is retried."""
+        raise ActionCrashed(f"the action failed the message: {reason}")
+
+
+@dataclass(frozen=True)
+class Api:
+    """The `api` argument: `cache` and `message` as documented, `log` for lines that are kept, `run` for installed actions."""
+
+    cache: ActionCache
+    log: RunLog
+    run: Run
+    message: MessageApi = field(default_factory=MessageApi)
+
+
+def _object(value: Any) -> dict[str, Any] | None:
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,82 @@
+"""The template `scim-user-provisioning`: user events become SCIM requests against one server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from provisioning.actions.event_stream.v1.objects import Api, Event, Message
+from provisioning.failures import Misconfigured
+from provisioning.mapping import MappingRefused, MappingRow, parse_table
+from provisioning.results import Result, skipped
+from provisioning.scim.client import ScimClient
+from provisioning.scim.options import OptionsRefused, ScimOptions, parse_options
+from provisioning.scim.settings import ScimSettings, parse_settings
+from provisioning.scim.transport import ScimTransport
+from provisioning.scim.user_sync import UserSync
+
+
+class ScimUserProvisioning:
+    """Creates, updates and deletes users on a SCIM 2.0 server."""
+
+    def on_execute_event_stream(self, event: Event, api: Api) -> Result:
+        """Process one event; raise a subclass of `ActionError` when it must be delivered again.
+
+        1. Read the secrets. A missing one holds the stream: nothing is consumed.
+        2. An event without a type or an object is skipped with a warning that shows its top-level names.
+        3. A test event is skipped: it never causes a request.
+        4. An event of a connection outside `SCIM_CONNECTION_ALLOWLIST` is skipped.
+        5. The three user types are synchronised, other types ignored.
+        6. Success and skip leave one line that says what was done.
+        """
+        settings = parse_settings(event.secrets, allow_http=api.run.allow_http)
+        if (skip := self._not_processed(event.message, settings, api)) is not None:
+            return skip
+        result = self._synchronised(event.message, settings, api)
+        api.log("info", "sync ok", **_about(event.message), action=result.reason, scim_id=result.detail.get("scim_id"))
+        return result
+
+    # The spec's name of the entry point.
+    onExecuteEventStream = on_execute_event_stream  # noqa: N815
+
+    def _not_processed(self, message: Message, settings: ScimSettings, api: Api) -> Result | None:
+        if not message.type or message.data.object is None:
+            api.log("warning", "malformed event", keys=", ".join(message.keys))
+            return skipped("malformed event")
+        about = _about(message)
+        if message.purpose == "test":
+            api.log("info", "test event skipped", **about)
+            return skipped("test event")
+        connection = message.data.connection_name
+        if not settings.allows(connection):
+            api.log("info", "connection not allowed", **about, connection=connection)
+            return skipped("connection not allowed", connection=connection)
+        if message.type not in ("user.created", "user.updated", "user.deleted"):
+            api.log("info", "unsupported type ignored", type=message.type, event_id=message.id)
+            return skipped("unsupported type")
+        return None
+
+    def _synchronised(self, message: Message, settings: ScimSettings, api: Api) -> Result:
+        run = api.run
+        options, table = _set_up(run.options, run.mapping)
+        transport = ScimTransport(
+            run.sender, settings, run.recorder, mask=run.mask, deadline=run.deadline, correlation_id=run.correlation_id
+        )
+        client = ScimClient(transport, run.recorder, run.capabilities, api.log)
+        sync = UserSync(client, table, options, api.log, event_id=message.id, is_repetition=run.attempt > 1)
+        document = message.data.object or {}
+        if message.type == "user.created":
+            return sync.created(document)
+        return sync.updated(document) if message.type == "user.updated" else sync.deleted(document)
+
+
+def _set_up(options: Any, mapping: Any) -> tuple[ScimOptions, tuple[MappingRow, ...]]:
+    """Read what was checked when it was saved; a row changed by other means holds the stream."""
+    try:
+        parsed = parse_options(options)
+        return parsed, parse_table(mapping, enterprise=parsed.enterprise)
+    except (OptionsRefused, MappingRefused) as error:
+        raise Misconfigured(str(error)) from error
+
+
+def _about(message: Message) -> dict[str, Any]:
+    return {"type": message.type, "event_id": message.id, "user_id": (message.data.object or {}).get("user_id")}

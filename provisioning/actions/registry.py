@@ -1,0 +1,48 @@
+"""Which class runs an action: a template by its name, an installed entry point by its path."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Protocol
+
+from provisioning.actions.event_stream.v1.objects import Api, Event
+
+TRIGGER = "event-stream"
+TRIGGER_VERSION = "v1"
+ENTRY_POINTS = ("onExecuteEventStream", "on_execute_event_stream")
+PACKAGE = "provisioning.actions.event_stream.v1"
+
+TEMPLATES = {"scim-user-provisioning": f"{PACKAGE}.ScimUserProvisioning"}
+
+
+class EntryPointRefused(ValueError):
+    """The entry point is not an installed action."""
+
+
+class EntryPoint(Protocol):
+    """What is called for each event. A normal return is a delivery; a `Result` says more about it."""
+
+    def __call__(self, event: Event, api: Api) -> Any: ...
+
+
+def entry_point(*, template: str, path: str) -> EntryPoint:
+    """Return the entry point of a template or of an installed class; raise `EntryPointRefused`.
+
+    Only classes under the package of this trigger version can be named: a tenant must not reach other code.
+    """
+    dotted = TEMPLATES.get(template, "") if template else path
+    module_name, _, class_name = dotted.rpartition(".")
+    if not (module_name == PACKAGE or module_name.startswith(f"{PACKAGE}.")) or not class_name.isidentifier():
+        raise EntryPointRefused(f"{template or path!r} is neither a template nor a class under {PACKAGE}.")
+    try:
+        named = getattr(import_module(module_name), class_name)
+    except (ImportError, AttributeError) as error:
+        raise EntryPointRefused(f"{dotted!r} is not installed.") from error
+    # Its own name, so that a class which such a module merely imports is no entry point.
+    if not isinstance(named, type) or not named.__module__.startswith(PACKAGE):
+        raise EntryPointRefused(f"{dotted!r} is no action class.")
+    for name in ENTRY_POINTS:
+        if callable(getattr(named, name, None)):
+            found: EntryPoint = getattr(named(), name)
+            return found
+    raise EntryPointRefused(f"{dotted!r} has no {ENTRY_POINTS[0]}.")

@@ -1,0 +1,194 @@
+"""From a user document to a SCIM user: the table a tenant may edit, its default, and its application. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import orjson
+
+from provisioning.expressions import MAX_CHARACTERS, ExpressionRefused, compile_expression
+from provisioning.scim.paths import PathRefused, ScimPath, parse_path, set_value
+from provisioning.scim.schemas import ENTERPRISE_USER, USER
+
+Operation = Literal["create", "update"]
+
+MAX_ROWS = 100
+MAX_RESOURCE_BYTES = 32 * 1024
+_WHEN = ("both", "create", "update")
+_IF_EMPTY = ("omit", "remove", "error")
+_FIELDS = frozenset({"path", "source", "when", "if_empty", "enabled"})
+_REQUIRED_PATHS = ("externalId", "userName")
+
+
+class MappingRefused(ValueError):
+    """The mapping table cannot be used."""
+
+
+class MappingFailed(ValueError):
+    """The user cannot be mapped."""
+
+
+@dataclass(frozen=True)
+class MappingRow:
+    """One attribute: where it goes, where it comes from, for which operation, and what an empty value means.
+
+    `omit` leaves the attribute out, `remove` also removes it in per-attribute updates, `error` fails the delivery.
+    """
+
+    path: str
+    source: str
+    when: str = "both"
+    if_empty: str = "omit"
+    enabled: bool = True
+
+
+# Spec, "Outbound SCIM user mapping", row for row.
+DEFAULT_TABLE: tuple[MappingRow, ...] = (
+    MappingRow("externalId", "user_id"),
+    MappingRow("active", "!blocked"),
+    MappingRow("userName", "email"),
+    MappingRow('emails[type eq "work"].value', "email"),
+    MappingRow("name.givenName", "given_name"),
+    MappingRow("name.familyName", "family_name"),
+    MappingRow("name.formatted", "name"),
+    MappingRow("displayName", "name"),
+    MappingRow("nickName", "nickname"),
+    MappingRow('phoneNumbers[type eq "work"].value', "user_metadata.phone"),
+    # Spec, rule 2: the Enterprise User extension is there and off; its sources are meant to be edited.
+    MappingRow(f"{ENTERPRISE_USER}:employeeNumber", "app_metadata.employee_number", enabled=False),
+    MappingRow(f"{ENTERPRISE_USER}:costCenter", "app_metadata.cost_center", enabled=False),
+    MappingRow(f"{ENTERPRISE_USER}:organization", "app_metadata.organization", enabled=False),
+    MappingRow(f"{ENTERPRISE_USER}:division", "app_metadata.division", enabled=False),
+    MappingRow(f"{ENTERPRISE_USER}:department", "app_metadata.department", enabled=False),
+    MappingRow(f"{ENTERPRISE_USER}:manager.value", "app_metadata.manager_id", enabled=False),
+)
+
+
+@dataclass(frozen=True)
+class MappedUser:
+    """The SCIM user, the paths to remove in per-attribute updates, and the paths whose value had no usable type."""
+
+    resource: dict[str, Any]
+    removed: tuple[str, ...] = ()
+    unusable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Person:
+    """How a user is found: the correlation key and, for servers that refuse to filter on it, the user name."""
+
+    external_id: str
+    user_name: str
+
+
+def parse_table(rows: Any, *, enterprise: bool = False) -> tuple[MappingRow, ...]:
+    """Return the table a tenant saved, or the default for None; `enterprise` switches every row of that extension on.
+
+    Raises `MappingRefused` with a sentence that names the row.
+    """
+    table = DEFAULT_TABLE if rows is None else _parsed(rows)
+    if not enterprise:
+        return table
+    return tuple(replace(row, enabled=True) if row.path.startswith(f"{ENTERPRISE_USER}:") else row for row in table)
+
+
+def map_user(document: Mapping[str, Any], table: Iterable[MappingRow], operation: Operation) -> MappedUser:
+    """Apply the enabled rows for `operation` to a user document.
+
+    Empty values (absent, null, blank) are left out, so `name` is missing when all its parts are, and an extension's URN
+    enters `schemas` only with a value. Raises `MappingFailed` for an empty row that must not be, or a user too large.
+    """
+    resource: dict[str, Any] = {"schemas": [USER]}
+    removed: list[str] = []
+    unusable: list[str] = []
+    for row in table:
+        if not row.enabled or row.when not in ("both", operation):
+            continue
+        path = parse_path(row.path)
+        found = compile_expression(row.source)(document)
+        value = _typed(found, path)
+        if value is not None:
+            set_value(resource, path, value)
+        elif row.if_empty == "error":
+            raise MappingFailed(f"{row.path} is empty, and its row says that this is an error.")
+        elif row.if_empty == "remove":
+            removed.append(row.path)
+        if value is None and not _is_empty(found):
+            unusable.append(row.path)
+    resource["schemas"] += [name for name in resource if name.startswith("urn:")]
+    _check_size(resource)
+    return MappedUser(resource, tuple(removed), tuple(unusable))
+
+
+def person_of(document: Mapping[str, Any], table: Iterable[MappingRow]) -> Person:
+    """Return what the rows of `externalId` and `userName` yield; an empty text where they yield nothing."""
+    values = {
+        row.path: _typed(compile_expression(row.source)(document), parse_path(row.path)) for row in table if row.path in _REQUIRED_PATHS
+    }
+    return Person(values.get("externalId") or "", values.get("userName") or "")
+
+
+def _typed(value: Any, path: ScimPath) -> Any:
+    """Return the value in the type of the attribute, or None when it is empty or of no usable type.
+
+    Only booleans are sent for booleans: servers store the text "False" as a text, and a text is true.
+    """
+    if path.is_boolean:
+        return value if isinstance(value, bool) else None
+    if isinstance(value, bool) or _is_empty(value):
+        return None
+    if isinstance(value, int | float):
+        return str(value)
+    return value if isinstance(value, str) else None
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def _check_size(resource: dict[str, Any]) -> None:
+    try:
+        size = len(orjson.dumps(resource))
+    except orjson.JSONEncodeError as error:
+        raise MappingFailed("The mapped user cannot be written as JSON.") from error
+    if size > MAX_RESOURCE_BYTES:
+        raise MappingFailed(f"The mapped user is larger than {MAX_RESOURCE_BYTES} bytes.")
+
+
+def _parsed(rows: Any) -> tuple[MappingRow, ...]:
+    if not isinstance(rows, list) or not 1 <= len(rows) <= MAX_ROWS:
+        raise MappingRefused(f"A mapping table is a list of 1 to {MAX_ROWS} rows.")
+    table = tuple(_parsed_row(number, row) for number, row in enumerate(rows, start=1))
+    paths = [row.path for row in table]
+    if len(set(paths)) < len(paths):
+        raise MappingRefused("Each path may stand in the table once.")
+    _check_forms(table)
+    for path in _REQUIRED_PATHS:
+        if not any(row.path == path and row.enabled and row.when == "both" for row in table):
+            raise MappingRefused(f"The table needs an enabled row for {path}, for creates and updates: users are found by it.")
+    return table
+
+
+def _check_forms(table: tuple[MappingRow, ...]) -> None:
+    forms: dict[tuple[str, str], str] = {}
+    for path in (parse_path(row.path) for row in table):
+        if forms.setdefault((path.urn, path.attribute), path.form) != path.form:
+            raise MappingRefused(f"{path.attribute} is set as a whole in one row and in parts in another.")
+
+
+def _parsed_row(number: int, row: Any) -> MappingRow:
+    if not isinstance(row, dict) or not {"path", "source"} <= row.keys() <= _FIELDS:
+        raise MappingRefused(f"Row {number} needs path and source, and may have when, if_empty and enabled.")
+    if not all(isinstance(row[name], str) for name in ("path", "source")) or not isinstance(row.get("enabled", True), bool):
+        raise MappingRefused(f"Row {number}: path and source are texts of at most {MAX_CHARACTERS} characters, enabled is true or false.")
+    parsed = MappingRow(**row)
+    if parsed.when not in _WHEN or parsed.if_empty not in _IF_EMPTY:
+        raise MappingRefused(f"Row {number}: when is one of {', '.join(_WHEN)}; if_empty is one of {', '.join(_IF_EMPTY)}.")
+    try:
+        parse_path(parsed.path)
+        compile_expression(parsed.source)
+    except (PathRefused, ExpressionRefused) as error:
+        raise MappingRefused(f"Row {number}: {error}") from error
+    return parsed

@@ -1,0 +1,121 @@
+"""Runs an action for one event: opens the secrets, keeps the budget, hands over `event` and `api`, collects what was said.
+
+It holds no transaction and writes no delivery: what the outcome means is decided by the lane.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import structlog
+from celery.exceptions import SoftTimeLimitExceeded
+from django.conf import settings
+
+from provisioning.actions.event_stream.v1.cache import ProcessCaches
+from provisioning.actions.event_stream.v1.objects import Api, Event, Message, Run
+from provisioning.actions.registry import EntryPoint, EntryPointRefused, entry_point
+from provisioning.capabilities import ActionCapabilities
+from provisioning.failures import ActionCrashed, ActionError, Misconfigured, TransientFailure
+from provisioning.masking import Mask, one_line
+from provisioning.models.actions import Action
+from provisioning.results import Result, delivered
+from provisioning.run_log import RunLog
+from provisioning.safe_http import outbound_session
+from provisioning.scim.exchanges import ExchangeRecorder
+from provisioning.secrets import open_secrets
+
+_logger = structlog.get_logger(__name__)
+_caches = ProcessCaches()
+_MAX_MESSAGE_CHARACTERS = 500
+
+
+@dataclass(frozen=True)
+class ActionOutcome:
+    """How a run ended that raised nothing. `detail` holds ids, `log_lines` and `exchanges` are masked documents."""
+
+    status: Literal["delivered", "skipped"]
+    reason: str
+    detail: dict[str, Any] = field(default_factory=dict)
+    log_lines: list[dict[str, Any]] = field(default_factory=list)
+    exchanges: list[dict[str, Any]] = field(default_factory=list)
+
+
+def run_action(
+    action: Action, event_envelope: Mapping[str, Any], *, attempt: int, deadline_seconds: float, correlation_id: str
+) -> ActionOutcome:
+    """Run `action` for one event within `deadline_seconds`; `attempt` counts from 1 over the life of the delivery.
+
+    Raises a subclass of `ActionError` for everything that is no delivery, with the log lines and exchanges attached.
+    `Misconfigured` means that the stream must be held. Nothing that leaves here holds a secret.
+    """
+    deadline = time.monotonic() + deadline_seconds
+    secrets = open_secrets(action)
+    mask = Mask(secrets.values())
+    log = RunLog(mask)
+    recorder = ExchangeRecorder(mask)
+    message = Message.of_envelope(event_envelope, prefix=settings.EVENT_ATTRIBUTE_PREFIX)
+    try:
+        run = Run(
+            options=action.options,
+            mapping=action.mapping,
+            attempt=attempt,
+            deadline=deadline,
+            correlation_id=correlation_id,
+            sender=outbound_session(),
+            recorder=recorder,
+            mask=mask,
+            capabilities=ActionCapabilities(action),
+            allow_http=settings.OUTBOUND_ALLOW_HTTP,
+        )
+        api = Api(cache=_caches.of(str(action.id), time.time), log=log, run=run)
+        result = _called(_entry_point(action), Event(message, secrets), api, mask)
+    except ActionError as failure:
+        _log_failure(failure, message, log)
+        failure.log_lines, failure.exchanges = log.lines, recorder.documents()
+        raise
+    finally:
+        _repeat_lines(log, action, message, correlation_id)
+    return ActionOutcome(result.status, result.reason, mask.value(result.detail), log.lines, recorder.documents())
+
+
+def _entry_point(action: Action) -> EntryPoint:
+    try:
+        return entry_point(template=action.template, path=action.entry_point)
+    except EntryPointRefused as error:
+        raise Misconfigured(str(error)) from error
+
+
+def _called(run: EntryPoint, event: Event, api: Api, mask: Mask) -> Result:
+    """Call the entry point; an error of its own becomes `ActionCrashed`, without the cause, whose text may hold a secret."""
+    try:
+        result = run(event, api)
+    except ActionError:
+        raise
+    except SoftTimeLimitExceeded:
+        raise TransientFailure("the time of this run is spent") from None
+    except Exception as error:  # noqa: BLE001  (installed actions raise what they like)
+        text = one_line(mask.text(str(error)), _MAX_MESSAGE_CHARACTERS)
+        raise ActionCrashed(f"the action raised {type(error).__name__}: {text}") from None
+    return result if isinstance(result, Result) else delivered("completed")
+
+
+def _log_failure(failure: ActionError, message: Message, log: RunLog) -> None:
+    cause = failure.__cause__ if isinstance(failure.__cause__, ActionError) else None
+    said = {"status": failure.status, "scim_type": failure.scim_type, "text": str(failure), "detail": failure.detail}
+    if cause is not None:
+        said |= {"cause_status": cause.status, "cause_scim_type": cause.scim_type, "cause_text": str(cause)}
+    user_id = (message.data.object or {}).get("user_id")
+    log("error", "sync failed", type=message.type, event_id=message.id, user_id=user_id, failure=failure.class_name, **said)
+
+
+def _repeat_lines(log: RunLog, action: Action, message: Message, correlation_id: str) -> None:
+    """Repeat the kept lines in the log of the process; they are masked already."""
+    for line in log.lines:
+        about = {"tenant": action.tenant_id, "action": str(action.id), "event": message.id, "correlation_id": correlation_id}
+        _logger.log(_LEVELS.get(line["level"], 20), line["message"], **about, fields=line["fields"])
+
+
+_LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}

@@ -1,0 +1,266 @@
+"""The only way out: requests with a total deadline, a size cap, no redirects, and address rules against SSRF.
+
+The name is resolved once per connection, every address it has must be allowed, and the connection goes to the address
+that was checked, while Host, SNI and the certificate check keep the name. The environment (proxies, netrc) is ignored.
+"""
+
+from __future__ import annotations
+
+import http.client
+import io
+import os
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from http.cookiejar import DefaultCookiePolicy
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+from django.conf import settings
+from requests.adapters import HTTPAdapter
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import DecodeError, HTTPError, ReadTimeoutError
+from urllib3.util.ssl_ import create_urllib3_context
+
+from provisioning.addresses import is_allowed, parse_networks
+from provisioning.outbound import (
+    MAX_BODY_BYTES,
+    AddressRefused,
+    Answer,
+    AnswerTooLarge,
+    AnswerUnreadable,
+    ConnectFailed,
+    ConnectionLost,
+    DeadlinePassed,
+    HostUnresolved,
+    OutboundRules,
+    TlsFailed,
+    UrlRefused,
+)
+
+_CHUNK_BYTES = 64 * 1024
+_POOLED_HOSTS = 200
+
+Resolver = Callable[[str, int, float], list[str]]
+
+
+def resolve(host: str, port: int, seconds: float) -> list[str]:
+    """Return every address of `host`; raise `HostUnresolved` when there is none, or none in time."""
+    found = _resolver_threads().submit(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    try:
+        return list(dict.fromkeys(str(entry[4][0]) for entry in found.result(timeout=seconds)))
+    except TimeoutError as error:
+        raise HostUnresolved("The host name was not resolved in time.") from error
+    except (OSError, UnicodeError) as error:
+        raise HostUnresolved from error
+
+
+class OutboundSession:
+    """A pool of checked connections; safe to share between threads and tenants, because it keeps no cookies."""
+
+    def __init__(self, rules: OutboundRules, *, resolver: Resolver = resolve) -> None:
+        self._rules = rules
+        self._resolver = resolver
+        self._session = requests.Session()
+        self._session.trust_env = False
+        # One process serves many tenants: a cookie set in an answer to one must not travel with another.
+        self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+        adapter = _CheckedAdapter(rules)
+        for prefix in ("https://", "http://"):
+            self._session.mount(prefix, adapter)
+
+    def send(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None, deadline: float) -> Answer:
+        """Send one request and read the whole answer before `deadline`, a reading of `time.monotonic`.
+
+        Redirects are answers like any other. Raises a subclass of `OutboundError`, never anything of a library.
+        """
+        self._check_url(url)
+        call = _Call(deadline, self._rules, self._resolver)
+        token = _call.set(call)
+        try:
+            with _named_failures():
+                response = self._session.request(
+                    method, url, headers=headers, data=body, stream=True, allow_redirects=False, timeout=call.remaining()
+                )
+                return Answer(response.status_code, response.headers, _whole_body(response))
+        finally:
+            _call.reset(token)
+
+    def _check_url(self, url: str) -> None:
+        scheme = urlsplit(url).scheme
+        if scheme != "https" and not (scheme == "http" and self._rules.allow_http):
+            raise UrlRefused("Only https addresses can be used.")
+
+
+_sessions: dict[tuple[int, OutboundRules], OutboundSession] = {}
+
+
+def outbound_session() -> OutboundSession:
+    """Return this process's session for the rules of the settings; a forked child never shares its parent's connections."""
+    rules = OutboundRules(parse_networks(settings.OUTBOUND_PRIVATE_NETWORKS), settings.OUTBOUND_ALLOW_HTTP, settings.OUTBOUND_CA_FILE)
+    key = (os.getpid(), rules)
+    if key not in _sessions:
+        _sessions[key] = OutboundSession(rules)
+    return _sessions[key]
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What the connection classes need to know about the request that is being sent."""
+
+    deadline: float
+    rules: OutboundRules
+    resolver: Resolver
+
+    def remaining(self) -> float:
+        seconds = self.deadline - time.monotonic()
+        if seconds <= 0:
+            raise TimeoutError
+        return seconds
+
+    def dial(self, host: str, port: int) -> socket.socket:
+        """Resolve once, refuse the host when one of its addresses is refused, and connect to a checked address."""
+        addresses = self.resolver(host, port, self.remaining())
+        # All of them: a host with one public and one internal address is an attack or a mistake.
+        if not addresses or not all(is_allowed(address, self.rules.private_networks) for address in addresses):
+            raise AddressRefused
+        failure: OSError | None = None
+        for waiting, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
+            try:
+                connected = socket.create_connection((address, port), timeout=self.remaining() / waiting)
+                connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                connected.settimeout(self.remaining())
+                return connected
+            except OSError as error:
+                failure = error
+        raise ConnectFailed from failure
+
+
+_call: ContextVar[_Call] = ContextVar("outbound_call")
+
+
+class _DeadlineReader(io.RawIOBase):
+    """Reads the socket with what is left of the deadline, so that a server cannot drip bytes past it."""
+
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket) -> None:
+        self._raw = raw
+        self._sock = sock
+        self._call = _call.get()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self._sock.settimeout(self._call.remaining())
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _DeadlineResponse(http.client.HTTPResponse):
+    def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
+        super().__init__(sock, *args, **kwargs)
+        self.fp = io.BufferedReader(_DeadlineReader(self.fp.detach(), sock))
+
+
+class _CheckedConnection:
+    """Dials through the rules; the host, and with it SNI and the certificate check, stays the name."""
+
+    response_class: type[http.client.HTTPResponse] = _DeadlineResponse
+    _dns_host: str
+    port: int
+
+    def _new_conn(self) -> socket.socket:
+        return _call.get().dial(self._dns_host.strip("[]"), self.port)
+
+
+class _CheckedHttp(_CheckedConnection, HTTPConnection):
+    pass
+
+
+class _CheckedHttps(_CheckedConnection, HTTPSConnection):
+    pass
+
+
+class _HttpPool(HTTPConnectionPool):
+    ConnectionCls = _CheckedHttp
+
+
+class _HttpsPool(HTTPSConnectionPool):
+    ConnectionCls = _CheckedHttps
+
+
+class _CheckedAdapter(HTTPAdapter):
+    def __init__(self, rules: OutboundRules) -> None:
+        self._rules = rules
+        super().__init__(pool_connections=_POOLED_HOSTS, max_retries=0)
+
+    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **kwargs: Any) -> None:  # noqa: FBT001, FBT002  (its signature)
+        self.poolmanager = PoolManager(num_pools=connections, maxsize=maxsize, block=block, ssl_context=_tls_context(self._rules), **kwargs)
+        self.poolmanager.pool_classes_by_scheme = {"http": _HttpPool, "https": _HttpsPool}
+
+
+def _tls_context(rules: OutboundRules) -> ssl.SSLContext:
+    context = create_urllib3_context(ssl_minimum_version=ssl.TLSVersion.TLSv1_2)
+    context.load_default_certs()
+    if rules.ca_file:
+        context.load_verify_locations(cafile=rules.ca_file)
+    return context
+
+
+def _whole_body(response: requests.Response) -> bytes:
+    body = bytearray()
+    for chunk in response.raw.stream(_CHUNK_BYTES, decode_content=True):
+        body += chunk
+        # Counted after decoding: a small compressed body can be a very large one.
+        if len(body) > MAX_BODY_BYTES:
+            response.raw.close()
+            raise AnswerTooLarge
+    response.raw.release_conn()
+    return bytes(body)
+
+
+@contextmanager
+def _named_failures() -> Iterator[None]:
+    """Translate what the libraries raise; their messages quote the URL with its filter and are left behind."""
+    try:
+        yield
+    except (requests.Timeout, ReadTimeoutError, TimeoutError) as error:
+        raise DeadlinePassed from error
+    except requests.exceptions.SSLError as error:
+        raise (ConnectionLost if _ended_early(error) else TlsFailed) from error
+    except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, requests.exceptions.InvalidHeader) as error:
+        raise UrlRefused from error
+    except DecodeError as error:
+        raise AnswerUnreadable from error
+    except (requests.RequestException, HTTPError, OSError, http.client.HTTPException) as error:
+        raise ConnectionLost from error
+
+
+def _ended_early(error: BaseException) -> bool:
+    """Tell whether a TLS failure is only a connection that ended: that passes, a bad certificate does not."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, ssl.SSLEOFError | ssl.SSLZeroReturnError | ssl.SSLSyscallError):
+            return True
+        seen = seen.__cause__ or seen.__context__ or next((arg for arg in seen.args if isinstance(arg, BaseException)), None)
+    return False
+
+
+_resolvers: dict[int, ThreadPoolExecutor] = {}
+
+
+def _resolver_threads() -> ThreadPoolExecutor:
+    """Return this process's threads for name resolution, which cannot be given a deadline itself."""
+    if os.getpid() not in _resolvers:
+        _resolvers[os.getpid()] = ThreadPoolExecutor(max_workers=8, thread_name_prefix="resolve")
+    return _resolvers[os.getpid()]

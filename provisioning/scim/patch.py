@@ -1,0 +1,39 @@
+"""Bodies of PATCH requests. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from provisioning.scim.schemas import PATCH_OP
+
+
+def whole_user(resource: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one `replace` without a path whose value is the user (spec, "Requests made", rule 1)."""
+    return _message([{"op": "replace", "value": dict(resource)}])
+
+
+def per_attribute(resource: Mapping[str, Any], removed: Iterable[str] = ()) -> dict[str, Any]:
+    """Return one `replace` per attribute, for servers that want a path on each, and one `remove` per path in `removed`.
+
+    Multi-valued attributes are sent whole, because value filters in paths are refused by some servers; attributes of
+    an extension carry its URN in the path (spec, "Requests made", rule 2).
+    """
+    operations: list[dict[str, Any]] = []
+    for name, value in resource.items():
+        if name == "schemas":
+            continue
+        if name.startswith("urn:"):
+            operations += [_replace(f"{name}:{leaf}", leaf_value) for leaf, leaf_value in value.items()]
+        else:
+            operations.append(_replace(name, value))
+    operations += [{"op": "remove", "path": path} for path in removed]
+    return _message(operations)
+
+
+def _replace(path: str, value: Any) -> dict[str, Any]:
+    return {"op": "replace", "path": path, "value": value}
+
+
+def _message(operations: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"schemas": [PATCH_OP], "Operations": operations}

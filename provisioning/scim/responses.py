@@ -1,0 +1,119 @@
+"""What a SCIM answer must look like before anything is done because of it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from provisioning.failures import InvalidResponseShape
+from provisioning.scim.schemas import ERROR, LIST_RESPONSE, USER
+
+
+@dataclass(frozen=True)
+class ScimError:
+    """The body of a refusal: empty strings where the server said nothing."""
+
+    scim_type: str = ""
+    detail: str = ""
+    # RFC 7644, 3.12. Only such a body proves that a 404 speaks of the resource and not of the route.
+    is_scim: bool = False
+
+
+def created_id(status: int, body: bytes) -> str:
+    """Return the id of the user in a 2xx answer to a create (spec, "SCIM server requirements")."""
+    return _user_id(_document("POST", status, body), "POST", status)
+
+
+def check_written(verb: str, status: int, body: bytes, resource_id: str) -> None:
+    """Accept a 2xx answer to PUT or PATCH: 204 without a body, or 200/201 with the user that was written.
+
+    RFC 7644, 3.5.1 and 3.5.2. Decision: docs/adr, "shape rule".
+    """
+    if status == 204 and not body:
+        return
+    if status not in (200, 201):
+        raise invalid_shape(verb, status, "204 without a body, or 200 with the user, is expected")
+    if _user_id(_document(verb, status, body), verb, status) != resource_id:
+        raise invalid_shape(verb, status, "the user has another id than the one written")
+
+
+def check_deleted(status: int) -> None:
+    """Accept a 2xx answer to DELETE: 204, or 200 and 202, which some servers send instead."""
+    if status not in (200, 202, 204):
+        raise invalid_shape("DELETE", status, "204 is expected")
+
+
+def found_resources(status: int, body: bytes) -> list[dict[str, Any]]:
+    """Return the resources of a 2xx answer to a filter; one bad element makes the whole list invalid."""
+    if status != 200:
+        raise invalid_shape("GET", status, "200 with a ListResponse is expected")
+    document = _document("GET", status, body)
+    _check_schemas(document, LIST_RESPONSE, "GET", status)
+    resources = document.get("Resources")
+    if not isinstance(resources, list):
+        raise invalid_shape("GET", status, "a ListResponse with a Resources array is expected")
+    for resource in resources:
+        if not isinstance(resource, dict) or not is_id(resource.get("id")):
+            raise invalid_shape("GET", status, "every resource needs a string id")
+    return resources
+
+
+def scim_error(body: bytes) -> ScimError:
+    """Read the body of a refusal, whatever it is; SCIM 1.1 style errors are understood too."""
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return ScimError()
+    if not isinstance(document, dict):
+        return ScimError()
+    schemas = document.get("schemas")
+    errors = document.get("Errors")
+    legacy = errors[0] if isinstance(errors, list) and errors and isinstance(errors[0], dict) else {}
+    return ScimError(
+        scim_type=_text(document.get("scimType")),
+        detail=_text(document.get("detail")) or _text(legacy.get("description")),
+        is_scim=isinstance(schemas, list) and ERROR in schemas,
+    )
+
+
+def invalid_shape(verb: str, status: int, expected: str) -> InvalidResponseShape:
+    """Return the failure whose text the spec fixes ("Provisioning action", rule 1)."""
+    return InvalidResponseShape(
+        f"invalid response shape: {verb} answered {status}, but {expected} (RFC 7644)", status=status, scim_type="invalidResponseShape"
+    )
+
+
+def is_id(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _document(verb: str, status: int, body: bytes) -> Mapping[str, Any]:
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise invalid_shape(verb, status, "a JSON object is expected") from error
+    if not isinstance(document, dict):
+        raise invalid_shape(verb, status, "a JSON object is expected")
+    return document
+
+
+def _user_id(document: Mapping[str, Any], verb: str, status: int) -> str:
+    _check_schemas(document, USER, verb, status)
+    identifier = document.get("id")
+    if not isinstance(identifier, str) or not is_id(identifier):
+        raise invalid_shape(verb, status, "a User with a string id is expected")
+    return identifier
+
+
+def _check_schemas(document: Mapping[str, Any], expected: str, verb: str, status: int) -> None:
+    """Refuse a document that says it is something else. One without `schemas` is judged by its content alone."""
+    schemas = document.get("schemas")
+    if schemas is not None and not (isinstance(schemas, list) and expected in schemas):
+        raise invalid_shape(verb, status, f"schemas naming {expected} is expected")
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,28 @@
+"""Reads `Retry-After`: seconds or a date (RFC 9110, 10.2.3). Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+SHORTEST_SECONDS = 1.0
+LONGEST_SECONDS = 24 * 3600.0
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Return the seconds the server asks to wait, between 1 s and 24 h; None when it says nothing that can be read."""
+    value = next((text for name, text in headers.items() if name.lower() == "retry-after"), "").strip()
+    if re.fullmatch(r"[0-9]{1,20}", value):
+        return _clamped(float(value))
+    try:
+        moment = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    # A date without a zone is GMT: HTTP dates have no other.
+    return _clamped(((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds())
+
+
+def _clamped(seconds: float) -> float:
+    return min(max(seconds, SHORTEST_SECONDS), LONGEST_SECONDS)

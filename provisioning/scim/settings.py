@@ -1,0 +1,137 @@
+"""The five secrets of a SCIM action: how each is read, what is refused, and what a run may take at worst. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from provisioning.failures import Misconfigured
+
+BASE_URL = "SCIM_BASE_URL"
+BEARER_TOKEN = "SCIM_BEARER_TOKEN"  # noqa: S105  (the name of the secret)
+TIMEOUT_MS = "SCIM_TIMEOUT_MS"
+MAX_RETRIES = "SCIM_MAX_RETRIES"
+CONNECTION_ALLOWLIST = "SCIM_CONNECTION_ALLOWLIST"
+REQUIRED = (BASE_URL, BEARER_TOKEN)
+
+DEFAULT_TIMEOUT_MS = 1500
+DEFAULT_MAX_RETRIES = 1
+# The general ceiling of an action is 20 s: a single request that may take longer can never end well.
+_LONGEST_TIMEOUT_MS = 20_000
+_MOST_RETRIES = 10
+# A lookup, the lookup by the other attribute, and the write.
+_REQUESTS_AT_WORST = 3
+BUDGET_MS = 10_000
+
+
+class SecretRefused(ValueError):
+    """The value of a secret cannot be used."""
+
+
+@dataclass(frozen=True)
+class ScimSettings:
+    """The parsed secrets. The token never shows in a `repr`."""
+
+    base_url: str
+    bearer_token: str = field(repr=False)
+    timeout_ms: int = DEFAULT_TIMEOUT_MS
+    max_retries: int = DEFAULT_MAX_RETRIES
+    connection_allowlist: frozenset[str] = frozenset()
+
+    def allows(self, connection_name: str) -> bool:
+        """Tell whether events of this connection are processed; an empty list allows all, and names are exact."""
+        return not self.connection_allowlist or connection_name in self.connection_allowlist
+
+
+def parse_settings(secrets: Mapping[str, str], *, allow_http: bool) -> ScimSettings:
+    """Read all five; raise `Misconfigured` naming every required one that is missing, or the one that cannot be used."""
+    missing = [name for name in REQUIRED if not secrets.get(name)]
+    if missing:
+        raise Misconfigured(f"missing required secret: {', '.join(missing)}")
+    try:
+        return ScimSettings(
+            base_url=parse_base_url(secrets[BASE_URL], allow_http=allow_http),
+            bearer_token=parse_bearer_token(secrets[BEARER_TOKEN]),
+            timeout_ms=parse_timeout_ms(secrets.get(TIMEOUT_MS, "")),
+            max_retries=parse_max_retries(secrets.get(MAX_RETRIES, "")),
+            connection_allowlist=parse_allowlist(secrets.get(CONNECTION_ALLOWLIST, "")),
+        )
+    except SecretRefused as error:
+        raise Misconfigured(str(error)) from error
+
+
+def check_secret(name: str, value: str, *, allow_http: bool) -> None:
+    """Raise `SecretRefused` when `value` cannot be used as the secret `name`; other names take any value."""
+    if name == BASE_URL:
+        parse_base_url(value, allow_http=allow_http)
+    elif name == BEARER_TOKEN:
+        parse_bearer_token(value)
+    elif name == TIMEOUT_MS:
+        parse_timeout_ms(value)
+    elif name == MAX_RETRIES:
+        parse_max_retries(value)
+
+
+def parse_base_url(value: str, *, allow_http: bool) -> str:
+    """Return the address without trailing slashes. Its value is not repeated in a refusal: people paste tokens into it."""
+    text = value.strip().rstrip("/")
+    try:
+        parts = urlsplit(text)
+        usable = bool(parts.hostname) and parts.port != 0
+    except ValueError as error:
+        raise SecretRefused(f"{BASE_URL} is no address: https://<host>/<path> is expected.") from error
+    schemes = ("https", "http") if allow_http else ("https",)
+    if parts.scheme not in schemes or not usable:
+        raise SecretRefused(f"{BASE_URL} must be an address with a host that begins with {' or '.join(f'{name}://' for name in schemes)}.")
+    if "?" in text or "#" in text or "@" in parts.netloc:
+        raise SecretRefused(f"{BASE_URL} must have no query, no fragment and no user name.")
+    if not re.fullmatch(r"[!-~]+", text) or "\\" in text or any(part in {".", ".."} for part in parts.path.split("/")):
+        raise SecretRefused(f"{BASE_URL} must be written in ASCII without blanks, backslashes and dot segments.")
+    return text
+
+
+def parse_bearer_token(value: str) -> str:
+    if not re.fullmatch(r"[!-~]+", value):
+        raise SecretRefused(f"{BEARER_TOKEN} must be printable ASCII without blanks, exactly as the SCIM server issued it.")
+    return value
+
+
+def parse_timeout_ms(value: str) -> int:
+    return _whole_number(TIMEOUT_MS, value, DEFAULT_TIMEOUT_MS, lowest=1, highest=_LONGEST_TIMEOUT_MS)
+
+
+def parse_max_retries(value: str) -> int:
+    return _whole_number(MAX_RETRIES, value, DEFAULT_MAX_RETRIES, lowest=0, highest=_MOST_RETRIES)
+
+
+def parse_allowlist(value: str) -> frozenset[str]:
+    """Return the names of a comma list: trimmed, empty ones dropped. An empty list means that none was set."""
+    return frozenset(name.strip() for name in value.split(",") if name.strip())
+
+
+def longest_pause_ms(retry: int) -> int:
+    """Return the upper bound of the pause before the n-th repeat of a request: 250 ms, doubled, at most 1 s."""
+    return min(250 << (retry - 1), 1000)
+
+
+def budget_warning(timeout_ms: int, max_retries: int, *, budget_ms: int = BUDGET_MS) -> str:
+    """Return a sentence with the sum when the worst case exceeds the budget of a run, else an empty text."""
+    pauses = sum(longest_pause_ms(retry) for retry in range(1, max_retries + 1))
+    total = _REQUESTS_AT_WORST * ((1 + max_retries) * timeout_ms + pauses)
+    if total <= budget_ms:
+        return ""
+    return (
+        f"At worst a run takes {_REQUESTS_AT_WORST} x ({1 + max_retries} x {timeout_ms} ms + {pauses} ms of pauses) = {total} ms, "
+        f"more than its budget of {budget_ms} ms: it is ended there and the delivery is retried."
+    )
+
+
+def _whole_number(name: str, value: str, default: int, *, lowest: int, highest: int) -> int:
+    text = value.strip()
+    if not text:
+        return default
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not lowest <= int(text) <= highest:
+        raise SecretRefused(f"{name} must be a whole number from {lowest} to {highest}.")
+    return int(text)

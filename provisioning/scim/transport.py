@@ -1,0 +1,162 @@
+"""Sends one SCIM request: headers, per-request timeout, repeats within the budget of the run, and a record of each try."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import orjson
+
+from provisioning.failures import ActionError, ConfigurationFailure, DataFailure, InvalidResponseShape, TransientFailure
+from provisioning.masking import Mask
+from provisioning.outbound import AddressRefused, Answer, AnswerTooLarge, OutboundError, TlsFailed, UrlRefused
+from provisioning.scim.exchanges import Exchange, ExchangeRecorder
+from provisioning.scim.refusals import is_repeated_within_run, refusal
+from provisioning.scim.schemas import MEDIA_TYPE
+from provisioning.scim.settings import ScimSettings, longest_pause_ms
+
+USER_AGENT = "identity-provisioning/1.0"
+# A repeat that has less time than this cannot succeed; the failure in hand says more than a timeout.
+_SHORTEST_TRY_SECONDS = 0.05
+
+
+class Sender(Protocol):
+    """What the transport needs of `safe_http.OutboundSession`."""
+
+    def send(self, method: str, url: str, *, headers: dict[str, str], body: bytes | None, deadline: float) -> Answer: ...
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request. `label` is its path without ids and personal data, for messages; `shown_path` is kept in the record."""
+
+    verb: str
+    path: str
+    label: str
+    shown_path: str
+    body: dict[str, Any] | None = None
+
+
+@dataclass
+class _Try:
+    """How one try failed: whether it may be repeated at all, and whether the server may have acted on it."""
+
+    failure: ActionError
+    is_repeatable: bool = False
+    may_have_arrived: bool = False
+
+
+class ScimTransport:
+    """The requests of one run of an action against one server; `deadline` is a reading of `time.monotonic`."""
+
+    def __init__(
+        self, sender: Sender, settings: ScimSettings, recorder: ExchangeRecorder, *, mask: Mask, deadline: float, correlation_id: str = ""
+    ) -> None:
+        self._sender = sender
+        self._settings = settings
+        self._recorder = recorder
+        self._mask = mask
+        self._deadline = deadline
+        self._correlation_id = "".join(re.findall(r"[!-~]", correlation_id))[:128]
+
+    @property
+    def server(self) -> str:
+        """Return a short digest of the base address, under which findings about this server are kept."""
+        return hashlib.sha256(self._settings.base_url.encode()).hexdigest()[:12]
+
+    def send(self, request: Request, *, before_uncertain_repeat: Callable[[], None] | None = None) -> Answer:
+        """Return a 2xx answer; repeat on 429, 5xx and network errors, `SCIM_MAX_RETRIES` times, while the budget lasts.
+
+        `before_uncertain_repeat` runs before a request is repeated that the server may already have acted on; it
+        raises to stop that. Raises the failure of the last try, with what `Retry-After` asked of the delivery.
+        """
+        body = _encoded(request.body)
+        repeats = 0
+        while True:
+            outcome = self._try(request, body)
+            if isinstance(outcome, Answer):
+                return outcome
+            repeats += 1
+            if not outcome.is_repeatable or repeats > self._settings.max_retries or not self._pause(repeats, outcome.failure):
+                raise outcome.failure
+            if outcome.may_have_arrived and before_uncertain_repeat is not None:
+                before_uncertain_repeat()
+
+    def _try(self, request: Request, body: bytes | None) -> Answer | _Try:
+        if self._remaining() <= 0:
+            raise TransientFailure(f"{request.verb} {request.label} was not sent: the time of this run is spent")
+        headers = self._headers(has_body=body is not None)
+        exchange = self._recorder.begin(request.verb, self._full_path(request.shown_path), headers, body)
+        started = time.monotonic()
+        deadline = min(started + self._settings.timeout_ms / 1000, self._deadline)
+        try:
+            answer = self._sender.send(request.verb, self._settings.base_url + request.path, headers=headers, body=body, deadline=deadline)
+        except OutboundError as error:
+            return self._unanswered(request, exchange, error, _milliseconds_since(started))
+        self._recorder.answered(exchange, answer.status, answer.headers, answer.body, _milliseconds_since(started))
+        if 200 <= answer.status < 300:
+            return answer
+        label = f"{request.verb} {request.label}"
+        failure = refusal(label, answer.status, answer.headers, answer.body, mask=self._mask, now=datetime.now(UTC))
+        # 429 and 503 say that nothing was done; any other 5xx may follow a write that took place.
+        is_uncertain = answer.status >= 500 and answer.status != 503
+        return _Try(failure, is_repeatable=is_repeated_within_run(answer.status), may_have_arrived=is_uncertain)
+
+    def _unanswered(self, request: Request, exchange: Exchange, error: OutboundError, duration_ms: float) -> _Try:
+        self._recorder.failed(exchange, str(error), duration_ms)
+        text = f"{request.verb} {request.label} got no answer: {error}"
+        if isinstance(error, AnswerTooLarge):
+            return _Try(InvalidResponseShape(f"invalid response shape: {request.verb} {request.label}: {error}"))
+        if isinstance(error, AddressRefused | TlsFailed | UrlRefused):
+            return _Try(ConfigurationFailure(text))
+        return _Try(TransientFailure(text), is_repeatable=True, may_have_arrived=error.may_have_arrived)
+
+    def _pause(self, repeat: int, failure: ActionError) -> bool:
+        """Wait before a repeat and return True, or return False when the budget has no room for the wait and a try."""
+        longest = longest_pause_ms(repeat) / 1000
+        # Jitter: many workers that met the same outage must not return in step.
+        seconds = failure.retry_after or random.uniform(longest / 2, longest)  # noqa: S311  (no secret)
+        if self._remaining() - seconds < _SHORTEST_TRY_SECONDS:
+            return False
+        time.sleep(seconds)
+        return True
+
+    def _remaining(self) -> float:
+        return self._deadline - time.monotonic()
+
+    def _headers(self, *, has_body: bool) -> dict[str, str]:
+        headers = {
+            "Accept": MEDIA_TYPE,
+            # An answer that is not compressed cannot be a bomb; what comes compressed all the same is capped.
+            "Accept-Encoding": "identity",
+            "Authorization": f"Bearer {self._settings.bearer_token}",
+            "User-Agent": USER_AGENT,
+        }
+        if has_body:
+            headers["Content-Type"] = MEDIA_TYPE
+        if self._correlation_id:
+            headers["X-Correlation-ID"] = self._correlation_id
+        return headers
+
+    def _full_path(self, path: str) -> str:
+        return urlsplit(self._settings.base_url).path + path
+
+
+def _encoded(body: dict[str, Any] | None) -> bytes | None:
+    if body is None:
+        return None
+    try:
+        return orjson.dumps(body)
+    except (TypeError, orjson.JSONEncodeError) as error:
+        raise DataFailure("the mapped user cannot be written as JSON") from error
+
+
+def _milliseconds_since(started: float) -> float:
+    return round((time.monotonic() - started) * 1000, 1)

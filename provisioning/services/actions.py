@@ -1,0 +1,180 @@
+"""Create, change, deploy and delete actions, and set their secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+
+from events.models import EventStream
+from identity.services.failures import Invalid, NotFound, ServiceError
+from identity.services.saving import validated_save
+from identity.transactions import unit_of_work
+from provisioning.actions.registry import EntryPointRefused, entry_point
+from provisioning.mapping import MappingRefused, parse_table
+from provisioning.models.actions import SCIM_USER_PROVISIONING, Action, ActionSecret
+from provisioning.scim.options import OptionsRefused, parse_options
+from provisioning.scim.settings import (
+    MAX_RETRIES,
+    TIMEOUT_MS,
+    SecretRefused,
+    budget_warning,
+    check_secret,
+    parse_max_retries,
+    parse_timeout_ms,
+)
+from provisioning.secrets import open_secrets, seal_secret
+
+MAX_SECRETS = 30
+MAX_SECRET_CHARACTERS = 4096
+_EDITABLE = ("name", "options", "mapping")
+
+
+class ActionInUse(ServiceError):
+    """A stream is bound to the action."""
+
+
+@unit_of_work
+def create_action(
+    *,
+    tenant_id: str,
+    name: str,
+    template: str = "",
+    entry_point_path: str = "",
+    options: Mapping[str, Any] | None = None,
+    mapping: list[dict[str, Any]] | None = None,
+    secrets: Mapping[str, str] | None = None,
+) -> Action:
+    """Create an action from a template or an installed entry point; raise `Invalid` or `AlreadyExists`."""
+    if bool(template) == bool(entry_point_path):
+        raise Invalid({"template": ["Name either a template or an entry point."]})
+    _check_entry_point(template, entry_point_path)
+    action = Action(
+        tenant_id=tenant_id,
+        name=name,
+        template=template,
+        entry_point=entry_point_path,
+        options=dict(options or {}),
+        mapping=mapping,
+        built_at=timezone.now(),
+    )
+    _check_set_up(action)
+    validated_save(action)
+    _set_secrets(action, secrets or {})
+    return action
+
+
+@unit_of_work
+def update_action(
+    *, tenant_id: str, action_id: Any, changes: Mapping[str, Any] | None = None, secrets: Mapping[str, str | None] | None = None
+) -> Action:
+    """Replace the named fields (`name`, `options`, `mapping`) and set the named secrets; other secrets stay."""
+    action = locked_action(tenant_id=tenant_id, action_id=action_id)
+    fields = dict(changes or {})
+    unknown = {field: ["Unknown field."] for field in fields if field not in _EDITABLE}
+    if unknown:
+        raise Invalid(unknown)
+    for field, value in fields.items():
+        setattr(action, field, value)
+    _check_set_up(action)
+    validated_save(action, fields=list(fields))
+    _set_secrets(action, secrets or {})
+    return action
+
+
+@unit_of_work
+def set_secret(*, tenant_id: str, action_id: Any, name: str, value: str | None) -> None:
+    """Set one secret, or remove it with None or an empty text; raise `Invalid` with a sentence for a value that cannot be used."""
+    _set_secrets(locked_action(tenant_id=tenant_id, action_id=action_id), {name: value})
+
+
+@unit_of_work
+def deploy_action(*, tenant_id: str, action_id: Any) -> Action:
+    """Make the action available to streams."""
+    action = locked_action(tenant_id=tenant_id, action_id=action_id)
+    action.is_deployed = True
+    action.built_at = timezone.now()
+    validated_save(action, fields=["is_deployed", "built_at"])
+    return action
+
+
+@unit_of_work
+def delete_action(*, tenant_id: str, action_id: Any, force: bool = False) -> None:
+    """Delete an action and its secrets; raise `ActionInUse` while a stream is bound to it, unless `force`."""
+    action = locked_action(tenant_id=tenant_id, action_id=action_id)
+    bound = EventStream.objects.of(tenant_id).filter(destination_type="action", destination__configuration__action_id=str(action.id))
+    if not force and bound.exists():
+        raise ActionInUse
+    action.delete()
+
+
+def warnings_of(action: Action) -> list[str]:
+    """Return the sentences shown beside a saved action: its worst case, when that exceeds the budget of a run."""
+    if action.template != SCIM_USER_PROVISIONING:
+        return []
+    secrets = open_secrets(action)
+    warning = budget_warning(
+        parse_timeout_ms(secrets.get(TIMEOUT_MS, "")),
+        parse_max_retries(secrets.get(MAX_RETRIES, "")),
+        budget_ms=round(settings.DELIVERY_BUDGET_SECONDS * 1000),
+    )
+    return [warning] if warning else []
+
+
+def locked_action(*, tenant_id: str, action_id: Any) -> Action:
+    """Return the action with its row locked until the transaction ends; raise `NotFound`."""
+    try:
+        action = Action.objects.of(tenant_id).select_for_update(no_key=True).filter(pk=action_id).first()
+    except ValidationError as error:
+        raise NotFound("The action does not exist.") from error
+    if action is None:
+        raise NotFound("The action does not exist.")
+    return action
+
+
+def _check_entry_point(template: str, path: str) -> None:
+    try:
+        entry_point(template=template, path=path)
+    except EntryPointRefused as error:
+        raise Invalid({"template" if template else "entry_point": [str(error)]}) from error
+
+
+def _check_set_up(action: Action) -> None:
+    if action.template != SCIM_USER_PROVISIONING:
+        return
+    try:
+        parse_options(action.options)
+    except OptionsRefused as error:
+        raise Invalid({"options": [str(error)]}) from error
+    try:
+        parse_table(action.mapping)
+    except MappingRefused as error:
+        raise Invalid({"mapping": [str(error)]}) from error
+
+
+def _set_secrets(action: Action, secrets: Mapping[str, str | None]) -> None:
+    for name, value in secrets.items():
+        if value not in (None, ""):
+            seal_secret(action, name, _checked_secret(action, name, value))
+        else:
+            ActionSecret.objects.filter(action=action, name=name).delete()
+    if secrets and action.secrets.count() > MAX_SECRETS:
+        raise Invalid({"secrets": [f"An action has at most {MAX_SECRETS} secrets."]})
+
+
+def _checked_secret(action: Action, name: str, value: object) -> str:
+    try:
+        ActionSecret.NAME_VALIDATOR(name)
+        if not isinstance(value, str):
+            raise SecretRefused(f"{name} must be a text.")
+        if len(value) > MAX_SECRET_CHARACTERS:
+            raise SecretRefused(f"{name} has more than {MAX_SECRET_CHARACTERS} characters.")
+        if action.template == SCIM_USER_PROVISIONING:
+            check_secret(name, value, allow_http=settings.OUTBOUND_ALLOW_HTTP)
+        return value
+    except (ValidationError, SecretRefused) as error:
+        text = error.messages[0] if isinstance(error, ValidationError) else str(error)
+        raise Invalid({"secrets": [text]}) from error

@@ -1,0 +1,237 @@
+"""SCIM servers for tests: the real `scim2-server` as a process, and one that misbehaves as real servers cannot be made to.
+
+Both speak over real sockets. The misbehaving one answers each request with what the test wrote, byte for byte.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import requests
+
+TOKEN = "canary-bearer-7f3a9c-never-to-be-seen"
+ERROR = "urn:ietf:params:scim:api:messages:2.0:Error"
+LIST = "urn:ietf:params:scim:api:messages:2.0:ListResponse"
+USER = "urn:ietf:params:scim:schemas:core:2.0:User"
+
+
+def free_port() -> int:
+    """Return a free port below the ephemeral range, where another connection cannot take it meanwhile."""
+    for port in range(21000 + time.time_ns() % 9000, 32768):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise RuntimeError("no free port below 32768")
+
+
+@dataclass(frozen=True)
+class RealServer:
+    """A running `scim2-server`, with plain requests to look at it from outside."""
+
+    base_url: str
+    token: str = TOKEN
+
+    def users(self) -> list[dict[str, Any]]:
+        answer = requests.get(f"{self.base_url}/Users", headers=self._headers(), timeout=5)
+        return list(answer.json()["Resources"])
+
+    def user(self, external_id: str) -> dict[str, Any] | None:
+        """Return the one resource with this `externalId`; fail when there are two."""
+        found = [user for user in self.users() if user.get("externalId") == external_id]
+        assert len(found) <= 1, found
+        return found[0] if found else None
+
+    def add(self, **attributes: Any) -> dict[str, Any]:
+        answer = requests.post(f"{self.base_url}/Users", json={"schemas": [USER], **attributes}, headers=self._headers(), timeout=5)
+        assert answer.status_code == 201, answer.text
+        return dict(answer.json())
+
+    def clear(self) -> None:
+        for user in self.users():
+            requests.delete(f"{self.base_url}/Users/{user['id']}", headers=self._headers(), timeout=5)
+
+    def _headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"}
+
+
+@contextmanager
+def running_scim_server(token: str = TOKEN) -> Iterator[RealServer]:
+    """Start `scim2-server` on a free port and stop it afterwards."""
+    port = free_port()
+    program = Path(sys.executable).with_name("scim2-server")
+    arguments = [str(program), "--bearer-token", token, "--hostname", "127.0.0.1", "--port", str(port)]
+    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        _wait_until_listening(port, process)
+        yield RealServer(f"http://127.0.0.1:{port}/v2", token)
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+
+
+def _wait_until_listening(port: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        assert process.poll() is None, "scim2-server ended"
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            threading.Event().wait(0.05)
+    raise AssertionError("scim2-server does not listen")
+
+
+@dataclass(frozen=True)
+class Received:
+    """One request as it came over the wire."""
+
+    verb: str
+    target: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def path(self) -> str:
+        return urlsplit(self.target).path
+
+    @property
+    def filter(self) -> str:
+        return parse_qs(urlsplit(self.target).query).get("filter", [""])[0]
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass(frozen=True)
+class Misbehaviour:
+    """An answer that is no answer: it writes to the socket as badly as it likes, then the connection ends."""
+
+    act: Callable[[socket.socket], None]
+
+
+Wire = bytes | Misbehaviour
+Handler = Callable[[Received], Wire]
+
+# The connection ends without a byte, as a crash after the request was read ends it.
+HANG_UP = Misbehaviour(lambda connection: None)
+
+
+def reply(status: int, body: Any = None, *, headers: dict[str, str] | None = None, raw: bytes | None = None) -> bytes:
+    """Return a well-formed HTTP answer; `raw` is a body that is no JSON."""
+    payload = raw if raw is not None else b"" if body is None else json.dumps(body).encode()
+    lines = {"Content-Length": str(len(payload)), "Content-Type": "application/scim+json", **(headers or {})}
+    head = f"HTTP/1.1 {status} Said\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines.items()) + "\r\n"
+    return head.encode() + payload
+
+
+def scim_error(status: int, scim_type: str = "", detail: str = "refused", **headers: str) -> bytes:
+    return reply(status, {"schemas": [ERROR], "status": str(status), "scimType": scim_type, "detail": detail}, headers=headers)
+
+
+def listing(*resources: Any) -> bytes:
+    return reply(200, {"schemas": [LIST], "totalResults": len(resources), "Resources": list(resources)})
+
+
+def user(identifier: str, **attributes: Any) -> dict[str, Any]:
+    return {"schemas": [USER], "id": identifier, **attributes}
+
+
+@dataclass
+class MisbehavingServer:
+    """Answers by the test's handler and keeps what it received, in order."""
+
+    handler: Handler
+    received: list[Received] = field(default_factory=list)
+    port: int = 0
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/scim/v2"
+
+    @property
+    def lines(self) -> list[str]:
+        """Return verb and path below the base address of every request."""
+        return [f"{request.verb} {request.path.removeprefix('/scim/v2')}" for request in self.received]
+
+    def serve(self, connection: socket.socket) -> None:
+        with connection, connection.makefile("rb") as stream:
+            while (request := _read_request(stream)) is not None:
+                self.received.append(request)
+                answer = self.handler(request)
+                if isinstance(answer, Misbehaviour):
+                    answer.act(connection)
+                    return
+                connection.sendall(answer)
+
+
+@contextmanager
+def misbehaving_server(handler: Handler) -> Iterator[MisbehavingServer]:
+    """Serve `handler` on a free port; every connection has a thread of its own."""
+    server = MisbehavingServer(handler)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server.port = listener.getsockname()[1]
+        accepting = threading.Thread(target=_accept, args=(listener, server), daemon=True)
+        accepting.start()
+        yield server
+        listener.shutdown(socket.SHUT_RDWR)
+        accepting.join(timeout=5)
+
+
+def sequence(*answers: Wire) -> Handler:
+    """Return a handler that gives one answer per request and repeats the last one."""
+    left = list(answers)
+    return lambda request: left.pop(0) if len(left) > 1 else left[0]
+
+
+def by_verb(**answers: Wire | Handler) -> Handler:
+    """Return a handler that answers each verb with what is given for it, bytes or a handler of its own."""
+
+    def answer(request: Received) -> Wire:
+        chosen = answers[request.verb]
+        return chosen(request) if callable(chosen) else chosen
+
+    return answer
+
+
+def _accept(listener: socket.socket, server: MisbehavingServer) -> None:
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return
+        threading.Thread(target=_quietly, args=(server, connection), daemon=True).start()
+
+
+def _quietly(server: MisbehavingServer, connection: socket.socket) -> None:
+    try:
+        server.serve(connection)
+    except OSError:
+        # The client has gone away, which is what it should do with some of these answers.
+        return
+
+
+def _read_request(stream: Any) -> Received | None:
+    line = stream.readline()
+    if not line:
+        return None
+    verb, target, _ = line.decode().split(" ", 2)
+    headers = {}
+    while (header := stream.readline().decode().strip()) != "":
+        name, _, value = header.partition(":")
+        headers[name.lower()] = value.strip()
+    return Received(verb, target, headers, stream.read(int(headers.get("content-length", 0))))

@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.factories.scim import RealServer, running_scim_server
+
+
+@pytest.fixture(scope="session")
+def scim_process() -> Iterator[RealServer]:
+    with running_scim_server() as server:
+        yield server
+
+
+@pytest.fixture
+def scim_server(scim_process: RealServer) -> Iterator[RealServer]:
+    """The real server, empty."""
+    yield scim_process
+    scim_process.clear()
