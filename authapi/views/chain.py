@@ -5,8 +5,9 @@ One hop to a thread does it all; sessions, CSRF and messages have no place here.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -25,11 +26,12 @@ from identity.hosts import HostMatch, resolve_host
 
 logger = logging.getLogger(__name__)
 
-Scope = dict[str, Any]
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+_BODY_SECONDS = 30.0
 _STATUSES = {"suspended": Case.TENANT_SUSPENDED, "draining": Case.TENANT_DRAINING}
 
 
@@ -67,7 +69,11 @@ def hot_endpoint(endpoint: Endpoint, *, name: str, methods: tuple[str, ...]) -> 
         if method == "OPTIONS":
             await _send(send, Answer(204, b"", cors.preflight_headers(methods)), is_head=False)
             return
-        body = await _read_body(receive)
+        try:
+            async with asyncio.timeout(_BODY_SECONDS):
+                body = await _read_body(receive)
+        except TimeoutError:
+            body = None
         if body is None:
             return
         answer = await executor.run(partial(_answer, endpoint, name, methods, scope, body))
