@@ -1,0 +1,262 @@
+"""What a staff account may see in the admin: rows of its tenant, or, for a platform operator, of the tenant it switched to.
+
+The tenant comes from the account or from the session, never from the Host header. Every admin class derives from
+`TenantScopedAdmin`; our site refuses others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from django.contrib import admin
+from django.contrib.admin.filters import FieldListFilter, RelatedFieldListFilter
+from django.contrib.admin.options import BaseModelAdmin
+from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import FieldDoesNotExist
+from django.db import models
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from identity.admin.bounded_paginator import BoundedPaginator
+from identity.models import Staff, Tenant
+
+SWITCHED_TENANT = "switched_tenant"
+_TENANT_FIELDS = ("tenant", "tenant_id")
+
+Row = TypeVar("Row", bound=models.Model)
+
+
+def staff_of(request: HttpRequest) -> Staff | None:
+    """Return the staff account behind the request, None before it has signed in."""
+    user = request.user
+    return user if isinstance(user, Staff) and user.is_active else None
+
+
+def is_operator(request: HttpRequest) -> bool:
+    """Tell whether a platform operator asks."""
+    staff = staff_of(request)
+    return staff is not None and staff.is_platform_operator
+
+
+def tenant_in_scope(request: HttpRequest) -> str | None:
+    """Return the tenant whose rows the request may see; None means all, and only ever for a platform operator."""
+    staff = staff_of(request)
+    if staff is None:
+        raise Http404
+    return staff.tenant_id or _switched(request)
+
+
+def _switched(request: HttpRequest) -> str | None:
+    """Return the operator's chosen tenant; one that is gone since counts as none. Read once per request."""
+    if not hasattr(request, "_switched_tenant"):
+        chosen = request.session.get(SWITCHED_TENANT)
+        request._switched_tenant = chosen if chosen and Tenant.objects.filter(pk=chosen).exists() else None  # type: ignore[attr-defined]
+    return request._switched_tenant  # type: ignore[attr-defined, no-any-return]
+
+
+def switch_tenant(request: HttpRequest, tenant_id: str | None) -> None:
+    """Let an operator see one tenant, or all of them again; 404 for anybody else and for a tenant that is not there."""
+    if not is_operator(request) or (tenant_id and not Tenant.objects.filter(pk=tenant_id).exists()):
+        raise Http404
+    request.session[SWITCHED_TENANT] = tenant_id or None
+    request._switched_tenant = tenant_id or None  # type: ignore[attr-defined]
+
+
+def tenant_path(model: type[models.Model]) -> str | None:
+    """Return the lookup from `model` to the id of its tenant, None for rows that belong to the platform."""
+    if model is Tenant:
+        return "pk"
+    for name in _TENANT_FIELDS:
+        try:
+            return "tenant_id" if model._meta.get_field(name) else None
+        except FieldDoesNotExist:
+            continue
+    return None
+
+
+class ScopedRelatedFilter(RelatedFieldListFilter):
+    """A filter by a relation that offers only what the account may see."""
+
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: BaseModelAdmin[Any]) -> list[tuple[Any, str]]:
+        rows = model_admin.scoped_choices(request, field.remote_field.model)  # type: ignore[attr-defined]
+        return [(row.pk, str(row)) for row in rows[:200]]
+
+
+class TenantScopedAdmin(admin.ModelAdmin[Row]):
+    """Limits lists, choices, filters, histories and objects to the tenant in scope, and sets the tenant of new rows.
+
+    `tenant_lookup` names the way to the tenant's id where the row has no tenant of its own, such as `action__tenant_id`.
+    Rows without any way to a tenant are the platform's: operators see them, tenant admins do not.
+    """
+
+    tenant_lookup: str = ""
+    # One sentence for an empty list: what will be here, or what to do.
+    empty_text: str = "Nothing here yet."
+    # Lists of any length cost the same: no count of the whole table, and a bounded count of what was found.
+    show_full_result_count = False
+    paginator = BoundedPaginator
+    list_per_page = 50
+    list_max_show_all = 0
+    save_on_top = False
+    view_on_site = False
+
+    @property
+    def tenant_column(self) -> str | None:
+        return self.tenant_lookup or tenant_path(self.model)
+
+    # Rows
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Row]:
+        return self.limited(request, super().get_queryset(request))
+
+    def limited(self, request: HttpRequest, rows: models.QuerySet[Row]) -> models.QuerySet[Row]:
+        """Return those of `rows` that the account may see."""
+        tenant = tenant_in_scope(request)
+        column = self.tenant_column
+        if column is None:
+            return rows if is_operator(request) else rows.none()
+        return rows if tenant is None else rows.filter(**{column: tenant})
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Row:
+        """Return the row, or raise 404: what belongs to another tenant is not there."""
+        found = super().get_object(request, object_id, from_field)
+        if found is None:
+            raise Http404
+        return found
+
+    def tenant_of(self, row: Row) -> str | None:
+        """Return the id of the tenant that owns the row."""
+        column = self.tenant_column
+        value: Any = row
+        for name in (column or "").split("__"):
+            value = getattr(value, name) if column else None
+        return value
+
+    # Choices
+
+    def scoped_choices(self, request: HttpRequest, model: type[models.Model]) -> models.QuerySet[Any]:
+        """Return the rows of `model` that a form or filter of this request may offer."""
+        tenant = getattr(request, "_form_tenant", None) or tenant_in_scope(request)
+        rows: models.QuerySet[Any] = models.QuerySet(model)
+        column = tenant_path(model)
+        if self.admin_site.is_registered(model):
+            other = self.admin_site.get_model_admin(model)
+            rows, column = other.get_queryset(request), getattr(other, "tenant_column", column)
+        if column is None:
+            return rows if is_operator(request) else rows.none()
+        return rows if tenant is None else rows.filter(**{column: tenant})
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        kwargs["queryset"] = self.scoped_choices(request, db_field.remote_field.model)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        kwargs["queryset"] = self.scoped_choices(request, db_field.remote_field.model)
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
+
+    def get_list_filter(self, request: HttpRequest) -> Sequence[Any]:
+        return [self._scoped_filter(item) for item in super().get_list_filter(request)]
+
+    def _scoped_filter(self, item: Any) -> Any:
+        name = item[0] if isinstance(item, (list, tuple)) else item
+        if not isinstance(name, str) or "__" in name:
+            return item
+        field = self.model._meta.get_field(name)
+        if not field.is_relation:
+            return item
+        given: type[FieldListFilter] | Callable[..., Any] | None = item[1] if isinstance(item, (list, tuple)) else None
+        return item if given is not None and issubclass(given, ScopedRelatedFilter) else (name, ScopedRelatedFilter)  # type: ignore[arg-type]
+
+    # The tenant itself: shown where rows of several are mixed, never chosen
+
+    def get_list_display(self, request: HttpRequest) -> Sequence[Any]:
+        columns = super().get_list_display(request)
+        if tenant_in_scope(request) is None:
+            return columns
+        return [column for column in columns if column not in _TENANT_FIELDS]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Row | None = None) -> Sequence[Any]:
+        fields = list(super().get_readonly_fields(request, obj))
+        own = [field.name for field in self.model._meta.fields if field.name in _TENANT_FIELDS]
+        return [*fields, *(name for name in own if name not in fields)]
+
+    def get_fieldsets(self, request: HttpRequest, obj: Row | None = None) -> Any:
+        """Leave the tenant out of the form of a new row: the server sets it."""
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is not None and tenant_in_scope(request) is None:
+            return fieldsets
+        return [
+            (title, {**options, "fields": [name for name in options["fields"] if name not in _TENANT_FIELDS]})
+            for title, options in fieldsets
+        ]
+
+    def get_form(self, request: HttpRequest, obj: Row | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
+        # Choices of a form belong to the tenant of its row, also where an operator sees all tenants.
+        request._form_tenant = self.tenant_of(obj) if obj is not None else tenant_in_scope(request)  # type: ignore[attr-defined]
+        return super().get_form(request, obj, change=change, **kwargs)
+
+    def save_model(self, request: HttpRequest, obj: Row, form: Any, change: bool) -> None:  # noqa: FBT001
+        if not change and self.needs_tenant:
+            obj.tenant_id = self.tenant_for_new(request)  # type: ignore[attr-defined]
+        super().save_model(request, obj, form, change)
+
+    @property
+    def needs_tenant(self) -> bool:
+        """Whether a new row of this kind cannot be without a tenant."""
+        return self.model is not Tenant and any(field.name in _TENANT_FIELDS and not field.null for field in self.model._meta.fields)
+
+    def tenant_for_new(self, request: HttpRequest) -> str:
+        """Return the tenant that a new row gets; 404 when an operator has chosen none."""
+        tenant = tenant_in_scope(request)
+        if tenant is None:
+            raise Http404
+        return tenant
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Show the form of a new row; an operator who sees all tenants is first asked for one."""
+        if self.needs_tenant and self.has_add_permission(request) and tenant_in_scope(request) is None:
+            chooser = reverse(f"{self.admin_site.name}:choose_tenant")
+            return HttpResponseRedirect(f"{chooser}?{urlencode({'next': request.get_full_path()})}")
+        return super().add_view(request, form_url, extra_context)
+
+    # Permissions
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
+        return self._may_see(request)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return self._may_see(request) and super().has_add_permission(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
+        return self._may_see(request) and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
+        return self._may_see(request) and super().has_delete_permission(request, obj)
+
+    def _may_see(self, request: HttpRequest) -> bool:
+        if staff_of(request) is None:
+            return False
+        return is_operator(request) or self.tenant_column is not None
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        changelist = super().get_changelist_instance(request)
+        changelist.empty_text = self.empty_text  # type: ignore[attr-defined]
+        return changelist
+
+
+class ReadOnlyAdmin(TenantScopedAdmin[Row]):
+    """Rows that only the service itself writes: everybody may look, nobody may change."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
+        return False
