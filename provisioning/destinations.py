@@ -41,7 +41,7 @@ def run_bound_action(stream: EventStream, claim: Claim, envelope: dict[str, Any]
     """Run the stream's action. Raises `Misconfigured` when it is gone or not deployed."""
     from provisioning.runner import run_action  # the runner brings the HTTP client, which only workers need
 
-    action = Action.objects.of(claim.tenant_id).filter(pk=stream.destination["configuration"]["action_id"], is_deployed=True).first()
+    action = Action.objects.of(claim.tenant_id).filter(pk=stream.destination["action_id"], is_deployed=True).first()
     if action is None:
         raise Misconfigured("The stream's action does not exist or is not deployed.")
     return run_action(action, envelope, attempt=claim.attempt, deadline_seconds=deadline_seconds, correlation_id=claim.event_id)

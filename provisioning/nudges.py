@@ -29,7 +29,7 @@ _MOST_WAITING = 10_000
 _ROUND_SECONDS = 0.01
 
 # The first lanes get a message each, so that idle workers all start; what a slow destination leaves over is swept.
-_FIRST_MESSAGES = 8
+FIRST_MESSAGES = 8
 _LANES_PER_MESSAGE = 20
 
 Nudge = tuple[str, tuple[str, ...]]
@@ -57,7 +57,7 @@ def send(task: str, *arguments: str, countdown: float | None = None) -> bool:
 
 def send_into(stream_id: str, keys: list[str]) -> None:
     """Send enough messages for lanes that just became due: one turn goes through many lanes of its stream."""
-    for key in keys[:_FIRST_MESSAGES] + keys[_FIRST_MESSAGES::_LANES_PER_MESSAGE]:
+    for key in keys[:FIRST_MESSAGES] + keys[FIRST_MESSAGES::_LANES_PER_MESSAGE]:
         send(DELIVER, stream_id, key)
 
 

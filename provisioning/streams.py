@@ -1,0 +1,167 @@
+"""Create, change, enable, disable and delete event streams. A stream delivers what is recorded while it is enabled."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import transaction
+
+from events.catalogue import EVENT_TYPES
+from events.models import EventStream, Head
+from events.numbering import number_tenant
+from identity.services.failures import Invalid, NotFound, NotSupported
+from identity.services.saving import validated_save
+from provisioning import breaker, dispatch, nudges, retention
+from provisioning.models import Action, Breaker, Lane
+
+
+def create_stream(
+    *,
+    tenant_id: str,
+    subscriptions: Iterable[str],
+    destination_type: str,
+    destination: dict[str, Any],
+    name: str | None = None,
+    is_enabled: bool = True,
+) -> EventStream:
+    """Create a stream that starts at the head of the log.
+
+    Raises `Invalid` for a bad subscription or destination, `NotSupported` for a kind of destination that does not
+    exist here, `AlreadyExists` for a taken name.
+    """
+    stream = EventStream(tenant_id=tenant_id, name=name, destination_type=destination_type, status=_status(is_enabled=is_enabled))
+    stream.subscriptions = checked_subscriptions(subscriptions)
+    stream.destination = checked_destination(tenant_id, destination_type, destination)
+    # What was committed before must get its position before the stream's own: it was recorded without the stream.
+    number_tenant(tenant_id)
+    with transaction.atomic():
+        stream.position = _head_position(tenant_id)
+        validated_save(stream)
+    return stream
+
+
+def update_stream(
+    *,
+    tenant_id: str,
+    stream_id: str,
+    name: str | None = None,
+    subscriptions: Iterable[str] | None = None,
+    destination: dict[str, Any] | None = None,
+) -> EventStream:
+    """Replace what is given; the type of the destination never changes. New subscriptions hold for what is dispatched next."""
+    with transaction.atomic():
+        stream = locked_stream(tenant_id=tenant_id, stream_id=stream_id)
+        changed = []
+        if name is not None:
+            stream.name = name
+            changed.append("name")
+        if subscriptions is not None:
+            stream.subscriptions = checked_subscriptions(subscriptions)
+            changed.append("subscriptions")
+        if destination is not None:
+            stream.destination = checked_destination(tenant_id, stream.destination_type, destination)
+            changed.append("destination")
+        if changed:
+            validated_save(stream, fields=changed)
+    return stream
+
+
+def enable_stream(*, tenant_id: str, stream_id: str) -> EventStream:
+    """Enable the stream at the head of the log: what was recorded while it was disabled is never delivered by it."""
+    number_tenant(tenant_id)
+    with transaction.atomic():
+        stream = locked_stream(tenant_id=tenant_id, stream_id=stream_id)
+        if stream.status == EventStream.Status.ENABLED:
+            return stream
+        stream.status = EventStream.Status.ENABLED
+        stream.position = _head_position(tenant_id)
+        validated_save(stream, fields=["status", "position"])
+    return stream
+
+
+def disable_stream(*, tenant_id: str, stream_id: str) -> EventStream:
+    """Disable the stream after everything recorded until now has become its delivery; that waits until it is enabled."""
+    number_tenant(tenant_id)
+    done = dispatch.Dispatched(stream_id)
+    while True:
+        with transaction.atomic():
+            stream = locked_stream(tenant_id=tenant_id, stream_id=stream_id)
+            if stream.status == EventStream.Status.DISABLED:
+                return stream
+            if not dispatch.dispatch_batch(done, wait=True):
+                stream.refresh_from_db(fields=["position"])
+                stream.status = EventStream.Status.DISABLED
+                validated_save(stream, fields=["status"])
+                return stream
+
+
+def delete_stream(*, tenant_id: str, stream_id: str) -> None:
+    """Delete the stream with its deliveries and dead letters; deleting one that is gone does nothing."""
+    with transaction.atomic():
+        try:
+            locked_stream(tenant_id=tenant_id, stream_id=stream_id).delete()
+        except NotFound:
+            return
+    # Without the stream's row nothing is dispatched or claimed any more, and an outcome under way finds no lane.
+    Lane.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()
+    Breaker.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()
+    retention.drop_stream_rows(stream_id)
+
+
+def resume_stream(*, tenant_id: str, stream_id: str) -> bool:
+    """Let a held stream deliver again, in order; False when it was not held. Raises `NotFound`."""
+    with transaction.atomic():
+        locked_stream(tenant_id=tenant_id, stream_id=stream_id)
+        is_resumed = breaker.resume_stream(stream_id=stream_id, tenant_id=tenant_id)
+    if is_resumed:
+        for lane in Lane.objects.filter(stream_id=stream_id).order_by("not_before", "id")[: nudges.FIRST_MESSAGES]:
+            nudges.post(nudges.DELIVER, stream_id, lane.key)
+    return is_resumed
+
+
+def locked_stream(*, tenant_id: str, stream_id: str) -> EventStream:
+    """Return the stream with its row locked until the transaction ends; raise `NotFound`."""
+    stream = EventStream.objects.of(tenant_id).select_for_update().filter(pk=stream_id).first()
+    if stream is None:
+        raise NotFound("The event stream does not exist.")
+    return stream
+
+
+def checked_subscriptions(types: Iterable[str]) -> list[str]:
+    """Return the event types once each, in the order given; raise `Invalid` for none or an unknown one."""
+    wanted = list(dict.fromkeys(types))
+    if not wanted:
+        raise Invalid({"subscriptions": ["Name at least one event type."]})
+    unknown = [name for name in wanted if name not in EVENT_TYPES]
+    if unknown:
+        raise Invalid({"subscriptions": [f"Not an event type: {', '.join(map(str, unknown))}."]})
+    return wanted
+
+
+def checked_destination(tenant_id: str, destination_type: str, destination: dict[str, Any]) -> dict[str, Any]:
+    """Return the destination as it is stored; an action must be deployed and belong to the tenant."""
+    if destination_type != "action":
+        raise NotSupported(f"A destination of the type {destination_type!r} is not supported; bind an action.")
+    unknown = {name: ["Unknown field."] for name in destination if name != "action_id"}
+    if unknown:
+        raise Invalid(unknown)
+    try:
+        action_id = uuid.UUID(str(destination.get("action_id", "")))
+    except ValueError as error:
+        raise Invalid({"action_id": ["The id of an action is expected."]}) from error
+    if not Action.objects.of(tenant_id).filter(pk=action_id, is_deployed=True).exists():
+        raise Invalid({"action_id": ["The action does not exist or is not deployed."]})
+    return {"action_id": str(action_id)}
+
+
+def _status(*, is_enabled: bool) -> str:
+    return EventStream.Status.ENABLED if is_enabled else EventStream.Status.DISABLED
+
+
+def _head_position(tenant_id: str) -> int:
+    position = Head.objects.filter(pk=tenant_id).values_list("position", flat=True).first()
+    if position is None:
+        raise NotFound("The tenant has no log.")
+    return position

@@ -1,0 +1,59 @@
+"""A stream whose destination is a list in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from events.models import EventStream
+from identity.models import Tenant
+from provisioning import destinations
+from provisioning.outcomes import Claim
+from tests.provisioning.engine.logs import DESTINATION, make_stream
+
+
+@dataclass
+class Answer:
+    """What the destination returns for one event."""
+
+    status: str = "delivered"
+    reason: str = ""
+    detail: dict[str, Any] = field(default_factory=dict)
+    log_lines: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Recorder:
+    """Takes every event, and answers or raises what the test has put up for its key."""
+
+    def __init__(self) -> None:
+        self.taken: list[tuple[str, str, int]] = []
+        self.answers: dict[str, list[Answer | Exception]] = {}
+
+    def __call__(self, stream: EventStream, claim: Claim, envelope: dict[str, Any], deadline_seconds: float) -> Answer:
+        assert envelope["x0stream"] == stream.pk
+        self.taken.append((claim.key, claim.event_id, claim.attempt))
+        answers = self.answers.get(claim.key)
+        answer = answers.pop(0) if answers else Answer()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    @property
+    def event_ids(self) -> list[str]:
+        return [event_id for _, event_id, _ in self.taken]
+
+
+@pytest.fixture
+def recorder() -> Iterator[Recorder]:
+    recorder = Recorder()
+    destinations.DESTINATIONS[DESTINATION] = recorder
+    yield recorder
+    del destinations.DESTINATIONS[DESTINATION]
+
+
+@pytest.fixture
+def stream(tenant: Tenant, recorder: Recorder) -> EventStream:
+    return make_stream(tenant)

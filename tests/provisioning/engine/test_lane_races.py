@@ -1,0 +1,104 @@
+"""Fixed interleavings of a dispatch that adds to a lane and a worker that finds it empty."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+from django.db import connection, connections, transaction
+
+from events.models import EventStream
+from identity.models import Tenant
+from provisioning import dispatch, lanes
+from provisioning.models import Lane
+from provisioning.outcomes import Claim, Success
+from tests.deadlines import eventually
+from tests.provisioning.engine.logs import append_events
+
+DONE = Success(is_skipped=False, is_written=True, duration_ms=1.0)
+
+
+class Paused(threading.Thread):
+    """Does its work in a transaction of its own and commits when it is told to."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        super().__init__(daemon=True)
+        self._work = work
+        self.is_done = threading.Event()
+        self.may_commit = threading.Event()
+        self.error: Exception | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            with transaction.atomic():
+                self._work()
+                self.is_done.set()
+                self.may_commit.wait(20)
+        except Exception as error:
+            self.error = error
+        finally:
+            connections.close_all()
+
+    def finish(self) -> None:
+        self.may_commit.set()
+        self.join(20)
+        assert not self.is_alive()
+        assert self.error is None
+
+
+def _somebody_waits_for_a_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+        return bool(cursor.fetchone()[0])
+
+
+@pytest.fixture
+def last_claim(tenant: Tenant, stream: EventStream) -> Claim:
+    """The claim of the only delivery in its lane, with another event already in the log."""
+    append_events(tenant, ["user:a"])
+    dispatch.dispatch_tenant(tenant.pk)
+    claim = lanes.claim_named(stream.pk, "user:a")
+    assert isinstance(claim, Claim)
+    append_events(tenant, ["user:a"])
+    return claim
+
+
+def _assert_second_event_is_claimable(stream: EventStream) -> None:
+    assert Lane.objects.filter(stream_id=stream.pk).count() == 1
+    assert isinstance(lanes.claim_named(stream.pk, "user:a"), Claim)
+
+
+def test_a_worker_that_would_delete_its_lane_waits_for_the_dispatch_that_fills_it(stream: EventStream, last_claim: Claim) -> None:
+    filling = Paused(lambda: dispatch.dispatch_stream(stream.pk))
+    assert filling.is_done.wait(10)
+    settling = Paused(lambda: lanes.settle(last_claim, DONE, go_on=False))
+    eventually(_somebody_waits_for_a_lock)
+
+    filling.finish()
+    settling.finish()
+
+    _assert_second_event_is_claimable(stream)
+
+
+def test_a_dispatch_makes_the_lane_anew_that_a_worker_has_just_deleted(stream: EventStream, last_claim: Claim) -> None:
+    settling = Paused(lambda: lanes.settle(last_claim, DONE, go_on=False))
+    assert settling.is_done.wait(10)
+    filling = Paused(lambda: dispatch.dispatch_stream(stream.pk))
+    eventually(_somebody_waits_for_a_lock)
+
+    settling.finish()
+    filling.finish()
+
+    _assert_second_event_is_claimable(stream)
+
+
+def test_a_claim_of_the_oldest_lane_passes_by_a_lane_that_is_being_filled(tenant: Tenant, stream: EventStream, last_claim: Claim) -> None:
+    filling = Paused(lambda: dispatch.dispatch_stream(stream.pk))
+    assert filling.is_done.wait(10)
+
+    assert lanes.claim_oldest(stream.pk) is None
+
+    filling.finish()
+    assert lanes.settle(last_claim, DONE, go_on=True).next is not None

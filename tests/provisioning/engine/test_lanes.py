@@ -1,0 +1,276 @@
+"""The transition table, on committed data."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+
+import pytest
+from django.db import connection
+from pytest_django.fixtures import Settings
+
+from events.models import Event, EventStream
+from identity.models import Tenant
+from provisioning import dispatch, lanes
+from provisioning.models import Attempt, DeadLetter, Delivery, Lane
+from provisioning.outcomes import Claim, Failure, LeaseLost, NotDue, Success
+from tests.provisioning.engine.logs import append_events
+
+DONE = Success(is_skipped=False, is_written=True, duration_ms=1.0)
+SKIPPED = Success(is_skipped=True, is_written=False, duration_ms=1.0, reason="no userName")
+BUSY = Failure("transient", "503 from the server", duration_ms=2.0, status=503, exchanges=[{"path": "/Users"}])
+
+
+@pytest.fixture(autouse=True)
+def _three_attempts(settings: Settings) -> None:
+    settings.DELIVERY_RETRY_DELAYS = [10.0, 100.0]
+    settings.DELIVERY_RETRY_JITTER = 0.0
+
+
+def _claimed(stream: EventStream, key: str = "user:a") -> Claim:
+    claim = lanes.claim_named(stream.pk, key)
+    assert isinstance(claim, Claim)
+    return claim
+
+
+def _queue(tenant: Tenant, *keys: str) -> list[Event]:
+    events = append_events(tenant, list(keys))
+    dispatch.dispatch_tenant(tenant.pk)
+    return events
+
+
+def _forward(stream: EventStream, seconds: float) -> None:
+    """Let time pass for the stream's lanes."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE provisioning_lane SET not_before = not_before - make_interval(secs => %(s)s), "
+            "lease_until = lease_until - make_interval(secs => %(s)s), nudged_until = nudged_until - make_interval(secs => %(s)s) "
+            "WHERE stream_id = %(stream)s",
+            {"s": seconds, "stream": stream.pk},
+        )
+
+
+def _state(event: Event, stream: EventStream) -> str:
+    return Delivery.objects.get(stream_id=stream.pk, event=event.pk).state
+
+
+def test_a_lane_is_delivered_in_order_and_then_is_gone(tenant: Tenant, stream: EventStream) -> None:
+    events = _queue(tenant, "user:a", "user:a", "user:a")
+    claim: Claim | None = _claimed(stream)
+    seen = []
+    while claim is not None:
+        seen.append(claim.event_id)
+        claim = lanes.settle(claim, DONE, go_on=True).next
+
+    assert seen == [event.event_id for event in events]
+    assert not Lane.objects.filter(stream_id=stream.pk).exists()
+    assert {_state(event, stream) for event in events} == {"delivered"}
+
+
+def test_a_claimed_lane_cannot_be_claimed_again(tenant: Tenant, stream: EventStream) -> None:
+    _queue(tenant, "user:a", "user:a")
+    _claimed(stream)
+
+    assert lanes.claim_named(stream.pk, "user:a") is None
+    assert lanes.claim_oldest(stream.pk) is None
+
+
+def test_the_attempt_is_counted_when_it_starts(tenant: Tenant, stream: EventStream) -> None:
+    (event,) = _queue(tenant, "user:a")
+    claim = _claimed(stream)
+
+    delivery = Delivery.objects.get(event=event.pk)
+    assert (claim.attempt, delivery.attempts, delivery.series_attempts) == (1, 1, 1)
+    assert delivery.first_attempt_at == delivery.last_attempt_at == claim.started_at
+
+
+def test_a_turn_that_ends_leaves_the_lane_to_the_next(tenant: Tenant, stream: EventStream) -> None:
+    first, second = _queue(tenant, "user:a", "user:a")
+
+    step = lanes.settle(_claimed(stream), DONE, go_on=False)
+
+    assert (step.next, step.is_waiting) == (None, True)
+    assert _claimed(stream).event_id == second.event_id
+    assert _state(first, stream) == "delivered"
+
+
+def test_after_its_lane_a_worker_goes_on_with_the_oldest_one(tenant: Tenant, stream: EventStream) -> None:
+    _queue(tenant, "user:a")
+    _queue(tenant, "user:b")
+    _queue(tenant, "user:c")
+
+    step = lanes.settle(_claimed(stream, "user:c"), DONE, go_on=True)
+
+    assert step.next is not None
+    assert step.next.key == "user:a"
+
+
+def test_a_skipped_event_is_settled_and_says_why(tenant: Tenant, stream: EventStream) -> None:
+    (event,) = _queue(tenant, "user:a")
+
+    lanes.settle(_claimed(stream), SKIPPED, go_on=True)
+
+    delivery = Delivery.objects.get(event=event.pk)
+    assert (delivery.state, delivery.reason, delivery.is_written) == ("skipped", "no userName", False)
+
+
+def test_a_failure_pauses_its_lane_and_no_later_event_overtakes(tenant: Tenant, stream: EventStream) -> None:
+    first, _ = _queue(tenant, "user:a", "user:a")
+
+    step = lanes.fail(_claimed(stream), BUSY, go_on=True)
+
+    assert step.retry_in == 10.0
+    waiting = lanes.claim_named(stream.pk, "user:a")
+    assert isinstance(waiting, NotDue)
+    assert 9 < waiting.seconds <= 10
+    assert lanes.claim_oldest(stream.pk) is None
+    _forward(stream, 10)
+    assert _claimed(stream).event_id == first.event_id
+
+
+def test_after_the_last_attempt_the_event_is_a_dead_letter_and_the_lane_goes_on(tenant: Tenant, stream: EventStream) -> None:
+    first, second = _queue(tenant, "user:a", "user:a")
+    for _ in range(2):
+        lanes.fail(_claimed(stream), BUSY, go_on=True)
+        _forward(stream, 1000)
+
+    step = lanes.fail(_claimed(stream), BUSY, go_on=True)
+
+    assert step.next is not None
+    assert step.next.event_id == second.event_id
+    letter = DeadLetter.objects.get(event_id=first.event_id)
+    assert (letter.state, letter.attempts, letter.reason, letter.error_class, letter.error_status) == (
+        "open",
+        3,
+        "503 from the server",
+        "transient",
+        503,
+    )
+    assert bytes(letter.body or b"") == bytes(Event.objects.get(pk=first.pk).body)
+    tries = Attempt.objects.filter(delivery=letter.delivery_id).order_by("number")
+    assert [(one.number, one.outcome, one.exchanges) for one in tries] == [(n, "failed", [{"path": "/Users"}]) for n in (1, 2, 3)]
+    assert [one.retry_at is None for one in tries] == [False, False, True]
+
+
+def test_retry_after_prolongs_the_pause(tenant: Tenant, stream: EventStream) -> None:
+    _queue(tenant, "user:a")
+
+    assert lanes.fail(_claimed(stream), replace(BUSY, retry_after=40.0), go_on=True).retry_in == 40.0
+
+
+def test_an_outcome_after_the_lease_is_discarded(tenant: Tenant, stream: EventStream) -> None:
+    (event,) = _queue(tenant, "user:a")
+    claim = _claimed(stream)
+    _forward(stream, 1000)
+
+    for settle in (lambda: lanes.settle(claim, DONE, go_on=True), lambda: lanes.fail(claim, BUSY, go_on=True)):
+        with pytest.raises(LeaseLost):
+            settle()
+
+    assert _state(event, stream) == "todo"
+    assert not Attempt.objects.filter(delivery__event=event.pk).exists()
+
+
+def test_an_outcome_with_another_token_is_discarded(tenant: Tenant, stream: EventStream) -> None:
+    _queue(tenant, "user:a")
+    claim = _claimed(stream)
+    _forward(stream, 1000)
+    successor = _claimed(stream)
+
+    with pytest.raises(LeaseLost):
+        lanes.settle(claim, DONE, go_on=True)
+    with pytest.raises(LeaseLost):
+        lanes.settle(replace(successor, token=uuid.uuid4()), DONE, go_on=True)
+    assert lanes.settle(successor, DONE, go_on=True).next is None
+
+
+def test_a_zombie_cannot_settle_a_lane_that_was_made_anew(tenant: Tenant, stream: EventStream) -> None:
+    _queue(tenant, "user:a")
+    zombie = _claimed(stream)
+    _forward(stream, 1000)
+    lanes.settle(_claimed(stream), DONE, go_on=True)
+    _queue(tenant, "user:a")
+    _claimed(stream)
+
+    with pytest.raises(LeaseLost):
+        lanes.settle(zombie, DONE, go_on=True)
+
+
+def test_an_expired_lease_is_taken_over_and_noted_as_a_lost_attempt(tenant: Tenant, stream: EventStream) -> None:
+    _queue(tenant, "user:a")
+    lost = _claimed(stream)
+    _forward(stream, 1000)
+
+    claim = lanes.claim_oldest(stream.pk)
+
+    assert claim is not None
+    assert (claim.event_id, claim.attempt) == (lost.event_id, 2)
+    assert Attempt.objects.get(delivery=claim.delivery_id).outcome == "lost"
+
+
+def test_an_event_that_kills_every_worker_becomes_a_dead_letter(tenant: Tenant, stream: EventStream) -> None:
+    first, second = _queue(tenant, "user:a", "user:a")
+    for _ in range(3):
+        assert _claimed(stream).event_id == first.event_id
+        _forward(stream, 1000)
+
+    claim = _claimed(stream)
+
+    assert claim.event_id == second.event_id
+    letter = DeadLetter.objects.get(event_id=first.event_id)
+    assert (letter.error_class, letter.attempts) == ("lost", 3)
+    assert Attempt.objects.filter(delivery=letter.delivery_id, outcome="lost").count() == 3
+
+
+def test_an_event_that_the_log_has_dropped_becomes_a_dead_letter(tenant: Tenant, stream: EventStream) -> None:
+    first, second = _queue(tenant, "user:a", "user:a")
+    Event.objects.filter(pk=first.pk).delete()
+
+    assert _claimed(stream).event_id == second.event_id
+    assert DeadLetter.objects.get(event_id=first.event_id).error_class == "missing"
+
+
+def test_a_held_or_disabled_stream_is_not_claimed_and_goes_on_in_order(tenant: Tenant, stream: EventStream) -> None:
+    first, _ = _queue(tenant, "user:a", "user:a")
+    for field, stopped, running in (("held_since", "2026-01-01T00:00:00Z", None), ("status", "disabled", "enabled")):
+        setattr(stream, field, stopped)
+        stream.save(update_fields=[field])
+        assert lanes.claim_named(stream.pk, "user:a") is None
+        assert lanes.claim_oldest(stream.pk) is None
+        setattr(stream, field, running)
+        stream.save(update_fields=[field])
+
+    assert _claimed(stream).event_id == first.event_id
+
+
+def test_a_stream_held_during_a_turn_keeps_what_waits(tenant: Tenant, stream: EventStream) -> None:
+    _, second = _queue(tenant, "user:a", "user:a")
+    claim = _claimed(stream)
+    stream.held_since = claim.started_at
+    stream.save(update_fields=["held_since"])
+
+    assert lanes.settle(claim, DONE, go_on=True).next is None
+
+    stream.held_since = None
+    stream.save(update_fields=["held_since"])
+    assert _claimed(stream).event_id == second.event_id
+
+
+def test_a_released_claim_does_not_use_up_an_attempt(tenant: Tenant, stream: EventStream) -> None:
+    (event,) = _queue(tenant, "user:a")
+
+    for _ in range(5):
+        lanes.release(_claimed(stream), replace(BUSY, error_class="misconfigured"))
+
+    delivery = Delivery.objects.get(event=event.pk)
+    assert (delivery.state, delivery.attempts, delivery.series_attempts) == ("todo", 5, 0)
+
+
+def test_two_streams_of_a_tenant_do_not_wait_for_each_other(tenant: Tenant, stream: EventStream) -> None:
+    other = EventStream(tenant=tenant, subscriptions=["user.updated"], destination_type="recorder")
+    other.save()
+    _queue(tenant, "user:a")
+
+    lanes.fail(_claimed(stream), BUSY, go_on=True)
+
+    assert _claimed(other).stream_id == other.pk
