@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
-
-import orjson
 
 from events.catalogue import DOCUMENT_KINDS
 from events.models import LogEntry
@@ -20,7 +19,7 @@ def numbered(tenant_id: str) -> list[dict[str, Any]]:
     number_tenant(tenant_id)
     rows = list(LogEntry.objects.filter(tenant_id=tenant_id).select_related("event").order_by("position"))
     assert [row.position for row in rows] == list(range(1, len(rows) + 1))
-    return [orjson.loads(bytes(row.event.body)) for row in rows]
+    return [json.loads(bytes(row.event.body)) for row in rows]
 
 
 def types(tenant_id: str) -> list[str]:

