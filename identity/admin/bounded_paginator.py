@@ -11,7 +11,7 @@ from django.utils.functional import cached_property
 COUNT_LIMIT = 10_000
 
 
-class BoundedPaginator(Paginator[Any]):
+class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # it is no generic class at run time
     """Counts at most `COUNT_LIMIT` rows; what lies beyond is found by filters, not by turning pages."""
 
     @cached_property

@@ -1,90 +1,46 @@
-"""What a staff account may see in the admin: rows of its tenant, or, for a platform operator, of the tenant it switched to.
-
-The tenant comes from the account or from the session, never from the Host header. Every admin class derives from
-`TenantScopedAdmin`; our site refuses others.
-"""
+"""The base of every admin class: rows of the tenant in scope only. Our site refuses classes that do not derive from it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.contrib import admin
-from django.contrib.admin.filters import FieldListFilter, RelatedFieldListFilter
+from django.contrib.admin.filters import RelatedFieldListFilter
 from django.contrib.admin.options import BaseModelAdmin
 from django.contrib.admin.views.main import ChangeList
-from django.core.exceptions import FieldDoesNotExist
 from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.http import urlencode
 
 from identity.admin.bounded_paginator import BoundedPaginator
-from identity.models import Staff, Tenant
-
-SWITCHED_TENANT = "switched_tenant"
-_TENANT_FIELDS = ("tenant", "tenant_id")
+from identity.admin.scope import TENANT_FIELDS, is_operator, staff_of, tenant_in_scope, tenant_path
+from identity.models import Tenant
 
 Row = TypeVar("Row", bound=models.Model)
 
+if TYPE_CHECKING:
 
-def staff_of(request: HttpRequest) -> Staff | None:
-    """Return the staff account behind the request, None before it has signed in."""
-    user = request.user
-    return user if isinstance(user, Staff) and user.is_active else None
+    class _ModelAdmin(admin.ModelAdmin[Row]):
+        """What the type checker sees."""
+else:
 
+    class _ModelAdmin(admin.ModelAdmin):
+        """Django's class, which names its model in brackets for type checkers only."""
 
-def is_operator(request: HttpRequest) -> bool:
-    """Tell whether a platform operator asks."""
-    staff = staff_of(request)
-    return staff is not None and staff.is_platform_operator
-
-
-def tenant_in_scope(request: HttpRequest) -> str | None:
-    """Return the tenant whose rows the request may see; None means all, and only ever for a platform operator."""
-    staff = staff_of(request)
-    if staff is None:
-        raise Http404
-    return staff.tenant_id or _switched(request)
-
-
-def _switched(request: HttpRequest) -> str | None:
-    """Return the operator's chosen tenant; one that is gone since counts as none. Read once per request."""
-    if not hasattr(request, "_switched_tenant"):
-        chosen = request.session.get(SWITCHED_TENANT)
-        request._switched_tenant = chosen if chosen and Tenant.objects.filter(pk=chosen).exists() else None  # type: ignore[attr-defined]
-    return request._switched_tenant  # type: ignore[attr-defined, no-any-return]
-
-
-def switch_tenant(request: HttpRequest, tenant_id: str | None) -> None:
-    """Let an operator see one tenant, or all of them again; 404 for anybody else and for a tenant that is not there."""
-    if not is_operator(request) or (tenant_id and not Tenant.objects.filter(pk=tenant_id).exists()):
-        raise Http404
-    request.session[SWITCHED_TENANT] = tenant_id or None
-    request._switched_tenant = tenant_id or None  # type: ignore[attr-defined]
-
-
-def tenant_path(model: type[models.Model]) -> str | None:
-    """Return the lookup from `model` to the id of its tenant, None for rows that belong to the platform."""
-    if model is Tenant:
-        return "pk"
-    for name in _TENANT_FIELDS:
-        try:
-            return "tenant_id" if model._meta.get_field(name) else None
-        except FieldDoesNotExist:
-            continue
-    return None
+        def __class_getitem__(cls, _model: object) -> type:
+            return cls
 
 
 class ScopedRelatedFilter(RelatedFieldListFilter):
     """A filter by a relation that offers only what the account may see."""
 
-    def field_choices(self, field: Any, request: HttpRequest, model_admin: BaseModelAdmin[Any]) -> list[tuple[Any, str]]:
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: BaseModelAdmin[Any]) -> Any:
         rows = model_admin.scoped_choices(request, field.remote_field.model)  # type: ignore[attr-defined]
         return [(row.pk, str(row)) for row in rows[:200]]
 
 
-class TenantScopedAdmin(admin.ModelAdmin[Row]):
+class TenantScopedAdmin(_ModelAdmin[Row]):
     """Limits lists, choices, filters, histories and objects to the tenant in scope, and sets the tenant of new rows.
 
     `tenant_lookup` names the way to the tenant's id where the row has no tenant of its own, such as `action__tenant_id`.
@@ -132,7 +88,7 @@ class TenantScopedAdmin(admin.ModelAdmin[Row]):
         value: Any = row
         for name in (column or "").split("__"):
             value = getattr(value, name) if column else None
-        return value
+        return None if value is None else str(value)
 
     # Choices
 
@@ -156,7 +112,7 @@ class TenantScopedAdmin(admin.ModelAdmin[Row]):
         kwargs["queryset"] = self.scoped_choices(request, db_field.remote_field.model)
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
-    def get_list_filter(self, request: HttpRequest) -> Sequence[Any]:
+    def get_list_filter(self, request: HttpRequest) -> Any:
         return [self._scoped_filter(item) for item in super().get_list_filter(request)]
 
     def _scoped_filter(self, item: Any) -> Any:
@@ -166,20 +122,20 @@ class TenantScopedAdmin(admin.ModelAdmin[Row]):
         field = self.model._meta.get_field(name)
         if not field.is_relation:
             return item
-        given: type[FieldListFilter] | Callable[..., Any] | None = item[1] if isinstance(item, (list, tuple)) else None
-        return item if given is not None and issubclass(given, ScopedRelatedFilter) else (name, ScopedRelatedFilter)  # type: ignore[arg-type]
+        given = item[1] if isinstance(item, (list, tuple)) else ScopedRelatedFilter
+        return (name, given if issubclass(given, ScopedRelatedFilter) else ScopedRelatedFilter)
 
     # The tenant itself: shown where rows of several are mixed, never chosen
 
-    def get_list_display(self, request: HttpRequest) -> Sequence[Any]:
+    def get_list_display(self, request: HttpRequest) -> Any:
         columns = super().get_list_display(request)
         if tenant_in_scope(request) is None:
             return columns
-        return [column for column in columns if column not in _TENANT_FIELDS]
+        return [column for column in columns if column not in TENANT_FIELDS]
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Row | None = None) -> Sequence[Any]:
+    def get_readonly_fields(self, request: HttpRequest, obj: Row | None = None) -> Any:
         fields = list(super().get_readonly_fields(request, obj))
-        own = [field.name for field in self.model._meta.fields if field.name in _TENANT_FIELDS]
+        own = [field.name for field in self.model._meta.fields if field.name in TENANT_FIELDS]
         return [*fields, *(name for name in own if name not in fields)]
 
     def get_fieldsets(self, request: HttpRequest, obj: Row | None = None) -> Any:
@@ -188,7 +144,7 @@ class TenantScopedAdmin(admin.ModelAdmin[Row]):
         if obj is not None and tenant_in_scope(request) is None:
             return fieldsets
         return [
-            (title, {**options, "fields": [name for name in options["fields"] if name not in _TENANT_FIELDS]})
+            (title, {**options, "fields": [name for name in options["fields"] if name not in TENANT_FIELDS]})
             for title, options in fieldsets
         ]
 
@@ -205,7 +161,7 @@ class TenantScopedAdmin(admin.ModelAdmin[Row]):
     @property
     def needs_tenant(self) -> bool:
         """Whether a new row of this kind cannot be without a tenant."""
-        return self.model is not Tenant and any(field.name in _TENANT_FIELDS and not field.null for field in self.model._meta.fields)
+        return self.model is not Tenant and any(field.name in TENANT_FIELDS and not field.null for field in self.model._meta.fields)
 
     def tenant_for_new(self, request: HttpRequest) -> str:
         """Return the tenant that a new row gets; 404 when an operator has chosen none."""
