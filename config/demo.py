@@ -12,13 +12,14 @@ from django.conf import settings
 from authapi.models import Client
 from authapi.services.api_resources import ensure_management_api
 from authapi.services.clients import create_client, raise_auth_version
-from events.models import EventStream, Head
+from events.models import EventStream
 from identity.models import Connection, Staff, Tenant
 from identity.services.connections import create_connection
 from identity.services.tenants import create_tenant
 from identity.transactions import unit_of_work
 from provisioning.models.actions import SCIM_USER_PROVISIONING, Action
 from provisioning.services.actions import create_action, deploy_action, update_action
+from provisioning.streams import create_stream
 
 # By this a later run knows that the tenant is the demo and not a customer's.
 _MARK = {"made_by": "make up"}
@@ -51,30 +52,31 @@ class Demo:
     stream_id: str
 
 
-@unit_of_work
 def make_demo(*, tenant_id: str, secrets: DemoSecrets) -> Demo:
-    """Make the demo complete, in one transaction. Raises `ForeignTenants` when the database is somebody's."""
-    client = Client.all_tenants.filter(tenant_id=tenant_id, metadata__contains=_MARK).first()
-    if client is None and Tenant.objects.exists():
-        raise ForeignTenants
-    if client is None:
-        client = _new_tenant(tenant_id)
+    """Make the demo complete; what an interrupted run left out is added. Raises `ForeignTenants` when the database is somebody's."""
+    client = _client(tenant_id)
     if not client.secret_matches(secrets.client_secret):
         client.set_secret(secrets.client_secret)
         client.save(update_fields=["secret_digest", "sealed_secret", "updated"])
         raise_auth_version(client)
     admin = _admin(f"admin@{tenant_id}.example", secrets.admin_password)
-    action = _action(tenant_id, secrets)
-    return Demo(tenant_id, admin.email, client.client_id, _stream(tenant_id, action).pk)
+    stream = _stream(tenant_id, _action(tenant_id, secrets))
+    return Demo(tenant_id, admin.email, client.client_id, stream.pk)
 
 
-def _new_tenant(tenant_id: str) -> Client:
+@unit_of_work
+def _client(tenant_id: str) -> Client:
+    """Return the demo's client; it is made with its tenant in one transaction, so the mark stands for both."""
+    client = Client.all_tenants.filter(tenant_id=tenant_id, metadata__contains=_MARK).first()
+    if client is not None:
+        return client
+    if Tenant.objects.exists():
+        raise ForeignTenants
     create_tenant(tenant_id=tenant_id, name="Demo", host=f"{tenant_id}.localhost")
     ensure_management_api(tenant_id)
-    client, _ = create_client(tenant_id=tenant_id, name="Demo client", is_global=True, metadata=_MARK)
     for name, strategy in (("people", settings.DATABASE_STRATEGY), ("email", "email"), ("company", "samlp")):
-        if not Connection.objects.of(tenant_id).filter(name=name).exists():
-            create_connection(tenant_id=tenant_id, name=name, strategy=strategy)
+        create_connection(tenant_id=tenant_id, name=name, strategy=strategy)
+    client, _ = create_client(tenant_id=tenant_id, name="Demo client", is_global=True, metadata=_MARK)
     return client
 
 
@@ -101,14 +103,6 @@ def _action(tenant_id: str, secrets: DemoSecrets) -> Action:
 
 def _stream(tenant_id: str, action: Action) -> EventStream:
     stream = EventStream.objects.of(tenant_id).filter(name=_STREAM).first()
-    if stream is None:
-        stream = EventStream(
-            tenant_id=tenant_id,
-            name=_STREAM,
-            subscriptions=_EVENTS,
-            destination_type="action",
-            destination={"action_id": str(action.pk)},
-            position=Head.objects.select_for_update().get(tenant_id=tenant_id).position,
-        )
-        stream.save()
-    return stream
+    return stream or create_stream(
+        tenant_id=tenant_id, name=_STREAM, subscriptions=_EVENTS, destination_type="action", destination={"action_id": str(action.pk)}
+    )

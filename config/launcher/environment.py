@@ -6,9 +6,8 @@ import os
 
 from config.launcher import keys, postgres, valkey
 from config.launcher.directories import write_private
-from config.launcher.options import Options
+from config.launcher.options import DEMO_TENANT, Options
 
-DEMO_TENANT = "demo"
 RETRY_DELAYS = "1,2,4"
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from config import env
 
+DEMO_TENANT = "demo"
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from config.launcher.directories import write_private
+from config.launcher.options import DEMO_TENANT
 
 _AUTHORITY_DAYS = 3650
 # Browsers refuse server certificates that live longer than 398 days.
@@ -67,7 +68,7 @@ def _authority(directory: Path) -> tuple[x509.Certificate, ec.EllipticCurvePriva
 
 def _server(key: ec.EllipticCurvePrivateKey, authority: x509.Certificate, authority_key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
     addresses = [ipaddress.ip_address("127.0.0.1"), ipaddress.ip_address("::1")]
-    names = [x509.DNSName("localhost"), x509.DNSName("*.localhost"), *(x509.IPAddress(address) for address in addresses)]
+    names = [x509.DNSName("localhost"), x509.DNSName(f"{DEMO_TENANT}.localhost"), *(x509.IPAddress(address) for address in addresses)]
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     authority_identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key())
     return (

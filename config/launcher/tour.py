@@ -45,7 +45,8 @@ class Interface:
         connection.request(method, self._parts.path.rstrip("/") + path, content, {**self._headers, **typed})
         response = connection.getresponse()
         if response.status >= 400:
-            raise TourFailed(f"{method} {path.partition('?')[0]} answered {response.status}: {response.read(500).decode(errors='replace')}")
+            said = " ".join(response.read(500).decode(errors="replace").split())
+            raise TourFailed(f"{method} {path.partition('?')[0]} answered {response.status}: {said}")
         return response
 
     def call(self, method: str, path: str, body: Any = None) -> Any:

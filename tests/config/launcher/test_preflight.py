@@ -1,0 +1,78 @@
+"""What is refused before anything starts, each with one sentence that holds no password."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from config.launcher.options import Options
+from config.launcher.preflight import CannotStart, check
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> Options:
+    return Options(
+        data_dir=tmp_path,
+        port=free_port(),
+        scim_port=free_port(),
+        is_tls=False,
+        is_detached=False,
+        database_url="",
+        redis_url="",
+        web_server="granian",
+        web_processes=1,
+    )
+
+
+@pytest.fixture
+def taken_port() -> Iterator[int]:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        yield int(holder.getsockname()[1])
+
+
+def test_free_ports_and_private_servers_pass(options: Options) -> None:
+    check(options)
+
+
+def test_a_taken_port_is_named_with_the_variable_that_changes_it(options: Options, taken_port: int) -> None:
+    with pytest.raises(CannotStart, match=rf"^Port {taken_port} is taken .*: stop what listens there, or choose another PORT\.$"):
+        check(replace(options, port=taken_port))
+    with pytest.raises(CannotStart, match=r"choose another SCIM_PORT\.$"):
+        check(replace(options, scim_port=taken_port))
+
+
+def test_a_database_that_does_not_answer_is_named_without_its_password(options: Options) -> None:
+    url = f"postgresql://someone:hush@127.0.0.1:{free_port()}/identity"
+    with pytest.raises(CannotStart, match=r"^DATABASE_URL does not answer at 127\.0\.0\.1:\d+/identity: .*refused") as refusal:
+        check(replace(options, database_url=url))
+    assert "hush" not in str(refusal.value)
+
+
+def test_a_redis_server_that_does_not_answer_is_named_without_its_password(options: Options) -> None:
+    with pytest.raises(CannotStart, match=r"^REDIS_URL does not answer at 127\.0\.0\.1:\d+/0: .*refused") as refusal:
+        check(replace(options, redis_url=f"redis://:hush@127.0.0.1:{free_port()}/0"))
+    assert "hush" not in str(refusal.value)
+
+
+def test_an_address_of_another_kind_is_refused(options: Options) -> None:
+    with pytest.raises(CannotStart, match=r"^DATABASE_URL does not answer"):
+        check(replace(options, database_url="mysql://host/db"))
+    with pytest.raises(CannotStart, match=r"^REDIS_URL does not answer"):
+        check(replace(options, redis_url="amqp://host/db"))
+
+
+def test_daphne_with_several_processes_is_refused(options: Options) -> None:
+    with pytest.raises(CannotStart, match=r"^WEB_SERVER=daphne runs one process"):
+        check(replace(options, web_server="daphne", web_processes=2))

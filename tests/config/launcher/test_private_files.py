@@ -1,0 +1,72 @@
+"""Keys, directories for sockets, and the files beside them: made once, private."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from config import env
+from config.launcher import keys
+from config.launcher.directories import NotPrivate, socket_directory, write_private
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_keys_are_made_once_with_mode_0600(tmp_path: Path) -> None:
+    made = keys.load_or_create(tmp_path)
+
+    assert keys.load_or_create(tmp_path) == made
+    assert mode(tmp_path / "keys") == 0o600
+    assert len(set(made.values())) == len(keys.KEY_LISTS) + len(keys.DEMO_SECRETS)
+
+
+def test_the_made_key_lists_are_accepted_by_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in keys.load_or_create(tmp_path).items():
+        monkeypatch.setenv(name, value)
+
+    assert all(len(env.keys(name, "", "")) == 1 for name in keys.KEY_LISTS)
+
+
+def test_a_key_that_is_missing_is_added_and_the_others_stay(tmp_path: Path) -> None:
+    write_private(tmp_path / "keys", "CURSOR_KEYS=old:the-key-of-cursors-handed-out-before\n")
+
+    made = keys.load_or_create(tmp_path)
+
+    assert made["CURSOR_KEYS"] == "old:the-key-of-cursors-handed-out-before"
+    assert keys.read_assignments(tmp_path / "keys") == made
+
+
+def test_a_file_written_privately_replaces_an_open_one(tmp_path: Path) -> None:
+    path = tmp_path / "facts"
+    path.write_text("old")
+    path.chmod(0o644)
+
+    write_private(path, "new")
+
+    assert path.read_text() == "new"
+    assert mode(path) == 0o600
+    assert [file.name for file in tmp_path.iterdir()] == ["facts"]
+
+
+def test_a_long_data_directory_gets_its_sockets_elsewhere(tmp_path: Path) -> None:
+    near = socket_directory(tmp_path, "redis")
+    far = socket_directory(tmp_path / ("deep" * 30), "redis")
+
+    assert near.is_relative_to(tmp_path)
+    assert len(str(far)) < 90
+    assert far == socket_directory(tmp_path / ("deep" * 30), "redis")
+    assert mode(near) == mode(far) == 0o700
+    far.rmdir()
+
+
+def test_a_directory_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "redis").symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(NotPrivate, match="is not ours"):
+        socket_directory(tmp_path, "redis")

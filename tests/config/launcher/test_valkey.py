@@ -1,0 +1,47 @@
+"""A private Valkey: durable over a restart, private, and ended with its parent."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import redis
+
+from config.launcher import valkey
+from config.launcher.processes import Process, wait_until_ready
+
+
+@contextmanager
+def running(place: Path) -> Iterator[redis.Redis]:
+    log = place / "log"
+    with log.open("ab") as output:
+        process = Process.start(valkey.prepare(place, durable=True), output=output)
+    try:
+        wait_until_ready(process, log=log)
+        with redis.from_url(valkey.url_of(place)) as client:
+            yield client
+    finally:
+        process.stop()
+
+
+def test_what_was_written_survives_a_restart(tmp_path: Path) -> None:
+    with running(tmp_path) as client:
+        client.rpush("queue", "a nudge")
+    with running(tmp_path) as client:
+        assert client.lrange("queue", 0, -1) == [b"a nudge"]
+
+
+def test_only_its_owner_reaches_the_socket_and_nothing_listens_on_tcp(tmp_path: Path) -> None:
+    with running(tmp_path) as client:
+        assert client.config_get("port") == {"port": "0"}
+        assert stat.S_IMODE((tmp_path / "run" / "redis").stat().st_mode) == 0o700
+
+
+def test_a_pid_file_that_nobody_owns_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "redis").mkdir(mode=0o700)
+    (tmp_path / "redis" / "server.pid").write_text("1\n")
+
+    with running(tmp_path) as client:
+        assert client.ping()

@@ -1,0 +1,34 @@
+"""A pytest plugin that ends every run with what it did not run, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+# Whole programmes that have a command of their own.
+_ELSEWHERE = {"peers": "make test-peers", "faults": "make test-faults"}
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """List the skipped tests by reason, and the programmes that were left out."""
+    skipped = Counter(_reason(report) for report in terminalreporter.getreports("skipped"))
+    lines = [f"{count} test{'s' if count > 1 else ''}: {reason}" for reason, count in sorted(skipped.items())]
+    lines += [f"tests/{name}: run by {command}" for name, command in _ELSEWHERE.items() if _is_left_out(config, name)]
+    if lines:
+        terminalreporter.section("not run here")
+        for line in lines:
+            terminalreporter.write_line(line)
+
+
+def _reason(report: pytest.TestReport) -> str:
+    if hasattr(report, "wasxfail"):
+        return f"known to fail: {report.wasxfail}"
+    place = report.longrepr
+    return place[2].removeprefix("Skipped: ") if isinstance(place, tuple) else str(place)
+
+
+def _is_left_out(config: pytest.Config, name: str) -> bool:
+    ignored = {Path(path).name for path in config.getoption("ignore") or []}
+    return name in ignored
