@@ -13,7 +13,7 @@ from authapi.models import Client
 from authapi.services.api_resources import ensure_management_api
 from authapi.services.clients import create_client, raise_auth_version
 from events.models import EventStream
-from identity.models import Connection, Staff, Tenant
+from identity.models import Staff, Tenant
 from identity.services.connections import create_connection
 from identity.services.tenants import create_tenant
 from identity.transactions import unit_of_work
