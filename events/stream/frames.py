@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from events.cursor import Cursor, CursorSealer
 from events.envelope import error_message, event_message, offset_only_message
-from events.log import LoggedEvent
+
+if TYPE_CHECKING:
+    # Its type alone: the log itself speaks to the database.
+    from events.log import LoggedEvent
 
 COMMENT_HEARTBEAT = b": heartbeat\n\n"
 
