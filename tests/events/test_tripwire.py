@@ -102,6 +102,19 @@ def test_a_changed_id_is_a_deletion_and_a_creation(tenant: Tenant, user: User) -
     assert folded(events) == tables(tenant.pk)
 
 
+def test_an_identity_moved_to_another_user_changes_both_users(tenant: Tenant, user: User, database_connection: Connection) -> None:
+    secondary = users.create_user(tenant_id=tenant.pk, connection=database_connection, name="secondary")
+    other = users.create_user(tenant_id=tenant.pk, connection=database_connection, name="other")
+    users.link_users(tenant_id=tenant.pk, primary_id=user.user_id, secondary_id=secondary.user_id)
+    before = len(numbered(tenant.pk))
+    run_sql("UPDATE identity_linkedidentity SET user_id = %s WHERE user_id = %s", other.pk, user.pk)
+    tripwire.sweep()
+    events = numbered(tenant.pk)
+    changed = {event["data"]["object"]["user_id"]: len(event["data"]["object"]["identities"]) for event in events[before:]}
+    assert changed == {user.user_id: 1, other.user_id: 2}
+    assert folded(events) == tables(tenant.pk)
+
+
 def test_a_row_never_changes_its_tenant(tenant: Tenant, user: User) -> None:
     with pytest.raises(Exception, match="never changes its tenant"), transaction.atomic():
         run_sql("UPDATE identity_user SET tenant_id = 'other' WHERE id = %s", user.pk)
