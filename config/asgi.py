@@ -21,20 +21,12 @@ django_application: Any = get_asgi_application()
 
 from django.conf import settings  # noqa: E402  (models may be imported only after the line above)
 
-from authapi.views.discovery import discovery, jwks  # noqa: E402
-from authapi.views.token import token  # noqa: E402
+from authapi.views import HOT_ENDPOINTS  # noqa: E402
 from config.bounds import bounded_body, bounded_count  # noqa: E402
 from config.hosts import Application, Receive, Scope, Send, answer, for_tenant, guarded  # noqa: E402
 from config.lifespan import begin, is_begun, lifespan  # noqa: E402
 from events.stream.endpoint import EventsConsumer  # noqa: E402
 from events.stream.refusals import Refused  # noqa: E402
-
-_HOT_ENDPOINTS: dict[str, Any] = {
-    "oauth/token": token,
-    ".well-known/jwks.json": jwks,
-    ".well-known/openid-configuration": discovery,
-    ".well-known/oauth-authorization-server": discovery,
-}
 
 
 async def unserved(scope: Scope, receive: Receive, send: Send) -> None:
@@ -55,12 +47,10 @@ def routes(role: str) -> URLRouter:
     rest: Any = unserved
     hot: dict[str, Any] = {}
     if role != "stream":
-        hot = _HOT_ENDPOINTS
+        hot = {address.removeprefix("/"): endpoint for address, endpoint in HOT_ENDPOINTS.items()}
         limited = bounded_count(django_application, limit=settings.WEB_SYNC_LIMIT)
         rest = for_tenant(bounded_body(limited, limit=settings.DATA_UPLOAD_MAX_MEMORY_SIZE), platform=True)
-    return URLRouter(
-        [path("api/v2/events", events), *(path(address, endpoint) for address, endpoint in hot.items()), re_path(r"", rest)]
-    )
+    return URLRouter([path("api/v2/events", events), *(path(address, endpoint) for address, endpoint in hot.items()), re_path(r"", rest)])
 
 
 def begun(http: Application) -> Application:
@@ -74,6 +64,4 @@ def begun(http: Application) -> Application:
     return first
 
 
-application = ProtocolTypeRouter(
-    {"http": begun(guarded(routes(settings.WEB_ROLE))), "websocket": refuse_websocket, "lifespan": lifespan}
-)
+application = ProtocolTypeRouter({"http": begun(guarded(routes(settings.WEB_ROLE))), "websocket": refuse_websocket, "lifespan": lifespan})

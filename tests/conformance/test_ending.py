@@ -1,0 +1,161 @@
+"""How streams live and end: heartbeats, planned closes, lost rights, slots, restarts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from pytest_django.plugin import DjangoDbBlocker
+
+from authapi.services.clients import delete_client, revoke_client
+from identity.models import Tenant
+from tests.conformance.conftest import HEARTBEAT_SECONDS
+from tests.conformance.reader import Block, StreamEnded, Subscriber
+from tests.conformance.target import Target, make_target
+from tests.conformance.web_process import SERVERS, WebProcess, web_process
+
+
+def _until_end(stream: Subscriber, *, within: float) -> list[Block]:
+    until = time.monotonic() + within
+    found: list[Block] = []
+    try:
+        while True:
+            found.append(stream.block(within=max(until - time.monotonic(), 0.001)))
+    except StreamEnded:
+        return found
+
+
+def _eventually(open_stream: Callable[[], Subscriber], *, status: int, within: float) -> float:
+    """Try until a stream opens with this status; return how long it took."""
+    started = time.monotonic()
+    while True:
+        with open_stream() as stream:
+            if stream.status == status:
+                return time.monotonic() - started
+        assert time.monotonic() - started < within, f"still {stream.status}"
+
+
+def test_silence_is_broken_by_a_comment_and_the_cursor(target: Target) -> None:
+    with target.subscribe() as stream:
+        first = stream.opened()
+        started = time.monotonic()
+        assert stream.block().comments == ["heartbeat"]
+        assert time.monotonic() - started >= HEARTBEAT_SECONDS * 0.8
+        beat = stream.block()
+        assert (beat.event, beat.id) == ("offset-only", first.id)
+
+
+def test_an_event_without_a_hint_is_found_by_the_poll(target: Target) -> None:
+    with target.subscribe() as stream:
+        stream.opened()
+        [expected] = target.write("user.created", announce=False)
+        assert stream.events(1, within=3.0)[0].message["event"]["id"] == expected
+
+
+def test_a_disconnect_gives_the_slot_back_within_a_second(target: Target) -> None:
+    Tenant.objects.filter(pk=target.tenant.pk).update(max_event_connections=1)
+    token = target.token()
+    with target.subscribe(token=token) as stream:
+        stream.opened()
+        with target.subscribe(token=token) as second:
+            assert second.status == 403
+            assert second.document()["errorCode"] == "connection_limit"
+    assert _eventually(lambda: target.subscribe(token=token), status=200, within=5.0) < 1.0
+
+
+def test_a_tenant_holds_as_many_streams_as_it_may_and_no_more(target: Target) -> None:
+    token = target.token()
+    streams = [target.subscribe(token=token) for _ in range(8)]
+    try:
+        assert [stream.status for stream in streams] == [200] * 8
+        with target.subscribe(token=token) as ninth:
+            assert ninth.status == 403
+    finally:
+        for stream in streams:
+            stream.close()
+
+
+def test_a_stream_ends_with_its_token(target: Target) -> None:
+    with target.subscribe(token=target.token(seconds=2)) as stream:
+        first = stream.opened()
+        *_, bookmark, error = _until_end(stream, within=6.0)
+        assert stream.ended_cleanly
+        assert bookmark.event == "offset-only"
+        assert error.message["error"]["code"] == "connection_timeout"
+        assert error.message["error"]["offset"] == bookmark.id == first.id
+
+
+@pytest.mark.parametrize("loss", ["revoked", "deleted", "suspended"])
+def test_a_stream_ends_within_two_seconds_of_losing_its_right(target: Target, loss: str) -> None:
+    with target.subscribe() as stream:
+        stream.opened()
+        names = {"tenant_id": target.tenant.pk, "client_id": target.client.client_id}
+        match loss:
+            case "revoked":
+                revoke_client(**names)
+            case "deleted":
+                delete_client(**names)
+            case _:
+                Tenant.objects.filter(pk=target.tenant.pk).update(status="suspended")
+        started = time.monotonic()
+        error = _until_end(stream, within=5.0)[-1]
+        assert time.monotonic() - started < 2.5
+        assert error.message["error"]["code"] == "connection_timeout"
+        assert stream.ended_cleanly
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def short_lived(request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
+    """A server whose streams live two seconds."""
+    with (
+        django_db_blocker.unblock(),
+        web_process(request.param, EVENTS_LIFETIME_SECONDS="2", EVENTS_MAX_CONNECTIONS_PER_PROCESS="3") as web,
+    ):
+        yield web
+
+
+def test_a_planned_close_hands_over_the_cursor_and_ends_cleanly(short_lived: WebProcess, tenant: Tenant) -> None:
+    target = make_target(tenant, short_lived.address)
+    started = time.monotonic()
+    with target.subscribe() as stream:
+        stream.opened()
+        target.write("user.created")
+        blocks = _until_end(stream, within=6.0)
+        assert 1.5 <= time.monotonic() - started <= 3.5
+        assert [block.event for block in blocks[-3:]] == ["user.created", "offset-only", "error"]
+        assert blocks[-1].id is None
+        assert blocks[-1].message == {
+            "type": "error",
+            "error": {"code": "connection_timeout", "message": blocks[-1].message["error"]["message"], "offset": blocks[-2].id},
+        }
+        assert blocks[-2].id == blocks[-3].id
+        assert stream.ended_cleanly
+
+
+def test_a_full_process_answers_503_with_retry_after(short_lived: WebProcess, tenant: Tenant) -> None:
+    target = make_target(tenant, short_lived.address)
+    token = target.token()
+    streams = [target.subscribe(token=token) for _ in range(4)]
+    try:
+        assert sorted(stream.status for stream in streams) == [200, 200, 200, 503]
+        assert int(streams[3].headers["retry-after"]) >= 1
+    finally:
+        for stream in streams:
+            stream.close()
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_restart_closes_every_stream_with_its_cursor(name: str, tenant: Tenant) -> None:
+    with web_process(name, EVENTS_DRAIN_SECONDS="2") as web:
+        target = make_target(tenant, web.address)
+        token = target.token()
+        streams = [target.subscribe(token=token) for _ in range(4)]
+        offsets = [stream.opened().id for stream in streams]
+        web.terminate()
+        for stream, offset in zip(streams, offsets, strict=True):
+            *_, bookmark, error = _until_end(stream, within=8.0)
+            assert (bookmark.event, bookmark.id) == ("offset-only", offset)
+            assert error.message["error"]["code"] == "connection_timeout"
+            assert stream.ended_cleanly
+        web.wait(within=15.0)

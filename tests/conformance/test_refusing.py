@@ -1,0 +1,137 @@
+"""Every refusal comes before the 200, with the status, the body and the headers that the interface promises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from authapi.services.clients import revoke_client
+from identity.models import Tenant
+from identity.services.tenants import create_tenant
+from tests.conformance.reader import Subscriber
+from tests.conformance.target import Target, make_target
+
+RATE_HEADERS = {"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"}
+
+
+def _refused(stream: Subscriber, status: int, code: str | None) -> dict[str, Any]:
+    with stream:
+        document: dict[str, Any] = stream.document()
+        assert (stream.status, document.get("errorCode")) == (status, code), document
+        assert document["statusCode"] == status
+        assert document["error"]
+        assert document["message"]
+        assert set(document) == {"statusCode", "error", "message"} | ({"errorCode"} if code else set())
+        assert stream.headers["content-type"].startswith("application/json")
+        return document
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("event_type=user.created&event_type=user.vanished&event_type=nope", ["user.vanished", "nope"]),
+        ("from=a&from=b", ["from"]),
+        ("from_timestamp=2026-01-01T00:00:00Z&from_timestamp=2026-01-01T00:00:00Z", ["from_timestamp"]),
+        ("colour=red&size=9", ["colour", "size"]),
+        ("from=" + "a" * 1025, ["1024"]),
+        ("from_timestamp=2026-01-01T00:00:00.000Z", ["20"]),
+        ("from_timestamp=2026-01-01", ["from_timestamp"]),
+        ("from_timestamp=2026-13-01T00:00:00Z", ["from_timestamp"]),
+        ("from=abc&from_timestamp=2026-01-01T00:00:00Z", ["from", "from_timestamp"]),
+        ("from=%ff", []),
+    ],
+    ids=lambda value: value[:40] if isinstance(value, str) else "",
+)
+def test_an_odd_query_is_refused_by_name(target: Target, query: str, named: list[str]) -> None:
+    message = _refused(target.subscribe(query), 400, "invalid_query_string")["message"]
+    assert all(name in message for name in named), message
+
+
+@pytest.mark.parametrize("cursor", ["x", "not a cursor", "A" * 42, "é", "a" * 1024], ids=["short", "words", "zeros", "not ascii", "long"])
+def test_a_cursor_nobody_was_given_is_refused(target: Target, cursor: str) -> None:
+    _refused(target.subscribe({"from": cursor}), 400, "invalid_cursor")
+    if cursor.isascii():
+        _refused(target.subscribe(headers={"Last-Event-ID": cursor}), 400, "invalid_cursor")
+
+
+def test_a_cursor_of_another_tenant_is_refused(target: Target, another: Target) -> None:
+    with another.subscribe() as stream:
+        foreign = stream.opened().id
+    _refused(target.subscribe({"from": foreign}), 400, "invalid_cursor")
+
+
+def test_a_changed_cursor_is_refused(target: Target) -> None:
+    with target.subscribe() as stream:
+        offset = stream.opened().id or ""
+    for place in (0, 5, 20, len(offset) - 2):
+        changed = offset[:place] + ("A" if offset[place] != "A" else "B") + offset[place + 1 :]
+        _refused(target.subscribe({"from": changed}), 400, "invalid_cursor")
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [None, "Bearer", "Bearer x.y.z", "Basic abc", "Bearer " + "a" * 8000],
+    ids=["none", "scheme alone", "not a token", "another scheme", "long"],
+)
+def test_a_missing_or_unreadable_token_is_401_with_a_challenge(target: Target, authorization: str | None) -> None:
+    stream = target.subscribe(headers={"Authorization": authorization})
+    assert stream.headers["www-authenticate"].startswith("Bearer")
+    assert stream.headers.keys() >= RATE_HEADERS
+    _refused(stream, 401, None)
+
+
+def test_a_token_for_another_audience_is_not_of_a_global_client(target: Target) -> None:
+    stream = target.subscribe(token=target.token(audience="https://elsewhere.example/"))
+    assert _refused(stream, 401, None)["message"] == "Client is not global."
+
+
+def test_a_token_whose_signature_was_changed_is_refused(target: Target) -> None:
+    token = target.token()
+    stream = target.subscribe(token=token[:-6] + ("AAAAAA" if not token.endswith("AAAAAA") else "BBBBBB"))
+    assert _refused(stream, 401, None)["message"] == "Invalid signature received for JSON Web Token validation."
+
+
+def test_a_token_of_a_revoked_client_is_refused(target: Target) -> None:
+    token = target.token()
+    revoke_client(tenant_id=target.tenant.pk, client_id=target.client.client_id)
+    _refused(target.subscribe(token=token), 401, None)
+
+
+def test_a_token_without_the_scope_is_403(target: Target) -> None:
+    stream = target.subscribe(token=target.token(scopes=("read:users",)))
+    assert stream.headers.keys() >= RATE_HEADERS
+    assert "read:events" in _refused(stream, 403, "insufficient_scope")["message"]
+
+
+def test_the_scope_is_judged_before_the_query(target: Target) -> None:
+    _refused(target.subscribe("colour=red", token=target.token(scopes=())), 403, "insufficient_scope")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS"])
+def test_only_get_is_answered(target: Target, method: str) -> None:
+    with target.subscribe(method=method, headers={"Content-Length": "0"}) as stream:
+        assert stream.status == 405
+        assert stream.headers["allow"] == "GET"
+
+
+def test_an_unregistered_host_is_404_before_anything_else(target: Target) -> None:
+    _refused(target.subscribe(headers={"Host": "nobody.example.test", "Authorization": None}), 404, None)
+
+
+def test_a_suspended_tenant_is_403(target: Target) -> None:
+    token = target.token()
+    Tenant.objects.filter(pk=target.tenant.pk).update(status="suspended")
+    _refused(target.subscribe(token=token, headers={"Authorization": None}), 403, "tenant_suspended")
+
+
+def test_a_token_of_one_tenant_opens_nothing_at_another(target: Target, another: Target) -> None:
+    with target.subscribe(token=another.token()) as stream:
+        assert stream.status == 401
+
+
+@pytest.fixture
+def another(target: Target) -> Target:
+    """A second tenant on the same server."""
+    name = f"{target.tenant.pk}-b"
+    return make_target(create_tenant(tenant_id=name, name=name, host=f"{name}.example.test"), target.address)

@@ -1,0 +1,168 @@
+"""A client that comes back with the last offset it has seen gets the rest: no gap, no duplicate, the same bytes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import cycle, islice
+
+import pytest
+
+from events.models import Head, LogEntry
+from tests.conformance.target import Target
+
+TYPES = ("user.created", "user.updated", "connection.updated", "user.deleted")
+
+
+def _some(count: int) -> tuple[str, ...]:
+    return tuple(islice(cycle(TYPES), count))
+
+
+def _stamp(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def test_every_offset_resumes_exactly_after_its_event(target: Target) -> None:
+    with target.subscribe() as stream:
+        start = stream.opened().id
+        ids = target.write(*_some(9))
+        blocks = stream.events(9)
+    token = target.token()
+    offsets = [start, *(block.id for block in blocks)]
+    for seen, offset in enumerate(offsets):
+        with target.subscribe({"from": offset}, token=token) as stream:
+            stream.opened()
+            rest = stream.events(9 - seen)
+            assert [block.message["event"]["id"] for block in rest] == ids[seen:]
+            assert [(block.id, block.data) for block in rest] == [(block.id, block.data) for block in blocks[seen:]]
+
+
+def test_a_session_cut_at_any_byte_resumes_to_exactly_the_log(target: Target) -> None:
+    with target.subscribe() as stream:
+        start = stream.opened().id
+        ids = target.write(*_some(5))
+        stream.events(5)
+        session = stream.body
+    token = target.token()
+    rests: dict[str | None, list[str]] = {}
+    for cut in range(len(session) + 1):
+        # An unfinished block is discarded by every client, so only whole ones have moved its cursor.
+        whole = session[:cut].rpartition(b"\n\n")[0].decode().split("\n\n")
+        seen = [line[4:] for block in whole for line in block.split("\n") if line.startswith("id: ")]
+        delivered = [block for block in whole if block.startswith("event: ") and not block.startswith("event: offset-only")]
+        last = seen[-1] if seen else start
+        if last not in rests:
+            with target.subscribe(token=token, headers={"Last-Event-ID": last}) as again:
+                again.opened()
+                rests[last] = [block.message["event"]["id"] for block in again.events(5 - len(delivered))]
+        assert rests[last] == ids[len(delivered) :]
+
+
+def test_resuming_goes_on_live_without_a_seam(target: Target) -> None:
+    with target.subscribe() as stream:
+        start = stream.opened().id
+    first = target.write(*_some(300), padding=1000)
+    with target.subscribe({"from": start}) as stream:
+        stream.opened()
+        second = target.write(*_some(50))
+        blocks = stream.events(350)
+        third = target.write(*_some(3))
+        blocks += stream.events(3)
+    assert [block.message["event"]["id"] for block in blocks] == first + second + third
+
+
+def test_a_timestamp_starts_at_the_first_event_recorded_at_or_after_it(target: Target) -> None:
+    ids = target.write(*_some(3))
+    recorded = LogEntry.objects.filter(tenant_id=target.tenant.pk).earliest("position").recorded_at
+    with target.subscribe({"from_timestamp": _stamp(recorded)}) as stream:
+        stream.opened()
+        assert [block.message["event"]["id"] for block in stream.events(3)] == ids
+    with target.subscribe({"from_timestamp": _stamp(recorded - timedelta(days=400)).lower()}) as stream:
+        stream.opened()
+        assert [block.message["event"]["id"] for block in stream.events(3)] == ids
+
+
+def test_a_future_timestamp_delivers_nothing_recorded_before_it(target: Target) -> None:
+    target.write("user.created")
+    with target.subscribe({"from_timestamp": _stamp(datetime.now(UTC) + timedelta(hours=1))}) as stream:
+        first = stream.opened()
+        target.write("user.updated")
+        block = stream.block()
+        while block.event != "offset-only" or block.id == first.id:
+            assert block.event in {"", "offset-only"}
+            block = stream.block()
+
+
+def test_last_event_id_wins_over_every_start_in_the_query(target: Target) -> None:
+    with target.subscribe() as stream:
+        start = stream.opened().id
+        ids = target.write(*_some(4))
+        blocks = stream.events(4)
+    for query in ({"from": start}, {"from_timestamp": "2020-01-01T00:00:00Z"}, {"from": start, "from_timestamp": "2020-01-01T00:00:00Z"}):
+        with target.subscribe(query, headers={"Last-Event-ID": blocks[2].id}) as stream:
+            stream.opened()
+            assert [block.message["event"]["id"] for block in stream.events(1)] == ids[3:]
+
+
+def test_empty_values_count_as_absent(target: Target) -> None:
+    target.write("user.created")
+    with target.subscribe("from=&from_timestamp=&event_type=", headers={"Last-Event-ID": ""}) as stream:
+        assert stream.opened().id
+        [expected] = target.write("user.updated")
+        assert stream.events(1)[0].message["event"]["id"] == expected
+
+
+def _pruned_through(target: Target, position: int) -> None:
+    entry = LogEntry.objects.get(tenant_id=target.tenant.pk, position=position)
+    Head.objects.filter(pk=target.tenant.pk).update(floor=position, floor_recorded_at=entry.recorded_at)
+    LogEntry.objects.filter(tenant_id=target.tenant.pk, position__lte=position).delete()
+
+
+def test_a_cursor_below_the_floor_is_gone_and_one_at_the_floor_is_not(target: Target) -> None:
+    with target.subscribe() as stream:
+        start = stream.opened().id
+        ids = target.write(*_some(4))
+        offsets = [block.id for block in stream.events(4)]
+    _pruned_through(target, 2)
+    for gone in (start, offsets[0]):
+        with target.subscribe({"from": gone}) as stream:
+            assert stream.status == 410
+            assert stream.document()["errorCode"] == "cursor_expired"
+    with target.subscribe({"from": offsets[1]}) as stream:
+        stream.opened()
+        assert [block.message["event"]["id"] for block in stream.events(2)] == ids[2:]
+
+
+def test_a_timestamp_is_gone_only_when_an_event_at_or_after_it_was_pruned(target: Target) -> None:
+    target.write("user.created")
+    LogEntry.objects.filter(tenant_id=target.tenant.pk, position=1).update(recorded_at=datetime(2026, 1, 1, tzinfo=UTC))
+    ids = target.write("user.updated")
+    _pruned_through(target, 1)
+    with target.subscribe({"from_timestamp": "2026-01-01T00:00:00Z"}) as stream:
+        assert stream.status == 410
+    with target.subscribe({"from_timestamp": "2026-01-01T00:00:01Z"}) as stream:
+        stream.opened()
+        assert stream.events(1)[0].message["event"]["id"] == ids[0]
+
+
+def test_a_cursor_above_the_head_is_gone_and_starts_a_new_epoch(target: Target) -> None:
+    with target.subscribe() as stream:
+        stream.opened()
+        target.write(*_some(3))
+        offsets = [block.id for block in stream.events(3)]
+    # As after a restore: the log ends before what a client has already seen.
+    LogEntry.objects.filter(tenant_id=target.tenant.pk, position=3).delete()
+    Head.objects.filter(pk=target.tenant.pk).update(position=2)
+    epoch = target.head().epoch
+    with target.subscribe({"from": offsets[2]}) as stream:
+        assert stream.status == 410
+    assert target.head().epoch == epoch + 1
+    with target.subscribe({"from": offsets[0]}) as stream:
+        assert stream.status == 410, "an older cursor may point into what was lost"
+
+
+@pytest.mark.parametrize("extra", [0, 1])
+def test_a_large_event_arrives_whole(target: Target, extra: int) -> None:
+    with target.subscribe() as stream:
+        stream.opened()
+        ids = target.write("user.updated", padding=400_000 + extra) + target.write("user.deleted")
+        assert [block.message["event"]["id"] for block in stream.events(2)] == ids

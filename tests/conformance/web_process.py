@@ -1,0 +1,122 @@
+"""Real web processes for tests: one of three servers with the application, on a port of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import quote
+
+from django.conf import settings
+from django.db import connection
+
+ROOT = Path(__file__).resolve().parents[2]
+SERVERS = ("granian", "uvicorn", "daphne")
+_APPLICATION = "config.asgi:application"
+_START_SECONDS = 40.0
+
+
+class WebProcess:
+    """A running server. `address` is where it listens; hosts are told apart by the Host header."""
+
+    def __init__(self, server: str, port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+        self.server = server
+        self.address = ("127.0.0.1", port)
+        self.process = process
+        self.log = log
+
+    def terminate(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+
+    def wait(self, *, within: float) -> int:
+        return self.process.wait(timeout=within)
+
+    def resident_bytes(self) -> int:
+        """Return the memory of the server and its children."""
+        pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in [self.process.pid, *self._children()])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def _children(self) -> list[int]:
+        listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        return [int(pid) for pid in listed]
+
+
+@contextmanager
+def web_process(server: str, **environment: str) -> Iterator[WebProcess]:
+    """Run a server with the test's database and settings; it is killed at the end whatever happened."""
+    port = _free_port()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
+        log = Path(directory) / "output"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", *_command(server, port)],
+                cwd=ROOT,
+                env=os.environ | _environment() | environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        web = WebProcess(server, port, process, log)
+        try:
+            _wait_until_it_listens(web)
+            yield web
+        finally:
+            # Workers live in the group of their parent; when all have ended there is no group.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _command(server: str, port: int) -> list[str]:
+    match server:
+        case "granian":
+            options = ["--interface", "asgi", "--host", "127.0.0.1", "--port", str(port), "--no-ws", "--http", "1", "--no-log"]
+            return ["granian", *options, "--backpressure", "4096", "--workers-kill-timeout", "12", _APPLICATION]
+        case "uvicorn":
+            options = ["--host", "127.0.0.1", "--port", str(port), "--ws", "none", "--no-proxy-headers", "--log-level", "warning"]
+            return ["uvicorn", *options, _APPLICATION]
+        case _:
+            return ["daphne", "-b", "127.0.0.1", "-p", str(port), "--verbosity", "0", _APPLICATION]
+
+
+def _environment() -> dict[str, str]:
+    database = connection.settings_dict
+    user = quote(database["USER"] or "", safe="")
+    password = f":{quote(database['PASSWORD'], safe='')}" if database["PASSWORD"] else ""
+    host, port = database["HOST"] or "", database["PORT"] or ""
+    # A socket directory cannot stand in the address part of a URL.
+    address = f"@/{database['NAME']}?host={quote(host, safe='')}" if host.startswith("/") else f"@{host}:{port}/{database['NAME']}"
+    return {
+        "DJANGO_SETTINGS_MODULE": "config.settings.test",
+        "DATABASE_URL": f"postgresql://{user}{password}{address}",
+        "REDIS_URL": settings.REDIS_URL,
+        "REDIS_PREFIX": settings.REDIS_PREFIX,
+        "DATABASE_POOL": "1",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_until_it_listens(web: WebProcess) -> None:
+    until = time.monotonic() + _START_SECONDS
+    while time.monotonic() < until:
+        if web.process.poll() is not None:
+            break
+        with socket.socket() as probe:
+            probe.settimeout(1.0)
+            if probe.connect_ex(web.address) == 0:
+                return
+        time.sleep(0.05)
+    raise RuntimeError(f"{web.server} did not start:\n{web.log.read_text()}")
