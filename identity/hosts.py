@@ -91,6 +91,8 @@ def resolve_host(authority: str) -> HostMatch | None:
     host, port = split_authority(authority)
     if port and not (port.isascii() and port.isdigit() and len(port) <= 5):
         return None
+    if len(host) > 253 or not (host.isascii() and host.isprintable()):
+        return None
     now = time.monotonic()
     with _cache_lock:
         cached = _cache.get(host)
