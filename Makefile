@@ -5,7 +5,7 @@ PY := .venv/bin/python
 BOOTSTRAP := @$(PYTHON) config/launcher/bootstrap.py
 LAUNCHER := @exec $(PY) -m config.launcher
 # Values that only let the production settings load; nothing is signed or encrypted with them.
-CHECK_KEY := check:0000000000000000000000000000000000000000
+CHECK_KEY := check:only-to-load-the-production-settings-0123456789-ABCDEFGHIJKLMNOPQRSTUV
 
 .DEFAULT_GOAL := help
 .PHONY: help up down reset scim-stop scim-start run worker test test-peers test-faults bench check lint format types contracts migrations deploy-check lock embedded dev

@@ -33,6 +33,5 @@ def as_assignments(values: dict[str, str]) -> str:
 
 
 def _make(name: str) -> str:
-    # 256 bits of letters, digits, - and _: the alphabet of client secrets.
-    value = secrets.token_urlsafe(32)
-    return f"k1:{value}" if name in KEY_LISTS else value
+    # Letters, digits, - and _, which is also the alphabet of client secrets; Django wants 50 characters for its key.
+    return f"k1:{secrets.token_urlsafe(48)}" if name in KEY_LISTS else secrets.token_urlsafe(32)
