@@ -86,6 +86,8 @@ class Supervisor:
             self.turn(0.05)
         output = self._close_output(process)
         if process.popen.returncode != 0:
+            for line in output.lines:
+                self._console.show(name, line)
             raise NotReady(f"{name} failed: {output.last_words()}")
         return list(output.lines)
 
