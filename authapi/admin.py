@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.db import models
-from django.http import HttpRequest
 
 from authapi.models import (
     AccessToken,
@@ -20,22 +18,10 @@ from authapi.models import (
     RevokedToken,
     SigningKey,
 )
+from identity.admin.tenant_scope import ReadOnlyAdmin
 
 
-class ReadOnlyAdmin(admin.ModelAdmin[Any]):
-    """Rows that only the service itself makes."""
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        return False
-
-
-class ClientAdmin(ReadOnlyAdmin):
+class ClientAdmin(ReadOnlyAdmin[Client]):
     """Clients are made and changed by services: a form could neither show a secret once nor end tokens."""
 
     list_display = ("name", "client_id", "tenant", "is_global", "token_endpoint_auth_method", "revoked_at", "created")
@@ -49,32 +35,32 @@ class ClientAdmin(ReadOnlyAdmin):
     )  # fmt: skip
 
 
-class ApiResourceAdmin(ReadOnlyAdmin):
+class ApiResourceAdmin(ReadOnlyAdmin[ApiResource]):
     list_display = ("name", "identifier", "tenant", "token_dialect", "token_lifetime", "is_system")
     list_select_related = ("tenant",)
     search_fields = ("name", "identifier")
 
 
-class ClientGrantAdmin(ReadOnlyAdmin):
+class ClientGrantAdmin(ReadOnlyAdmin[ClientGrant]):
     list_display = ("id", "client", "api_resource", "tenant", "updated_at")
     list_select_related = ("client", "api_resource", "tenant")
     search_fields = ("id", "client__client_id", "client__name")
 
 
-class SigningKeyAdmin(ReadOnlyAdmin):
+class SigningKeyAdmin(ReadOnlyAdmin[SigningKey]):
     list_display = ("kid", "tenant", "state", "created_at", "rotated_at", "verifies_until")
     list_filter = ("state",)
     list_select_related = ("tenant",)
     fields = ("tenant", "kid", "state", "public_jwk", "created_at", "current_since", "rotated_at", "verifies_until")
 
 
-class RevokedTokenAdmin(ReadOnlyAdmin):
+class RevokedTokenAdmin(ReadOnlyAdmin[RevokedToken]):
     list_display = ("id", "tenant", "created_at", "expires_at")
     list_select_related = ("tenant",)
     fields = ("tenant", "created_at", "expires_at")
 
 
-class CredentialAdmin(ReadOnlyAdmin):
+class CredentialAdmin(ReadOnlyAdmin[Any]):
     """Codes and tokens: that they exist, for whom, and until when. Never the value, nor its checksum."""
 
     list_display = ("id", "tenant", "application", "expires")
@@ -82,13 +68,13 @@ class CredentialAdmin(ReadOnlyAdmin):
     fields = ("tenant", "application", "user", "scope", "expires", "created")
 
 
-class RefreshTokenAdmin(ReadOnlyAdmin):
+class RefreshTokenAdmin(ReadOnlyAdmin[RefreshToken]):
     list_display = ("id", "tenant", "application", "created", "revoked")
     list_select_related = ("tenant", "application")
     fields = ("tenant", "application", "user", "created", "revoked")
 
 
-class DeviceGrantAdmin(ReadOnlyAdmin):
+class DeviceGrantAdmin(ReadOnlyAdmin[DeviceGrant]):
     list_display = ("id", "tenant", "status", "expires")
     list_select_related = ("tenant",)
     fields = ("tenant", "user", "scope", "status", "expires")

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -23,7 +23,6 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from authapi import throttling
 from authapi.addresses import client_address
@@ -32,6 +31,10 @@ from authapi.tokens import InvalidToken, VerifiedToken, require_scope, verify_ac
 from identity.change_context import ChangeContext, change_context
 from identity.hosts import HostMatch, resolve_host
 from identity.tenancy import tenant_bound
+
+if TYPE_CHECKING:
+    # DRF's views import the classes of this module, which the settings name.
+    from rest_framework.views import APIView
 
 _RATE = "management"
 _TENANT_PROBLEMS = {
@@ -71,7 +74,11 @@ class HasScope(BasePermission):
     """Lets a token through that has one of the scopes the view names for this action."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
-        action = getattr(view, "action", None) or (request.method or "").lower()
+        method = (request.method or "").lower()
+        if method not in view.http_method_names or not hasattr(view, method):
+            # Nothing to protect: DRF answers 405.
+            return True
+        action = getattr(view, "action", None) or method.replace("head", "get")
         expected = getattr(view, "required_scopes", {}).get(action)
         if not expected:
             raise ImproperlyConfigured(f"{type(view).__name__} names no scope for {action!r}.")
@@ -85,6 +92,8 @@ class ManagementMixin:
     authentication_classes = (BearerAuthentication,)
     permission_classes = (HasScope,)
     required_scopes: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    # Without OPTIONS: DRF would describe the view instead of answering a preflight.
+    http_method_names = ("get", "head", "post", "put", "patch", "delete")
     _rate: throttling.Rate | None = None
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:

@@ -12,7 +12,6 @@ from django.db import InterfaceError, OperationalError
 from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.response import Response
-from rest_framework.views import set_rollback
 
 from authapi.failures import TOO_MANY_REQUESTS
 from authapi.tokens import TokenRefused
@@ -50,7 +49,6 @@ def problem_body(status: int, message: str, error_code: str | None = None) -> di
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
     """Translate whatever a view raised, once; what nobody expected is logged and becomes a 500 that says nothing."""
     problem = _problem(error)
-    set_rollback()
     body = problem_body(problem.status, problem.message, problem.error_code)
     return Response(body, status=problem.status, headers=problem.headers)
 
