@@ -40,64 +40,183 @@ class Part:
     """A further table whose rows are shown inside a document; `document_column` holds the document's key."""
 
     table: str
-    key_column: str
     document_column: str
     silent: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
-class DocumentKind:
-    """A resource whose changes are events: its tables, the types of its changes, and the fields that alone are none.
+class Reference:
+    """A column that points to a row of another table, and the columns of that row which documents show."""
 
-    `key_type` is the SQL type of the root's key. `identity_field` is the document field by which consumers know the
-    resource. `references` pairs a column of the
-    root or a part with the table it points to, whose rows the document needs.
+    column: str
+    table: str
+    columns: tuple[str, ...]
+    key_type: str = "text"
+
+
+@dataclass(frozen=True)
+class Parent:
+    """The document in whose order a relation's changes stay: its name, its table, and the column that points to it."""
+
+    name: str
+    table: str
+    column: str
+
+
+@dataclass(frozen=True)
+class DocumentKind:
+    """A resource or relation whose changes are events: its table, the types of its changes, the fields that alone are none.
+
+    Every table has the key column `id`; `key_type` is its SQL type. `identity` are the document fields by which
+    consumers know the resource, as paths. `updated` is None where a change of a relation is no event.
     """
 
     name: str
     table: str
-    key_column: str
     key_type: str
-    identity_field: str
+    identity: tuple[str, ...]
     created: str
-    updated: str
     deleted: str
+    updated: str | None = None
     silent: frozenset[str] = frozenset()
     parts: tuple[Part, ...] = ()
-    references: tuple[tuple[str, str], ...] = ()
+    references: tuple[Reference, ...] = ()
+    parent: Parent | None = None
 
     @property
     def tables(self) -> tuple[str, ...]:
         return (self.table, *(part.table for part in self.parts))
 
+    def root_of(self, document: dict[str, Any]) -> str:
+        """Return `<kind>:<id>` of the document in whose order this one's events are delivered."""
+        if self.parent is not None:
+            return f"{self.parent.name}:{document[self.parent.name]['id']}"
+        return f"{self.name}:{document[self.identity[0]]}"
+
+
+_TIMES = frozenset({"created_at", "updated_at"})
+_CONNECTION = Reference("connection_id", "identity_connection", ("id", "name", "strategy"))
+_ORGANIZATION = Reference("organization_id", "identity_organization", ("id", "name"))
+_GROUP = Reference("group_id", "identity_group", ("id", "type", "connection_id", "organization_id", "external_id"))
+_NESTED_GROUP = Reference("nested_group_id", "identity_group", _GROUP.columns)
+_ROLE = Reference("role_id", "identity_role", ("id", "name"))
+_USER = Reference("user_id", "identity_user", ("id", "user_id"), "bigint")
+_IN_ORGANIZATION = Parent("organization", "identity_organization", "organization_id")
+_IN_GROUP = Parent("group", "identity_group", "group_id")
 
 # Parents before children: the sweep records creations in this order and deletions in the opposite one.
 DOCUMENT_KINDS: tuple[DocumentKind, ...] = (
     DocumentKind(
         name="connection",
         table="identity_connection",
-        key_column="id",
         key_type="text",
-        identity_field="id",
+        identity=("id",),
         created="connection.created",
         updated="connection.updated",
         deleted="connection.deleted",
         # Secrets of a connection are in no document.
-        silent=frozenset({"sealed_options", "created_at", "updated_at"}),
+        silent=_TIMES | {"sealed_options"},
     ),
     DocumentKind(
         name="user",
         table="identity_user",
-        key_column="id",
         key_type="bigint",
-        identity_field="user_id",
+        identity=("user_id",),
         created="user.created",
         updated="user.updated",
         deleted="user.deleted",
         # Document, "Event-related rules": a login is no profile change.
-        silent=frozenset({"last_ip", "last_login", "logins_count", "last_password_reset", "created_at", "updated_at"}),
-        parts=(Part("identity_linkedidentity", "id", "user_id", frozenset({"created_at"})),),
-        references=(("connection_id", "identity_connection"),),
+        silent=_TIMES | {"last_ip", "last_login", "logins_count", "last_password_reset"},
+        parts=(Part("identity_linkedidentity", "user_id", frozenset({"created_at"})),),
+        references=(_CONNECTION,),
+    ),
+    DocumentKind(
+        name="organization",
+        table="identity_organization",
+        key_type="text",
+        identity=("id",),
+        created="organization.created",
+        updated="organization.updated",
+        deleted="organization.deleted",
+        silent=_TIMES,
+    ),
+    DocumentKind(
+        name="group",
+        table="identity_group",
+        key_type="text",
+        identity=("id",),
+        created="group.created",
+        updated="group.updated",
+        deleted="group.deleted",
+        # No field of the event shows the description.
+        silent=_TIMES | {"description"},
+    ),
+    DocumentKind(
+        name="organization.connection",
+        table="identity_organizationconnection",
+        key_type="bigint",
+        identity=("organization.id", "connection.id"),
+        created="organization.connection.added",
+        updated="organization.connection.updated",
+        deleted="organization.connection.removed",
+        silent=_TIMES | {"organization_connection_name"},
+        references=(_ORGANIZATION, _CONNECTION),
+        parent=_IN_ORGANIZATION,
+    ),
+    DocumentKind(
+        name="organization.member",
+        table="identity_organizationmember",
+        key_type="bigint",
+        identity=("organization.id", "user.user_id"),
+        created="organization.member.added",
+        deleted="organization.member.deleted",
+        silent=_TIMES,
+        references=(_ORGANIZATION, _USER),
+        parent=_IN_ORGANIZATION,
+    ),
+    DocumentKind(
+        name="group.member",
+        table="identity_groupmember",
+        key_type="bigint",
+        identity=("group.id", "member.id"),
+        created="group.member.added",
+        deleted="group.member.deleted",
+        silent=_TIMES,
+        references=(_GROUP, _NESTED_GROUP, _USER),
+        parent=_IN_GROUP,
+    ),
+    DocumentKind(
+        name="group.role",
+        table="identity_grouprole",
+        key_type="bigint",
+        identity=("group.id", "role.id"),
+        created="group.role.assigned",
+        deleted="group.role.deleted",
+        silent=_TIMES,
+        references=(_GROUP, _ROLE),
+        parent=_IN_GROUP,
+    ),
+    DocumentKind(
+        name="organization.member.role",
+        table="identity_organizationmemberrole",
+        key_type="bigint",
+        identity=("organization.id", "user.user_id", "role.id"),
+        created="organization.member.role.assigned",
+        deleted="organization.member.role.deleted",
+        silent=_TIMES,
+        references=(_ORGANIZATION, _USER, _ROLE),
+        parent=_IN_ORGANIZATION,
+    ),
+    DocumentKind(
+        name="organization.group.role",
+        table="identity_organizationgrouprole",
+        key_type="bigint",
+        identity=("organization.id", "group.id", "role.id"),
+        created="organization.group.role.assigned",
+        deleted="organization.group.role.deleted",
+        silent=_TIMES,
+        references=(_ORGANIZATION, _GROUP, _ROLE),
+        parent=_IN_ORGANIZATION,
     ),
 )
 
@@ -107,7 +226,7 @@ class Change:
     """One event to record: its type, the document it shows, and the document before the change where there was one."""
 
     type: str
-    object: dict[str, Any]
+    document: dict[str, Any]
     previous: dict[str, Any] | None = None
 
 
@@ -120,11 +239,21 @@ def changes_between(kind: DocumentKind, before: dict[str, Any] | None, after: di
         return [Change(kind.created, after)] if after is not None else []
     if after is None:
         return [Change(kind.deleted, before)]
-    if before[kind.identity_field] != after[kind.identity_field]:
+    if _identity(kind, before) != _identity(kind, after):
         return [Change(kind.deleted, before), Change(kind.created, after)]
-    if _visible(kind, before) == _visible(kind, after):
+    if kind.updated is None or _visible(kind, before) == _visible(kind, after):
         return []
     return [Change(kind.updated, after, before)]
+
+
+def _identity(kind: DocumentKind, document: dict[str, Any]) -> list[Any]:
+    found = []
+    for path in kind.identity:
+        value: Any = document
+        for name in path.split("."):
+            value = value[name]
+        found.append(value)
+    return found
 
 
 def _visible(kind: DocumentKind, document: dict[str, Any]) -> dict[str, Any]:

@@ -74,8 +74,9 @@ def record_document(kind: DocumentKind, key: str, *, moment: datetime | None = N
         data = event_data(kind, change, snapshot, references, moment)
         check_data(change.type, data)
         event_id = new_event_id()
-        root = f"{kind.name}:{change.object[kind.identity_field]}"
-        rows.append((event_id, log.tenant_id, change.type, root, moment, _body(change.type, event_id, data, log, moment)))
+        rows.append(
+            (event_id, log.tenant_id, change.type, kind.root_of(change.document), moment, _body(change.type, event_id, data, log, moment))
+        )
     _insert(kind, key, rows)
     if rows:
         transaction.on_commit(lambda: numberer().notify(log.tenant_id), robust=True)
@@ -116,16 +117,17 @@ def _insert(kind: DocumentKind, key: str, rows: list[tuple[str, str, str, str, d
 
 def _with_vanished(kind: DocumentKind, snapshot: Snapshot) -> dict[str, dict[str, Image]]:
     """Return the referenced rows, and those that are gone already from their marks: deleted around the services."""
-    found = {table: dict(rows) for table, rows in snapshot.references.items()}
-    for column, table in kind.references:
-        missing = referenced_keys((snapshot.now, snapshot.before), column) - set(found[table])
+    found = {column: dict(rows) for column, rows in snapshot.references.items()}
+    for reference in kind.references:
+        known = found[reference.column]
+        missing = referenced_keys((snapshot.now, snapshot.before), reference.column) - set(known)
         if missing:
             with connection.cursor() as cursor:
                 cursor.execute(
                     "SELECT row_key, image FROM events_mark WHERE table_name = %s AND row_key = ANY(%s) AND image IS NOT NULL",
-                    [table, sorted(missing)],
+                    [reference.table, sorted(missing)],
                 )
-                found[table].update((row_key, json.loads(image)) for row_key, image in cursor.fetchall())
+                known.update((row_key, json.loads(image)) for row_key, image in cursor.fetchall())
     return found
 
 

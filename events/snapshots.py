@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import connection
 
-from events.catalogue import DocumentKind
+from events.catalogue import DocumentKind, Reference
 from events.images import Image, RowMark, Rows, rows_before
 
 
@@ -40,19 +40,17 @@ class Snapshot:
 
 
 def read_snapshot(kind: DocumentKind, key: str) -> Snapshot:
-    """Read the document of this kind and key and lock its root row until the transaction ends.
+    """Read the document of this kind and key; lock its row and its parent's until the transaction ends.
 
-    The lock is a backstop: services hold it already. A root that is gone has no row to lock.
+    The locks are a backstop: services hold them already. A row that is gone cannot be locked.
     """
     with connection.cursor() as cursor:
         cursor.execute(_snapshot_sql(kind), {"key": key, "document_table": kind.table})
-        tenant_id, *encoded = cursor.fetchone()
+        _, tenant_id, *encoded = cursor.fetchone()
     # Django's connections hand jsonb over as text. The standard decoder keeps whole numbers of any size.
     root, marks, log, *further = (None if value is None else json.loads(value) for value in encoded)
     parts = {part.table: rows or {} for part, rows in zip(kind.parts, further, strict=False)}
-    references = {
-        table: rows or {} for table, rows in zip((table for _, table in kind.references), further[len(kind.parts) :], strict=True)
-    }
+    references = {reference.column: rows or {} for reference, rows in zip(kind.references, further[len(kind.parts) :], strict=True)}
     row_marks = tuple(
         RowMark(mark["table_name"], mark["row_key"], mark["image"], datetime.fromisoformat(mark["marked_at"])) for mark in marks or ()
     )
@@ -71,7 +69,7 @@ def read_snapshot(kind: DocumentKind, key: str) -> Snapshot:
 def _snapshot_sql(kind: DocumentKind) -> str:
     """Build the statement from the catalogue's own table names; the key is a parameter."""
     key = f"%(key)s::{kind.key_type}"
-    tables = [f"root AS MATERIALIZED (SELECT r.* FROM {kind.table} r WHERE r.{kind.key_column} = {key} FOR NO KEY UPDATE)"]
+    tables = [f"root AS MATERIALIZED (SELECT r.* FROM {kind.table} r WHERE r.id = {key} FOR NO KEY UPDATE)"]
     tables += [
         f"part{index} AS MATERIALIZED (SELECT p.* FROM {part.table} p WHERE p.{part.document_column} = {key})"
         for index, part in enumerate(kind.parts)
@@ -81,7 +79,9 @@ def _snapshot_sql(kind: DocumentKind) -> str:
         " WHERE m.document_table = %(document_table)s AND m.document_key = %(key)s)"
     )
     tables.append("tenant AS (SELECT tenant_id FROM root UNION ALL SELECT tenant_id FROM marks LIMIT 1)")
+    tables.append(f"parent AS MATERIALIZED ({_parent_sql(kind)})")
     columns = [
+        "(SELECT count(*) FROM parent)",
         "(SELECT tenant_id FROM tenant)",
         "(SELECT to_jsonb(root) FROM root)",
         "(SELECT jsonb_agg(to_jsonb(marks)) FROM marks)",
@@ -89,19 +89,29 @@ def _snapshot_sql(kind: DocumentKind) -> str:
         " LEFT JOIN identity_customdomain d ON d.tenant_id = h.tenant_id AND d.is_canonical"
         " WHERE h.tenant_id = (SELECT tenant_id FROM tenant))",
     ]
-    columns += [
-        f"(SELECT jsonb_object_agg(part{index}.{part.key_column}::text, to_jsonb(part{index})) FROM part{index})"
-        for index, part in enumerate(kind.parts)
-    ]
-    columns += [_reference_sql(kind, column, table) for column, table in kind.references]
+    columns += [f"(SELECT jsonb_object_agg(p.id::text, to_jsonb(p)) FROM part{index} p)" for index in range(len(kind.parts))]
+    columns += [_reference_sql(kind, reference) for reference in kind.references]
     return f"WITH {', '.join(tables)} SELECT {', '.join(columns)}"
 
 
-def _reference_sql(kind: DocumentKind, column: str, table: str) -> str:
-    sources = [f"SELECT {column} FROM root", *(f"SELECT {column} FROM part{index}" for index in range(len(kind.parts)))]
-    sources.append(f"SELECT image ->> '{column}' FROM marks WHERE image IS NOT NULL")
-    wanted = " UNION ".join(sources)
-    return f"(SELECT jsonb_object_agg(x.id, to_jsonb(x)) FROM {table} x WHERE x.id IN ({wanted}))"
+def _parent_sql(kind: DocumentKind) -> str:
+    if kind.parent is None:
+        return "SELECT 1 WHERE false"
+    column = kind.parent.column
+    keys = f"SELECT {column} FROM root UNION SELECT image ->> '{column}' FROM marks WHERE image IS NOT NULL"
+    return f"SELECT 1 FROM {kind.parent.table} x WHERE x.id IN ({keys}) ORDER BY x.id FOR NO KEY UPDATE"
+
+
+def _reference_sql(kind: DocumentKind, reference: Reference) -> str:
+    column = reference.column
+    sources = [f"SELECT {column} FROM root"]
+    sources += [f"SELECT {column} FROM part{index}" for index in range(len(kind.parts))]
+    sources.append(f"SELECT (image ->> '{column}')::{reference.key_type} FROM marks WHERE image IS NOT NULL")
+    shown = ", ".join(f"'{name}', x.{name}" for name in reference.columns)
+    return (
+        f"(SELECT jsonb_object_agg(x.id::text, jsonb_build_object({shown})) FROM {reference.table} x"
+        f" WHERE x.id IN ({' UNION '.join(sources)}))"
+    )
 
 
 def row_of(model: Any, image: Image) -> Any:

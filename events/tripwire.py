@@ -26,9 +26,8 @@ logger = logging.getLogger(__name__)
 _FUNCTION = """
 CREATE OR REPLACE FUNCTION events_tripwire() RETURNS trigger LANGUAGE plpgsql AS $body$
 DECLARE
-    key_column text := TG_ARGV[0];
-    document_column text := TG_ARGV[1];
-    document_table text := TG_ARGV[2];
+    document_column text := TG_ARGV[0];
+    document_table text := TG_ARGV[1];
     old_row jsonb;
     new_row jsonb;
     moved boolean := true;
@@ -39,19 +38,19 @@ BEGIN
         IF OLD.tenant_id <> NEW.tenant_id THEN
             RAISE EXCEPTION 'a row of % never changes its tenant', TG_TABLE_NAME USING ERRCODE = 'check_violation';
         END IF;
-        moved := old_row ->> key_column IS DISTINCT FROM new_row ->> key_column
+        moved := old_row ->> 'id' IS DISTINCT FROM new_row ->> 'id'
               OR old_row ->> document_column IS DISTINCT FROM new_row ->> document_column;
     END IF;
     IF old_row IS NOT NULL THEN
         INSERT INTO events_mark AS m (table_name, row_key, document_key, document_table, tenant_id, image, marked_at)
         VALUES (
-            TG_TABLE_NAME, old_row ->> key_column, old_row ->> document_column, document_table, OLD.tenant_id, old_row, clock_timestamp()
+            TG_TABLE_NAME, old_row ->> 'id', old_row ->> document_column, document_table, OLD.tenant_id, old_row, clock_timestamp()
         )
         ON CONFLICT (table_name, row_key, document_key) DO UPDATE SET image = m.image;
     END IF;
     IF new_row IS NOT NULL AND moved THEN
         INSERT INTO events_mark AS m (table_name, row_key, document_key, document_table, tenant_id, image, marked_at)
-        VALUES (TG_TABLE_NAME, new_row ->> key_column, new_row ->> document_column, document_table, NEW.tenant_id, NULL, clock_timestamp())
+        VALUES (TG_TABLE_NAME, new_row ->> 'id', new_row ->> document_column, document_table, NEW.tenant_id, NULL, clock_timestamp())
         ON CONFLICT (table_name, row_key, document_key) DO UPDATE SET image = m.image;
     END IF;
     RETURN NULL;
@@ -79,10 +78,9 @@ def expected_triggers() -> list[Trigger]:
 
 
 def _triggers_of(kind: DocumentKind) -> Iterator[Trigger]:
-    tables = [(kind.table, kind.key_column, kind.key_column, kind.silent)]
-    tables += [(part.table, part.key_column, part.document_column, part.silent) for part in kind.parts]
-    for table, key_column, document_column, silent in tables:
-        call = f"EXECUTE FUNCTION events_tripwire('{key_column}', '{document_column}', '{kind.table}')"
+    tables = [(kind.table, "id", kind.silent), *((part.table, part.document_column, part.silent) for part in kind.parts)]
+    for table, document_column, silent in tables:
+        call = f"EXECUTE FUNCTION events_tripwire('{document_column}', '{kind.table}')"
         visible = [column for column in _columns(table) if column not in silent]
         changed = " OR ".join(f"OLD.{column} IS DISTINCT FROM NEW.{column}" for column in visible)
         yield Trigger(table, "events_tripwire_rows", f"AFTER INSERT OR DELETE ON {table} FOR EACH ROW {call}")
@@ -160,23 +158,43 @@ def _sweep_document(kind: DocumentKind, key: str) -> int:
 
 
 def _locked(kind: DocumentKind, key: str) -> bool:
-    """Lock the root and the marks of a document without waiting; False when somebody works on one of them."""
+    """Lock a document's row, its parent and its marks without waiting; False when somebody works on one of them."""
+    free = _row_is_free(kind.table, kind.key_type, [key])
+    if kind.parent is not None:
+        free = free and _row_is_free(kind.parent.table, "text", _parents(kind, key))
+    marks = "SELECT id FROM events_mark WHERE document_table = %s AND document_key = %s"
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT 1 FROM {kind.table} WHERE {kind.key_column} = %s::{kind.key_type} FOR NO KEY UPDATE SKIP LOCKED",
-            [key],
+            f"SELECT (SELECT count(*) FROM ({marks}) a), (SELECT count(*) FROM ({marks} FOR UPDATE SKIP LOCKED) b)", [kind.table, key] * 2
         )
-        if cursor.fetchone() is None and _exists(kind, key):
-            return False
-        locked = "SELECT id FROM events_mark WHERE document_table = %s AND document_key = %s"
+        total, unlocked = cursor.fetchone()
+    return bool(free and total and total == unlocked)
+
+
+def _parents(kind: DocumentKind, key: str) -> list[str]:
+    column = kind.parent.column if kind.parent else ""
+    with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT (SELECT count(*) FROM ({locked}) a), (SELECT count(*) FROM ({locked} FOR UPDATE SKIP LOCKED) b)", [kind.table, key] * 2
+            f"SELECT {column} FROM {kind.table} WHERE id = %s::{kind.key_type}"
+            f" UNION SELECT image ->> '{column}' FROM events_mark WHERE document_table = %s AND document_key = %s AND image IS NOT NULL",
+            [key, kind.table, key],
         )
-        total, free = cursor.fetchone()
-    return bool(total and total == free)
+        return [row[0] for row in cursor.fetchall()]
+
+
+def _row_is_free(table: str, key_type: str, keys: list[str]) -> bool:
+    """Lock the rows of `table` that are there; False when one is locked by somebody else."""
+    wanted = f"SELECT id FROM {table} WHERE id = ANY(%s::{key_type}[])"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT (SELECT count(*) FROM ({wanted}) a), (SELECT count(*) FROM ({wanted} ORDER BY id FOR NO KEY UPDATE SKIP LOCKED) b)",
+            [keys, keys],
+        )
+        there, unlocked = cursor.fetchone()
+    return bool(there == unlocked)
 
 
 def _exists(kind: DocumentKind, key: str) -> bool:
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT 1 FROM {kind.table} WHERE {kind.key_column} = %s::{kind.key_type}", [key])
+        cursor.execute(f"SELECT 1 FROM {kind.table} WHERE id = %s::{kind.key_type}", [key])
         return cursor.fetchone() is not None

@@ -49,3 +49,19 @@ def new_hex_id() -> str:
 def is_tenant_id(value: str) -> bool:
     """Tell whether `value` has the tenant pattern and 3 to 63 characters (spec, "Event envelope", `x0tenant`)."""
     return 3 <= len(value) <= 63 and TENANT_ID_PATTERN.fullmatch(value) is not None
+
+
+def new_role_id() -> str:
+    return "rol_" + _random(_ALPHANUMERIC, 16)
+
+
+def new_organization_id() -> str:
+    return "org_" + _random(_ALPHANUMERIC, 16)
+
+
+def new_group_id() -> str:
+    return "grp_" + _random(_BASE58, 22)
+
+
+def new_job_id() -> str:
+    return "job_" + _random(_ALPHANUMERIC, 16)

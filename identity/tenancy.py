@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from django.db import models, transaction
 
@@ -46,19 +46,23 @@ def tenant_bound(tenant_id: str) -> Iterator[None]:
 
 
 class GuardedQuerySet(models.QuerySet[Row]):
-    """Reads freely, deletes with signals, and refuses every write that would send none."""
+    """Reads freely, deletes with signals, and refuses every write to recorded rows that would send none."""
 
-    def _refuse(self) -> NoReturn:
-        raise BulkWriteRefused(f"{self.model.__name__}: {BulkWriteRefused.__doc__}")
+    def _refuse_if_recorded(self) -> None:
+        if getattr(self.model, "is_recorded", False):
+            raise BulkWriteRefused(f"{self.model.__name__}: {BulkWriteRefused.__doc__}")
 
-    def update(self, **kwargs: Any) -> NoReturn:
-        self._refuse()
+    def update(self, **kwargs: Any) -> int:
+        self._refuse_if_recorded()
+        return super().update(**kwargs)
 
-    def bulk_create(self, *args: Any, **kwargs: Any) -> NoReturn:
-        self._refuse()
+    def bulk_create(self, *args: Any, **kwargs: Any) -> list[Row]:
+        self._refuse_if_recorded()
+        return super().bulk_create(*args, **kwargs)
 
-    def bulk_update(self, *args: Any, **kwargs: Any) -> NoReturn:
-        self._refuse()
+    def bulk_update(self, *args: Any, **kwargs: Any) -> int:
+        self._refuse_if_recorded()
+        return super().bulk_update(*args, **kwargs)
 
     def delete(self) -> tuple[int, dict[str, int]]:
         """Delete row by row in the sense of signals, after locking the roots of the documents that the rows belong to."""
@@ -73,8 +77,9 @@ class GuardedQuerySet(models.QuerySet[Row]):
                 lock_rows(model, keys)
             return super().delete()
 
-    def _raw_delete(self, using: str | None) -> NoReturn:
-        self._refuse()
+    def _raw_delete(self, using: str | None) -> int:
+        self._refuse_if_recorded()
+        return int(super()._raw_delete(using))
 
 
 class AllTenantsManager(models.Manager[Row]):

@@ -1,8 +1,35 @@
 """The rows behind tenants and their people; each module holds one noun."""
 
 from identity.models.connections import Connection
+from identity.models.groups import Group, GroupMember, GroupRole
+from identity.models.organizations import (
+    Organization,
+    OrganizationConnection,
+    OrganizationGroupRole,
+    OrganizationMember,
+    OrganizationMemberRole,
+)
+from identity.models.roles import Role, UserRole
 from identity.models.staff import Staff
 from identity.models.tenants import CustomDomain, Tenant
 from identity.models.users import LinkedIdentity, PasswordCredential, User
 
-__all__ = ["Connection", "CustomDomain", "LinkedIdentity", "PasswordCredential", "Staff", "Tenant", "User"]
+__all__ = [
+    "Connection",
+    "CustomDomain",
+    "Group",
+    "GroupMember",
+    "GroupRole",
+    "LinkedIdentity",
+    "Organization",
+    "OrganizationConnection",
+    "OrganizationGroupRole",
+    "OrganizationMember",
+    "OrganizationMemberRole",
+    "PasswordCredential",
+    "Role",
+    "Staff",
+    "Tenant",
+    "User",
+    "UserRole",
+]

@@ -28,6 +28,8 @@ class TenantOwned(models.Model):
 class RecordedModel(TenantOwned):
     """A row whose changes become events: saved and deleted in one transaction with its signals, its root locked first."""
 
+    is_recorded: ClassVar[bool] = True
+
     class Meta(TenantOwned.Meta):
         abstract = True
 

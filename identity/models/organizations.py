@@ -1,0 +1,109 @@
+"""Organizations, their connections, their members, and the roles that members and groups have in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.validators import RegexValidator
+from django.db import models
+
+from identity.ids import new_organization_id
+from identity.models.base import RecordedModel
+
+ACCESS_LEVELS = [("none", "None"), ("readonly", "Read only"), ("limited", "Limited"), ("full", "Full")]
+
+
+class Organization(RecordedModel):
+    """A customer of the tenant: a set of users with connections and roles of its own."""
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_organization_id, editable=False)
+    name = models.CharField(
+        max_length=50,
+        validators=[RegexValidator(r"^(?!org_)[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?$", "A lower-case slug that does not start with org_.")],
+    )
+    display_name = models.CharField(max_length=255, blank=True)
+    branding = models.JSONField(default=dict, blank=True)
+    metadata = models.JSONField(default=dict, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta(RecordedModel.Meta):
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "name"], name="identity_organization_name_unique"),
+            models.UniqueConstraint(fields=["tenant", "id"], name="identity_organization_tenant_id_unique"),
+        ]
+        ordering = ("created_at", "id")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class OrganizationRelation(RecordedModel):
+    """A row that belongs to an organization: its changes stay in the organization's order."""
+
+    organization = models.ForeignKey(Organization, on_delete=models.CASCADE, related_name="%(class)s_rows")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta(RecordedModel.Meta):
+        abstract = True
+        ordering = ("id",)
+
+    def root(self) -> tuple[type[models.Model], Any]:
+        return Organization, self.organization_id
+
+
+class OrganizationConnection(OrganizationRelation):
+    """A connection through which people enter an organization."""
+
+    connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, related_name="organization_connections")
+    assign_membership_on_login = models.BooleanField(default=False)
+    show_as_button = models.BooleanField(default=True)
+    is_signup_enabled = models.BooleanField(default=False)
+    is_enabled = models.BooleanField(default=True)
+    organization_connection_name = models.CharField(max_length=50, blank=True)
+    organization_access_level = models.CharField(max_length=16, choices=ACCESS_LEVELS, blank=True)
+
+    class Meta(OrganizationRelation.Meta):
+        constraints = [models.UniqueConstraint(fields=["organization", "connection"], name="identity_organizationconnection_unique")]
+
+    def __str__(self) -> str:
+        return f"{self.connection_id} in {self.organization_id}"
+
+
+class OrganizationMember(OrganizationRelation):
+    """A user in an organization."""
+
+    user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="organization_members")
+
+    class Meta(OrganizationRelation.Meta):
+        constraints = [models.UniqueConstraint(fields=["organization", "user"], name="identity_organizationmember_unique")]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} in {self.organization_id}"
+
+
+class OrganizationMemberRole(OrganizationRelation):
+    """A role that a member has in an organization; it goes with the membership."""
+
+    member = models.ForeignKey(OrganizationMember, on_delete=models.CASCADE, related_name="roles")
+    user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="organization_member_roles")
+    role = models.ForeignKey("identity.Role", on_delete=models.CASCADE, related_name="organization_member_roles")
+
+    class Meta(OrganizationRelation.Meta):
+        constraints = [models.UniqueConstraint(fields=["member", "role"], name="identity_organizationmemberrole_unique")]
+
+    def __str__(self) -> str:
+        return f"{self.role_id} of {self.user_id} in {self.organization_id}"
+
+
+class OrganizationGroupRole(OrganizationRelation):
+    """A role that the members of a group have in an organization."""
+
+    group = models.ForeignKey("identity.Group", on_delete=models.CASCADE, related_name="organization_roles")
+    role = models.ForeignKey("identity.Role", on_delete=models.CASCADE, related_name="organization_group_roles")
+
+    class Meta(OrganizationRelation.Meta):
+        constraints = [models.UniqueConstraint(fields=["organization", "group", "role"], name="identity_organizationgrouprole_unique")]
+
+    def __str__(self) -> str:
+        return f"{self.role_id} of {self.group_id} in {self.organization_id}"
