@@ -12,7 +12,7 @@ from channels.consumer import AsyncConsumer
 
 from authapi import executor, throttling
 from events.stream.admission import ENDPOINT, Admitted, admit, wire_headers
-from events.stream.peer import abort_connection
+from events.stream.peer import abort_connection, paced
 from events.stream.refusals import Header, Refused
 from events.stream.runtime import StreamRuntime, runtime
 from events.stream.stream import Send, Stream
@@ -56,7 +56,7 @@ class EventsConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no ty
 
 async def _stream(admitted: Admitted, shared: StreamRuntime, receive: Receive, send: Send) -> None:
     sealer = shared.sealer(admitted.subscription.tenant_id)
-    stream = Stream(admitted.subscription, admitted.first_page, send=send, sealer=sealer, sources=shared.sources)
+    stream = Stream(admitted.subscription, admitted.first_page, send=paced(send), sealer=sealer, sources=shared.sources)
     watcher = asyncio.get_running_loop().create_task(_watch(stream, receive))
     try:
         shared.add(stream)

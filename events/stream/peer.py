@@ -1,21 +1,81 @@
-"""Dropping a connection whose reader has stopped. ASGI has no word for it, so each server is asked in its own way."""
+"""The connection behind `send`, where ASGI has no word for what a long answer needs: waiting for a slow reader, and
+dropping one that has stopped. uvicorn and Granian wait by themselves; Daphne takes everything at once unless asked.
+"""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
-from typing import Any
+import asyncio
+from collections.abc import Callable, MutableMapping
+from functools import partial
+from typing import Any, Protocol
 
-logger = logging.getLogger(__name__)
+from events.stream.stream import Send
+
+
+class _TwistedRequest(Protocol):
+    """What Daphne's request inherits from Twisted, as far as it is needed here."""
+
+    channel: Any
+
+    def registerProducer(self, producer: object, streaming: bool) -> None: ...  # noqa: FBT001, N802  (Twisted's own)
+
+    def unregisterProducer(self) -> None: ...  # noqa: N802  (Twisted's own)
+
+
+class _Pacer:
+    """Hears from Twisted when the transport's buffer is full and when it has room again."""
+
+    def __init__(self) -> None:
+        self.has_room = asyncio.Event()
+        self.has_room.set()
+
+    def pauseProducing(self) -> None:  # noqa: N802  (Twisted's own)
+        self.has_room.clear()
+
+    def resumeProducing(self) -> None:  # noqa: N802  (Twisted's own)
+        self.has_room.set()
+
+    stopProducing = resumeProducing  # noqa: N815  (Twisted's own)
+
+
+def paced(send: Send) -> Send:
+    """Return a `send` that waits while the reader is behind: the same one where the server waits by itself."""
+    request = _twisted_request(send)
+    if request is None or request.channel is None:
+        return send
+    pacer = _Pacer()
+    request.registerProducer(pacer, True)  # noqa: FBT003  (streaming, in Twisted's order)
+
+    async def send_when_there_is_room(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.body" and not message.get("more_body", False):
+            # Twisted refuses to finish a request whose producer is still registered; one without a channel has gone.
+            if request.channel is not None:
+                request.unregisterProducer()
+        else:
+            await pacer.has_room.wait()
+        await send(message)
+
+    return send_when_there_is_room
 
 
 def abort_connection(send: Callable[..., Any]) -> bool:
-    """Drop the connection behind `send` with what is still buffered for it; returns whether this server lets us.
+    """Drop the connection with everything still buffered for it; returns whether this server lets us.
 
-    uvicorn's `send` belongs to an object that holds the transport; elsewhere the server closes what ends unfinished.
+    uvicorn's `send` belongs to an object that holds the transport, Daphne's is bound to its request. Granian drops by
+    itself what an application leaves unfinished.
     """
-    abort = getattr(getattr(getattr(send, "__self__", None), "transport", None), "abort", None)
-    if abort is None:
-        return False
-    abort()
-    return True
+    request = _twisted_request(send)
+    channel = None if request is None else request.channel
+    owner = channel if channel is not None else getattr(send, "__self__", None)
+    transport = getattr(owner, "transport", None)
+    for name in ("abortConnection", "abort"):
+        abort = getattr(transport, name, None)
+        if abort is not None:
+            abort()
+            return True
+    return False
+
+
+def _twisted_request(send: Callable[..., Any]) -> _TwistedRequest | None:
+    bound = send.args[0] if isinstance(send, partial) and send.args else None
+    return bound if hasattr(bound, "registerProducer") and hasattr(bound, "channel") else None

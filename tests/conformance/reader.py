@@ -78,7 +78,10 @@ class Subscriber:
         if left <= 0:
             raise TimeoutError("nothing came in time")
         self.socket.settimeout(left)
-        data = self.socket.recv(65536)
+        try:
+            data = self.socket.recv(65536)
+        except ConnectionResetError as error:
+            raise StreamEnded from error
         if not data:
             raise StreamEnded
         self._wire += data

@@ -55,7 +55,11 @@ class Target:
 
     def subscribe(self, query: dict[str, Any] | str | None = None, *, token: str | None = None, **options: Any) -> Subscriber:
         """Open a stream, or get the refusal. `headers` are added to the usual ones; None takes one away."""
-        headers = {"Host": self.host, "Authorization": f"Bearer {token or self.token()}", "Accept": "text/event-stream"}
+        headers: dict[str, str | None] = {
+            "Host": self.host,
+            "Authorization": f"Bearer {token or self.token()}",
+            "Accept": "text/event-stream",
+        }
         headers |= options.pop("headers", {})
         return Subscriber(
             self.address, headers={name: value for name, value in headers.items() if value is not None}, query=query, **options

@@ -32,7 +32,8 @@ def test_a_heartbeat_never_names_more_than_what_was_written_before_it(target: Ta
         written: list[str] = []
         for _ in range(5):
             written += target.write("user.created", "user.updated")[:1]
-        seen, offset = [], None
+        seen: list[str] = []
+        offset = None
         while len(seen) < 5 or offset is None:
             block = stream.block()
             if block.event == "user.created":

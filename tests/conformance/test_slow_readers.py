@@ -9,6 +9,7 @@ import pytest
 from pytest_django.plugin import DjangoDbBlocker
 
 from identity.models import Tenant
+from tests.conformance.reader import Subscriber
 from tests.conformance.target import Target, make_target
 from tests.conformance.web_process import WebProcess, web_process
 
@@ -61,7 +62,7 @@ def test_readers_that_stop_are_bounded_and_cut_off_while_others_go_on(impatient:
 
 def _slots_come_back(target: Target, token: str, *, within: float) -> None:
     until = time.monotonic() + within
-    opened = []
+    opened: list[Subscriber] = []
     while len(opened) < READERS:
         stream = target.subscribe(token=token)
         if stream.status == 200:

@@ -1,0 +1,73 @@
+"""Cursors: opaque, bound to a tenant, the same for ever, and impossible to make by hand."""
+
+from __future__ import annotations
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from events.cursor import Cursor, CursorSealer, InvalidCursor
+
+NEW, OLD = "n" * 40, "o" * 40
+cursors = st.builds(Cursor, st.integers(0, 2**32 - 1), st.integers(0, 2**63 - 1))
+
+
+def _sealer(tenant_id: str = "acme", **keys: str) -> CursorSealer:
+    return CursorSealer(keys or {"k2": NEW, "k1": OLD}, tenant_id=tenant_id)
+
+
+@given(cursors)
+def test_what_is_sealed_opens_again_and_fits_64_characters(cursor: Cursor) -> None:
+    for key_id in ("k", "k2345678"):
+        sealer = _sealer(**{key_id: NEW})
+        text = sealer.seal(cursor)
+        assert len(text) <= 64
+        assert set(text) <= set(string.ascii_letters + string.digits + "-_")
+        assert sealer.open(text) == cursor
+
+
+@given(cursors, st.integers(0, 41), st.sampled_from(string.ascii_letters + string.digits + "-_"))
+def test_any_changed_character_is_noticed(cursor: Cursor, place: int, character: str) -> None:
+    text = _sealer().seal(cursor)
+    changed = text[:place] + character + text[place + 1 :]
+    if changed != text:
+        with pytest.raises(InvalidCursor):
+            _sealer().open(changed)
+
+
+@given(st.text(max_size=80))
+def test_arbitrary_text_is_refused_and_never_breaks(text: str) -> None:
+    with pytest.raises(InvalidCursor):
+        _sealer().open(text)
+
+
+def test_the_same_place_has_the_same_cursor_in_every_process() -> None:
+    assert _sealer().seal(Cursor(1, 7)) == _sealer().seal(Cursor(1, 7)) == "EmsymKtJY5Iej-KQhs9xr_78FQKSD8u4Rk6f_3rC6w"
+
+
+def test_a_cursor_of_another_tenant_is_invalid() -> None:
+    with pytest.raises(InvalidCursor):
+        _sealer("acme2").open(_sealer("acme").seal(Cursor(1, 7)))
+
+
+def test_rotation_breaks_no_cursor_and_a_removed_key_breaks_its_own() -> None:
+    old = CursorSealer({"k1": OLD}, tenant_id="acme").seal(Cursor(1, 7))
+    assert _sealer().open(old) == Cursor(1, 7)
+    with pytest.raises(InvalidCursor):
+        CursorSealer({"k2": NEW}, tenant_id="acme").open(old)
+
+
+def test_a_key_id_with_another_secret_opens_nothing() -> None:
+    with pytest.raises(InvalidCursor):
+        CursorSealer({"k2": OLD}, tenant_id="acme").open(_sealer().seal(Cursor(1, 7)))
+
+
+def test_neighbouring_positions_look_unrelated() -> None:
+    one, two = (_sealer().seal(Cursor(1, position)) for position in (1000, 1001))
+    assert sum(left == right for left, right in zip(one[4:], two[4:], strict=True)) < 12
+
+
+def test_a_cursor_of_an_empty_log_is_a_cursor_too() -> None:
+    assert _sealer().open(_sealer().seal(Cursor(1, 0))) == Cursor(1, 0)

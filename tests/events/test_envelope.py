@@ -1,0 +1,107 @@
+"""The bytes that are stored: their order, their limit, and what other code may do to them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import orjson
+import pytest
+
+from events.envelope import (
+    EventTooLarge,
+    encode_envelope,
+    error_message,
+    event_message,
+    event_source,
+    message_size,
+    offset_only_message,
+    wire_time,
+    with_stream,
+)
+
+OURS, OTHER = "est_" + "a" * 22, "est_" + "b" * 22
+MOMENT = datetime(2026, 2, 3, 4, 5, 6, 789_999, tzinfo=UTC)
+
+
+def _encoded(data: dict[str, Any] | None = None, **changes: Any) -> bytes:
+    arguments: dict[str, Any] = {
+        "event_type": "user.created",
+        "source": event_source("svc", "acme", "acme.example"),
+        "event_id": "evt_" + "c" * 22,
+        "time": MOMENT,
+        "data": data or {"object": {"user_id": "database|1"}},
+        "tenant_id": "acme",
+        "stream_id": OURS,
+        "max_bytes": 4096,
+    }
+    return encode_envelope(**arguments | changes)
+
+
+def test_the_envelope_is_exactly_these_bytes() -> None:
+    assert _encoded() == (
+        b'{"specversion":"1.0","type":"user.created","source":"urn:svc:acme.acme.example","id":"evt_cccccccccccccccccccccc",'
+        b'"time":"2026-02-03T04:05:06.789Z","data":{"object":{"user_id":"database|1"}},"x0tenant":"acme","x0stream":"'
+        + OURS.encode()
+        + b'"}'
+    )
+
+
+def test_the_prefix_names_tenant_stream_and_purpose() -> None:
+    envelope = orjson.loads(_encoded(prefix="a0", purpose="test"))
+    assert (envelope["a0tenant"], envelope["a0stream"], envelope["a0purpose"]) == ("acme", OURS, "test")
+    assert not [name for name in envelope if name.startswith("x0")]
+
+
+def test_another_stream_differs_in_its_id_only() -> None:
+    body = _encoded({"object": {"note": f'x0stream":"{OURS}"}}'}})
+    swapped = with_stream(body, OTHER)
+    assert orjson.loads(swapped) == orjson.loads(body) | {"x0stream": OTHER}
+    assert with_stream(swapped, OURS) == body
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b'{"x0stream":"est_short"}', _encoded()[:-1]])
+def test_bytes_that_are_no_envelope_are_not_swapped(body: bytes) -> None:
+    with pytest.raises(ValueError, match="envelope"):
+        with_stream(body, OTHER)
+
+
+@pytest.mark.parametrize("text", ["[DONE]", r"\[DONE]", "a[DONE][DONE]b", "[[DONE]]", "\\\\[DONE]"])
+def test_the_terminator_never_appears_and_reads_back_unchanged(text: str) -> None:
+    body = _encoded({"object": {text: text}})
+    assert b"[DONE]" not in body
+    assert orjson.loads(body)["data"]["object"] == {text: text}
+    assert b"[DONE]" not in error_message("timeout", text, None)
+
+
+def test_a_message_has_type_offset_and_event_in_this_order() -> None:
+    message = event_message("user.created", "cur", _encoded())
+    assert list(orjson.loads(message)) == ["type", "offset", "event"]
+    assert message.endswith(_encoded() + b"}")
+    assert orjson.loads(offset_only_message("cur")) == {"type": "offset-only", "offset": "cur"}
+    assert orjson.loads(error_message("timeout", "Slow.", "cur")) == {
+        "type": "error",
+        "error": {"code": "timeout", "message": "Slow.", "offset": "cur"},
+    }
+
+
+def test_the_limit_counts_the_whole_message_with_the_longest_offset() -> None:
+    size = message_size("user.created", _encoded())
+    assert size == len(event_message("user.created", "o" * 64, _encoded()))
+    assert _encoded(max_bytes=size)
+    with pytest.raises(EventTooLarge) as refused:
+        _encoded(max_bytes=size - 1)
+    assert (refused.value.size, refused.value.limit) == (size, size - 1)
+
+
+def test_time_is_utc_with_milliseconds() -> None:
+    assert wire_time(MOMENT.astimezone(timezone(timedelta(hours=5)))) == "2026-02-03T04:05:06.789Z"
+    assert wire_time(MOMENT.replace(microsecond=0)) == "2026-02-03T04:05:06.000Z"
+    with pytest.raises(ValueError, match="time zone"):
+        wire_time(MOMENT.replace(tzinfo=None))
+
+
+@pytest.mark.parametrize("changes", [{"prefix": "X0"}, {"prefix": ""}, {"prefix": 'a"'}, {"stream_id": "est_1"}])
+def test_a_malformed_name_is_refused(changes: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match=r"prefix|stream id"):
+        _encoded(**changes)
