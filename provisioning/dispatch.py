@@ -76,7 +76,8 @@ def dispatch_stream(stream_id: str) -> Dispatched:
     """
     done = Dispatched(stream_id)
     while dispatch_batch(done):
-        failpoints.reach("dispatched")
+        pass
+    failpoints.reach("dispatched")
     return done
 
 

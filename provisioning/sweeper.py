@@ -17,8 +17,6 @@ from provisioning.outcomes import Failure
 logger = logging.getLogger(__name__)
 
 LANES_PER_SWEEP = 500
-# A lane that got a message is left alone for so long.
-_NUDGED_SECONDS = 30
 _MARKS_PER_SWEEP = 500
 _BURIED_PER_SWEEP = 1000
 _HELD_TOO_LONG = Failure(FailureClass.CONFIGURATION.value, "the stream was held for longer than HOLD_MAX_SECONDS")
@@ -66,7 +64,7 @@ def sweep() -> None:
 
 def nudge_due_lanes() -> int:
     """Send a message for each due lane that has none under way, at most 500; return how many."""
-    due = _rows(_DUE_LANES, {"nudged": _NUDGED_SECONDS, "limit": LANES_PER_SWEEP})
+    due = _rows(_DUE_LANES, {"nudged": settings.DELIVERY_NUDGE_SECONDS, "limit": LANES_PER_SWEEP})
     for stream_id, key in due:
         nudges.send(nudges.DELIVER, stream_id, key)
     return len(due)

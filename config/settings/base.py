@@ -78,6 +78,7 @@ DELIVERY_RETRY_JITTER = env.number("DELIVERY_RETRY_JITTER", 0.2, "Share of a del
 DELIVERY_LEASE_SECONDS = env.number("DELIVERY_LEASE_SECONDS", 45.0, "How long one worker owns a lane without settling.", minimum=1)
 DELIVERY_BUDGET_SECONDS = env.number("DELIVERY_BUDGET_SECONDS", 10.0, "Deadline of one run of an action.", minimum=0.1)
 DELIVERY_SWEEP_SECONDS = env.number("DELIVERY_SWEEP_SECONDS", 2.0, "Pause between two sweeps for due lanes.", minimum=0.1)
+DELIVERY_NUDGE_SECONDS = env.number("DELIVERY_NUDGE_SECONDS", 30.0, "After so long the message for a lane counts as lost.", minimum=0.1)
 DELIVERY_NUDGES_ENABLED = env.flag("DELIVERY_NUDGES_ENABLED", default=True, effect="Tell workers at once when there is work.")
 ATTEMPT_BODIES_DAYS = env.number("ATTEMPT_BODIES_DAYS", 14.0, "How long the masked exchanges of failed attempts are kept.")
 DELIVERY_RETENTION_DAYS = env.number("DELIVERY_RETENTION_DAYS", 30.0, "How long settled deliveries and their attempts are kept.")

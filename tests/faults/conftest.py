@@ -1,0 +1,86 @@
+"""Servers that a test may freeze or flush, and workers that it may kill: all of its own."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from config.launcher.programs import redis_servers
+from tests.deadlines import eventually
+from tests.faults.worker import Worker
+
+
+class RedisServer:
+    """A Redis protocol server on a free port, without persistence."""
+
+    def __init__(self, directory: Path) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        command = [str(redis_servers().found[0]), "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", str(directory)]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.client = redis.Redis.from_url(self.url)
+        eventually(self._answers)
+
+    def _answers(self) -> bool:
+        try:
+            return bool(self.client.ping())
+        except redis.ConnectionError:
+            return False
+
+    def freeze(self) -> None:
+        """Let the server hang: it accepts connections and never answers."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+    def close(self) -> None:
+        self.client.close()
+        self.thaw()
+        self.process.kill()
+        self.process.wait(10)
+
+
+@pytest.fixture
+def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
+    server = RedisServer(tmp_path)
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A directory whose name is also the prefix of everything in Redis."""
+    directory = tmp_path / f"w{secrets.token_hex(4)}"
+    directory.mkdir()
+    return directory
+
+
+@pytest.fixture
+def start_worker(committed_db: None, redis_server: RedisServer, directory: Path) -> Iterator[Callable[..., Worker]]:
+    """Start workers that are gone after the test, whatever happened."""
+    workers: list[Worker] = []
+
+    def start(*, concurrency: int = 2, **variables: str) -> Worker:
+        worker = Worker(directory, redis_server.url, concurrency=concurrency, **variables)
+        workers.append(worker)
+        return worker
+
+    yield start
+    for worker in workers:
+        for pid in [worker.process.pid, *(worker.children() if worker.process.poll() is None else [])]:
+            try:
+                os.kill(pid, signal.SIGCONT)
+            except ProcessLookupError:
+                pass  # it has ended already
+        worker.kill()

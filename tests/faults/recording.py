@@ -1,0 +1,53 @@
+"""A destination for real workers: it appends to a file, and stops where the test has put a file of a given name.
+
+A worker loads this module with `--include tests.faults.recording`; the directory comes from its environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from events.models import EventStream
+from provisioning import destinations
+from provisioning.outcomes import Claim
+
+DESTINATION = "recorder"
+DIRECTORY_VARIABLE = "RECORDING_DIR"
+
+
+@dataclass
+class Taken:
+    status: str = "delivered"
+    reason: str = "recorded"
+    detail: dict[str, Any] = field(default_factory=dict)
+    log_lines: list[dict[str, Any]] = field(default_factory=list)
+
+
+def take_event(stream: EventStream, claim: Claim, envelope: dict[str, Any], deadline_seconds: float) -> Taken:
+    """Append that the run started and that it ended; between the two, wait while the file `pause` lies there."""
+    directory = Path(os.environ[DIRECTORY_VARIABLE])
+    line = {"key": claim.key, "number": envelope["data"]["object"]["number"], "attempt": claim.attempt, "pid": os.getpid()}
+    _append(directory, {**line, "step": "start"})
+    while (directory / "pause").exists():
+        time.sleep(0.01)
+    if (directory / "refuse").exists():
+        raise ConnectionError("the recorder refuses")
+    _append(directory, {**line, "step": "end"})
+    return Taken()
+
+
+def _append(directory: Path, line: dict[str, Any]) -> None:
+    # One write to a file opened for appending is not torn apart by another process.
+    descriptor = os.open(directory / "events", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.write(descriptor, json.dumps(line).encode() + b"\n")
+    finally:
+        os.close(descriptor)
+
+
+destinations.DESTINATIONS[DESTINATION] = take_event

@@ -1,0 +1,101 @@
+"""A real Celery worker in a process group of its own, and what its destination has recorded."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from django.conf import settings
+
+from tests.deadlines import eventually
+from tests.faults.recording import DIRECTORY_VARIABLE
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Worker:
+    """`celery -A config worker` against the test's database; `directory` holds its log, records and failpoints."""
+
+    def __init__(self, directory: Path, redis_url: str, *, concurrency: int = 2, **variables: str) -> None:
+        self.directory = directory
+        self._log = directory / f"worker-{len(list(directory.glob('worker-*')))}.log"
+        environment = {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "config.settings.test",
+            "DATABASE_URL": test_database_url(),
+            "REDIS_URL": redis_url,
+            "REDIS_PREFIX": directory.name,
+            "DELIVERY_NUDGES_ENABLED": "1",
+            "DELIVERY_SWEEP_SECONDS": "0.2",
+            "DELIVERY_NUDGE_SECONDS": "2",
+            "FAILPOINTS_DIR": str(directory),
+            DIRECTORY_VARIABLE: str(directory),
+            **variables,
+        }
+        command = [sys.executable, "-m", "celery", "-A", "config", "worker", "--include", "tests.faults.recording"]
+        command += ["--concurrency", str(concurrency), "--loglevel", "INFO", "--without-gossip", "--without-mingle"]
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True)
+        eventually(lambda: " ready." in self.log or self.process.poll() is not None, seconds=60)
+        assert self.process.poll() is None, self.log
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text(errors="replace")
+
+    def children(self) -> list[int]:
+        """Return the processes that run the tasks."""
+        found = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        return [int(pid) for pid in found]
+
+    def kill(self) -> None:
+        """SIGKILL the whole worker, as a machine that goes away."""
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # it has ended already
+        self.process.wait(20)
+
+    def stop(self) -> int:
+        """Ask the worker to end, and return its status."""
+        self.process.terminate()
+        try:
+            return self.process.wait(30)
+        finally:
+            self.kill()
+
+
+def test_database_url() -> str:
+    """Return the address of this run's test database, for other processes."""
+    database = settings.DATABASES["default"]
+    user = quote(str(database["USER"]), safe="")
+    password = quote(str(database["PASSWORD"]), safe="")
+    credentials = f"{user}:{password}@" if password else f"{user}@" if user else ""
+    host, port = str(database["HOST"]), str(database["PORT"])
+    if host.startswith("/"):
+        return f"postgresql://{credentials}/{database['NAME']}?host={quote(host, safe='')}" + (f"&port={port}" if port else "")
+    return f"postgresql://{credentials}{host}{':' + port if port else ''}/{database['NAME']}"
+
+
+def recorded(directory: Path, *, step: str = "start", keys: Iterable[str] | None = None) -> list[dict[str, Any]]:
+    """Return what the destination has written down, in the order in which it happened."""
+    path = directory / "events"
+    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    wanted = None if keys is None else set(keys)
+    return [line for line in lines if line["step"] == step and (wanted is None or line["key"] in wanted)]
+
+
+def assert_in_order(directory: Path, expected: dict[str, int]) -> None:
+    """Assert that each key's events 0 to n-1 were all taken, and that no earlier one started after a later one."""
+    for key, count in expected.items():
+        numbers = [line["number"] for line in recorded(directory, keys=[key])]
+        assert numbers == sorted(numbers), key
+        ended = {line["number"] for line in recorded(directory, step="end", keys=[key])}
+        assert ended == set(range(count)), key

@@ -1,0 +1,157 @@
+"""One message's turn, with a destination in this process."""
+
+from __future__ import annotations
+
+import pytest
+from celery.exceptions import SoftTimeLimitExceeded
+from django.db import connection
+from pytest_django.fixtures import Settings
+
+from events.models import EventStream
+from identity.models import Tenant
+from identity.tenancy import current_tenant
+from provisioning import delivering, destinations, dispatch, nudges
+from provisioning.failures import DataFailure, TransientFailure
+from provisioning.models import Attempt, Delivery
+from provisioning.retrying import RetryLater
+from tests.provisioning.engine.conftest import Answer, Recorder
+from tests.provisioning.engine.logs import DESTINATION, append_events
+
+
+@pytest.fixture(autouse=True)
+def sent(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
+    """What would have gone to the broker."""
+    settings.DELIVERY_RETRY_JITTER = 0.0
+    messages: list[tuple[object, ...]] = []
+    monkeypatch.setattr(nudges, "send", lambda *message, countdown=None: messages.append((*message, countdown)) or True)
+    return messages
+
+
+def _queue(tenant: Tenant, *keys: str) -> None:
+    append_events(tenant, list(keys))
+    dispatch.dispatch_tenant(tenant.pk)
+
+
+def _states(stream: EventStream) -> list[str]:
+    return list(Delivery.objects.filter(stream_id=stream.pk).order_by("position").values_list("state", flat=True))
+
+
+def test_one_turn_empties_short_lanes(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+    _queue(tenant, "user:a", "user:b", "user:a", "user:c")
+
+    delivering.deliver_lane(stream.pk, "user:a")
+
+    assert [key for key, _, _ in recorder.taken] == ["user:a", "user:a", "user:b", "user:c"]
+    assert _states(stream) == ["delivered"] * 4
+
+
+def test_a_turn_ends_after_twenty_deliveries_and_sends_itself_again(
+    tenant: Tenant, stream: EventStream, recorder: Recorder, sent: list[tuple[object, ...]]
+) -> None:
+    _queue(tenant, *["user:a"] * 25)
+
+    delivering.deliver_lane(stream.pk, "user:a")
+
+    assert len(recorder.taken) == 20
+    assert sent == [(nudges.DELIVER, stream.pk, "user:a", None)]
+
+
+def test_a_turn_ends_after_its_time_or_its_number() -> None:
+    assert not delivering.Turn(seconds=0.0).goes_on()
+    turn = delivering.Turn(seconds=60.0, deliveries=2)
+    assert [turn.goes_on(), turn.goes_on()] == [True, False]
+
+
+def test_a_failure_asks_for_the_same_message_after_its_delay(
+    tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
+) -> None:
+    settings.DELIVERY_RETRY_DELAYS = [7.0]
+    recorder.answers["user:a"] = [TransientFailure("away", status=503)]
+    _queue(tenant, "user:a", "user:b")
+
+    with pytest.raises(RetryLater) as raised:
+        delivering.deliver_lane(stream.pk, "user:a")
+
+    assert raised.value.seconds == 7.0
+    assert _states(stream) == ["todo", "delivered"]
+    with pytest.raises(RetryLater) as raised:
+        delivering.deliver_lane(stream.pk, "user:a")
+    assert 6.0 < raised.value.seconds <= 7.0
+
+
+def test_a_long_delay_is_left_to_the_sweeper(
+    tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings, sent: list[tuple[object, ...]]
+) -> None:
+    settings.DELIVERY_RETRY_DELAYS = [31.0]
+    recorder.answers["user:a"] = [TransientFailure("away")]
+    _queue(tenant, "user:a")
+
+    delivering.deliver_lane(stream.pk, "user:a")
+
+    assert sent == []
+
+
+def test_a_failure_in_another_lane_gets_a_message_of_its_own(
+    tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings, sent: list[tuple[object, ...]]
+) -> None:
+    settings.DELIVERY_RETRY_DELAYS = [7.0]
+    recorder.answers["user:b"] = [TransientFailure("away")]
+    _queue(tenant, "user:a", "user:b")
+
+    delivering.deliver_lane(stream.pk, "user:a")
+
+    assert sent == [(nudges.DELIVER, stream.pk, "user:b", 7.0)]
+
+
+def test_what_a_failure_says_is_kept_with_its_attempt(tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings) -> None:
+    settings.DELIVERY_RETRY_DELAYS = []
+    error = DataFailure("value\0 rejected", status=400, scim_type="invalidValue")
+    error.exchanges = [{"request": {"path": "/Users"}}]
+    error.log_lines = [{"level": "error", "message": "sync failed"}]
+    recorder.answers["user:a"] = [error]
+    _queue(tenant, "user:a")
+
+    delivering.deliver_lane(stream.pk, "user:a")
+
+    attempt = Attempt.objects.get(tenant_id=tenant.pk)
+    assert (attempt.outcome, attempt.error_class, attempt.error_status, attempt.error_scim_type) == ("failed", "data", 400, "invalidValue")
+    assert attempt.error_message == "value rejected"
+    assert (attempt.exchanges, attempt.log_lines) == (error.exchanges, error.log_lines)
+    assert attempt.duration_ms is not None
+
+
+def test_a_success_keeps_its_result_and_no_bodies(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+    recorder.answers["user:a"] = [Answer(reason="created", detail={"id": "42"}, log_lines=[{"message": "created ada"}])]
+    _queue(tenant, "user:a")
+
+    delivering.deliver_lane(stream.pk, "user:a")
+
+    delivery = Delivery.objects.get(stream_id=stream.pk)
+    assert (delivery.reason, delivery.detail, delivery.is_written) == ("created", {"id": "42"}, True)
+    assert Attempt.objects.get(delivery=delivery).log_lines == []
+
+
+@pytest.mark.parametrize(
+    ("error", "error_class"),
+    [(ValueError("odd"), "action"), (SoftTimeLimitExceeded(), "transient"), (TimeoutError(), "transient"), (DataFailure("x"), "data")],
+)
+def test_every_error_has_a_class(error: Exception, error_class: str) -> None:
+    failure = delivering.failure_of(error, 1.0)
+
+    assert failure.error_class == error_class
+    assert failure.message
+
+
+def test_the_destination_runs_outside_a_transaction_and_for_its_tenant(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+    seen: list[object] = []
+
+    def look(*_: object) -> Answer:
+        seen.extend([connection.in_atomic_block, current_tenant()])
+        return Answer()
+
+    destinations.DESTINATIONS[DESTINATION] = look
+    _queue(tenant, "user:a")
+
+    delivering.deliver_lane(stream.pk, "user:a")
+
+    assert seen == [False, tenant.pk]
