@@ -32,6 +32,7 @@ class Group:
         self._certificate = tls.server_certificate(options.data_dir) if options.is_tls else None
         self._environment: dict[str, str] = {}
         self._facts: report.Facts = {}
+        self._published: dict[str, list[int]] = {}
         self._is_up = False
 
     def bring_up(self) -> None:
@@ -119,11 +120,15 @@ class Group:
         return {"error": "unknown request"}
 
     def _publish(self) -> None:
-        if self._is_up:
-            report.write(self._options.data_dir, self._facts, self._pids())
+        pids = self._pids() if self._is_up else {}
+        if pids != self._published:
+            report.write(self._options.data_dir, self._facts, pids)
+            self._published = pids
 
     def _pids(self) -> dict[str, list[int]]:
-        return {name: self._supervisor.pids(name) for name in report.PROCESSES}
+        found = {name: self._supervisor.pids(name) for name in report.PROCESSES}
+        # The servers' own children come and go with every connection and are nobody's business.
+        return {name: pids[:1] if name in ("postgres", "redis") else pids for name, pids in found.items()}
 
     def _process_environment(self) -> dict[str, str]:
         return environment.for_processes(self._environment)
@@ -134,14 +139,16 @@ class Group:
 
     def _worker(self) -> Program:
         arguments = ["worker", "--concurrency", "2", "--loglevel", "INFO", "--without-gossip", "--without-mingle"]
-        command = (sys.executable, "-m", "celery", "-A", "config", *arguments)
+        # A checkout is often run as root, as in a container; the worker would explain at length why it should not be.
+        quiet = ("-W", "ignore:You're running the worker with superuser privileges")
+        command = (sys.executable, *quiet, "-m", "celery", "--quiet", "-A", "config", *arguments)
         return Program("worker", command, environment=self._process_environment(), grace_seconds=30.0)
 
     def _beat(self) -> Program:
         schedule = self._options.data_dir / "beat"
         schedule.mkdir(mode=0o700, exist_ok=True)
         arguments = ["beat", "--loglevel", "WARNING", "--schedule", str(schedule / "schedule"), "--pidfile", ""]
-        command = (sys.executable, "-m", "celery", "-A", "config", *arguments)
+        command = (sys.executable, "-m", "celery", "--quiet", "-A", "config", *arguments)
         return Program("beat", command, environment=self._process_environment())
 
     def _scim(self) -> Program:

@@ -45,6 +45,7 @@ class Supervisor:
     """The process group of one `make up`."""
 
     def __init__(self, console: Console, on_change: Callable[[], None]) -> None:
+        """`on_change` is called when processes may have come or gone, and often when they have not."""
         self._console = console
         self._on_change = on_change
         self._selector = selectors.DefaultSelector()
@@ -95,6 +96,7 @@ class Supervisor:
         """Turn the loop until the end is asked for."""
         while not self.is_asked_to_stop:
             self.turn(0.5)
+            self._on_change()
 
     def pause(self, name: str) -> bool:
         """Stop one process on purpose; it stays stopped. False when it was stopped already."""
@@ -128,7 +130,7 @@ class Supervisor:
             self._stop([member.process for member in members if member.process])
 
     def pids(self, name: str) -> list[int]:
-        """Return the process itself and every process it has started."""
+        """Return the process itself and every process that it has started and that lives now."""
         member = self._members.get(name)
         if member is None or member.process is None or member.process.popen.poll() is not None:
             return []
