@@ -55,7 +55,8 @@ class TenantScopedAdmin(_ModelAdmin[Row]):
     paginator = BoundedPaginator
     list_per_page = 50
     list_max_show_all = 0
-    save_on_top = False
+    # A web address without a scheme is meant to be a secure one.
+    formfield_overrides = {models.URLField: {"assume_scheme": "https"}}
     view_on_site = False
 
     @property
@@ -63,6 +64,10 @@ class TenantScopedAdmin(_ModelAdmin[Row]):
         return self.tenant_lookup or tenant_path(self.model)
 
     # Rows
+
+    def is_bound(self, request: HttpRequest) -> bool:
+        """Tell whether the request sees one tenant only."""
+        return tenant_in_scope(request) is not None
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Row]:
         return self.limited(request, super().get_queryset(request))

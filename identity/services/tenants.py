@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.utils import timezone
 
 from identity.hosts import forget_hosts
@@ -9,6 +11,8 @@ from identity.models import CustomDomain, Tenant
 from identity.services.failures import Invalid
 from identity.services.saving import validated_save
 from identity.transactions import unit_of_work
+
+EDITABLE = ("name", "event_retention_days", "max_event_connections")
 
 
 @unit_of_work
@@ -30,4 +34,18 @@ def set_tenant_status(*, tenant_id: str, status: str) -> Tenant:
     tenant.status = status
     validated_save(tenant, fields=["status"])
     forget_hosts()
+    return tenant
+
+
+@unit_of_work
+def update_tenant(*, tenant_id: str, changes: dict[str, Any]) -> Tenant:
+    """Replace name, retention and limit of a tenant; raise `Invalid` for anything else and for values that do not fit."""
+    unknown = {name: ["Unknown field."] for name in changes if name not in EDITABLE}
+    if unknown:
+        raise Invalid(unknown)
+    tenant = Tenant.objects.select_for_update(no_key=True).get(pk=tenant_id)
+    for name, value in changes.items():
+        setattr(tenant, name, value)
+    if changes:
+        validated_save(tenant, fields=list(changes))
     return tenant

@@ -1,0 +1,51 @@
+"""JSON in forms: shown with line breaks, of the expected shape, and refused with a sentence where it cannot be read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+
+class ShapedJSONField(forms.JSONField):
+    """A JSON value of one kind; empty input is an empty value of that kind, or null where `is_nullable`."""
+
+    def __init__(self, *, shape: type[dict[str, Any]] | type[list[Any]] = dict, is_nullable: bool = False, **options: Any) -> None:
+        self.shape = shape
+        self.is_nullable = is_nullable
+        options.setdefault("required", False)
+        options.setdefault("widget", forms.Textarea(attrs={"rows": 5, "cols": 60, "spellcheck": "false", "class": "json-input"}))
+        super().__init__(**options)
+
+    def to_python(self, value: Any) -> Any:
+        try:
+            found = super().to_python(value)
+        except (RecursionError, ValueError) as error:
+            # Python's reader gives up on very deep nesting and on numbers of thousands of digits.
+            raise ValidationError("This JSON cannot be read.", code="invalid") from error
+        if found is None:
+            return None if self.is_nullable else self.shape()
+        if not isinstance(found, self.shape):
+            raise ValidationError(f"A JSON {'object' if self.shape is dict else 'list'} is expected.", code="invalid")
+        return found
+
+    def prepare_value(self, value: Any) -> Any:
+        """Return text for the widget; what somebody typed stays as it is."""
+        if isinstance(value, (dict, list)):
+            return pretty(value) if value else ""
+        if value is None:
+            return ""
+        return super().prepare_value(value)
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        try:
+            return bool(self.to_python(data) != (initial if initial is not None or self.is_nullable else self.shape()))
+        except ValidationError:
+            return True
+
+
+def pretty(value: Any) -> str:
+    """Return JSON for people: indented, in its own order, letters as they are."""
+    return json.dumps(value, indent=2, ensure_ascii=False)

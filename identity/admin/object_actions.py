@@ -1,0 +1,124 @@
+"""Buttons on the page of one row: each leads to a page that says what will happen, and acts on POST only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin.utils import quote, unquote
+from django.core.exceptions import PermissionDenied
+from django.db import models
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+
+from identity.admin.panels import Panel
+from identity.admin.refusals import add_to_form, refusals
+from identity.admin.scope import is_operator
+from identity.admin.tenant_scope import TenantScopedAdmin
+
+Row = TypeVar("Row", bound=models.Model)
+
+
+class NoInput(forms.Form):
+    """An action that asks for nothing but the confirmation."""
+
+
+def _always(_row: Any) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class ObjectAction:
+    """One button.
+
+    `explain` returns the sentence shown before the confirmation, `run` acts through a service and returns the sentence
+    shown afterwards; what it refuses is shown at the form. `is_offered` hides the button where it makes no sense.
+    """
+
+    name: str
+    label: str
+    explain: Callable[[HttpRequest, Any], str]
+    run: Callable[[HttpRequest, Any, dict[str, Any]], str]
+    is_offered: Callable[[Any], bool] = _always
+    form_class: type[forms.Form] = NoInput
+    is_dangerous: bool = False
+    for_operators_only: bool = False
+
+
+class ObjectActionsAdmin(TenantScopedAdmin[Row]):
+    """Adds the buttons of `object_actions`, and the panels of related rows, to the page of a row."""
+
+    object_actions: Sequence[ObjectAction] = ()
+    change_form_template = "admin/row_form.html"
+
+    def __init__(self, model: type[Row], admin_site: Any) -> None:
+        super().__init__(model, admin_site)
+        # Filled by this class and by apps above: what else to show below the form, read-only.
+        self.panels: list[Callable[[HttpRequest, Row], Panel]] = []
+
+    def get_urls(self) -> list[URLPattern]:
+        name = f"{self.opts.app_label}_{self.opts.model_name}_action"
+        own = path("<path:object_id>/do/<slug:action_name>/", self.admin_site.admin_view(self.action_view), name=name)
+        return [own, *super().get_urls()]
+
+    def may_act(self, request: HttpRequest, row: Row, action: ObjectAction) -> bool:
+        """Tell whether this account may use the action on this row now."""
+        return self.has_view_permission(request, row) and (not action.for_operators_only or is_operator(request)) and action.is_offered(row)
+
+    def action_view(self, request: HttpRequest, object_id: str, action_name: str) -> HttpResponse:
+        """Show what the action will do; on POST do it and go back to the row, or to the list when the row is gone."""
+        row = self.get_object(request, unquote(object_id))
+        action = next((known for known in self.object_actions if known.name == action_name), None)
+        if action is None:
+            raise Http404
+        if not self.may_act(request, row, action):
+            raise PermissionDenied
+        form = action.form_class(request.POST if request.method == "POST" else None)
+        if request.method == "POST" and form.is_valid() and self._acted(request, row, action, form):
+            return HttpResponseRedirect(self._place_after(request, object_id))
+        context = {
+            **self.admin_site.each_context(request),
+            "title": action.label,
+            "subtitle": None,
+            "explanation": action.explain(request, row),
+            "action": action,
+            "form": form,
+            "original": row,
+            "opts": self.opts,
+            "media": self.media,
+        }
+        request.current_app = self.admin_site.name
+        return TemplateResponse(request, "admin/object_action.html", context)
+
+    def _acted(self, request: HttpRequest, row: Row, action: ObjectAction, form: forms.Form) -> bool:
+        """Run the action; what the service refuses becomes errors of the form, and False."""
+        try:
+            done = action.run(request, row, form.cleaned_data)
+        except refusals() as refusal:
+            add_to_form(form, refusal)
+            return False
+        self.log_change(request, row, action.label)
+        self.message_user(request, done, messages.SUCCESS)
+        return True
+
+    def _place_after(self, request: HttpRequest, object_id: str) -> str:
+        place = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}"
+        if super().get_object(request, unquote(object_id)) is None:
+            return reverse(f"{place}_changelist")
+        return reverse(f"{place}_change", args=(object_id,))
+
+    def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        row = context.get("original")
+        if row is not None:
+            place = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_action"
+            context["object_actions"] = [
+                {"label": action.label, "url": reverse(place, args=(quote(row.pk), action.name)), "is_dangerous": action.is_dangerous}
+                for action in self.object_actions
+                if self.may_act(request, row, action)
+            ]
+            context["panels"] = [panel(request, row) for panel in self.panels]
+        return super().render_change_form(request, context, *args, **kwargs)

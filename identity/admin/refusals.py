@@ -1,0 +1,44 @@
+"""What a service may answer instead of a change, shown to people as sentences. Apps above add their own exceptions."""
+
+from __future__ import annotations
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from identity.services.failures import Invalid, ServiceError
+
+_refusals: list[type[Exception]] = [ServiceError]
+
+
+def also_refuses(exception: type[Exception]) -> None:
+    """Let the admin show `exception` as a refusal; its text must be a sentence without secrets."""
+    if exception not in _refusals:
+        _refusals.append(exception)
+
+
+def refusals() -> tuple[type[Exception], ...]:
+    """Return every exception that is a refusal, for an `except` clause."""
+    return tuple(_refusals)
+
+
+def sentences(refusal: Exception) -> dict[str | None, list[str]]:
+    """Return the texts of a refusal by the field they concern, None for those that concern the whole."""
+    if isinstance(refusal, Invalid):
+        return dict(refusal.errors.items())
+    return {None: [str(refusal)]}
+
+
+def add_to_form(form: forms.BaseForm, refusal: Exception) -> None:
+    """Show a refusal at the fields it names, and above the form what concerns none of its fields."""
+    for field, texts in sentences(refusal).items():
+        if field in form.fields:
+            form.add_error(field, ValidationError(texts))
+        else:
+            form.add_error(None, ValidationError([f"{field}: {text}" if field else text for text in texts]))
+
+
+def as_text(refusal: Exception) -> str:
+    """Return a refusal as one line."""
+    return " ".join(
+        text if field is None else f"{field.replace('_', ' ')}: {text}" for field, texts in sentences(refusal).items() for text in texts
+    )

@@ -1,0 +1,144 @@
+"""Admin pages that write through services only: adding, changing and deleting, one row or many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import Any, TypeVar
+
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.db import models
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from identity.admin.object_actions import ObjectActionsAdmin
+from identity.admin.refusals import as_text, refusals
+from identity.admin.service_form import ServiceForm
+from identity.transactions import unit_of_work
+
+Row = TypeVar("Row", bound=models.Model)
+
+
+@admin.action(description="Delete selected %(verbose_name_plural)s", permissions=["delete"])
+def delete_selected(model_admin: Any, request: HttpRequest, rows: models.QuerySet[Any]) -> HttpResponse | None:
+    """Ask once, then delete row by row through the service; what it refuses stays and is named."""
+    if request.POST.get("post"):
+        model_admin.delete_rows(request, rows)
+        return None
+    chosen = list(rows)
+    options = model_admin.model._meta
+    context = {
+        **model_admin.admin_site.each_context(request),
+        "title": f"Delete {len(chosen)} {options.verbose_name if len(chosen) == 1 else options.verbose_name_plural}?",
+        "rows": chosen,
+        "effect": model_admin.deletion_effect,
+        "opts": options,
+        "action_checkbox_name": ACTION_CHECKBOX_NAME,
+        "media": model_admin.media,
+    }
+    request.current_app = model_admin.admin_site.name
+    return TemplateResponse(request, "admin/delete_rows.html", context)
+
+
+class ServiceAdmin(ObjectActionsAdmin[Row]):
+    """Subclasses say how to `create`, `change` and `remove` a row; a refusal is shown at the form or as a message."""
+
+    form = ServiceForm
+    actions: Sequence[Callable[..., Any]] = (delete_selected,)
+    # What goes with a row, said before it is deleted.
+    deletion_effect: str = ""
+    delete_confirmation_template = "admin/delete_row.html"
+
+    def create(self, request: HttpRequest, form: Any) -> Row:
+        """Make the row through its service."""
+        raise NotImplementedError
+
+    def change(self, request: HttpRequest, row: Row, form: Any) -> None:
+        """Change the row through its service."""
+        raise NotImplementedError
+
+    def remove(self, request: HttpRequest, row: Row) -> None:
+        """Delete the row through its service."""
+        raise NotImplementedError
+
+    def get_form(self, request: HttpRequest, obj: Row | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
+        form = super().get_form(request, obj, change=change, **kwargs)
+        form.refusal = getattr(request, "_refusal", None)
+        return form
+
+    def changeform_view(
+        self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> Any:
+        """Save in one transaction, repeated on a deadlock; after a refusal show the same input with its errors."""
+        view = super().changeform_view
+        if request.method != "POST":
+            return view(request, object_id, form_url, extra_context)
+        try:
+            return unit_of_work(view)(request, object_id, form_url, extra_context)
+        except refusals() as refusal:
+            request._refusal = refusal  # type: ignore[attr-defined]
+        return view(request, object_id, form_url, extra_context)
+
+    def save_model(self, request: HttpRequest, obj: Row, form: Any, change: bool) -> None:  # noqa: FBT001
+        if change:
+            self.change(request, obj, form)
+            return
+        created = self.create(request, form)
+        # Django goes on with the form's own instance: history, message and redirect name it.
+        obj.__dict__.update(created.__dict__)
+
+    def delete_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Ask, then delete; no transaction around, so that the service may take several and repeat one."""
+        row = self.get_object(request, unquote(object_id))
+        if not self.has_delete_permission(request, row):
+            raise PermissionDenied
+        if request.method == "POST":
+            return self._deleted(request, row)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"Delete {self.opts.verbose_name}?",
+            "subtitle": None,
+            "object": row,
+            "effect": self.deletion_effect,
+            "opts": self.opts,
+            "media": self.media,
+            **(extra_context or {}),
+        }
+        request.current_app = self.admin_site.name
+        return TemplateResponse(request, "admin/delete_row.html", context)
+
+    def _deleted(self, request: HttpRequest, row: Row) -> HttpResponse:
+        place = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}"
+        key, text = row.pk, str(row)
+        try:
+            self._remove_and_note(request, row)
+        except refusals() as refusal:
+            self.message_user(request, as_text(refusal), messages.ERROR)
+            return HttpResponseRedirect(reverse(f"{place}_change", args=(key,)))
+        self.message_user(request, f"The {self.opts.verbose_name} {text} was deleted.", messages.SUCCESS)
+        return HttpResponseRedirect(reverse(f"{place}_changelist"))
+
+    def delete_rows(self, request: HttpRequest, rows: models.QuerySet[Row]) -> None:
+        """Delete each row through the service, and say how many went and why others stayed."""
+        removed = 0
+        for row in rows:
+            text = str(row)
+            try:
+                self._remove_and_note(request, row)
+            except refusals() as refusal:
+                self.message_user(request, f"{text}: {as_text(refusal)}", messages.ERROR)
+                continue
+            removed += 1
+        if removed:
+            name = self.opts.verbose_name if removed == 1 else self.opts.verbose_name_plural
+            self.message_user(request, f"{removed} {name} deleted.", messages.SUCCESS)
+
+    def _remove_and_note(self, request: HttpRequest, row: Row) -> None:
+        # The note needs the key, which a deleted row no longer has.
+        noted = copy(row)
+        self.remove(request, row)
+        self.log_deletions(request, [noted])  # type: ignore[arg-type]  # it only walks over them

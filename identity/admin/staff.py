@@ -1,0 +1,108 @@
+"""Admin pages of staff accounts and of what they did here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth import update_session_auth_hash
+from django.http import HttpRequest
+
+from identity.admin.badges import badge
+from identity.admin.scope import staff_of, tenant_in_scope
+from identity.admin.service_admin import ServiceAdmin
+from identity.admin.service_form import ServiceForm
+from identity.admin.tenant_scope import ReadOnlyAdmin
+from identity.models import Staff
+from identity.services.staff import create_staff, update_staff
+
+
+class StaffForm(ServiceForm):
+    password = forms.CharField(
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text="At least 12 characters, none of the common passwords, and unlike the e-mail address.",
+    )
+
+    class Meta:
+        model = Staff
+        fields = "__all__"
+        help_texts = {"is_active": "Switched off: cannot sign in. Accounts are not deleted, so that their history keeps its author."}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # The stored hash is no initial value, and an empty password keeps the present one.
+        self.initial.pop("password", None)
+        if self.instance.pk and "password" in self.fields:
+            self.fields["password"].required = False
+            self.fields["password"].label = "New password"
+
+
+class StaffAdmin(ServiceAdmin[Staff]):
+    form = StaffForm
+    list_display = ("email", "role", "state", "last_login", "created_at", "tenant")
+    list_filter = ("is_active",)
+    list_select_related = ("tenant",)
+    sortable_by = ("email", "last_login")
+    ordering = ("email",)
+    search_fields = ("email",)
+    actions = ()
+    empty_text = "No staff accounts yet. Add one so that somebody of this tenant can sign in here."
+
+    def get_fieldsets(self, request: HttpRequest, obj: Staff | None = None) -> Any:
+        if obj is not None:
+            own = ["email", "role", "is_active", "password"]
+            return [(None, {"fields": own}), ("Kept by the service", {"fields": ["last_login", "created_at"]})]
+        tenant = tenant_in_scope(request)
+        operator = "a platform operator, who sees every tenant. Choose a tenant first to add one of its admins"
+        kind = f"an admin of {tenant}" if tenant else operator
+        return [(None, {"fields": ["email", "password"], "description": f"The account will be {kind}."})]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Staff | None = None) -> Any:
+        return () if obj is None else ("email", "role", "last_login", "created_at")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Staff | None = None) -> bool:
+        return False
+
+    @admin.display(description="Role")
+    def role(self, row: Staff) -> str:
+        return "Platform operator" if row.is_platform_operator else f"Admin of {row.tenant_id}"
+
+    @admin.display(description="State", ordering="is_active")
+    def state(self, row: Staff) -> str:
+        return badge("Active", "good") if row.is_active else badge("Switched off", "bad")
+
+    def create(self, request: HttpRequest, form: Any) -> Staff:
+        values = form.cleaned_data
+        return create_staff(tenant_id=tenant_in_scope(request), email=values["email"], password=values["password"])
+
+    def change(self, request: HttpRequest, row: Staff, form: Any) -> None:
+        by = staff_of(request)
+        if by is None:
+            return
+        values = form.cleaned_data
+        changed = update_staff(staff_id=row.pk, by=by, is_active=values["is_active"], password=values.get("password") or None)
+        if changed.pk == by.pk:
+            update_session_auth_hash(request, changed)
+
+
+class ActivityAdmin(ReadOnlyAdmin[LogEntry]):
+    """What staff accounts changed in the admin."""
+
+    tenant_lookup = "user__tenant_id"
+    list_display = ("action_time", "user", "content_type", "object_repr", "action_flag")
+    list_filter = ("action_flag", "action_time")
+    list_select_related = ("user", "content_type")
+    search_fields = ("=user__email", "=object_id")
+    search_help_text = "The e-mail address of an account, or the id of a row."
+    sortable_by = ()
+    ordering = ("-pk",)
+    fields = ("action_time", "user", "content_type", "object_id", "object_repr", "action_flag", "message")
+    readonly_fields = ("message",)
+    empty_text = "Nobody has changed anything here yet."
+
+    @admin.display(description="Change")
+    def message(self, row: LogEntry) -> str:
+        return row.get_change_message()

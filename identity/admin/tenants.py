@@ -1,0 +1,138 @@
+"""Admin pages of tenants and their domains. Operators change them; a tenant's own admins may look at theirs."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from django import forms
+from django.contrib import admin
+from django.db import models
+from django.http import HttpRequest
+
+from identity.admin.badges import badge
+from identity.admin.object_actions import ObjectAction
+from identity.admin.scope import is_operator
+from identity.admin.service_admin import ServiceAdmin
+from identity.admin.service_form import ServiceForm
+from identity.models import CustomDomain, Tenant
+from identity.services import domains, tenants
+
+Row = TypeVar("Row", bound=models.Model)
+
+
+class OperatorsChange(ServiceAdmin[Row]):
+    """Rows that a tenant's own admins may see but not change."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return is_operator(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
+        return is_operator(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
+        return is_operator(request)
+
+
+class TenantForm(ServiceForm):
+    host = forms.CharField(
+        max_length=253, help_text="The host it answers on, such as acme.example.com. It stands in the source of every event."
+    )
+
+    class Meta:
+        model = Tenant
+        fields = "__all__"
+        help_texts = {"id": "On the wire in every event; never changes. 3 to 63 lower-case letters, digits and inner hyphens."}
+
+
+def _status_action(name: str, label: str, status: str, *, is_dangerous: bool, effect: str) -> ObjectAction:
+    def run(_request: HttpRequest, row: Tenant, _values: dict[str, Any]) -> str:
+        tenants.set_tenant_status(tenant_id=row.pk, status=status)
+        return f"{row.pk} is {status}."
+
+    return ObjectAction(
+        name,
+        label,
+        lambda _request, row: f"{row.pk}: {effect}",
+        run,
+        is_offered=lambda row: row.status != status,
+        is_dangerous=is_dangerous,
+        for_operators_only=True,
+    )
+
+
+class TenantAdmin(OperatorsChange[Tenant]):
+    form = TenantForm
+    list_display = ("id", "name", "state", "created_at")
+    list_filter = ("status",)
+    sortable_by = ("id", "created_at")
+    search_fields = ("id", "name")
+    actions = ()
+    empty_text = "No tenants yet. Add one with the host it answers on."
+    object_actions = (
+        _status_action("suspend", "Suspend", Tenant.Status.SUSPENDED, is_dangerous=True,
+                       effect="every host of it answers 403, its streams are closed within two seconds and its admins cannot sign in."),
+        _status_action("activate", "Activate", Tenant.Status.ACTIVE, is_dangerous=False, effect="it answers again at once."),
+    )  # fmt: skip
+
+    def get_fieldsets(self, request: HttpRequest, obj: Tenant | None = None) -> Any:
+        if obj is None:
+            return [(None, {"fields": ["id", "name", "host"]})]
+        return [(None, {"fields": ["id", "name", "state"]}),
+                ("Limits", {"fields": ["event_retention_days", "max_event_connections"]}),
+                ("Kept by the service", {"fields": ["created_at", "updated_at"]})]  # fmt: skip
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Tenant | None = None) -> Any:
+        return () if obj is None else ("id", "state", "created_at", "updated_at")
+
+    @admin.display(description="State", ordering="status")
+    def state(self, row: Tenant) -> str:
+        return badge(row.get_status_display(), "good" if row.is_active else "bad")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Tenant | None = None) -> bool:
+        # A tenant is suspended, drained to its streams and purged later; a button could only lose events.
+        return False
+
+    def create(self, request: HttpRequest, form: Any) -> Tenant:
+        values = form.cleaned_data
+        return tenants.create_tenant(tenant_id=values["id"], name=values["name"], host=values["host"])
+
+    def change(self, request: HttpRequest, row: Tenant, form: Any) -> None:
+        tenants.update_tenant(tenant_id=row.pk, changes=form.changes())
+
+
+def _verify(request: HttpRequest, row: CustomDomain, values: dict[str, Any]) -> str:
+    domains.verify_domain(tenant_id=row.tenant_id, domain_id=row.pk)
+    return f"{row.host} answers for {row.tenant_id} now."
+
+
+class CustomDomainAdmin(OperatorsChange[CustomDomain]):
+    list_display = ("host", "state", "is_canonical", "verified_at", "tenant")
+    list_select_related = ("tenant",)
+    sortable_by = ("host",)
+    ordering = ("host",)
+    search_fields = ("host",)
+    empty_text = "No domains yet. A tenant gets its first one when it is made."
+    deletion_effect = "The tenant no longer answers on this host."
+    object_actions = (
+        ObjectAction("verify", "Mark as verified", lambda _request, row: f"You state that {row.tenant_id} controls {row.host}.", _verify,
+                     is_offered=lambda row: row.verified_at is None, for_operators_only=True),
+    )  # fmt: skip
+
+    def get_fieldsets(self, request: HttpRequest, obj: CustomDomain | None = None) -> Any:
+        return [(None, {"fields": ["host"] if obj is None else ["host", "tenant", "state", "is_canonical", "verified_at", "created_at"]})]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: CustomDomain | None = None) -> Any:
+        return () if obj is None else ("host", "tenant", "state", "is_canonical", "verified_at", "created_at")
+
+    def has_change_permission(self, request: HttpRequest, obj: CustomDomain | None = None) -> bool:
+        return False
+
+    @admin.display(description="State")
+    def state(self, row: CustomDomain) -> str:
+        return badge("Verified", "good") if row.verified_at else badge("Not verified", "warn")
+
+    def create(self, request: HttpRequest, form: Any) -> CustomDomain:
+        return domains.add_domain(tenant_id=self.tenant_for_new(request), host=form.cleaned_data["host"])
+
+    def remove(self, request: HttpRequest, row: CustomDomain) -> None:
+        domains.remove_domain(tenant_id=row.tenant_id, domain_id=row.pk)

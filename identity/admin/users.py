@@ -1,0 +1,224 @@
+"""Admin pages of users, their linked identities and the fact that they have a password."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db import models
+from django.db.models.functions import Lower
+from django.http import HttpRequest
+from django.urls import reverse
+
+from identity.admin.badges import badge
+from identity.admin.json_fields import ShapedJSONField
+from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
+from identity.admin.panels import Cell, Panel
+from identity.admin.refusals import as_text, refusals
+from identity.admin.service_admin import ServiceAdmin, delete_selected
+from identity.admin.service_form import ServiceForm
+from identity.admin.tenant_scope import ReadOnlyAdmin
+from identity.models import LinkedIdentity, PasswordCredential, User
+from identity.services import users
+
+_METADATA = ("user_metadata", "app_metadata")
+_NAMES = ("name", "given_name", "family_name", "nickname", "username", "phone_number", "phone_verified", "picture")
+_MACHINE = ("multifactor", "logins_count", "last_login", "last_ip", "last_password_reset", "created_at", "updated_at")
+
+
+class UserForm(ServiceForm):
+    identifier = forms.CharField(
+        required=False, max_length=255, help_text="The part of the user id after the provider, such as <provider>|<this>. Drawn when empty."
+    )
+    password = forms.CharField(
+        required=False,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text="Only users of a database connection have one. Empty: none, or the present one is kept.",
+    )
+    user_metadata = ShapedJSONField(help_text="A JSON object that the user may influence, such as preferences.")
+    app_metadata = ShapedJSONField(help_text="A JSON object that only applications and administrators set.")
+
+    class Meta:
+        model = User
+        fields = "__all__"
+        help_texts = {"email_verified": "A changed e-mail address counts as unverified until this is set again."}
+
+
+class LinkForm(forms.Form):
+    secondary = forms.CharField(
+        label="User id to link", max_length=300, help_text="Such as database|abc. That user becomes an identity of this one."
+    )
+
+
+def merge_of(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Return what the merging update must be given so that `old` becomes `new`: removed keys as null."""
+    return {**{key: None for key in old if key not in new}, **new} if new else {}
+
+
+def _link(request: HttpRequest, row: User, values: dict[str, Any]) -> str:
+    users.link_users(tenant_id=row.tenant_id, primary_id=row.user_id, secondary_id=values["secondary"].strip())
+    return f"{values['secondary']} is now an identity of {row.user_id}."
+
+
+def _block(request: HttpRequest, row: User, values: dict[str, Any]) -> str:
+    users.block_user(tenant_id=row.tenant_id, user_id=row.user_id)
+    return f"{row.user_id} is blocked."
+
+
+def _unblock(request: HttpRequest, row: User, values: dict[str, Any]) -> str:
+    users.unblock_user(tenant_id=row.tenant_id, user_id=row.user_id)
+    return f"{row.user_id} may sign in again."
+
+
+@admin.action(description="Block selected users", permissions=["change"])
+def block_selected(model_admin: UserAdmin, request: HttpRequest, rows: models.QuerySet[User]) -> None:
+    model_admin.for_each(request, rows, users.block_user, "blocked")
+
+
+@admin.action(description="Unblock selected users", permissions=["change"])
+def unblock_selected(model_admin: UserAdmin, request: HttpRequest, rows: models.QuerySet[User]) -> None:
+    model_admin.for_each(request, rows, users.unblock_user, "unblocked")
+
+
+class UserAdmin(ServiceAdmin[User]):
+    form = UserForm
+    list_display = ("person", "user_id", "connection", "state", "logins_count", "created_at", "tenant")
+    list_filter = ("connection", "blocked", "email_verified", "created_at")
+    list_select_related = ("connection", "tenant")
+    sortable_by = ("person", "created_at")
+    search_fields = ("email", "name", "nickname", "username")
+    search_help_text = "E-mail address, name or user name; a whole e-mail address or user id is found at once."
+    autocomplete_fields = ("connection",)
+    actions = (block_selected, unblock_selected, delete_selected)
+    empty_text = "No users yet. Add one here, import them through the management interface, or let people sign up."
+    deletion_effect = "Its linked identities and its password go with it, and subscribers receive user.deleted."
+    object_actions = (
+        ObjectAction("block", "Block", lambda _request, row: f"{row} can no longer sign in. Subscribers receive user.updated.", _block,
+                     is_offered=lambda row: not row.blocked, is_dangerous=True),
+        ObjectAction("unblock", "Unblock", lambda _request, row: f"{row} may sign in again. Subscribers receive user.updated.", _unblock,
+                     is_offered=lambda row: bool(row.blocked)),
+        ObjectAction("link", "Link another user",
+                     lambda _request, row: f"The other user is deleted and becomes an identity of {row}; its metadata is lost. "
+                     "Subscribers receive user.deleted for it and user.updated for this one.", _link, form_class=LinkForm),
+    )  # fmt: skip
+
+    def __init__(self, model: type[User], admin_site: admin.AdminSite) -> None:
+        super().__init__(model, admin_site)
+        self.panels.append(self.identities)
+
+    def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
+        if obj is None:
+            first = ["connection", "email", "email_verified", "password"]
+            return [(None, {"fields": first}), ("Profile", {"fields": [*_NAMES, "identifier"]}), ("Metadata", {"fields": _METADATA})]
+        own = ["user_id", "connection", "state", *([] if self.is_bound(request) else ["tenant"])]
+        profile = ["email", "email_verified", *_NAMES, *(["password"] if obj.connection.is_database else [])]
+        return [(None, {"fields": own}), ("Profile", {"fields": profile}), ("Metadata", {"fields": _METADATA}),
+                ("Kept by the service", {"fields": _MACHINE, "classes": ["collapse"]})]  # fmt: skip
+
+    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> Any:
+        return (*_MACHINE, "state", *(("user_id", "connection", "tenant") if obj is not None else ()))
+
+    def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
+        # Within a tenant an index serves the list; over all tenants the primary key does.
+        return ("-created_at", "-pk") if self.is_bound(request) else ("-pk",)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: models.QuerySet[User], search_term: str
+    ) -> tuple[models.QuerySet[User], bool]:
+        """Look a whole address or user id up by its index, and search for anything else."""
+        term = search_term.strip()
+        if "|" in term:
+            return queryset.filter(user_id=term), False
+        exact = queryset.alias(lower_email=Lower("email")).filter(lower_email=term.lower()) if "@" in term else queryset.none()
+        if exact.exists():
+            return exact, False
+        return super().get_search_results(request, queryset, search_term)
+
+    @admin.display(description="Person", ordering=Lower("email"))
+    def person(self, row: User) -> str:
+        return row.email or row.name or row.username or row.phone_number or row.user_id
+
+    @admin.display(description="State")
+    def state(self, row: User) -> str:
+        return badge("Blocked", "bad") if row.blocked else badge("Active", "good")
+
+    def create(self, request: HttpRequest, form: Any) -> User:
+        values = {name: value for name, value in form.cleaned_data.items() if value not in (None, "", {})}
+        return users.create_user(tenant_id=self.tenant_for_new(request), **values)
+
+    def change(self, request: HttpRequest, row: User, form: Any) -> None:
+        changes = form.changes(without=("password",))
+        for name in _METADATA:
+            if name in changes:
+                changes[name] = merge_of(form.initial[name] or {}, changes[name])
+        if form.cleaned_data.get("password"):
+            changes["password"] = form.cleaned_data["password"]
+        if changes:
+            users.update_user(tenant_id=row.tenant_id, user_id=row.user_id, changes=changes)
+
+    def remove(self, request: HttpRequest, row: User) -> None:
+        users.delete_user(tenant_id=row.tenant_id, user_id=row.user_id)
+
+    def for_each(self, request: HttpRequest, rows: models.QuerySet[User], act: Callable[..., Any], done: str) -> None:
+        """Call a service for each row, and say for how many it worked and why not for others."""
+        count = 0
+        for row in rows:
+            try:
+                act(tenant_id=row.tenant_id, user_id=row.user_id)
+            except refusals() as refusal:
+                self.message_user(request, f"{row}: {as_text(refusal)}", messages.ERROR)
+                continue
+            self.log_change(request, row, f"{done.capitalize()}.")
+            count += 1
+        self.message_user(request, f"{count} {'user' if count == 1 else 'users'} {done}.", messages.SUCCESS)
+
+    def identities(self, request: HttpRequest, row: User) -> Panel:
+        """Return the linked identities, each with a link to where it can be unlinked."""
+        place = f"{self.admin_site.name}:identity_linkedidentity_change"
+        rows = [
+            (
+                Cell(str(linked), reverse(place, args=(linked.pk,))),
+                Cell(linked.connection.name),
+                Cell(f"{linked.created_at:%Y-%m-%d %H:%M}"),
+            )
+            for linked in LinkedIdentity.objects.of(row.tenant_id).filter(user=row).select_related("connection")[:50]
+        ]
+        empty = "This user signs in with one identity only. Use “Link another user” above to join two."
+        return Panel("Linked identities", ("Identity", "Connection", "Linked at (UTC)"), rows, empty)
+
+
+def _unlink(request: HttpRequest, row: LinkedIdentity, values: dict[str, Any]) -> str:
+    users.unlink_identity(tenant_id=row.tenant_id, user_id=row.user.user_id, provider=row.provider, identifier=row.identifier)
+    return f"{row} is a user of its own again."
+
+
+class LinkedIdentityAdmin(ReadOnlyAdmin[LinkedIdentity], ObjectActionsAdmin[LinkedIdentity]):
+    list_display = ("__str__", "user", "connection", "created_at", "tenant")
+    list_filter = ("connection",)
+    list_select_related = ("user", "connection", "tenant")
+    search_fields = ("=identifier", "=user__user_id")
+    search_help_text = "The identifier of an identity, or the id of the user it is linked to."
+    sortable_by = ()
+    ordering = ("-pk",)
+    fields = ("tenant", "user", "connection", "provider", "identifier", "profile_data", "created_at")
+    empty_text = "No identities are linked. Open a user and choose “Link another user”."
+    object_actions = (
+        ObjectAction("unlink", "Unlink", lambda _request, row: f"{row} becomes a user of its own again, without metadata. "
+                     "Subscribers receive user.updated and user.created.", _unlink),
+    )  # fmt: skip
+
+
+class PasswordCredentialAdmin(ReadOnlyAdmin[PasswordCredential]):
+    """That a user has a password and since when; the hash is never shown."""
+
+    tenant_lookup = "user__tenant_id"
+    list_display = ("user", "changed_at")
+    list_select_related = ("user",)
+    search_fields = ("=user__user_id", "=user__email")
+    sortable_by = ()
+    ordering = ("-pk",)
+    fields = ("user", "changed_at")
+    empty_text = "No user has a password. Set one on the page of a user of a database connection."

@@ -1,0 +1,56 @@
+"""Make and change the accounts of the people who run a tenant, or the platform. Accounts are switched off, never deleted:
+what they did stays attributed to them."""
+
+from __future__ import annotations
+
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+
+from identity.models import Staff
+from identity.services.failures import AlreadyExists, Invalid, NotFound, NotSupported
+from identity.transactions import unit_of_work
+
+
+@unit_of_work
+def create_staff(*, tenant_id: str | None, email: str, password: str) -> Staff:
+    """Create an admin of the tenant, or a platform operator when there is none.
+
+    Raises `Invalid` for an e-mail address or password that does not fit, `AlreadyExists` for a taken address.
+    """
+    staff = Staff(email=Staff.objects.normalize_email(email).lower(), tenant_id=tenant_id)
+    if Staff.objects.filter(email=staff.email).exists():
+        raise AlreadyExists("An account with this e-mail address is already there.")
+    _set_password(staff, password)
+    try:
+        staff.clean_fields()
+    except ValidationError as error:
+        raise Invalid(error.message_dict) from error
+    staff.save()
+    return staff
+
+
+@unit_of_work
+def update_staff(*, staff_id: int, by: Staff, is_active: bool | None = None, password: str | None = None) -> Staff:
+    """Switch an account on or off, or set its password, which ends its other sessions.
+
+    Raises `NotFound`, `Invalid` for a weak password, `NotSupported` for switching off the own account.
+    """
+    staff = Staff.objects.select_for_update(no_key=True, of=("self",)).filter(pk=staff_id).first()
+    if staff is None:
+        raise NotFound("The account does not exist.")
+    if is_active is False and staff.pk == by.pk:
+        raise NotSupported("Nobody can switch off their own account.")
+    if is_active is not None:
+        staff.is_active = is_active
+    if password is not None:
+        _set_password(staff, password)
+    staff.save(update_fields=["is_active", "password"])
+    return staff
+
+
+def _set_password(staff: Staff, password: str) -> None:
+    try:
+        validate_password(password, staff)
+    except ValidationError as error:
+        raise Invalid({"password": error.messages}) from error
+    staff.set_password(password)
