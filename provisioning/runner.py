@@ -114,7 +114,7 @@ def _log_failure(failure: ActionError, message: Message, log: RunLog) -> None:
 def _repeat_lines(log: RunLog, action: Action, message: Message, correlation_id: str) -> None:
     """Repeat the kept lines in the log of the process; they are masked already."""
     for line in log.lines:
-        about = {"tenant": action.tenant_id, "action": str(action.id), "event": message.id, "correlation_id": correlation_id}
+        about = {"tenant": action.tenant_id, "action": str(action.id), "event_id": message.id, "correlation_id": correlation_id}
         _logger.log(_LEVELS.get(line["level"], 20), line["message"], **about, fields=line["fields"])
 
 

@@ -62,13 +62,20 @@ def resolve(host: str, port: int, seconds: float) -> list[str]:
         raise HostUnresolved from error
 
 
+class _StraightSession(requests.Session):
+    """Knows no redirects. `allow_redirects=False` would still read the whole body of one, past the size cap."""
+
+    def get_redirect_target(self, resp: requests.Response) -> None:
+        return None
+
+
 class OutboundSession:
     """A pool of checked connections; safe to share between threads and tenants, because it keeps no cookies."""
 
     def __init__(self, rules: OutboundRules, *, resolver: Resolver = resolve) -> None:
         self._rules = rules
         self._resolver = resolver
-        self._session = requests.Session()
+        self._session = _StraightSession()
         self._session.trust_env = False
         # One process serves many tenants: a cookie set in an answer to one must not travel with another.
         self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+
+from events.models import EventStream
+from identity.models import Tenant
+from identity.services.failures import AlreadyExists, Invalid, NotFound
+from identity.services.tenants import create_tenant
+from provisioning.models import Action, ActionSecret
+from provisioning.secrets import open_secrets
+from provisioning.services.actions import ActionInUse, create_action, delete_action, deploy_action, set_secret, update_action, warnings_of
+
+TEMPLATE = "scim-user-provisioning"
+
+
+def make(tenant: Tenant, **more: Any) -> Action:
+    return create_action(tenant_id=tenant.pk, **{"name": "to scim", "template": TEMPLATE, **more})
+
+
+def test_a_new_action_has_the_default_mapping_and_is_not_deployed(tenant: Tenant) -> None:
+    action = make(tenant)
+    assert (action.mapping, action.options, action.is_deployed, action.status) == (None, {}, False, "built")
+    assert deploy_action(tenant_id=tenant.pk, action_id=action.pk).is_deployed
+
+
+def test_names_are_unique_per_tenant_only(tenant: Tenant) -> None:
+    make(tenant)
+    with pytest.raises(AlreadyExists):
+        make(tenant)
+    other = create_tenant(tenant_id=f"{tenant.pk}-b", name="other", host=f"{tenant.pk}-b.example.test")
+    assert make(other).name == "to scim"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"template": ""},
+        {"template": TEMPLATE, "entry_point_path": "provisioning.actions.event_stream.v1.ScimUserProvisioning"},
+        {"template": "unknown"},
+        {"template": "", "entry_point_path": "os.system"},
+        {"template": "", "entry_point_path": "provisioning.runner.run_action"},
+        {"template": "", "entry_point_path": "provisioning.actions.event_stream.v1"},
+        {"template": "", "entry_point_path": "provisioning.actions.event_stream.v1.Missing"},
+        {"template": "", "entry_point_path": "provisioning.actions.event_stream.v1.scim_users.ScimTransport"},
+        {"template": "", "entry_point_path": "provisioning.actions.event_stream.v1.objects.Message"},
+        {"template": "", "entry_point_path": "provisioning.actions.event_stream.v12.Thing"},
+        {"options": {"update_mode": "post"}},
+        {"mapping": [{"path": "userName", "source": "email"}]},
+        {"name": ""},
+        {"name": "n" * 256},
+    ],
+)
+def test_an_action_that_cannot_run_is_refused(tenant: Tenant, more: dict[str, Any]) -> None:
+    with pytest.raises(Invalid):
+        make(tenant, **more)
+    assert not Action.objects.of(tenant.pk).exists()
+
+
+def test_an_installed_entry_point_is_accepted(tenant: Tenant) -> None:
+    path = "provisioning.actions.event_stream.v1.ScimUserProvisioning"
+    assert make(tenant, template="", entry_point_path=path).entry_point == path
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SCIM_TIMEOUT_MS", "0"),
+        ("SCIM_TIMEOUT_MS", "soon"),
+        ("SCIM_TIMEOUT_MS", 1500),
+        ("SCIM_MAX_RETRIES", "-1"),
+        ("SCIM_BASE_URL", "scim.example.test"),
+        ("SCIM_BEARER_TOKEN", "a b"),
+        ("OTHER", "x" * 4097),
+        ("odd name", "x"),
+        ("n" * 129, "x"),
+    ],
+)
+def test_an_odd_secret_is_refused_at_save_and_nothing_is_kept(tenant: Tenant, name: str, value: Any) -> None:
+    with pytest.raises(Invalid) as refused:
+        make(tenant, secrets={"SCIM_BASE_URL": "https://scim.example.test", name: value})
+    assert list(refused.value.errors) == ["secrets"]
+    assert not Action.objects.of(tenant.pk).exists()
+
+
+def test_at_most_thirty_secrets_are_kept(tenant: Tenant) -> None:
+    action = make(tenant, secrets={f"S{number}": "x" for number in range(30)})
+    with pytest.raises(Invalid, match="at most 30"):
+        set_secret(tenant_id=tenant.pk, action_id=action.pk, name="ONE_MORE", value="x")
+    assert action.secrets.count() == 30
+
+
+def test_a_secret_is_sealed_replaced_and_removed(tenant: Tenant) -> None:
+    action = make(tenant, secrets={"SCIM_BEARER_TOKEN": "first"})
+    assert "first" not in ActionSecret.objects.get(action=action).sealed
+    set_secret(tenant_id=tenant.pk, action_id=action.pk, name="SCIM_BEARER_TOKEN", value="second")
+    assert open_secrets(action) == {"SCIM_BEARER_TOKEN": "second"}
+    set_secret(tenant_id=tenant.pk, action_id=action.pk, name="SCIM_BEARER_TOKEN", value="")
+    assert open_secrets(action) == {}
+
+
+def test_an_update_changes_what_it_names_and_leaves_other_secrets(tenant: Tenant) -> None:
+    action = make(tenant, secrets={"A": "1", "B": "2"})
+    update_action(
+        tenant_id=tenant.pk, action_id=action.pk, changes={"name": "renamed", "options": {"upsert": True}}, secrets={"A": None, "C": "3"}
+    )
+    action.refresh_from_db()
+    assert (action.name, action.options) == ("renamed", {"upsert": True})
+    assert open_secrets(action) == {"B": "2", "C": "3"}
+
+
+def test_an_update_refuses_unknown_fields_and_bad_tables(tenant: Tenant) -> None:
+    action = make(tenant)
+    refused: list[dict[str, Any]] = [{"template": "other"}, {"mapping": []}, {"options": {"upsert": 1}}]
+    for changes in refused:
+        with pytest.raises(Invalid):
+            update_action(tenant_id=tenant.pk, action_id=action.pk, changes=changes)
+
+
+def test_a_worst_case_over_the_budget_is_saved_with_a_warning_that_shows_the_sum(tenant: Tenant) -> None:
+    action = make(tenant, secrets={"SCIM_MAX_RETRIES": "2"})
+    assert "15750 ms" in warnings_of(action)[0]
+    assert warnings_of(make(tenant, name="default")) == []
+
+
+def test_an_action_of_another_tenant_does_not_exist(tenant: Tenant) -> None:
+    action = make(tenant)
+    for tenant_id, action_id in (("another", action.pk), (tenant.pk, uuid.uuid4()), (tenant.pk, "no-uuid")):
+        with pytest.raises(NotFound):
+            update_action(tenant_id=tenant_id, action_id=action_id, changes={"name": "x"})
+
+
+def test_an_action_with_a_bound_stream_is_deleted_only_by_force(tenant: Tenant) -> None:
+    action = make(tenant, secrets={"A": "1"})
+    destination = {"type": "action", "configuration": {"action_id": str(action.pk)}}
+    EventStream(tenant=tenant, name="stream", subscriptions=["user.created"], destination=destination).save()
+    with pytest.raises(ActionInUse):
+        delete_action(tenant_id=tenant.pk, action_id=action.pk)
+    delete_action(tenant_id=tenant.pk, action_id=action.pk, force=True)
+    assert not Action.objects.of(tenant.pk).exists()
+    assert not ActionSecret.objects.filter(action_id=action.pk).exists()

@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from provisioning.mapping import DEFAULT_TABLE, MappingFailed, MappingRefused, MappingRow, Person, map_user, parse_table, person_of
+from provisioning.scim.schemas import ENTERPRISE_USER, USER
+
+ANNA = {
+    "user_id": "database|anna",
+    "email": "anna@example.test",
+    "name": "Anna Berg",
+    "given_name": "Anna",
+    "family_name": "Berg",
+    "nickname": "anna",
+    "blocked": False,
+    "user_metadata": {"phone": "+4712345678"},
+}
+REQUIRED = [{"path": "externalId", "source": "user_id"}, {"path": "userName", "source": "email"}]
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+PROFILES = st.fixed_dictionaries(
+    {},
+    optional={
+        **dict.fromkeys(("user_id", "email", "name", "given_name", "family_name", "nickname", "blocked"), JSON),
+        "user_metadata": st.fixed_dictionaries({}, optional={"phone": JSON}) | JSON,
+        "app_metadata": st.fixed_dictionaries({}, optional={"department": JSON, "manager_id": JSON}) | JSON,
+    },
+)
+
+
+def mapped(document: dict[str, Any], table: tuple[MappingRow, ...] = DEFAULT_TABLE) -> dict[str, Any]:
+    return map_user(document, table, "create").resource
+
+
+def test_the_default_table_is_the_tables_row_for_row() -> None:
+    assert [(row.path, row.source) for row in DEFAULT_TABLE if row.enabled] == [
+        ("externalId", "user_id"),
+        ("active", "!blocked"),
+        ("userName", "email"),
+        ('emails[type eq "work"].value', "email"),
+        ("name.givenName", "given_name"),
+        ("name.familyName", "family_name"),
+        ("name.formatted", "name"),
+        ("displayName", "name"),
+        ("nickName", "nickname"),
+        ('phoneNumbers[type eq "work"].value', "user_metadata.phone"),
+    ]
+    disabled = [row.path.removeprefix(f"{ENTERPRISE_USER}:") for row in DEFAULT_TABLE if not row.enabled]
+    assert disabled == ["employeeNumber", "costCenter", "organization", "division", "department", "manager.value"]
+    assert all(row.source.startswith("app_metadata.") for row in DEFAULT_TABLE if not row.enabled)
+
+
+def test_a_whole_profile_becomes_the_whole_scim_user() -> None:
+    assert mapped(ANNA) == {
+        "schemas": [USER],
+        "externalId": "database|anna",
+        "active": True,
+        "userName": "anna@example.test",
+        "emails": [{"type": "work", "primary": True, "value": "anna@example.test"}],
+        "name": {"givenName": "Anna", "familyName": "Berg", "formatted": "Anna Berg"},
+        "displayName": "Anna Berg",
+        "nickName": "anna",
+        "phoneNumbers": [{"type": "work", "primary": True, "value": "+4712345678"}],
+    }
+
+
+def test_what_the_profile_lacks_is_left_out() -> None:
+    bare = {"user_id": "database|anna", "email": "anna@example.test", "name": None, "given_name": "", "nickname": " "}
+    assert mapped(bare) == {
+        "schemas": [USER],
+        "externalId": "database|anna",
+        "active": True,
+        "userName": "anna@example.test",
+        "emails": [{"type": "work", "primary": True, "value": "anna@example.test"}],
+    }
+
+
+@pytest.mark.parametrize(("blocked", "active"), [(True, False), (False, True), (None, True), ("true", True), (1, True)])
+def test_only_a_block_that_is_exactly_true_makes_a_user_inactive(blocked: Any, active: bool) -> None:
+    assert mapped({**ANNA, "blocked": blocked})["active"] is active
+
+
+def test_active_is_true_when_blocked_is_absent() -> None:
+    assert mapped({"user_id": "x"})["active"] is True
+
+
+def test_the_enterprise_urn_enters_schemas_only_with_a_value() -> None:
+    table = parse_table(None, enterprise=True)
+    assert mapped(ANNA, table)["schemas"] == [USER]
+    with_values = mapped({**ANNA, "app_metadata": {"department": "Tours", "manager_id": "7", "cost_center": ""}}, table)
+    assert with_values["schemas"] == [USER, ENTERPRISE_USER]
+    assert with_values[ENTERPRISE_USER] == {"department": "Tours", "manager": {"value": "7"}}
+
+
+def test_without_the_option_the_extension_is_never_sent() -> None:
+    assert ENTERPRISE_USER not in mapped({**ANNA, "app_metadata": {"department": "Tours"}})
+
+
+@pytest.mark.parametrize("value", [True, ["a"], {"a": 1}])
+def test_a_value_of_no_usable_type_is_left_out_and_named(value: Any) -> None:
+    result = map_user({**ANNA, "user_metadata": {"phone": value}}, DEFAULT_TABLE, "create")
+    assert "phoneNumbers" not in result.resource
+    assert result.unusable == ('phoneNumbers[type eq "work"].value',)
+
+
+def test_a_number_is_sent_as_a_text() -> None:
+    assert mapped({**ANNA, "user_metadata": {"phone": 4712345678}})["phoneNumbers"][0]["value"] == "4712345678"
+
+
+def test_a_row_may_be_for_creates_or_updates_only() -> None:
+    table = parse_table(
+        [*REQUIRED, {"path": "title", "source": "'new'", "when": "create"}, {"path": "locale", "source": "'nb'", "when": "update"}]
+    )
+    assert {"title", "locale"} & map_user(ANNA, table, "create").resource.keys() == {"title"}
+    assert {"title", "locale"} & map_user(ANNA, table, "update").resource.keys() == {"locale"}
+
+
+def test_an_empty_row_may_remove_or_fail() -> None:
+    removing = parse_table([*REQUIRED, {"path": "nickName", "source": "nickname", "if_empty": "remove"}])
+    assert map_user({**ANNA, "nickname": None}, removing, "update").removed == ("nickName",)
+    failing = parse_table([*REQUIRED, {"path": "nickName", "source": "nickname", "if_empty": "error"}])
+    with pytest.raises(MappingFailed, match="nickName"):
+        map_user({**ANNA, "nickname": None}, failing, "update")
+
+
+def test_two_elements_of_one_attribute_have_one_primary() -> None:
+    rows = [
+        *REQUIRED,
+        {"path": 'emails[type eq "work"].value', "source": "email"},
+        {"path": 'emails[type eq "home"].value', "source": "nickname"},
+        {"path": 'emails[type eq "work"].display', "source": "name"},
+    ]
+    assert mapped(ANNA, parse_table(rows))["emails"] == [
+        {"type": "work", "primary": True, "value": "anna@example.test", "display": "Anna Berg"},
+        {"type": "home", "primary": False, "value": "anna"},
+    ]
+
+
+def test_a_user_larger_than_the_limit_is_not_mapped() -> None:
+    with pytest.raises(MappingFailed, match="larger"):
+        mapped({**ANNA, "name": "x" * 40_000})
+
+
+def test_a_person_is_found_by_what_the_table_says_even_when_other_rows_would_fail() -> None:
+    table = parse_table(
+        [*REQUIRED[:1], {"path": "userName", "source": "nickname"}, {"path": "title", "source": "missing", "if_empty": "error"}]
+    )
+    assert person_of(ANNA, table) == Person("database|anna", "anna")
+    assert person_of({"user_id": "x"}, DEFAULT_TABLE) == Person("x", "")
+
+
+@pytest.mark.parametrize(
+    ("rows", "about"),
+    [
+        ("text", "list"),
+        ([], "list"),
+        ([{"path": "userName"}], "Row 1"),
+        ([{"path": "userName", "source": "email", "odd": 1}], "Row 1"),
+        ([{"path": 7, "source": "email"}], "Row 1"),
+        ([{"path": "userName", "source": "email", "enabled": "yes"}], "Row 1"),
+        ([*REQUIRED, {"path": "title", "source": "a", "when": "never"}], "Row 3: when"),
+        ([*REQUIRED, {"path": "title", "source": "a", "if_empty": "keep"}], "Row 3: when"),
+        ([*REQUIRED, {"path": "title", "source": "a || b"}], "Row 3"),
+        ([*REQUIRED, {"path": "na me", "source": "a"}], "Row 3"),
+        ([*REQUIRED, {"path": "id", "source": "a"}], "cannot be mapped"),
+        ([*REQUIRED, {"path": "schemas", "source": "a"}], "cannot be mapped"),
+        ([*REQUIRED, {"path": 'emails[type eq "work"]', "source": "a"}], "Row 3"),
+        ([*REQUIRED, {"path": "userName", "source": "nickname"}], "once"),
+        ([*REQUIRED, {"path": "name", "source": "name"}, {"path": "name.givenName", "source": "given_name"}], "as a whole"),
+        (REQUIRED[:1], "userName"),
+        (REQUIRED[1:], "externalId"),
+        ([REQUIRED[0], {**REQUIRED[1], "enabled": False}], "userName"),
+        ([REQUIRED[0], {**REQUIRED[1], "when": "create"}], "userName"),
+        ([*REQUIRED, *({"path": f"x{number}", "source": "a"} for number in range(100))], "100"),
+    ],
+)
+def test_a_table_that_cannot_be_used_is_refused_with_a_sentence(rows: Any, about: str) -> None:
+    with pytest.raises(MappingRefused, match=about):
+        parse_table(rows)
+
+
+@given(PROFILES)
+def test_any_profile_maps_to_texts_booleans_and_nothing_empty(document: dict[str, Any]) -> None:
+    try:
+        resource = map_user(document, parse_table(None, enterprise=True), "create").resource
+    except MappingFailed:
+        return
+    assert isinstance(resource["active"], bool)
+    for name, value in resource.items():
+        if name == "active":
+            continue
+        for leaf in leaves(value):
+            assert leaf is True or (isinstance(leaf, str) and leaf.strip())
+    assert ("name" in resource) is any(
+        isinstance(document.get(n), str | int | float) and not isinstance(document.get(n), bool) and str(document[n]).strip()
+        for n in ("name", "given_name", "family_name")
+    )
+    assert (ENTERPRISE_USER in resource["schemas"]) is (ENTERPRISE_USER in resource)
+
+
+def leaves(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return [leaf for inner in value.values() for leaf in leaves(inner)]
+    if isinstance(value, list):
+        return [leaf for inner in value for leaf in leaves(inner)]
+    return [value]

@@ -1,0 +1,163 @@
+"""No lookup answer of a bad server makes the client write to or delete somebody else (`contract` 3.2)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from provisioning.scim.client import AmbiguousMatch, ForeignAccount, UnverifiableMatch
+from tests.factories.scim import Handler, Received, Wire, listing, misbehaving_server, reply, scim_error, user
+from tests.factories.scim_runs import ANNA, Findings, Ran, run_event
+
+CHANGES = ["user.updated", "user.deleted"]
+
+
+def over(users: list[dict[str, Any]], matching: Any) -> Handler:
+    """A server over `users` whose filters are judged by `matching(attribute, value, user)`; writes are answered, not made."""
+
+    def answer(request: Received) -> Wire:
+        if request.verb == "GET":
+            found = re.fullmatch(r'(\w+) eq "(.*)"', request.filter)
+            assert found is not None, request.filter
+            return listing(*(item for item in users if matching(found[1], found[2], item)))
+        return reply(204)
+
+    return answer
+
+
+def ignoring(attribute: str, value: str, item: dict[str, Any]) -> bool:
+    return True
+
+
+def as_pattern(attribute: str, value: str, item: dict[str, Any]) -> bool:
+    return re.search(value, str(item.get(attribute, item.get("hidden", "")))) is not None
+
+
+def exactly(attribute: str, value: str, item: dict[str, Any]) -> bool:
+    return bool(item.get(attribute, item.get(f"hidden_{attribute}")) == value)
+
+
+def run(handler: Handler, event_type: str, **more: Any) -> tuple[Ran, list[str]]:
+    with misbehaving_server(handler) as server:
+        ran = run_event(server.base_url, event_type, **more)
+        return ran, server.lines
+
+
+@pytest.mark.parametrize("event_type", CHANGES)
+def test_on_a_server_that_ignores_filters_a_named_stranger_is_no_match(event_type: str) -> None:
+    ran, lines = run(over([user("1", externalId="hr|1", userName="x@example.test")], ignoring), event_type)
+    assert ran.reason in ("no user to update", "no user to delete")
+    assert lines == ["GET /Users"]
+    assert any("not trusted" in line["message"] for line in ran.lines)
+
+
+@pytest.mark.parametrize("event_type", CHANGES)
+def test_on_a_server_that_ignores_filters_an_unnamed_stranger_is_unverifiable(event_type: str) -> None:
+    ran, lines = run(over([user("1", userName="x@example.test")], ignoring), event_type)
+    assert isinstance(ran.failed, UnverifiableMatch)
+    assert ran.failed.kind == "data"
+    assert "unverifiable" in str(ran.failed)
+    assert set(lines) == {"GET /Users"}
+
+
+@pytest.mark.parametrize("event_type", CHANGES)
+def test_on_a_server_that_reads_patterns_only_the_own_user_is_written(event_type: str) -> None:
+    users = [user("a", externalId="database|a", userName="a@example.test"), user("b", externalId="database|anna")]
+    ran, lines = run(over(users, as_pattern), event_type)
+    assert ran.result is not None
+    assert ran.result.detail["scim_id"] == "b"
+    assert lines[-1].endswith("/Users/b")
+
+
+def test_an_id_only_answer_of_a_pattern_server_is_refused_by_the_probe_with_a_pipe() -> None:
+    ran, lines = run(over([{"id": "1", "hidden": "database|anna"}], as_pattern), "user.updated")
+    assert isinstance(ran.failed, UnverifiableMatch)
+    assert lines == ["GET /Users"] * 3
+
+
+def test_an_id_only_answer_is_accepted_after_the_probe_and_the_probe_is_made_once() -> None:
+    handler = over([{"id": "1", "hidden_externalId": "database|anna"}], exactly)
+    findings = Findings()
+    with misbehaving_server(handler) as server:
+        first = run_event(server.base_url, "user.updated", findings=findings)
+        second = run_event(server.base_url, "user.updated", findings=findings)
+        assert (first.reason, second.reason) == ("updated", "updated")
+        assert server.lines == ["GET /Users"] * 3 + ["PUT /Users/1", "GET /Users", "PUT /Users/1"]
+
+
+def test_what_was_proven_of_one_server_is_not_believed_of_another() -> None:
+    findings = Findings()
+    handler = over([{"id": "1", "hidden_externalId": "database|anna"}], exactly)
+    with misbehaving_server(handler) as first, misbehaving_server(handler) as second:
+        run_event(first.base_url, "user.updated", findings=findings)
+        run_event(second.base_url, "user.updated", findings=findings)
+        assert second.lines == ["GET /Users"] * 3 + ["PUT /Users/1"]
+
+
+def test_an_unnamed_answer_with_our_user_name_in_other_case_is_accepted() -> None:
+    ran, lines = run(over([user("1", userName="ANNA@example.test")], ignoring), "user.updated")
+    assert (ran.reason, lines) == ("updated", ["GET /Users", "PUT /Users/1"])
+
+
+@pytest.mark.parametrize("event_type", CHANGES)
+def test_two_resources_with_our_external_id_are_ambiguous(event_type: str) -> None:
+    users = [user("1", externalId="database|anna"), user("2", externalId="database|anna")]
+    ran, lines = run(over(users, exactly), event_type)
+    assert isinstance(ran.failed, AmbiguousMatch)
+    assert ran.failed.detail == "ids 1, 2"
+    assert lines == ["GET /Users"]
+
+
+def test_the_external_id_is_compared_code_point_by_code_point() -> None:
+    ran, _ = run(over([user("1", externalId="DATABASE|ANNA")], ignoring), "user.updated")
+    assert ran.reason == "no user to update"
+
+
+def refusing_external_id(users: list[dict[str, Any]]) -> Handler:
+    honest = over(users, lambda attribute, value, item: str(item.get(attribute, "")).casefold() == value.casefold())
+    return lambda request: scim_error(400, "invalidFilter") if request.filter.startswith("externalId") else honest(request)
+
+
+@pytest.mark.parametrize("event_type", CHANGES)
+def test_a_refused_filter_falls_back_to_the_user_name(event_type: str) -> None:
+    with misbehaving_server(refusing_external_id([user("1", userName="anna@example.test")])) as server:
+        ran = run_event(server.base_url, event_type)
+        assert ran.result is not None
+        assert ran.result.status == "delivered"
+        filters = [request.filter for request in server.received if request.verb == "GET"]
+        assert filters == ['externalId eq "database|anna"', 'userName eq "anna@example.test"']
+
+
+def test_each_user_tries_the_external_id_filter_anew() -> None:
+    findings = Findings()
+    with misbehaving_server(refusing_external_id([])) as server:
+        for _ in range(2):
+            run_event(server.base_url, "user.updated", findings=findings)
+        assert [request.filter.split()[0] for request in server.received] == ["externalId", "userName"] * 2
+
+
+@pytest.mark.parametrize("event_type", CHANGES)
+def test_the_fallback_never_takes_an_account_of_another_correlation_key(event_type: str) -> None:
+    handler = refusing_external_id([user("1", userName="anna@example.test", externalId="hr|1")])
+    ran, lines = run(handler, event_type)
+    assert isinstance(ran.failed, ForeignAccount)
+    assert lines == ["GET /Users", "GET /Users"]
+
+
+def test_without_a_user_name_a_refused_filter_leaves_no_way_to_find_the_user() -> None:
+    ran, lines = run(refusing_external_id([]), "user.deleted", document={"user_id": "database|anna"})
+    assert (ran.failed.kind, lines) == ("data", ["GET /Users"])
+    assert "no userName to fall back on" in str(ran.failed)
+
+
+def test_only_a_400_is_read_as_a_refused_filter() -> None:
+    ran, lines = run(lambda request: scim_error(403), "user.updated")
+    assert (ran.failed.kind, lines) == ("configuration", ["GET /Users"])
+
+
+def test_an_email_change_cannot_be_followed_through_the_fallback() -> None:
+    handler = refusing_external_id([user("1", userName="anna@example.test")])
+    ran, _ = run(handler, "user.updated", document={**ANNA, "email": "new@example.test"})
+    assert ran.reason == "no user to update"

@@ -1,0 +1,218 @@
+"""Filters, PATCH bodies, `Retry-After`, secrets, masking: what holds for any input."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from provisioning.failures import Misconfigured
+from provisioning.masking import Mask, one_line
+from provisioning.scim import filters, patch
+from provisioning.scim.exchanges import MAX_BODY_CHARACTERS, ExchangeRecorder
+from provisioning.scim.options import OptionsRefused, ScimOptions, parse_options
+from provisioning.scim.retry_after import retry_after
+from provisioning.scim.schemas import ENTERPRISE_USER, PATCH_OP, USER
+from provisioning.scim.settings import SecretRefused, budget_warning, check_secret, parse_base_url, parse_settings
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+NEEDED = {"SCIM_BASE_URL": "https://scim.example.test/v2/", "SCIM_BEARER_TOKEN": "token"}
+
+
+@given(TEXTS)
+def test_a_filter_value_is_one_json_string_whatever_it_holds(value: str) -> None:
+    text = filters.equals("externalId", value)
+    assert text.startswith("externalId eq ")
+    assert json.loads(text.removeprefix("externalId eq ")) == value
+
+
+@given(TEXTS)
+def test_a_filter_survives_the_query_string(value: str) -> None:
+    text = filters.equals("userName", value)
+    query = filters.query(text)
+    assert query.isascii()
+    assert parse_qs(query, strict_parsing=True) == {"filter": [text]}
+
+
+def test_half_a_surrogate_pair_is_refused() -> None:
+    with pytest.raises(ValueError, match="surrogates"):
+        filters.equals("externalId", "a\ud800")
+
+
+RESOURCES = st.dictionaries(
+    st.from_regex(r"[a-zA-Z]{1,10}", fullmatch=True), TEXTS | st.booleans() | st.lists(st.dictionaries(TEXTS, TEXTS)), max_size=6
+)
+
+
+@given(RESOURCES)
+def test_the_patch_without_a_path_is_one_replace_of_everything(resource: dict[str, Any]) -> None:
+    assert patch.whole_user(resource) == {"schemas": [PATCH_OP], "Operations": [{"op": "replace", "value": resource}]}
+
+
+@given(RESOURCES, st.dictionaries(st.from_regex(r"[a-z]{1,10}", fullmatch=True), TEXTS), st.lists(TEXTS))
+def test_the_patch_per_attribute_has_one_operation_each(resource: dict[str, Any], extension: dict[str, str], removed: list[str]) -> None:
+    message = patch.per_attribute({"schemas": [USER], **resource, ENTERPRISE_USER: extension}, removed)
+    replaced = {operation["path"]: operation["value"] for operation in message["Operations"] if operation["op"] == "replace"}
+    expected = {name: value for name, value in resource.items() if name != "schemas"}
+    assert replaced == expected | {f"{ENTERPRISE_USER}:{name}": value for name, value in extension.items()}
+    assert [operation["path"] for operation in message["Operations"] if operation["op"] == "remove"] == removed
+
+
+@given(st.text(max_size=60))
+def test_any_retry_after_is_none_or_between_a_second_and_a_day(value: str) -> None:
+    seconds = retry_after({"retry-after": value}, NOW)
+    assert seconds is None or 1 <= seconds <= 86_400
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("0", 1.0),
+        ("7", 7.0),
+        (" 7 ", 7.0),
+        ("99999999999", 86_400.0),
+        ("Sat, 21 Nov 2026 12:01:00 GMT", 60.0),
+        ("Sat, 21 Nov 2026 11:00:00 GMT", 1.0),
+        ("soon", None),
+        ("", None),
+    ],
+)
+def test_retry_after_is_read_as_seconds_or_as_a_date(value: str, seconds: float | None) -> None:
+    assert retry_after({"Retry-After": value}, NOW) == seconds
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "scim.example.test/v2",
+        "ftp://scim.example.test",
+        "https://:443/",
+        "https:///v2",
+        "https://user@scim.example.test/",
+        "https://user:word@scim.example.test/",
+        "https://scim.example.test/v2?tenant=1",
+        "https://scim.example.test/v2#users",
+        "https://scim.example.test/v2/../admin",
+        "https://scim.example.test/a b",
+        "https://scim.example.test\\v2",
+        "https://scim.example.test:99999/",
+        "https://scim.example.test:0/",
+        "https://scïm.example.test/",
+        "https://[::1/",
+        "http://scim.example.test/",
+        "Bearer abc",
+    ],
+)
+def test_a_base_url_that_cannot_be_used_is_refused_without_repeating_it(url: str) -> None:
+    with pytest.raises(SecretRefused) as refused:
+        parse_base_url(url, allow_http=False)
+    assert url not in str(refused.value)
+
+
+def test_trailing_slashes_are_removed_and_http_needs_the_switch() -> None:
+    assert parse_base_url("https://scim.example.test/v2///", allow_http=False) == "https://scim.example.test/v2"
+    assert parse_base_url("http://127.0.0.1:8080/", allow_http=True) == "http://127.0.0.1:8080"
+
+
+@pytest.mark.parametrize("name", ["SCIM_TIMEOUT_MS", "SCIM_MAX_RETRIES"])
+@pytest.mark.parametrize("value", ["-1", "1.5", "abc", "1e3", "1_000", "٣", "99999999999", "0x10", "+5"])
+def test_an_odd_number_is_refused_with_a_sentence(name: str, value: str) -> None:
+    with pytest.raises(SecretRefused, match=f"{name} must be a whole number from"):
+        check_secret(name, value, allow_http=False)
+
+
+def test_a_timeout_of_zero_is_refused_and_no_retries_are_not() -> None:
+    with pytest.raises(SecretRefused):
+        check_secret("SCIM_TIMEOUT_MS", "0", allow_http=False)
+    check_secret("SCIM_MAX_RETRIES", "0", allow_http=False)
+
+
+@pytest.mark.parametrize("token", ["two words", "line\nbreak", " leading", "trailing ", "zoë", "nul\x00"])
+def test_a_token_that_no_header_can_carry_is_refused_without_repeating_it(token: str) -> None:
+    with pytest.raises(SecretRefused) as refused:
+        check_secret("SCIM_BEARER_TOKEN", token, allow_http=False)
+    assert token not in str(refused.value)
+
+
+def test_the_defaults_are_the_specs_and_empty_means_unset() -> None:
+    for extra in ({}, {"SCIM_TIMEOUT_MS": "", "SCIM_MAX_RETRIES": " ", "SCIM_CONNECTION_ALLOWLIST": " , ,"}):
+        parsed = parse_settings({**NEEDED, **extra}, allow_http=False)
+        assert (parsed.base_url, parsed.timeout_ms, parsed.max_retries) == ("https://scim.example.test/v2", 1500, 1)
+        assert parsed.allows("anything")
+        assert parsed.allows("")
+
+
+def test_the_allow_list_is_trimmed_exact_and_case_sensitive() -> None:
+    parsed = parse_settings({**NEEDED, "SCIM_CONNECTION_ALLOWLIST": " people ,, Staff "}, allow_http=False)
+    assert [parsed.allows(name) for name in ("people", "Staff", "staff", "peopl", "")] == [True, True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("left", "named"), [({}, "SCIM_BASE_URL, SCIM_BEARER_TOKEN"), ({"SCIM_BASE_URL": "https://a.test"}, "SCIM_BEARER_TOKEN")]
+)
+def test_every_missing_secret_is_named(left: dict[str, str], named: str) -> None:
+    with pytest.raises(Misconfigured, match=f"missing required secret: {named}$"):
+        parse_settings(left, allow_http=False)
+
+
+def test_the_token_is_not_in_the_repr_of_the_settings() -> None:
+    assert "token" not in repr(parse_settings(NEEDED, allow_http=False)).replace("bearer_token", "")
+
+
+def test_the_worst_case_is_warned_of_with_its_sum() -> None:
+    assert budget_warning(1500, 1) == ""
+    warning = budget_warning(1500, 2)
+    assert "3 x (3 x 1500 ms + 750 ms of pauses) = 15750 ms" in warning
+    assert "10000 ms" in warning
+
+
+@pytest.mark.parametrize(
+    "options", [{"mode": "put"}, {"update_mode": "post"}, {"upsert": "yes"}, {"adopt_on_conflict": 1}, {"update_mode": None}]
+)
+def test_options_that_cannot_be_used_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(OptionsRefused):
+        parse_options(options)
+
+
+def test_options_have_the_specs_defaults() -> None:
+    assert parse_options({}) == ScimOptions(update_mode="put", upsert=False, adopt_on_conflict=False, enterprise=False)
+
+
+@given(secret=st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=6), before=TEXTS, after=TEXTS)
+def test_a_secret_is_masked_in_every_form_in_which_it_travels(secret: str, before: str, after: str) -> None:
+    mask = Mask([secret])
+    for text in (f"{before}{secret}{after}", json.dumps({"echo": secret}), f"/Users?{filters.query(secret)}"):
+        masked = mask.text(text)
+        assert secret not in masked or secret in (before + "***" + after)
+
+
+def test_a_recorded_exchange_is_masked_before_it_is_cut() -> None:
+    recorder = ExchangeRecorder(Mask(["secret-token"]))
+    exchange = recorder.begin(
+        "POST", "/Users", {"Authorization": "Bearer secret-token"}, b"x" * (MAX_BODY_CHARACTERS - 5) + b"secret-token"
+    )
+    recorder.answered(exchange, 200, {"Set-Cookie": "a=b", "X-Echo": "secret-token"}, b"\x00\xff secret-token", 1.0)
+    kept = recorder.documents()[0]
+    assert "secr" not in json.dumps(kept)
+    assert kept["request_headers"]["Authorization"] == "***"
+    assert kept["response_headers"] == {"Set-Cookie": "***", "X-Echo": "***"}
+    assert "\x00" not in kept["response_body"]
+    assert len(kept["request_body"]) < MAX_BODY_CHARACTERS + 40
+
+
+@given(st.text(max_size=600), st.integers(1, 300))
+def test_a_line_is_short_and_has_no_control_characters(text: str, limit: int) -> None:
+    line = one_line(text, limit)
+    assert len(line) <= limit
+    assert line.isprintable()
+    assert "\n" not in line
+
+
+def test_dates_of_retry_after_are_relative_to_the_time_given() -> None:
+    assert retry_after({"Retry-After": "Sat, 21 Nov 2026 12:01:00 GMT"}, NOW + timedelta(seconds=30)) == 30

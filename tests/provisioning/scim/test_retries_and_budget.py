@@ -1,0 +1,177 @@
+"""Repeats within a run, the total deadline, `Retry-After`, and creates whose answer was lost."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from tests.factories.scim import (
+    HANG_UP,
+    Handler,
+    Misbehaviour,
+    Received,
+    Wire,
+    by_verb,
+    listing,
+    misbehaving_server,
+    reply,
+    scim_error,
+    sequence,
+    user,
+)
+from tests.factories.scim_runs import run_event
+
+CREATED = reply(201, user("1", externalId="database|anna"))
+ANNA_THERE = listing(user("1", externalId="database|anna"))
+
+
+@pytest.mark.parametrize("first", [scim_error(429), scim_error(500), scim_error(503), HANG_UP])
+def test_one_repeat_is_the_default(first: Wire) -> None:
+    with misbehaving_server(by_verb(POST=sequence(first, CREATED), GET=listing())) as server:
+        assert run_event(server.base_url).reason == "created"
+        assert server.lines.count("POST /Users") == 2
+
+
+@pytest.mark.parametrize(("retries", "tries"), [("0", 1), ("1", 2), ("3", 4), ("", 2)])
+def test_the_secret_says_how_often_a_request_is_repeated(retries: str, tries: int) -> None:
+    with misbehaving_server(sequence(scim_error(503))) as server:
+        ran = run_event(server.base_url, "user.updated", secrets={"SCIM_MAX_RETRIES": retries})
+        assert ran.failed.kind == "transient"
+        assert len(server.received) == tries == len(ran.exchanges)
+
+
+def test_a_create_whose_answer_was_lost_is_found_and_not_repeated() -> None:
+    created: list[Received] = []
+
+    def answer(request: Received) -> Wire:
+        if request.verb == "POST":
+            created.append(request)
+            return HANG_UP
+        return listing(*(user(str(number), externalId="database|anna") for number, _ in enumerate(created)))
+
+    with misbehaving_server(answer) as server:
+        ran = run_event(server.base_url)
+        assert ran.reason == "created"
+        assert server.lines == ["POST /Users", "GET /Users"]
+
+
+def test_a_create_lost_in_an_earlier_attempt_is_found_before_a_second_post() -> None:
+    with misbehaving_server(by_verb(POST=CREATED, GET=ANNA_THERE)) as server:
+        assert run_event(server.base_url, attempt=2).reason == "created by an earlier attempt"
+        assert server.lines == ["GET /Users"]
+
+
+def test_a_second_attempt_posts_when_only_the_name_is_taken_by_somebody_unlinked() -> None:
+    unlinked = listing(user("5", userName="anna@example.test"))
+    with misbehaving_server(by_verb(POST=scim_error(409), GET=unlinked)) as server:
+        ran = run_event(server.base_url, attempt=2)
+        assert ran.failed.status == 409
+        assert server.lines == ["GET /Users", "POST /Users", "GET /Users"]
+
+
+def test_a_refusal_that_says_nothing_was_done_is_repeated_without_a_lookup() -> None:
+    with misbehaving_server(sequence(scim_error(503), CREATED)) as server:
+        assert run_event(server.base_url).reason == "created"
+        assert server.lines == ["POST /Users", "POST /Users"]
+
+
+def test_a_delete_whose_answer_was_lost_counts_as_deleted() -> None:
+    with misbehaving_server(by_verb(GET=ANNA_THERE, DELETE=sequence(HANG_UP, scim_error(404)))) as server:
+        assert run_event(server.base_url, "user.deleted").reason == "deleted"
+
+
+@pytest.mark.parametrize(
+    ("value", "asked"),
+    [
+        ("120", 120.0),
+        ("1000000000", 86_400.0),
+        (format_datetime(datetime.now(UTC) + timedelta(hours=2), usegmt=True), 7200.0),
+    ],
+    ids=["seconds", "huge", "date"],
+)
+def test_a_long_retry_after_is_left_to_the_delivery(value: str, asked: float) -> None:
+    with misbehaving_server(sequence(scim_error(429, **{"Retry-After": value}))) as server:
+        ran = run_event(server.base_url)
+        assert ran.failed.kind == "transient"
+        assert ran.failed.retry_after == pytest.approx(asked, abs=120)
+        assert len(server.received) == 1
+        assert ran.seconds < 2
+
+
+def test_a_short_retry_after_is_waited_for_within_the_run() -> None:
+    with misbehaving_server(sequence(scim_error(429, **{"Retry-After": "1"}), CREATED)) as server:
+        ran = run_event(server.base_url)
+    assert ran.reason == "created"
+    assert ran.seconds >= 1
+
+
+@pytest.mark.parametrize("value", ["garbage", "-5", "1.5", "", "Mon, 99 Foo 2026"])
+def test_a_retry_after_that_cannot_be_read_is_ignored(value: str) -> None:
+    with misbehaving_server(sequence(scim_error(429, **{"Retry-After": value}), CREATED)) as server:
+        assert run_event(server.base_url).reason == "created"
+
+
+def drip(connection: socket.socket) -> None:
+    """Write a valid answer one byte at a time, each within any timeout per read."""
+    for byte in CREATED:
+        connection.sendall(bytes([byte]))
+        time.sleep(0.05)
+
+
+def drip_body(connection: socket.socket) -> None:
+    head, _, body = CREATED.partition(b"\r\n\r\n")
+    connection.sendall(head + b"\r\n\r\n")
+    for byte in body:
+        connection.sendall(bytes([byte]))
+        time.sleep(0.05)
+
+
+def silence(connection: socket.socket) -> None:
+    threading.Event().wait(5)
+
+
+@pytest.mark.parametrize("act", [drip, drip_body, silence])
+def test_the_timeout_covers_head_and_body_of_the_answer(act: Callable[[socket.socket], None]) -> None:
+    with misbehaving_server(by_verb(POST=Misbehaviour(act), GET=listing())) as server:
+        ran = run_event(server.base_url, secrets={"SCIM_TIMEOUT_MS": "300", "SCIM_MAX_RETRIES": "0"})
+    assert ran.failed.kind == "transient"
+    assert "in time" in str(ran.failed)
+    assert 0.25 < ran.seconds < 1.5
+
+
+def test_the_budget_of_the_run_ends_requests_repeats_and_pauses() -> None:
+    with misbehaving_server(sequence(Misbehaviour(silence))) as server:
+        ran = run_event(
+            server.base_url, "user.updated", secrets={"SCIM_TIMEOUT_MS": "5000", "SCIM_MAX_RETRIES": "10"}, deadline_seconds=0.8
+        )
+    assert ran.failed.kind == "transient"
+    assert ran.seconds < 1.5
+
+
+def test_a_run_without_time_sends_nothing() -> None:
+    with misbehaving_server(sequence(CREATED)) as server:
+        ran = run_event(server.base_url, deadline_seconds=-1)
+        assert ran.failed.kind == "transient"
+        assert server.received == []
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        sequence(Misbehaviour(lambda connection: connection.sendall(b"HTTP/1.1 201 Created\r\nContent-Length: 500\r\n\r\n{"))),
+        sequence(Misbehaviour(lambda connection: connection.sendall(b"SSH-2.0-OpenSSH_9.2\r\n"))),
+        sequence(Misbehaviour(lambda connection: connection.sendall(b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"))),
+        sequence(reply(201, raw=b"not gzip", headers={"Content-Encoding": "gzip"})),
+    ],
+)
+def test_a_broken_answer_is_a_network_error(handler: Handler) -> None:
+    with misbehaving_server(handler) as server:
+        ran = run_event(server.base_url, "user.updated")
+        assert ran.failed.kind == "transient"
+        assert len(server.received) == 2
