@@ -11,7 +11,7 @@ While it runs, the tenant of the host is bound (`Model.objects` works), the chan
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     # DRF's views import the classes of this module, which the settings name.
     from rest_framework.views import APIView
 
-_RATE = "management"
+# The name under which requests are counted.
+RATE = "management"
 _TENANT_PROBLEMS = {
     "suspended": ApiProblem(403, "The tenant is suspended."),
     "draining": ApiProblem(503, "The tenant is being closed."),
@@ -89,11 +90,11 @@ class HasScope(BasePermission):
 class ManagementMixin:
     """Binds tenant and change context to a request and puts the rate headers on every answer."""
 
-    authentication_classes = (BearerAuthentication,)
-    permission_classes = (HasScope,)
+    authentication_classes: Sequence[type[BaseAuthentication]] = (BearerAuthentication,)
+    permission_classes: Sequence[Any] = (HasScope,)
     required_scopes: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     # Without OPTIONS: DRF would describe the view instead of answering a preflight.
-    http_method_names = ("get", "head", "post", "put", "patch", "delete")
+    http_method_names: Sequence[str] = ("get", "head", "post", "put", "patch", "delete")
     _rate: throttling.Rate | None = None
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -103,11 +104,11 @@ class ManagementMixin:
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check host, tenant, token, scope and rate, in this order (design: the order of `/events`)."""
         host = host_of(request)
-        self._rate = throttling.peek(host.tenant_id, _RATE)
+        self._rate = throttling.peek(host.tenant_id, RATE)
         if host.status in _TENANT_PROBLEMS:
             raise _TENANT_PROBLEMS[host.status]
         super().initial(request, *args, **kwargs)  # type: ignore[misc]
-        self._rate = throttling.hit(host.tenant_id, _RATE)
+        self._rate = throttling.hit(host.tenant_id, RATE)
         if self._rate.is_exceeded:
             raise TooManyRequests
         self._bindings.enter_context(tenant_bound(host.tenant_id))

@@ -62,6 +62,6 @@ def create_api_resource(
         token_lifetime=token_lifetime,
         token_dialect=token_dialect,
     )
-    resource.full_clean(exclude=["tenant"])
+    resource.full_clean()
     resource.save()
     return resource

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from authapi.views import HOT_ENDPOINTS, Application
+from authapi.views import HOT_ENDPOINTS
+from authapi.views.chain import Application
 from identity.models import Tenant
 
 FORM = "application/x-www-form-urlencoded"

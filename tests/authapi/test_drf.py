@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from authapi.drf import ManagementMixin
+from authapi.drf import ManagementMixin, claims_of
 from authapi.problems import ApiProblem
 from identity.change_context import ChangeContext, current_change_context
 from identity.hosts import forget_hosts
@@ -41,7 +41,7 @@ class Probe(ManagementMixin, APIView):
         self.seen.append(current_change_context())
         if self.error is not None:
             raise self.error
-        return Response({"tenant": current_tenant(), "client": request.user.client_id})
+        return Response({"tenant": current_tenant(), "client": claims_of(request).client_id, "user": request.user.pk})
 
     def post(self, request: Request) -> Response:
         Body(data=request.data).is_valid(raise_exception=True)
@@ -70,7 +70,7 @@ def token(tenant: Tenant) -> str:
 def test_a_good_token_binds_tenant_client_and_change_context(tenant: Tenant) -> None:
     registered = granted_client(tenant, ["read:users"])
     status, body, _ = ask(tenant, access_token(tenant, registered))
-    assert (status, body) == (200, {"tenant": tenant.pk, "client": registered.client_id})
+    assert (status, body) == (200, {"tenant": tenant.pk, "client": registered.client_id, "user": registered.client_id})
     context = Probe.seen[-1]
     assert context.client == {"id": registered.client_id, "name": "Reader"}
     assert context.request == {

@@ -19,6 +19,7 @@ from authapi.keys import UnknownKey, ensure_keys, published_keys, revoke_key, ro
 from authapi.models import SigningKey
 from authapi.tokens import InvalidSignature, verify_access_token
 from identity.models import Tenant
+from identity.services.tenants import create_tenant
 from tests.authapi.asgi_client import get
 from tests.factories.authapi import access_token, global_client, host_of
 
@@ -54,8 +55,6 @@ def test_keys_asked_for_at_once_by_many_threads_are_made_once(tenant: Tenant) ->
 
 
 def test_each_tenant_has_keys_of_its_own(tenant: Tenant) -> None:
-    from identity.services.tenants import create_tenant
-
     other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
     assert signing_key(tenant.pk)[0] != signing_key(other.pk)[0]
 
@@ -100,7 +99,8 @@ def test_a_process_that_remembers_the_old_keys_verifies_what_the_new_one_signs(t
     remembered = keys.trust.get(tenant.pk)
     rotate_keys(tenant.pk)
     token = access_token(tenant, registered)
-    assert jwt.decode(token, remembered.public_keys[signing_key(tenant.pk)[0]].imported(), algorithms=["RS256"])
+    known = remembered.public_keys[signing_key(tenant.pk)[0]]
+    assert jwt.decode(token, known.imported(), algorithms=["RS256"]).claims["azp"] == registered.client_id
 
 
 def test_a_previous_key_goes_once_the_last_token_it_signed_has_expired(tenant: Tenant) -> None:
@@ -136,8 +136,6 @@ def test_a_revoked_key_is_neither_published_nor_trusted_and_the_rest_goes_on(ten
 
 
 def test_a_key_of_another_tenant_cannot_be_revoked_here(tenant: Tenant) -> None:
-    from identity.services.tenants import create_tenant
-
     other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
     with pytest.raises(UnknownKey):
         revoke_key(tenant.pk, ensure_keys(other.pk).kid)

@@ -1,0 +1,67 @@
+"""The chain before a hot endpoint, where the endpoint itself fails or the client goes away."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+from oauthlib.oauth2 import InvalidGrantError, InvalidScopeError
+
+from authapi.views.chain import Answer, Call, hot_endpoint
+from identity.models import Tenant
+from tests.authapi.asgi_client import send
+from tests.factories.authapi import host_of
+
+
+def failing(error: Exception) -> Callable[[Call], Answer]:
+    def endpoint(_call: Call) -> Answer:
+        raise error
+
+    return endpoint
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code", "description"),
+    [
+        (OperationalError("password=canary"), 503, "temporarily_unavailable", "The service cannot answer right now. Try again."),
+        (ZeroDivisionError("canary"), 500, "server_error", "The service met an unexpected condition."),
+        (InvalidGrantError("Invalid authorization code"), 403, "invalid_grant", "Invalid authorization code"),
+        (InvalidScopeError(), 400, "invalid_scope", "invalid scope"),
+    ],
+)
+def test_every_failure_becomes_a_row_of_the_table(tenant: Tenant, error: Exception, status: int, code: str, description: str) -> None:
+    application = hot_endpoint(failing(error), name="probe", methods=("GET",))
+    answer = send(application, "GET", host=f"{tenant.pk}.example.test")
+    assert (answer.status, answer.json()) == (status, {"error": code, "error_description": description})
+    assert "www-authenticate" not in answer.headers
+    assert ("retry-after" in answer.headers) == (status == 503)
+
+
+def test_a_client_that_leaves_while_sending_gets_no_answer(tenant: Tenant) -> None:
+    reached: list[Call] = []
+
+    def endpoint(call: Call) -> Answer:
+        reached.append(call)
+        return Answer(200, b"")
+
+    application = hot_endpoint(endpoint, name="probe", methods=("POST",))
+    messages: list[dict[str, Any]] = [{"type": "http.request", "body": b"a", "more_body": True}, {"type": "http.disconnect"}]
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return messages.pop(0)
+
+    async def collect(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": [(b"host", f"{tenant.pk}.example.test".encode())], "client": None}
+    asyncio.run(application(scope, receive, collect))  # type: ignore[arg-type]
+    assert (sent, reached) == ([], [])
+
+
+def test_a_call_never_shows_its_headers_or_body(tenant: Tenant) -> None:
+    call = Call(host_of(tenant), "192.0.2.1", {"authorization": "Basic canary"}, b"client_secret=canary")
+    assert "canary" not in repr(call)

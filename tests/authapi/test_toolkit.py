@@ -1,0 +1,70 @@
+"""The toolkit as we have installed it: six models swapped, every recommendation enforced, nothing of its own in reach."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+from django.contrib import admin
+from django.core.management import call_command
+from django.urls import get_resolver
+from oauth2_provider import models as toolkit
+from oauth2_provider.scopes import get_scopes_backend
+from oauth2_provider.settings import DEFAULTS, oauth2_settings
+
+from authapi.engine import Server, Validator, server
+from identity.models import User
+
+GETTERS = [
+    toolkit.get_application_model,
+    toolkit.get_grant_model,
+    toolkit.get_access_token_model,
+    toolkit.get_refresh_token_model,
+    toolkit.get_id_token_model,
+    toolkit.get_device_grant_model,
+]
+
+
+def test_all_six_models_are_ours_and_point_at_end_users() -> None:
+    for getter in GETTERS:
+        model = getter()
+        assert model._meta.app_label == "authapi"
+        assert model._meta.get_field("user").related_model is User
+
+
+def test_every_recommendation_of_rfc_9700_is_enforced() -> None:
+    gates = [name for name in DEFAULTS if name.startswith("COMPLIANT_BCP_RFC9700_")]
+    assert len(gates) == 10
+    assert [name for name in gates if not getattr(oauth2_settings, name)] == []
+
+
+def test_the_toolkit_finds_nothing_to_warn_about(committed_db: None, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("check", deploy=True, fail_level="CRITICAL")
+    assert "oauth2_provider." not in capsys.readouterr().err
+
+
+def test_the_toolkits_admin_never_registers() -> None:
+    assert not [model for model in admin.site._registry if model._meta.app_label == "authapi"]
+
+
+def test_none_of_the_toolkits_views_has_an_address() -> None:
+    def callbacks(patterns: list[object]) -> list[object]:
+        found: list[object] = []
+        for pattern in patterns:
+            found += callbacks(pattern.url_patterns) if hasattr(pattern, "url_patterns") else [pattern.callback]  # type: ignore[attr-defined]
+        return found
+
+    modules = [getattr(inspect.unwrap(callback), "__module__", "") for callback in callbacks(get_resolver().url_patterns)]  # type: ignore[arg-type]
+    assert not [module for module in modules if module.startswith("oauth2_provider")]
+
+
+def test_the_toolkit_makes_our_server_with_our_validator() -> None:
+    made = server()
+    assert type(made) is Server
+    assert type(made.request_validator) is Validator
+    assert server() is made
+
+
+def test_no_scope_is_there_by_default() -> None:
+    backend = get_scopes_backend()
+    assert (backend.get_all_scopes(), backend.get_available_scopes(), backend.get_default_scopes()) == ({}, [], [])
