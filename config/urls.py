@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from config.admin_site import site
+from config.api import browser_urls, management_urls
+
+urlpatterns: list[URLPattern | URLResolver] = [path("admin/", site.urls), *management_urls(), *browser_urls()]

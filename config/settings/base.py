@@ -72,6 +72,9 @@ FAILED_AUTHENTICATIONS_PER_MINUTE = env.integer(
     "FAILED_AUTHENTICATIONS_PER_MINUTE", 60, "Failed client authentications per address and minute.", minimum=1
 )
 
+# --- Management interface ---------------------------------------------------------------------------------------------
+OFFSET_LIMIT = env.integer("OFFSET_LIMIT", 0, "Rows a list pages through by number, then 400; 0 is no limit.", minimum=0)
+
 # --- Provisioning -----------------------------------------------------------------------------------------------------
 DELIVERY_RETRY_DELAYS = env.numbers("DELIVERY_RETRY_DELAYS", "1,5,30,120,600,1800", "Seconds before each further attempt of a delivery.")
 DELIVERY_RETRY_JITTER = env.number("DELIVERY_RETRY_JITTER", 0.2, "Share of a delay that is added at random.")
@@ -154,7 +157,10 @@ INSTALLED_APPS = [
     "config",
 ]
 MIDDLEWARE = [
+    "config.middleware.content_policy.content_policy",
     "django.middleware.security.SecurityMiddleware",
+    "config.middleware.platform_host.platform_host",
+    "identity.api.paths.route_on_sent_path",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -192,7 +198,9 @@ TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True
 STATIC_URL = "/static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
+# Served from where they are installed, found once at start-up: nothing has to be collected.
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 STATICFILES_DIRS = [BASE_DIR / "static"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 APPEND_SLASH = True
@@ -260,4 +268,33 @@ OAUTH2_PROVIDER = {
     "COMPLIANT_BCP_RFC9700_REFRESH_TOKEN": True,
     "COMPLIANT_BCP_RFC9700_REDIRECT_URI_SCHEME": True,
     "COMPLIANT_BCP_RFC9700_REDIRECT_URI_MATCHING": True,
+}
+
+# The wiring (`config.api`) puts tokens, tenant and rates around every endpoint; a view outside of it is closed.
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["authapi.drf.BearerAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["authapi.drf.HasScope"],
+    "DEFAULT_PARSER_CLASSES": ["identity.api.bodies.JsonBody", "identity.api.bodies.FormBody"],
+    "DEFAULT_RENDERER_CLASSES": ["identity.api.wire.JsonAnswer"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "identity.api.wire.AlwaysJson",
+    "DEFAULT_METADATA_CLASS": None,
+    "DEFAULT_SCHEMA_CLASS": "identity.api.schema.OperationSchema",
+    "EXCEPTION_HANDLER": "config.problems.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+    "URL_FORMAT_OVERRIDE": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Identity service",
+    "DESCRIPTION": "The management interface: users, connections, event streams, and the stream of events.",
+    # Document, "Versioning": version 2.0, base path ending in /api/v2.
+    "VERSION": "2.0",
+    "SERVERS": [{"url": "/api/v2"}],
+    "SCHEMA_PATH_PREFIX": "/api/v2",
+    "SCHEMA_PATH_PREFIX_TRIM": True,
+    "COMPONENT_SPLIT_PATCH": False,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SERVE_AUTHENTICATION": [],
+    "SERVE_PERMISSIONS": [],
 }

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from identity.models import Connection, LinkedIdentity, User
+from identity.connection_options import database_options, options_problem
+from identity.models import Connection, Group, LinkedIdentity, User
 from identity.models.connections import known_strategies
 from identity.services.failures import Invalid, NotFound
+from identity.services.groups import delete_group
+from identity.services.relations import delete_relations
 from identity.services.saving import validated_save
 from identity.services.users import delete_user, unlink_identity
 from identity.transactions import lock_rows, unit_of_work
@@ -32,7 +35,8 @@ def create_connection(*, tenant_id: str, name: str, strategy: str, options: dict
     _refuse_unknown(fields)
     connection = Connection(tenant_id=tenant_id, name=name, strategy=strategy, **fields)
     connection.realms = connection.realms or [name]
-    connection.set_options(options or {})
+    _check_options(connection, options)
+    connection.set_options(database_options(options or {}) if connection.is_database else options or {})
     validated_save(connection)
     return connection
 
@@ -47,6 +51,7 @@ def update_connection(*, tenant_id: str, connection_id: str, changes: dict[str, 
     for field, value in fields.items():
         setattr(connection, field, value)
     saved = list(fields)
+    _check_options(connection, options)
     if options is not None:
         connection.set_options(options)
         saved += ["options", "sealed_options"]
@@ -83,7 +88,13 @@ def _delete_chunk(*, tenant_id: str, connection_id: str) -> bool:
         )
     if chunk:
         return False
-    locked_connection(tenant_id=tenant_id, connection_id=connection_id).delete()
+    group = Group.objects.of(tenant_id).filter(connection_id=connection_id).order_by("pk").first()
+    if group is not None:
+        delete_group(tenant_id=tenant_id, group_id=group.pk)
+        return False
+    connection = locked_connection(tenant_id=tenant_id, connection_id=connection_id)
+    delete_relations(tenant_id=tenant_id, connection=connection)
+    connection.delete()
     return True
 
 
@@ -93,6 +104,14 @@ def locked_connection(*, tenant_id: str, connection_id: str) -> Connection:
     if connection is None:
         raise NotFound("The connection does not exist.")
     return connection
+
+
+def _check_options(connection: Connection, options: dict[str, Any] | None) -> None:
+    problem = options_problem(connection.strategy, options, is_database=connection.is_database) if options is not None else None
+    if problem:
+        raise Invalid({"options": [problem]})
+    if connection.is_database and connection.show_as_button is not None:
+        raise Invalid({"show_as_button": ["Not for database connections."]})
 
 
 def _refuse_unknown(fields: dict[str, Any]) -> None:

@@ -1,0 +1,127 @@
+"""The management interface, put together: endpoints of the apps behind tokens, and the document that describes them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NoReturn
+
+import orjson
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import URLPattern, path, re_path, register_converter
+from django.views.decorators.http import require_safe
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.views import SpectacularSwaggerSplitView
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from authapi import throttling
+from authapi.drf import RATE, ManagementMixin
+from authapi.scopes import MANAGEMENT_SCOPES
+from events.api import stream_components, subscribe_operation
+from identity.api import connection_schemas, user_schemas
+from identity.api.operations import Route, Schema
+from identity.api.paths import Segment
+from identity.api.routes import ROUTES as IDENTITY_ROUTES
+from identity.api.schema import BEARER, CLIENT_CREDENTIALS, ERROR
+from identity.hosts import is_platform_host, resolve_host
+from provisioning.api import event_stream_schemas
+from provisioning.api.routes import ROUTES as PROVISIONING_ROUTES
+
+register_converter(Segment, "segment")
+
+# The page runs only scripts of its own; Swagger UI sets styles and small pictures from its script.
+_BROWSER_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+
+
+class UnknownAddress(ManagementMixin, APIView):
+    """Every address below `/api/v2` that is no operation: 404 with the usual body, once the token is good."""
+
+    permission_classes = ()
+    schema = None
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> NoReturn:
+        super().initial(request, *args, **kwargs)
+        raise Http404
+
+
+class ApiBrowser(SpectacularSwaggerSplitView):
+    """Swagger UI from files of our own, on the platform's host only."""
+
+    authentication_classes = ()
+    permission_classes = ()
+    template_name = "api_browser.html"
+    url = "/api/docs/openapi.json"
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        require_platform_host(request)
+        response = super().dispatch(request, *args, **kwargs)
+        response["Content-Security-Policy"] = _BROWSER_POLICY
+        return response
+
+
+def management_urls() -> list[URLPattern]:
+    """Return every address of the management interface that Django answers."""
+    routes = [path(f"api/v2/{route.path}", _view(route)) for route in (*IDENTITY_ROUTES, *PROVISIONING_ROUTES)]
+    unknown = re_path(r"^api/v2(?:/.*)?$", UnknownAddress.as_view())
+    return [*routes, path("api/v2/openapi.json", openapi), unknown]
+
+
+def browser_urls() -> list[URLPattern]:
+    """Return the addresses of the API browser."""
+    return [path("api/docs", ApiBrowser.as_view()), path("api/docs/openapi.json", platform_openapi)]
+
+
+@require_safe
+def openapi(request: HttpRequest) -> HttpResponse:
+    """Answer with the OpenAPI document; it needs no token and counts as a request of the tenant."""
+    match = resolve_host(request.META.get("HTTP_HOST", ""))
+    if match is None:
+        raise Http404
+    rate = throttling.hit(match.tenant_id, RATE)
+    return HttpResponse(openapi_document(), content_type="application/json; charset=utf-8", headers=rate.headers)
+
+
+@require_safe
+def platform_openapi(request: HttpRequest) -> HttpResponse:
+    """Answer with the same document on the platform's host, where no tenant is."""
+    require_platform_host(request)
+    return HttpResponse(openapi_document(), content_type="application/json; charset=utf-8")
+
+
+def require_platform_host(request: HttpRequest) -> None:
+    """Raise `Http404` everywhere but on the platform's host."""
+    if not is_platform_host(request.META.get("HTTP_HOST", "")):
+        raise Http404
+
+
+@lru_cache(maxsize=1)
+def openapi_document() -> bytes:
+    """Return the document: operations of the endpoints, and `/events`, which is described by hand."""
+    generator: Any = SchemaGenerator
+    document: Schema = generator(patterns=management_urls()[:-2]).get_schema(request=None, public=True)
+    document["paths"]["/events"] = {"get": subscribe_operation()}
+    document["paths"] = dict(sorted(document["paths"].items()))
+    schemas = document["components"]["schemas"]
+    for components in (user_schemas.COMPONENTS, connection_schemas.COMPONENTS, event_stream_schemas.COMPONENTS, stream_components()):
+        schemas.update(components)
+    schemas["Error"] = ERROR
+    document["components"]["securitySchemes"] = _security_schemes()
+    return orjson.dumps(document)
+
+
+def _security_schemes() -> Schema:
+    flow = {"tokenUrl": "/oauth/token", "scopes": MANAGEMENT_SCOPES}
+    return {
+        BEARER: {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
+        CLIENT_CREDENTIALS: {"type": "oauth2", "flows": {"clientCredentials": flow}},
+    }
+
+
+def _view(route: Route) -> Any:
+    """Return the endpoint behind tokens, tenant and rates: the apps below cannot name what verifies a token."""
+    managed = type(route.endpoint.__name__, (ManagementMixin, route.endpoint), {"__doc__": route.endpoint.__doc__})
+    return managed.as_view(dict(route.actions))  # type: ignore[attr-defined]  # an APIView, as every endpoint

@@ -1,0 +1,70 @@
+"""The base of every endpoint of the management interface. The wiring adds tokens, tenant and rates (`config.api`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import structlog
+from django.http.response import HttpResponseBase
+from rest_framework import exceptions
+from rest_framework.request import Request
+from rest_framework.viewsets import ViewSet
+
+from identity.api.fields import Closed
+from identity.api.operations import Operation
+from identity.api.refusals import insufficient_scope, invalid_path
+from identity.json_values import text_problem
+from identity.tenancy import TenantRequired, current_tenant
+
+_LONGEST_CORRELATION_ID = 64
+
+
+class Endpoint(ViewSet):
+    """A resource: `operations` says what its methods are and which scopes they need."""
+
+    operations: ClassVar[Mapping[str, Operation]] = {}
+    required_scopes: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    # What a missing row is called in the error body, where clients know a code.
+    not_found_code: ClassVar[str | None] = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.required_scopes = {action: operation.scopes for action, operation in cls.operations.items()}
+
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        correlation_id = request.headers.get("X-Correlation-ID", "")
+        if not 0 < len(correlation_id) <= _LONGEST_CORRELATION_ID:
+            return super().dispatch(request, *args, **kwargs)
+        with structlog.contextvars.bound_contextvars(correlation_id=correlation_id):
+            return super().dispatch(request, *args, **kwargs)
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse a method without an operation before its scope is asked for, and ids that no row can have."""
+        if self.action is None:
+            raise exceptions.MethodNotAllowed(request.method or "")
+        super().initial(request, *args, **kwargs)
+        for name, value in kwargs.items():
+            problem = text_problem(value)
+            if problem:
+                raise invalid_path(problem, name)
+
+    @property
+    def tenant_id(self) -> str:
+        """The tenant of the host, bound for the whole request."""
+        tenant_id = current_tenant()
+        if tenant_id is None:
+            raise TenantRequired
+        return tenant_id
+
+    def body_of(self, request: Request, body: type[Closed]) -> dict[str, Any]:
+        """Return the checked members of the body that were sent."""
+        serializer = body(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        members: dict[str, Any] = serializer.validated_data
+        return members
+
+    def require_scope(self, request: Request, *expected: str) -> None:
+        """Refuse a token that has none of the `expected` scopes, for what only the body tells."""
+        if request.auth.scopes.isdisjoint(expected):  # type: ignore[union-attr]  # the token verifier's claims
+            raise insufficient_scope(*expected)

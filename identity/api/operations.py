@@ -1,0 +1,63 @@
+"""What an operation of the management interface is: its id, scopes, life cycle, body and answers, in one declaration.
+
+The scopes are checked and the OpenAPI document is made from the same lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from rest_framework import serializers
+
+Schema = dict[str, Any]
+
+
+class Lifecycle(StrEnum):
+    """The labels of the document ("Versioning", 2)."""
+
+    EARLY_ACCESS = "Early Access"
+    GENERALLY_AVAILABLE = "Generally Available"
+    DEPRECATED = "Deprecated"
+    PLANNED = "Planned"
+    BETA = "Beta"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A query parameter; a `repeated` one may be sent several times."""
+
+    name: str
+    schema: Schema
+    description: str
+    is_required: bool = False
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One method of one path. A token needs one of `scopes`; `refuses` are statuses beyond those of every operation.
+
+    `repeated_status` answers a call whose work is already done, where that differs.
+    """
+
+    id: str
+    summary: str
+    scopes: tuple[str, ...]
+    status: int
+    answer: Schema | None = None
+    body: type[serializers.Serializer[Any]] | None = None
+    parameters: tuple[Parameter, ...] = ()
+    refuses: tuple[int, ...] = ()
+    repeated_status: int | None = None
+    lifecycle: Lifecycle = Lifecycle.GENERALLY_AVAILABLE
+
+
+@dataclass(frozen=True)
+class Route:
+    """A path below `/api/v2/`, the endpoint behind it, and which method is which of its operations."""
+
+    path: str
+    endpoint: type[Any]
+    actions: Mapping[str, str] = field(default_factory=dict)

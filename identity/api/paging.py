@@ -1,0 +1,137 @@
+"""The three forms of a list (`contract/management.md` 1.3): plain, page by page with totals, and from a checkpoint on.
+
+The order is by creation, then key. Checkpoints are keysets: their cost does not grow with the list.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.db.models import F, IntegerField, Model, Q, QuerySet
+from django.http import QueryDict
+
+from identity.api.queries import number_of, switch_of, text_of
+from identity.api.refusals import Refusal, invalid_query
+from identity.json_values import text_problem
+
+PAGE_SIZE = 50
+LARGEST_PAGE = 100
+_LONGEST_CHECKPOINT = 256
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LARGEST_KEY = 2**63 - 1
+
+Render = Callable[[Any], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What one list offers: its collection key, and how it departs from the others."""
+
+    key: str
+    has_length: bool = False
+    allows_empty_page: bool = False
+    only_take: bool = False
+
+
+@dataclass(frozen=True)
+class Order:
+    """What `sort` asks for: the parameter's field, the expression it sorts by, and the direction."""
+
+    name: str = "created_at"
+    expression: Any = "created_at"
+    is_descending: bool = False
+
+    def apply(self, rows: QuerySet[Any]) -> QuerySet[Any]:
+        column = F(self.expression) if isinstance(self.expression, str) else self.expression
+        key = F("pk")
+        return rows.order_by(*((column.desc(), key.desc()) if self.is_descending else (column.asc(), key.asc())))
+
+
+@dataclass(frozen=True)
+class _Checkpoint:
+    created_at: datetime
+    key: int | str
+    is_descending: bool
+
+
+BY_CREATION = Order()
+
+
+def answer_list(
+    rows: QuerySet[Any], query: QueryDict, listing: Listing, render: Render, *, order: Order = BY_CREATION
+) -> list[dict[str, Any]] | dict[str, Any]:
+    """Return the list in the form that the parameters ask for."""
+    if listing.only_take or query.get("take") or query.get("from"):
+        return _taken(rows, query, listing, render, order)
+    has_totals = switch_of(query, "include_totals", default=False)
+    page = number_of(query, "page", minimum=0) or 0
+    size = number_of(query, "per_page", minimum=0 if listing.allows_empty_page else 1, maximum=LARGEST_PAGE)
+    size = PAGE_SIZE if size is None else size
+    _check_offset(page, size)
+    start = page * size
+    items = [render(row) for row in order.apply(rows)[start : start + size]] if size else []
+    if not has_totals:
+        return items
+    length = {"length": len(items)} if listing.has_length else {}
+    return {"start": start, "limit": size, **length, "total": rows.count(), listing.key: items}
+
+
+def _check_offset(page: int, size: int) -> None:
+    limit = settings.OFFSET_LIMIT
+    if limit and (page + 1) * size > limit:
+        raise Refusal(400, f"You can only page through the first {limit} records; use the checkpoint form.", "invalid_paging")
+
+
+def _taken(rows: QuerySet[Any], query: QueryDict, listing: Listing, render: Render, order: Order) -> dict[str, Any]:
+    if order.name != "created_at":
+        raise invalid_query("The checkpoint form sorts by created_at only", "sort")
+    take = number_of(query, "take", minimum=1, maximum=LARGEST_PAGE) or PAGE_SIZE
+    sent = text_of(query, "from")
+    if sent:
+        rows = _after(rows, _decoded(sent, rows, is_descending=order.is_descending))
+    found: list[Model] = list(order.apply(rows)[: take + 1])
+    answer: dict[str, Any] = {listing.key: [render(row) for row in found[:take]]}
+    if len(found) > take:
+        answer["next"] = _encoded(found[take - 1], is_descending=order.is_descending)
+    return answer
+
+
+def _after(rows: QuerySet[Any], checkpoint: _Checkpoint) -> QuerySet[Any]:
+    moment, key = checkpoint.created_at, checkpoint.key
+    # The first condition alone is a range of the index; the second drops what was already shown of that very moment.
+    if checkpoint.is_descending:
+        return rows.filter(Q(created_at__lt=moment) | Q(pk__lt=key), created_at__lte=moment)
+    return rows.filter(Q(created_at__gt=moment) | Q(pk__gt=key), created_at__gte=moment)
+
+
+def _encoded(row: Any, *, is_descending: bool) -> str:
+    moment = (row.created_at - _EPOCH) // timedelta(microseconds=1)
+    return base64.urlsafe_b64encode(orjson.dumps([moment, row.pk, int(is_descending)])).decode().rstrip("=")
+
+
+def _decoded(text: str, rows: QuerySet[Any], *, is_descending: bool) -> _Checkpoint:
+    refusal = invalid_query("Not a checkpoint of this list", "from")
+    if len(text) > _LONGEST_CHECKPOINT or not text.isascii():
+        raise refusal
+    try:
+        moment, key, direction = orjson.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        checkpoint = _Checkpoint(_EPOCH + timedelta(microseconds=moment), key, bool(direction))
+    except (ValueError, TypeError, OverflowError, binascii.Error) as error:
+        raise refusal from error
+    if not _is_key(key, rows.model) or checkpoint.is_descending is not is_descending:
+        raise refusal
+    return checkpoint
+
+
+def _is_key(key: Any, model: type[Model]) -> bool:
+    """Tell whether `key` can be a primary key of the listed rows: a checkpoint of another list is none of this one."""
+    if isinstance(model._meta.pk, IntegerField):
+        return type(key) is int and abs(key) <= _LARGEST_KEY
+    return isinstance(key, str) and text_problem(key) is None

@@ -1,0 +1,119 @@
+"""The OpenAPI description of an endpoint, made from its operations."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+
+from identity.api.fields import Closed
+from identity.api.list_schemas import reference
+from identity.api.operations import Operation, Schema
+
+BEARER = "bearer"
+CLIENT_CREDENTIALS = "client_credentials"
+_STATUSES_OF_ALL = (400, 401, 403, 429)
+
+ERROR: Schema = {
+    "type": "object",
+    "description": "The body of every error.",
+    "required": ["statusCode", "error", "message"],
+    "properties": {
+        "statusCode": {"type": "integer"},
+        "error": {"type": "string", "description": "The reason phrase of the status."},
+        "message": {"type": "string"},
+        "errorCode": {"type": "string", "description": "For programs; left out where there is none."},
+    },
+}
+_DESCRIPTIONS = {
+    200: "Success.",
+    201: "Created.",
+    202: "Accepted.",
+    204: "Done; no content.",
+    400: "The request does not fit.",
+    401: "Invalid token, invalid signature, or a client that is not global.",
+    403: "Insufficient scope.",
+    404: "Not found.",
+    409: "Already there.",
+    413: "Too large.",
+    429: "Too many requests. See the X-RateLimit headers.",
+}
+RATE_HEADERS: Schema = {
+    name: {"schema": {"type": "integer"}, "description": text}
+    for name, text in {
+        "X-RateLimit-Limit": "Requests of one window.",
+        "X-RateLimit-Remaining": "What is left of it.",
+        "X-RateLimit-Reset": "When the next one starts, in Unix seconds.",
+    }.items()
+}
+
+
+def error_responses(*statuses: int) -> dict[str, Schema]:
+    """Return the descriptions of error answers, as in an operation's `responses`."""
+    content = {"application/json": {"schema": reference("Error")}}
+    return {
+        str(status): {"description": _DESCRIPTIONS.get(status, "Refused."), "headers": RATE_HEADERS, "content": content}
+        for status in statuses
+    }
+
+
+def security_of(*scopes: str) -> list[dict[str, list[str]]]:
+    """Return the two ways in; several scopes are alternatives."""
+    return [{BEARER: []}, *({CLIENT_CREDENTIALS: [scope]} for scope in scopes)]
+
+
+class OperationSchema(AutoSchema):
+    """Reads everything from the `Operation` that the endpoint declares."""
+
+    @property
+    def operation(self) -> Operation:
+        # Every described view is an `Endpoint`.
+        view = cast("Any", self.view)
+        return cast("Operation", view.operations[view.action])
+
+    def get_operation_id(self) -> str:
+        return self.operation.id
+
+    def get_summary(self) -> str:
+        return self.operation.summary
+
+    def get_description(self) -> str:  # type: ignore[override]  # as in the class it derives from
+        return ""
+
+    def get_tags(self) -> list[str]:
+        return [self.path.removeprefix("/api/v2/").partition("/")[0]]
+
+    def get_auth(self) -> list[dict[str, Any]]:
+        return security_of(*self.operation.scopes)
+
+    def get_extensions(self) -> Schema:
+        return {"x-release-lifecycle": str(self.operation.lifecycle)}
+
+    def get_override_parameters(self) -> list[Any]:
+        return [
+            OpenApiParameter(item.name, item.schema, description=item.description, required=item.is_required)
+            for item in self.operation.parameters
+        ]
+
+    def get_request_serializer(self) -> Any:
+        return self.operation.body
+
+    def get_response_serializers(self) -> Any:
+        operation = self.operation
+        # A method without content is described by None.
+        answers = {operation.status: operation.answer}
+        if operation.repeated_status is not None:
+            answers[operation.repeated_status] = None
+        return {status: OpenApiResponse(answer, description=_DESCRIPTIONS[status]) for status, answer in answers.items()}
+
+    def _map_basic_serializer(self, serializer: Any, direction: Any) -> Schema:
+        schema: Schema = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
+        return {**schema, "additionalProperties": False} if isinstance(serializer, Closed) else schema
+
+    def _get_response_bodies(self, direction: Any = "response") -> Schema:
+        bodies: Schema = super()._get_response_bodies(direction)
+        for body in bodies.values():
+            body["headers"] = RATE_HEADERS
+        conflicts = (413,) if self.operation.body is not None else ()
+        return bodies | error_responses(*sorted({*_STATUSES_OF_ALL, *self.operation.refuses, *conflicts}))

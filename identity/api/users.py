@@ -1,0 +1,205 @@
+"""Users: `/users`, `/users/{id}`, `/users-by-email`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.db.models import Prefetch, QuerySet, Value
+from django.db.models.functions import Lower
+from django.http import QueryDict
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from identity.api.endpoint import Endpoint
+from identity.api.list_schemas import PROJECTION
+from identity.api.operations import Operation
+from identity.api.paging import BY_CREATION, Listing, Order, answer_list
+from identity.api.queries import projection_of, switch_of, text_of
+from identity.api.refusals import Refusal, invalid_path, invalid_query, not_supported
+from identity.api.user_bodies import UNSTORED, UserToChange, UserToCreate
+from identity.api.user_schemas import EMAIL, LIST_PARAMETERS, USER, USER_FIELDS, USERS
+from identity.documents import user_document
+from identity.models import Connection, LinkedIdentity, User
+from identity.services import users
+from identity.services.failures import AlreadyExists, NotFound
+from identity.services.profile_rules import PasswordTooWeak, check_new_profile, check_profile_change
+from identity.timestamps import wire_time
+
+INEXISTENT_USER = "inexistent_user"
+_LISTING = Listing("users", has_length=True, allows_empty_page=True)
+# Each has an index that begins with the tenant, so no sort reads the whole table.
+_SORTS: dict[str, Any] = {"created_at": "created_at", "email": Lower("email"), "user_id": "user_id"}
+_SEARCH_ENGINES = ("v1", "v2", "v3")
+
+
+class UserEndpoint(Endpoint):
+    """The users of a tenant."""
+
+    not_found_code = INEXISTENT_USER
+    operations: ClassVar[dict[str, Operation]] = {
+        "list": Operation(
+            "list_users", "List users", ("read:users",), 200, USERS, parameters=(*LIST_PARAMETERS, *PROJECTION), refuses=(503,)
+        ),
+        "create": Operation("create_user", "Create a user", ("create:users",), 201, USER, UserToCreate, refuses=(409,)),
+        "retrieve": Operation("get_user", "Read a user", ("read:users",), 200, USER, parameters=PROJECTION, refuses=(404,)),
+        "partial_update": Operation(
+            "update_user",
+            "Change a user; metadata is merged at its first level",
+            ("update:users", "update:users_app_metadata"),
+            200,
+            USER,
+            UserToChange,
+            refuses=(404, 409),
+        ),
+        "destroy": Operation("delete_user", "Delete a user, if it is there", ("delete:users",), 204),
+    }
+
+    def list(self, request: Request) -> Response:
+        query = request.query_params
+        _refuse_search(query)
+        project = projection_of(query, USER_FIELDS)
+        rows = with_identities(User.objects.all())
+        name = text_of(query, "connection")
+        if name:
+            # By key, so that the index of a connection's users serves the page.
+            rows = rows.filter(connection__in=list(Connection.objects.filter(name=name).values_list("pk", flat=True)))
+        return Response(answer_list(rows, query, _LISTING, lambda user: project(listed_user(user)), order=_order_of(query)))
+
+    def create(self, request: Request) -> Response:
+        body = self.body_of(request, UserToCreate)
+        connection = Connection.objects.filter(name=body.pop("connection")).first()
+        if connection is None:
+            raise Refusal(400, "The connection does not exist.", "inexistent_connection")
+        profile = {name: value for name, value in body.items() if value is not None and name not in UNSTORED}
+        with password_refused():
+            check_new_profile(connection, profile)
+        identifier = profile.pop("user_id", "")
+        try:
+            user = users.create_user(tenant_id=self.tenant_id, connection=connection, identifier=identifier, **profile)
+        except AlreadyExists as error:
+            raise Refusal(409, "The user already exists.", f"{settings.DATABASE_STRATEGY}_idp_error") from error
+        return Response(user_resource(user, []), status=201)
+
+    def retrieve(self, request: Request, id: str) -> Response:
+        project = projection_of(request.query_params, USER_FIELDS)
+        return Response(project(listed_user(self._found(id))))
+
+    def partial_update(self, request: Request, id: str) -> Response:
+        check_user_id(id)
+        changes = self.body_of(request, UserToChange)
+        if changes.keys() - {"app_metadata"}:
+            self.require_scope(request, "update:users")
+        for name in UNSTORED:
+            changes.pop(name, None)
+        if changes.keys() & {"connection", "username", "password", "email_verified"}:
+            self._check_against_connection(id, changes)
+        if not changes:
+            return Response(listed_user(self._found(id)))
+        user = users.update_user(tenant_id=self.tenant_id, user_id=id, changes=changes)
+        return Response(user_resource(user))
+
+    def destroy(self, request: Request, id: str) -> Response:
+        check_user_id(id)
+        try:
+            users.delete_user(tenant_id=self.tenant_id, user_id=id)
+        except NotFound:
+            # Clients repeat a delete whose answer was lost: gone is gone.
+            return Response(status=204)
+        return Response(status=204)
+
+    def _found(self, user_id: str) -> User:
+        check_user_id(user_id)
+        user = with_identities(User.objects.filter(user_id=user_id)).first()
+        if user is None:
+            raise NotFound("The user does not exist.")
+        return user
+
+    def _check_against_connection(self, user_id: str, changes: dict[str, Any]) -> None:
+        """Judge, before the row is locked, what depends on the user's connection: it stays the same for life."""
+        user = User.objects.select_related("connection").filter(user_id=user_id).first()
+        if user is None:
+            raise NotFound("The user does not exist.")
+        if changes.pop("connection", user.connection.name) != user.connection.name:
+            raise not_supported("Only the primary identity of a user can be changed, and it is of another connection.")
+        with password_refused():
+            check_profile_change(user, changes)
+
+
+class UsersByEmailEndpoint(Endpoint):
+    """Users by their exact e-mail address, in any case of letters."""
+
+    operations: ClassVar[dict[str, Operation]] = {
+        "list": Operation(
+            "list_users_by_email",
+            "Find users by e-mail address",
+            ("read:users",),
+            200,
+            {"type": "array", "items": USER},
+            parameters=(EMAIL, *PROJECTION),
+        )
+    }
+
+    def list(self, request: Request) -> Response:
+        email = text_of(request.query_params, "email")
+        if email is None:
+            raise invalid_query("Missing required property", "email")
+        project = projection_of(request.query_params, USER_FIELDS)
+        rows = User.objects.annotate(lower_email=Lower("email")).filter(lower_email=Lower(Value(email)))
+        return Response([project(listed_user(user)) for user in with_identities(rows).order_by("created_at", "pk")])
+
+
+def with_identities(rows: QuerySet[User]) -> QuerySet[User]:
+    """Read users with all that their documents show: two statements, however many users."""
+    linked = LinkedIdentity.objects.select_related("connection").order_by("pk")
+    return rows.select_related("connection").prefetch_related(Prefetch("linked_identities", linked))
+
+
+def listed_user(user: User) -> dict[str, Any]:
+    """Return the document of a user that was read `with_identities`."""
+    return user_resource(user, list(user.linked_identities.all()))
+
+
+def user_resource(user: User, linked: Sequence[LinkedIdentity] | None = None) -> dict[str, Any]:
+    """Return the document of a user with what only the management interface shows."""
+    document = user_document(user, linked)
+    if user.last_password_reset:
+        document["last_password_reset"] = wire_time(user.last_password_reset)
+    return document
+
+
+def check_user_id(user_id: str) -> None:
+    """Refuse a path id that no user can have."""
+    if "|" not in user_id:
+        raise invalid_path("Object didn't pass validation for format user-id", "id")
+
+
+@contextmanager
+def password_refused() -> Iterator[None]:
+    """Say in the words clients look for that a password is too weak."""
+    try:
+        yield
+    except PasswordTooWeak as error:
+        raise Refusal(400, f"PasswordStrengthError: {' '.join(error.errors['password'])}", "invalid_body") from error
+
+
+def _refuse_search(query: QueryDict) -> None:
+    engine = text_of(query, "search_engine")
+    if engine not in (None, *_SEARCH_ENGINES):
+        raise invalid_query(f"Expected one of {', '.join(_SEARCH_ENGINES)}", "search_engine")
+    switch_of(query, "primary_order", default=True)
+    if text_of(query, "q"):
+        # Answering with every user would be worse than not answering.
+        raise not_supported("Users cannot be searched by query here; filter by connection, or use users-by-email.")
+
+
+def _order_of(query: QueryDict) -> Order:
+    sent = text_of(query, "sort")
+    if sent is None:
+        return BY_CREATION
+    name, _, direction = sent.partition(":")
+    if name not in _SORTS or direction not in ("1", "-1"):
+        raise invalid_query(f"Expected one of {', '.join(_SORTS)}, then :1 or :-1", "sort")
+    return Order(name, _SORTS[name], is_descending=direction == "-1")

@@ -1,0 +1,80 @@
+"""What the options of a connection must say, and what a new database connection starts with. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from identity.passwords import DEFAULT_POLICY, LONGEST, POLICIES
+
+# Without these nobody could sign in, and public client libraries drop the connection's events.
+_REQUIRED = {
+    "oidc": "client_id",
+    "okta": "client_id",
+    "waad": "client_id",
+    "google-apps": "client_id",
+    "pingfederate": "pingFederateBaseUrl",
+}
+_DATABASE_DEFAULTS: dict[str, Any] = {
+    "mfa": {"active": True, "return_enroll_settings": True},
+    "passwordPolicy": DEFAULT_POLICY,
+    "passkey_options": {"challenge_ui": "both", "local_enrollment_enabled": True, "progressive_enrollment_enabled": True},
+    "strategy_version": 2,
+    "authentication_methods": {"password": {"enabled": True}, "passkey": {"enabled": False}},
+    "brute_force_protection": True,
+}
+
+
+def database_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a new database connection: the defaults, and over them what was sent."""
+    return {**_DATABASE_DEFAULTS, **options}
+
+
+def options_problem(strategy: str, options: Mapping[str, Any], *, is_database: bool) -> str | None:
+    """Return what is wrong with the options of a connection as a sentence, or None."""
+    if is_database:
+        return _identifiers_problem(options) or _password_options_problem(options)
+    required = _REQUIRED.get(strategy)
+    if required and not (isinstance(options.get(required), str) and options[required]):
+        return f"Missing required property {required}."
+    return None
+
+
+def takes_username(options: Mapping[str, Any]) -> bool:
+    """Tell whether users of a connection with these options may have a user name."""
+    return bool(options.get("requires_username")) or _is_active(_attributes(options).get("username"))
+
+
+def _identifiers_problem(options: Mapping[str, Any]) -> str | None:
+    if options.get("attributes") is None:
+        return None
+    if not isinstance(options["attributes"], dict):
+        return "attributes must be an object."
+    if {"requires_username", "validation"} & options.keys():
+        return "attributes cannot be combined with requires_username or validation."
+    if not any(_is_active(attribute) for attribute in options["attributes"].values()):
+        return "attributes must have at least one active identifier."
+    return None
+
+
+def _password_options_problem(options: Mapping[str, Any]) -> str | None:
+    if options.get("passwordPolicy") not in (None, *POLICIES):
+        return f"passwordPolicy must be one of {', '.join(POLICIES)}."
+    complexity = options.get("password_complexity_options") or {}
+    shortest = complexity.get("min_length", 1) if isinstance(complexity, dict) else None
+    if not isinstance(shortest, int) or isinstance(shortest, bool) or not 1 <= shortest <= LONGEST:
+        return f"password_complexity_options.min_length must be a number from 1 to {LONGEST}."
+    return None
+
+
+def _attributes(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    attributes = options.get("attributes")
+    return attributes if isinstance(attributes, dict) else {}
+
+
+def _is_active(attribute: Any) -> bool:
+    """Tell whether an attribute identifies users: a user name does so unless its `identifier` says otherwise."""
+    if not isinstance(attribute, dict):
+        return False
+    identifier = attribute.get("identifier")
+    return not isinstance(identifier, dict) or identifier.get("active") is not False

@@ -1,0 +1,58 @@
+"""Which passwords a database connection takes, by the policy in its options. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+POLICIES = ("none", "low", "fair", "good", "excellent")
+DEFAULT_POLICY = "good"
+LONGEST = 512
+
+_SHORTEST = {"none": 1, "low": 6, "fair": 8, "good": 8, "excellent": 10}
+_LOWER, _UPPER, _DIGIT, _SPECIAL = (re.compile(pattern) for pattern in (r"[a-z]", r"[A-Z]", r"[0-9]", r"[^a-zA-Z0-9]"))
+_THREE_IN_A_ROW = re.compile(r"(.)\1\1", re.DOTALL)
+_SHORTEST_PERSONAL_PART = 4
+
+
+def password_problem(password: str, options: Mapping[str, Any], personal: Iterable[str | None] = ()) -> str | None:
+    """Return why `password` is too weak for a connection with these options, or None; the answer never repeats it.
+
+    `personal` are the user's own names and addresses, refused inside a password where the connection asks for that.
+    """
+    policy = options.get("passwordPolicy") or DEFAULT_POLICY
+    shortest = _member(options, "password_complexity_options", "min_length") or _SHORTEST[policy]
+    if not shortest <= len(password) <= LONGEST:
+        return f"Password must have {shortest} to {LONGEST} characters"
+    if not _has_classes(password, policy):
+        return f"Password is too weak for the policy {policy}"
+    if _member(options, "password_dictionary", "enable") and password.lower() in _dictionary(options):
+        return "Password is not allowed by the dictionary"
+    if _member(options, "password_no_personal_info", "enable") and _holds_any(password, personal):
+        return "Password contains personal data"
+    return None
+
+
+def _has_classes(password: str, policy: str) -> bool:
+    classes = [bool(pattern.search(password)) for pattern in (_LOWER, _UPPER, _DIGIT, _SPECIAL)]
+    if policy == "fair":
+        return all(classes[:3])
+    if policy in ("good", "excellent") and sum(classes) < 3:
+        return False
+    return not (policy == "excellent" and _THREE_IN_A_ROW.search(password))
+
+
+def _dictionary(options: Mapping[str, Any]) -> set[str]:
+    words = _member(options, "password_dictionary", "dictionary")
+    return {word.lower() for word in words if isinstance(word, str)} if isinstance(words, list) else set()
+
+
+def _holds_any(password: str, personal: Iterable[str | None]) -> bool:
+    parts = {part for text in personal if text for part in (text.lower(), text.lower().partition("@")[0])}
+    return any(len(part) >= _SHORTEST_PERSONAL_PART and part in password.lower() for part in parts)
+
+
+def _member(options: Mapping[str, Any], name: str, inner: str) -> Any:
+    value = options.get(name)
+    return value.get(inner) if isinstance(value, dict) else None

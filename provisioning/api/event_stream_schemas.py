@@ -1,0 +1,41 @@
+"""What the OpenAPI document says about event streams."""
+
+from __future__ import annotations
+
+from events.catalogue import EVENT_TYPES
+from identity.api.list_schemas import reference, taken_list
+from identity.api.operations import Schema
+
+_TEXT: Schema = {"type": "string"}
+_TIME: Schema = {"type": "string", "format": "date-time"}
+
+EVENT_STREAM = reference("EventStream")
+EVENT_STREAMS = taken_list("eventStreams", EVENT_STREAM)
+COMPONENTS: dict[str, Schema] = {
+    "EventStream": {
+        "type": "object",
+        "required": ["id", "status", "subscriptions", "created_at", "updated_at", "destination"],
+        "properties": {
+            "id": {**_TEXT, "pattern": "^est_[A-Za-z0-9]{22}$"},
+            "status": {**_TEXT, "enum": ["enabled", "disabled"]},
+            "name": _TEXT,
+            "subscriptions": {
+                "type": "array",
+                "items": {"type": "object", "required": ["event_type"], "properties": {"event_type": {**_TEXT, "enum": list(EVENT_TYPES)}}},
+            },
+            "created_at": _TIME,
+            "updated_at": _TIME,
+            "destination": {
+                "type": "object",
+                "required": ["type", "configuration"],
+                "properties": {"type": {**_TEXT, "enum": ["action", "webhook"]}, "configuration": {"type": "object"}},
+            },
+            "held": {
+                "type": "object",
+                "description": "Only while deliveries wait for a destination that fails or is misconfigured; nothing is lost meanwhile.",
+                "required": ["since", "reason"],
+                "properties": {"since": _TIME, "reason": _TEXT},
+            },
+        },
+    }
+}
