@@ -59,6 +59,14 @@ def moment(value: Any, path: str) -> None:
         raise SchemaViolation(f"{path}: a time with milliseconds and Z is expected.")
 
 
+def one_of(*values: str) -> Check:
+    def check(value: Any, path: str) -> None:
+        if value not in values:
+            raise SchemaViolation(f"{path}: one of {', '.join(values)} is expected.")
+
+    return check
+
+
 def list_of(check: Check) -> Check:
     def check_list(value: Any, path: str) -> None:
         if not isinstance(value, list):
@@ -121,6 +129,66 @@ _CONNECTION = Shape(
         "connected_accounts": mapping,
     },
 )
+_ORGANIZATION_REQUIRED: dict[str, Check] = {"id": text, "name": text}
+_ORGANIZATION_OPTIONAL: dict[str, Check] = {"display_name": text, "metadata": mapping}
+_BRANDING = Shape({}, {"logo_url": text, "colors": Shape({"primary": text, "page_background": text}, {})})
+_ORGANIZATION = Shape(_ORGANIZATION_REQUIRED, {**_ORGANIZATION_OPTIONAL, "branding": _BRANDING})
+_DELETED_ORGANIZATION = Shape(_ORGANIZATION_REQUIRED, _ORGANIZATION_OPTIONAL)
+_NAMED_ORGANIZATION = Shape({"id": text, "name": text}, {})
+_ID = Shape({"id": text}, {})
+_NAMED_ROLE = Shape({"id": text, "name": text}, {})
+_USER_ID = Shape({"user_id": text}, {})
+_ACCESS_LEVEL = one_of("none", "readonly", "limited", "full")
+_ORGANIZATION_CONNECTION = Shape(
+    {"organization": _NAMED_ORGANIZATION, "connection": _ID},
+    {
+        "assign_membership_on_login": switch,
+        "show_as_button": switch,
+        "is_signup_enabled": switch,
+        "is_enabled": switch,
+        "organization_access_level": _ACCESS_LEVEL,
+    },
+)
+_REMOVED_ORGANIZATION_CONNECTION = Shape({"organization": _NAMED_ORGANIZATION, "connection": _ID}, {})
+_ORGANIZATION_MEMBER = Shape({"organization": _NAMED_ORGANIZATION, "user": _USER_ID}, {})
+_ORGANIZATION_MEMBER_ROLE = Shape({"organization": _ID, "user": _USER_ID, "role": _NAMED_ROLE}, {})
+
+
+def _group_reference(**further: Check) -> Check:
+    """A group of one of the three types, which name their owner in a field of its own."""
+    shapes = {
+        "connection": Shape({"id": text, "type": text, "connection_id": text, **further}, {"external_id": text}),
+        "organization": Shape({"id": text, "type": text, "organization_id": text, **further}, {"external_id": text}),
+        "tenant": Shape({"id": text, "type": text, **further}, {"external_id": text}),
+    }
+
+    def check(value: Any, path: str) -> None:
+        mapping(value, path)
+        shape = shapes.get(value.get("type"))
+        if shape is None:
+            raise SchemaViolation(f"{path}.type: one of {', '.join(shapes)} is expected.")
+        shape(value, path)
+
+    return check
+
+
+_GROUP = _group_reference()
+_CREATED_GROUP = _group_reference(name=text, created_at=moment)
+_WHOLE_GROUP = _group_reference(name=text, created_at=moment, updated_at=moment)
+
+
+def _member(value: Any, path: str) -> None:
+    mapping(value, path)
+    nested = value.get("member_type") == "connection"
+    shape = {"member_type": one_of("connection" if nested else "user"), "id": text}
+    Shape({**shape, "type": text, "connection_id": text} if nested else shape, {})(value, path)
+
+
+_GROUP_MEMBER = Shape({"group": _GROUP, "member": _member}, {})
+_GROUP_ROLE = Shape({"group": _GROUP, "role": _NAMED_ROLE, "created_at": moment}, {})
+_DELETED_GROUP_ROLE = Shape({"group": _GROUP, "role": _ID, "deleted_at": moment}, {})
+_ORGANIZATION_GROUP_ROLE = Shape({"organization": _ID, "role": _NAMED_ROLE, "group": _GROUP, "created_at": moment}, {})
+_DELETED_ORGANIZATION_GROUP_ROLE = Shape({"organization": _ID, "role": _ID, "group": _GROUP, "deleted_at": moment}, {})
 _CONTEXT = Shape(
     {"tenant": Shape({"id": text, "tenant_id": text}, {})},
     {
@@ -131,16 +199,35 @@ _CONTEXT = Shape(
 )
 
 
-def _data(shape: Shape, *, previous: bool = False) -> Shape:
-    return Shape({"object": shape, **({"previous_object": shape} if previous else {})}, {"context": _CONTEXT})
+def _data(shape: Check, previous: Check | None = None) -> Shape:
+    return Shape({"object": shape, **({"previous_object": previous} if previous else {})}, {"context": _CONTEXT})
 
 
 SCHEMAS: dict[str, Shape] = {
     "connection.created": _data(_CONNECTION),
-    "connection.updated": _data(_CONNECTION, previous=True),
+    "connection.updated": _data(_CONNECTION, _CONNECTION),
     "connection.deleted": _data(_CONNECTION),
+    "group.created": _data(_CREATED_GROUP),
+    "group.updated": _data(_WHOLE_GROUP, _WHOLE_GROUP),
+    "group.deleted": _data(_WHOLE_GROUP),
+    "group.member.added": _data(_GROUP_MEMBER),
+    "group.member.deleted": _data(_GROUP_MEMBER),
+    "group.role.assigned": _data(_GROUP_ROLE),
+    "group.role.deleted": _data(_DELETED_GROUP_ROLE, _GROUP_ROLE),
+    "organization.created": _data(_ORGANIZATION),
+    "organization.updated": _data(_ORGANIZATION, _ORGANIZATION),
+    "organization.deleted": _data(_DELETED_ORGANIZATION),
+    "organization.connection.added": _data(_ORGANIZATION_CONNECTION),
+    "organization.connection.updated": _data(_ORGANIZATION_CONNECTION, _ORGANIZATION_CONNECTION),
+    "organization.connection.removed": _data(_REMOVED_ORGANIZATION_CONNECTION),
+    "organization.member.added": _data(_ORGANIZATION_MEMBER),
+    "organization.member.deleted": _data(_ORGANIZATION_MEMBER),
+    "organization.member.role.assigned": _data(_ORGANIZATION_MEMBER_ROLE),
+    "organization.member.role.deleted": _data(_ORGANIZATION_MEMBER_ROLE),
+    "organization.group.role.assigned": _data(_ORGANIZATION_GROUP_ROLE),
+    "organization.group.role.deleted": _data(_DELETED_ORGANIZATION_GROUP_ROLE, _ORGANIZATION_GROUP_ROLE),
     "user.created": _data(_USER),
-    "user.updated": _data(_USER, previous=True),
+    "user.updated": _data(_USER, _USER),
     "user.deleted": _data(_DELETED_USER),
 }
 

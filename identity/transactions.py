@@ -7,19 +7,21 @@ from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar
 
 import psycopg.errors
-from django.db import OperationalError, connection, models, transaction
+from django.db import DatabaseError, connection, models, transaction
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
 
 _ATTEMPTS = 4
+_RACES = (psycopg.errors.DeadlockDetected, psycopg.errors.ForeignKeyViolation)
 
 
 def unit_of_work(function: Callable[Params, Result]) -> Callable[Params, Result]:
-    """Run `function` in a transaction; when it opened the outermost one and met a deadlock, run it again, three times.
+    """Run `function` in a transaction; when it opened the outermost one and a race spoiled it, run it again, three times.
 
-    Inside an outer transaction it joins without a savepoint and lets the deadlock pass, since only the outermost
-    block can be repeated whole.
+    A race is a deadlock, or a row that a new relation points to and that another transaction deleted before the
+    commit, which is when PostgreSQL checks foreign keys. Inside an outer transaction it joins without a savepoint and
+    lets both pass, since only the outermost block can be repeated whole.
     """
 
     @functools.wraps(function)
@@ -30,8 +32,8 @@ def unit_of_work(function: Callable[Params, Result]) -> Callable[Params, Result]
             try:
                 with transaction.atomic():
                     return function(*args, **kwargs)
-            except OperationalError as error:
-                if attempt == _ATTEMPTS or not isinstance(error.__cause__, psycopg.errors.DeadlockDetected):
+            except DatabaseError as error:
+                if attempt == _ATTEMPTS or not isinstance(error.__cause__, _RACES):
                     raise
         raise AssertionError("the loop returns or raises")
 

@@ -72,7 +72,7 @@ def delete_connection(*, tenant_id: str, connection_id: str) -> None:
 @unit_of_work
 def _delete_chunk(*, tenant_id: str, connection_id: str) -> bool:
     """Delete up to a chunk of what hangs on the connection; when nothing is left, the connection: True then."""
-    users = list(User.objects.of(tenant_id).filter(connection_id=connection_id).order_by("pk")[:_DELETION_CHUNK])
+    users = list(User.objects.of(tenant_id).filter(connection_id=connection_id).order_by("created_at", "pk")[:_DELETION_CHUNK])
     # All roots of the chunk are locked at once, in key order, as everywhere.
     lock_rows(User, [user.pk for user in users])
     for user in users:

@@ -12,6 +12,7 @@ from identity.documents.user import profile_data
 from identity.ids import new_hex_id
 from identity.models import Connection, LinkedIdentity, PasswordCredential, User
 from identity.services.failures import AlreadyExists, Invalid, NotFound, NotSupported
+from identity.services.relations import delete_relations
 from identity.services.saving import validated_save
 from identity.transactions import lock_rows, unit_of_work
 
@@ -85,13 +86,16 @@ def unblock_user(*, tenant_id: str, user_id: str) -> User:
 
 @unit_of_work
 def delete_user(*, tenant_id: str, user_id: str) -> None:
-    """Delete a user with every identity linked to it; raise `NotFound`."""
-    locked_user(tenant_id=tenant_id, user_id=user_id).delete()
+    """Delete a user with its memberships and every identity linked to it; raise `NotFound`."""
+    user = locked_user(tenant_id=tenant_id, user_id=user_id)
+    delete_relations(tenant_id=tenant_id, user=user)
+    user.delete()
 
 
 @unit_of_work
 def link_users(*, tenant_id: str, primary_id: str, secondary_id: str) -> User:
-    """Make the secondary user an identity of the primary; its own row and metadata go, its profile is kept there.
+    """Make the secondary user an identity of the primary; its memberships, row and metadata go, its profile is
+    kept there.
 
     Raises `NotFound`, or `NotSupported` when both are one user or the secondary has linked identities of its own.
     """
@@ -108,6 +112,7 @@ def link_users(*, tenant_id: str, primary_id: str, secondary_id: str) -> User:
         identifier=secondary.identifier,
         profile_data=profile_data(secondary),
     )
+    delete_relations(tenant_id=tenant_id, user=secondary)
     secondary.delete()
     touch(primary)
     validated_save_identity(identity)

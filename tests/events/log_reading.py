@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from events.catalogue import DOCUMENT_KINDS
+from django.apps import apps
+from django.db import transaction
+
+from events.catalogue import DOCUMENT_KINDS, DocumentKind
+from events.documents import document_of
 from events.models import LogEntry
 from events.numbering import number_tenant
-from identity.documents import connection_document, user_document
-from identity.models import Connection, User
+from events.snapshots import read_snapshot
 
-SILENT = {kind.name: kind.silent for kind in DOCUMENT_KINDS}
+BY_NAME = {kind.name: kind for kind in DOCUMENT_KINDS}
+BY_TYPE = {event_type: kind for kind in DOCUMENT_KINDS for event_type in (kind.created, kind.updated, kind.deleted) if event_type}
 
 
 def numbered(tenant_id: str) -> list[dict[str, Any]]:
@@ -30,30 +34,63 @@ def folded(events: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Apply the events in order, as a consumer that keeps a copy would; checks each event's place in the story."""
     state: dict[str, dict[str, Any]] = {}
     for event in events:
-        noun, operation = event["type"].split(".")
+        kind = BY_TYPE[event["type"]]
         shown = event["data"]["object"]
-        key = f"{noun}:{shown['user_id' if noun == 'user' else 'id']}"
-        if operation == "created":
+        key = _key(kind, shown)
+        if event["type"] == kind.created:
             assert key not in state, f"{key} was created twice"
+            assert all(parent in state for parent in _parents(kind, shown)), f"{key} came before what it refers to"
             state[key] = shown
-        elif operation == "updated":
-            assert _visible(noun, event["data"]["previous_object"]) == _visible(noun, state[key])
+        elif event["type"] == kind.updated:
+            assert _visible(kind, event["data"]["previous_object"]) == _visible(kind, state[key])
             state[key] = shown
         else:
-            before = {name: value for name, value in shown.items() if name != "deleted_at"}
-            assert _visible(noun, before) == _visible(noun, state.pop(key))
-    return {key: _visible(key.partition(":")[0], value) for key, value in state.items()}
+            before = state.pop(key)
+            assert not _still_used(key, state), f"{key} went before what refers to it"
+            assert {name: before[name] for name in _visible(kind, shown) if name in before and name != "role"} == {
+                name: value for name, value in _visible(kind, shown).items() if name in before and name != "role"
+            }
+    return {key: _visible(BY_NAME[key.split(":")[0]], value) for key, value in state.items()}
 
 
 def tables(tenant_id: str) -> dict[str, dict[str, Any]]:
     """Return the documents that the tables hold now."""
     state = {}
-    for user in User.objects.of(tenant_id).select_related("connection"):
-        state[f"user:{user.user_id}"] = _visible("user", user_document(user))
-    for row in Connection.objects.of(tenant_id):
-        state[f"connection:{row.id}"] = _visible("connection", connection_document(row))
+    with transaction.atomic():
+        for kind in DOCUMENT_KINDS:
+            for key in _keys(kind, tenant_id):
+                snapshot = read_snapshot(kind, key)
+                document = document_of(kind, snapshot.now, snapshot.references)
+                assert document is not None
+                state[_key(kind, document)] = _visible(kind, document)
     return state
 
 
-def _visible(noun: str, document: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in document.items() if name not in SILENT[noun]}
+def _keys(kind: DocumentKind, tenant_id: str) -> list[str]:
+    model = next(model for model in apps.get_models() if model._meta.db_table == kind.table)
+    return [str(key) for key in model._default_manager.filter(tenant_id=tenant_id).values_list("pk", flat=True)]
+
+
+def _key(kind: DocumentKind, document: dict[str, Any]) -> str:
+    values = []
+    for path in kind.identity:
+        value: Any = document
+        for name in path.split("."):
+            value = value[name]
+        values.append(value)
+    return ":".join([kind.name, *values])
+
+
+def _parents(kind: DocumentKind, document: dict[str, Any]) -> list[str]:
+    found = [f"{name}:{document[name]['id']}" for name in ("organization", "group", "connection") if isinstance(document.get(name), dict)]
+    found += [f"user:{document['user']['user_id']}"] if "user" in document and kind.name != "user" else []
+    found += [f"{name}:{document[f'{name}_id']}" for name in ("organization", "connection") if f"{name}_id" in document]
+    return found
+
+
+def _still_used(key: str, state: dict[str, dict[str, Any]]) -> bool:
+    return any(key in _parents(BY_NAME[other.split(":")[0]], document) for other, document in state.items())
+
+
+def _visible(kind: DocumentKind, document: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in document.items() if name not in kind.silent and name != "deleted_at"}

@@ -1,0 +1,128 @@
+"""Create, change and delete groups, and fill them with members and roles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from identity.models import Connection, Group, GroupMember, GroupRole, Organization, User
+from identity.services.failures import Invalid, NotFound, NotSupported
+from identity.services.relations import delete_relations
+from identity.services.roles import roles_named
+from identity.services.saving import validated_save
+from identity.transactions import unit_of_work
+
+EDITABLE = ("name", "external_id", "description")
+
+
+@unit_of_work
+def create_group(
+    *, tenant_id: str, name: str, type: str = "tenant", connection_id: str | None = None, organization_id: str | None = None, **fields: Any
+) -> Group:
+    """Create a group of a connection, an organization or the tenant; raise `Invalid`, `NotFound` or `AlreadyExists`.
+
+    Names are unique within one owner.
+    """
+    _refuse_unknown(fields)
+    owners = {"connection": connection_id, "organization": organization_id}
+    if type not in Group.Type.values:
+        raise Invalid({"type": [f"One of {', '.join(Group.Type.values)}."]})
+    if any((owner is not None) != (name == type) for name, owner in owners.items()):
+        raise Invalid({"type": ["A group of a connection names its connection_id, one of an organization its organization_id."]})
+    if connection_id is not None and not Connection.objects.of(tenant_id).filter(pk=connection_id).exists():
+        raise NotFound("The connection does not exist.")
+    if organization_id is not None and not Organization.objects.of(tenant_id).filter(pk=organization_id).exists():
+        raise NotFound("No organization found by that id or name.")
+    group = Group(tenant_id=tenant_id, name=name, type=type, connection_id=connection_id, organization_id=organization_id, **fields)
+    validated_save(group)
+    return group
+
+
+@unit_of_work
+def update_group(*, tenant_id: str, group_id: str, changes: dict[str, Any]) -> Group:
+    """Replace name, external id or description; raise `NotFound`, `Invalid` or `AlreadyExists`."""
+    group = locked_group(tenant_id=tenant_id, group_id=group_id)
+    _refuse_unknown(changes)
+    for name, value in changes.items():
+        setattr(group, name, value)
+    if changes:
+        validated_save(group, fields=list(changes))
+    return group
+
+
+@unit_of_work
+def delete_group(*, tenant_id: str, group_id: str) -> None:
+    """Empty the group, take its roles and its places in other groups, then delete it; raise `NotFound`."""
+    group = locked_group(tenant_id=tenant_id, group_id=group_id)
+    delete_relations(tenant_id=tenant_id, nested_group=group)
+    delete_relations(tenant_id=tenant_id, group=group)
+    group.delete()
+
+
+@unit_of_work
+def add_group_members(*, tenant_id: str, group_id: str, user_ids: Sequence[str] = (), nested_ids: Sequence[str] = ()) -> None:
+    """Add users and nested groups; those that are members already stay. All or none: `NotFound` when one is missing.
+
+    Only groups of a connection can be nested (`contract/events.md` 2.7): `NotSupported` for others.
+    """
+    group = locked_group(tenant_id=tenant_id, group_id=group_id)
+    for user in users_named(tenant_id=tenant_id, user_ids=user_ids):
+        if not GroupMember.objects.of(tenant_id).filter(group=group, user=user).exists():
+            GroupMember(tenant_id=tenant_id, group=group, user=user).save()
+    nested = list(Group.objects.of(tenant_id).filter(pk__in=nested_ids).order_by("pk"))
+    if len(nested) != len(set(nested_ids)):
+        raise NotFound("The group does not exist.")
+    for other in nested:
+        if other.type != Group.Type.CONNECTION or other.pk == group.pk:
+            raise NotSupported("Only another group of a connection can be a member.")
+        if not GroupMember.objects.of(tenant_id).filter(group=group, nested_group=other).exists():
+            GroupMember(tenant_id=tenant_id, group=group, nested_group=other).save()
+
+
+@unit_of_work
+def remove_group_members(*, tenant_id: str, group_id: str, member_ids: Sequence[str]) -> None:
+    """Remove users and nested groups by id; those that are no members are skipped."""
+    group = locked_group(tenant_id=tenant_id, group_id=group_id)
+    members = GroupMember.objects.of(tenant_id).filter(group=group)
+    for member in [*members.filter(user__user_id__in=member_ids), *members.filter(nested_group_id__in=member_ids)]:
+        member.delete()
+
+
+@unit_of_work
+def assign_group_roles(*, tenant_id: str, group_id: str, role_ids: Sequence[str]) -> None:
+    """Give every member of the group these roles; those it has already stay. Raises `NotFound` and then gives none."""
+    group = locked_group(tenant_id=tenant_id, group_id=group_id)
+    for role in roles_named(tenant_id=tenant_id, role_ids=role_ids):
+        if not GroupRole.objects.of(tenant_id).filter(group=group, role=role).exists():
+            GroupRole(tenant_id=tenant_id, group=group, role=role).save()
+
+
+@unit_of_work
+def remove_group_roles(*, tenant_id: str, group_id: str, role_ids: Sequence[str]) -> None:
+    """Take roles from the group; those it does not have are skipped."""
+    group = locked_group(tenant_id=tenant_id, group_id=group_id)
+    for row in GroupRole.objects.of(tenant_id).filter(group=group, role_id__in=role_ids).order_by("pk"):
+        row.delete()
+
+
+def locked_group(*, tenant_id: str, group_id: str) -> Group:
+    """Return the group with its row locked until the transaction ends; raise `NotFound`."""
+    group = Group.objects.of(tenant_id).select_for_update(no_key=True).filter(pk=group_id).first()
+    if group is None:
+        raise NotFound("The group does not exist.")
+    return group
+
+
+def users_named(*, tenant_id: str, user_ids: Sequence[str]) -> list[User]:
+    """Return the users in the order of their keys; raise `NotFound` when one of them does not exist."""
+    wanted = set(user_ids)
+    users = list(User.objects.of(tenant_id).filter(user_id__in=wanted).order_by("pk"))
+    if len(users) != len(wanted):
+        raise NotFound("The user does not exist.")
+    return users
+
+
+def _refuse_unknown(fields: dict[str, Any]) -> None:
+    unknown = {name: ["Unknown field."] for name in fields if name not in EDITABLE}
+    if unknown:
+        raise Invalid(unknown)

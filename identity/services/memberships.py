@@ -1,0 +1,146 @@
+"""Who and what belongs to an organization: members, their roles, connections, and the roles of groups in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from identity.models import Connection, Group, OrganizationConnection, OrganizationGroupRole, OrganizationMember, OrganizationMemberRole
+from identity.services.failures import Invalid, NotFound
+from identity.services.groups import users_named
+from identity.services.organizations import locked_organization
+from identity.services.roles import roles_named
+from identity.services.saving import validated_save
+from identity.transactions import unit_of_work
+
+CONNECTION_FLAGS = (
+    "assign_membership_on_login",
+    "show_as_button",
+    "is_signup_enabled",
+    "is_enabled",
+    "organization_connection_name",
+    "organization_access_level",
+)
+
+
+@unit_of_work
+def add_members(*, tenant_id: str, organization_id: str, user_ids: Sequence[str]) -> None:
+    """Make users members; those that are already stay. All or none: `NotFound` when one is missing."""
+    organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
+    for user in users_named(tenant_id=tenant_id, user_ids=user_ids):
+        if not OrganizationMember.objects.of(tenant_id).filter(organization=organization, user=user).exists():
+            OrganizationMember(tenant_id=tenant_id, organization=organization, user=user).save()
+
+
+@unit_of_work
+def remove_members(*, tenant_id: str, organization_id: str, user_ids: Sequence[str]) -> None:
+    """End memberships, roles first; users that are no members are skipped."""
+    locked_organization(tenant_id=tenant_id, organization_id=organization_id)
+    of_users = {"organization_id": organization_id, "user__user_id__in": user_ids}
+    for role in OrganizationMemberRole.objects.of(tenant_id).filter(**of_users).order_by("pk"):
+        role.delete()
+    for member in OrganizationMember.objects.of(tenant_id).filter(**of_users).order_by("pk"):
+        member.delete()
+
+
+@unit_of_work
+def assign_member_roles(*, tenant_id: str, organization_id: str, user_id: str, role_ids: Sequence[str]) -> None:
+    """Give a member roles in the organization; those it has already stay. Raises `NotFound` and then gives none."""
+    member = _locked_member(tenant_id, organization_id, user_id)
+    for role in roles_named(tenant_id=tenant_id, role_ids=role_ids):
+        if not member.roles.filter(role=role).exists():
+            OrganizationMemberRole(
+                tenant_id=tenant_id, organization_id=organization_id, member=member, user_id=member.user_id, role=role
+            ).save()
+
+
+@unit_of_work
+def remove_member_roles(*, tenant_id: str, organization_id: str, user_id: str, role_ids: Sequence[str]) -> None:
+    """Take roles from a member; those it does not have are skipped."""
+    member = _locked_member(tenant_id, organization_id, user_id)
+    for row in member.roles.filter(role_id__in=role_ids).order_by("pk"):
+        row.delete()
+
+
+@unit_of_work
+def add_connection(*, tenant_id: str, organization_id: str, connection_id: str, **flags: Any) -> OrganizationConnection:
+    """Let people enter through a connection; raise `NotFound`, `Invalid`, or `AlreadyExists` when it is there."""
+    organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
+    _refuse_unknown(flags)
+    connection = Connection.objects.of(tenant_id).filter(pk=connection_id).first()
+    if connection is None:
+        raise NotFound("The connection does not exist.")
+    row = OrganizationConnection(tenant_id=tenant_id, organization=organization, connection=connection, **flags)
+    validated_save(row)
+    return row
+
+
+@unit_of_work
+def update_organization_connection(
+    *, tenant_id: str, organization_id: str, connection_id: str, changes: dict[str, Any]
+) -> OrganizationConnection:
+    """Replace the named flags; raise `NotFound` or `Invalid`."""
+    row = locked_organization_connection(tenant_id=tenant_id, organization_id=organization_id, connection_id=connection_id)
+    _refuse_unknown(changes)
+    for name, value in changes.items():
+        setattr(row, name, value)
+    validated_save(row)
+    return row
+
+
+@unit_of_work
+def remove_connection(*, tenant_id: str, organization_id: str, connection_id: str) -> None:
+    """Take a connection out of an organization; raise `NotFound`."""
+    locked_organization_connection(tenant_id=tenant_id, organization_id=organization_id, connection_id=connection_id).delete()
+
+
+@unit_of_work
+def assign_organization_group_roles(*, tenant_id: str, organization_id: str, group_id: str, role_ids: Sequence[str]) -> None:
+    """Give the members of a group roles in the organization; those it has already stay. Raises `NotFound` and then gives none."""
+    organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
+    group = _group(tenant_id, group_id)
+    for role in roles_named(tenant_id=tenant_id, role_ids=role_ids):
+        if not OrganizationGroupRole.objects.of(tenant_id).filter(organization=organization, group=group, role=role).exists():
+            OrganizationGroupRole(tenant_id=tenant_id, organization=organization, group=group, role=role).save()
+
+
+@unit_of_work
+def remove_organization_group_roles(*, tenant_id: str, organization_id: str, group_id: str, role_ids: Sequence[str]) -> None:
+    """Take roles from a group in the organization; those it does not have are skipped."""
+    organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
+    group = _group(tenant_id, group_id)
+    rows = OrganizationGroupRole.objects.of(tenant_id).filter(organization=organization, group=group, role_id__in=role_ids)
+    for row in rows.order_by("pk"):
+        row.delete()
+
+
+def locked_organization_connection(*, tenant_id: str, organization_id: str, connection_id: str) -> OrganizationConnection:
+    """Return a connection of an organization, the organization locked until the transaction ends; raise `NotFound`."""
+    locked_organization(tenant_id=tenant_id, organization_id=organization_id)
+    rows = OrganizationConnection.objects.of(tenant_id).select_related("connection")
+    row = rows.filter(organization_id=organization_id, connection_id=connection_id).first()
+    if row is None:
+        raise NotFound("No connection found by that id.")
+    return row
+
+
+def _locked_member(tenant_id: str, organization_id: str, user_id: str) -> OrganizationMember:
+    locked_organization(tenant_id=tenant_id, organization_id=organization_id)
+    members = OrganizationMember.objects.of(tenant_id).filter(organization_id=organization_id, user__user_id=user_id)
+    member = members.first()
+    if member is None:
+        raise NotFound("The user is not a member of the organization.")
+    return member
+
+
+def _group(tenant_id: str, group_id: str) -> Group:
+    group = Group.objects.of(tenant_id).filter(pk=group_id).first()
+    if group is None:
+        raise NotFound("The group does not exist.")
+    return group
+
+
+def _refuse_unknown(fields: dict[str, Any]) -> None:
+    unknown = {name: ["Unknown field."] for name in fields if name not in CONNECTION_FLAGS}
+    if unknown:
+        raise Invalid(unknown)

@@ -1,0 +1,98 @@
+"""Create, change and delete organizations."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from identity.models import Group, Organization
+from identity.services.failures import Invalid, NotFound
+from identity.services.groups import delete_group
+from identity.services.relations import delete_relations
+from identity.services.saving import validated_save
+from identity.transactions import unit_of_work
+
+EDITABLE = ("name", "display_name", "branding", "metadata")
+_DELETION_CHUNK = 500
+_COLOUR = re.compile(r"#[0-9a-fA-F]{3,8}")
+_COLOURS = frozenset({"primary", "page_background"})
+_METADATA_KEYS = 25
+
+
+@unit_of_work
+def create_organization(*, tenant_id: str, name: str, **fields: Any) -> Organization:
+    """Create an organization; raise `Invalid`, or `AlreadyExists` for a taken name."""
+    _check(fields)
+    organization = Organization(tenant_id=tenant_id, name=name, **fields)
+    validated_save(organization)
+    return organization
+
+
+@unit_of_work
+def update_organization(*, tenant_id: str, organization_id: str, changes: dict[str, Any]) -> Organization:
+    """Replace the named fields, maps as a whole; raise `NotFound`, `Invalid` or `AlreadyExists`."""
+    organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
+    _check(changes)
+    for name, value in changes.items():
+        setattr(organization, name, value)
+    if changes:
+        validated_save(organization, fields=list(changes))
+    return organization
+
+
+def delete_organization(*, tenant_id: str, organization_id: str) -> None:
+    """Delete what belongs to an organization, in chunks of one transaction each, then the organization itself.
+
+    Stopped half-way, the same call goes on where it stopped. Raises `NotFound` when there is no such organization.
+    """
+    while not _delete_chunk(tenant_id=tenant_id, organization_id=organization_id):
+        pass
+
+
+@unit_of_work
+def _delete_chunk(*, tenant_id: str, organization_id: str) -> bool:
+    organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
+    if delete_relations(tenant_id=tenant_id, organization=organization, limit=_DELETION_CHUNK):
+        return False
+    group = Group.objects.of(tenant_id).filter(organization=organization).order_by("pk").first()
+    if group is not None:
+        delete_group(tenant_id=tenant_id, group_id=group.pk)
+        return False
+    organization.delete()
+    return True
+
+
+def locked_organization(*, tenant_id: str, organization_id: str) -> Organization:
+    """Return the organization with its row locked until the transaction ends; raise `NotFound`."""
+    organization = Organization.objects.of(tenant_id).select_for_update(no_key=True).filter(pk=organization_id).first()
+    if organization is None:
+        raise NotFound("No organization found by that id or name.")
+    return organization
+
+
+def _check(fields: dict[str, Any]) -> None:
+    errors = {name: ["Unknown field."] for name in fields if name not in EDITABLE}
+    metadata = fields.get("metadata") or {}
+    if len(metadata) > _METADATA_KEYS or not all(isinstance(value, str) for value in metadata.values()):
+        errors["metadata"] = [f"At most {_METADATA_KEYS} keys, each with text."]
+    problem = _branding_problem(fields.get("branding") or {})
+    if problem:
+        errors["branding"] = [problem]
+    if errors:
+        raise Invalid(errors)
+
+
+def _branding_problem(branding: dict[str, Any]) -> str | None:
+    if set(branding) - {"logo_url", "colors"}:
+        return "Only logo_url and colors."
+    logo = branding.get("logo_url")
+    if logo is not None and not (isinstance(logo, str) and logo.startswith("https://")):
+        return "logo_url starts with https://."
+    colours = branding.get("colors")
+    if colours is None:
+        return None
+    if not isinstance(colours, dict) or set(colours) != _COLOURS:
+        return "colors has exactly primary and page_background."
+    if not all(isinstance(value, str) and _COLOUR.fullmatch(value) for value in colours.values()):
+        return "A colour is # and 3 to 8 hexadecimal digits."
+    return None

@@ -1,0 +1,132 @@
+"""Every row of the document's event table occurs, with exactly the payload of its golden file.
+
+Ids and times are replaced by their kind. `UPDATE_GOLDEN=1` rewrites the files; the difference is reviewed with the change.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from events.catalogue import DOCUMENT_KINDS, EVENT_TYPES
+from events.schemas import SCHEMAS, SchemaViolation, check_data
+from identity.models import Tenant
+from identity.services import connections, groups, memberships, organizations, roles, users
+from tests.events.log_reading import folded, numbered, tables
+
+GOLDEN = Path(__file__).parent / "golden"
+REPLACED = [
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"), "<time>"),
+    (re.compile(r"(evt|est|con|org|rol|grp)_[A-Za-z0-9]+"), r"<\1>"),
+    (re.compile(r"t-[0-9a-f]{12}"), "<tenant>"),
+]
+
+
+@pytest.fixture
+def events(tenant: Tenant) -> dict[str, dict[str, Any]]:
+    """One event of each type, from one story told through the services."""
+    here: dict[str, Any] = {"tenant_id": tenant.pk}
+    people = connections.create_connection(**here, name="people", strategy="database")
+    directory = connections.create_connection(
+        **here, name="directory", strategy="samlp", options={"signInEndpoint": "https://idp.example.test"}
+    )
+    ada = users.create_user(
+        **here,
+        connection=people,
+        identifier="0123456789abcdef01234567",
+        email="ada@example.test",
+        given_name="Ada",
+        family_name="Lovelace",
+        user_metadata={"phone": "+15550100"},
+        app_metadata={"roles": ["reader"]},
+    )
+    users.block_user(**here, user_id=ada.user_id)
+    role = roles.create_role(**here, name="editor")
+    organization = organizations.create_organization(
+        **here,
+        name="acme",
+        display_name="Acme",
+        metadata={"tier": "gold"},
+        branding={"logo_url": "https://acme.example.test/logo.svg", "colors": {"primary": "#112233", "page_background": "#ffffff"}},
+    )
+    organizations.update_organization(**here, organization_id=organization.pk, changes={"display_name": "Acme Corporation"})
+    group = groups.create_group(**here, name="engineers", type="connection", connection_id=directory.pk, external_id="ext-1")
+    groups.update_group(**here, group_id=group.pk, changes={"name": "builders"})
+    inside = {**here, "organization_id": organization.pk}
+    memberships.add_connection(**inside, connection_id=people.pk, organization_access_level="limited")
+    memberships.update_organization_connection(**inside, connection_id=people.pk, changes={"is_signup_enabled": True})
+    memberships.add_members(**inside, user_ids=[ada.user_id])
+    memberships.assign_member_roles(**inside, user_id=ada.user_id, role_ids=[role.pk])
+    memberships.assign_organization_group_roles(**inside, group_id=group.pk, role_ids=[role.pk])
+    groups.add_group_members(**here, group_id=group.pk, user_ids=[ada.user_id])
+    groups.assign_group_roles(**here, group_id=group.pk, role_ids=[role.pk])
+    connections.update_connection(**here, connection_id=people.pk, changes={"display_name": "People"})
+    groups.remove_group_roles(**here, group_id=group.pk, role_ids=[role.pk])
+    groups.remove_group_members(**here, group_id=group.pk, member_ids=[ada.user_id])
+    users.delete_user(**here, user_id=ada.user_id)
+    groups.delete_group(**here, group_id=group.pk)
+    organizations.delete_organization(**here, organization_id=organization.pk)
+    connections.delete_connection(**here, connection_id=people.pk)
+    recorded = numbered(tenant.pk)
+    assert folded(recorded) == tables(tenant.pk)
+    return {event["type"]: event for event in recorded}
+
+
+def test_every_type_of_the_document_occurs(events: dict[str, dict[str, Any]]) -> None:
+    assert set(events) == set(EVENT_TYPES)
+    assert len(EVENT_TYPES) == 25
+
+
+def test_every_payload_is_that_of_its_golden_file(events: dict[str, dict[str, Any]]) -> None:
+    differing = []
+    for event_type, event in events.items():
+        text = json.dumps(event, indent=2)
+        for pattern, replacement in REPLACED:
+            text = pattern.sub(replacement, text)
+        file = GOLDEN / f"{event_type}.json"
+        if os.environ.get("UPDATE_GOLDEN"):
+            file.write_text(text + "\n")
+        if file.read_text() != text + "\n":
+            differing.append(event_type)
+    assert differing == []
+
+
+def test_the_catalogue_names_every_type_once() -> None:
+    named = [event_type for kind in DOCUMENT_KINDS for event_type in (kind.created, kind.updated, kind.deleted) if event_type]
+    assert sorted(named) == sorted(EVENT_TYPES)
+    assert set(SCHEMAS) == set(EVENT_TYPES)
+
+
+def test_a_field_that_no_schema_names_is_refused(events: dict[str, dict[str, Any]]) -> None:
+    for event_type, event in events.items():
+        data = event["data"]
+        with pytest.raises(SchemaViolation, match="surplus"):
+            check_data(event_type, {**data, "object": {**data["object"], "surplus": 1}})
+        with pytest.raises(SchemaViolation, match="missing"):
+            check_data(event_type, {"context": data["context"]})
+
+
+def test_relations_go_before_what_they_refer_to(tenant: Tenant) -> None:
+    here: dict[str, Any] = {"tenant_id": tenant.pk}
+    people = connections.create_connection(**here, name="people", strategy="database")
+    ada = users.create_user(**here, connection=people, name="Ada")
+    role = roles.create_role(**here, name="editor")
+    organization = organizations.create_organization(**here, name="acme")
+    group = groups.create_group(**here, name="engineers")
+    memberships.add_members(**here, organization_id=organization.pk, user_ids=[ada.user_id])
+    memberships.assign_member_roles(**here, organization_id=organization.pk, user_id=ada.user_id, role_ids=[role.pk])
+    groups.add_group_members(**here, group_id=group.pk, user_ids=[ada.user_id])
+    before = len(numbered(tenant.pk))
+    connections.delete_connection(**here, connection_id=people.pk)
+    assert [event["type"] for event in numbered(tenant.pk)[before:]] == [
+        "organization.member.role.deleted",
+        "organization.member.deleted",
+        "group.member.deleted",
+        "user.deleted",
+        "connection.deleted",
+    ]
