@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 import requests
 from django.conf import settings
 from requests.adapters import HTTPAdapter
+from requests.certs import where as public_authorities
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import DecodeError, HTTPError, ReadTimeoutError
@@ -215,10 +216,14 @@ class _CheckedAdapter(HTTPAdapter):
         self.poolmanager = PoolManager(num_pools=connections, maxsize=maxsize, block=block, ssl_context=_tls_context(self._rules), **kwargs)
         self.poolmanager.pool_classes_by_scheme = {"http": _HttpPool, "https": _HttpsPool}
 
+    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
+        """Check every certificate. The authorities are in the context already; the inherited method reads them per connection."""
+        conn.cert_reqs = "CERT_REQUIRED"
+
 
 def _tls_context(rules: OutboundRules) -> ssl.SSLContext:
     context = create_urllib3_context(ssl_minimum_version=ssl.TLSVersion.TLSv1_2)
-    context.load_default_certs()
+    context.load_verify_locations(cafile=public_authorities())
     if rules.ca_file:
         context.load_verify_locations(cafile=rules.ca_file)
     return context

@@ -6,13 +6,14 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from provisioning.actions.event_stream.v1.objects import Api, Event
+from provisioning.models.actions import SCIM_USER_PROVISIONING
 
 TRIGGER = "event-stream"
 TRIGGER_VERSION = "v1"
 ENTRY_POINTS = ("onExecuteEventStream", "on_execute_event_stream")
 PACKAGE = "provisioning.actions.event_stream.v1"
 
-TEMPLATES = {"scim-user-provisioning": f"{PACKAGE}.ScimUserProvisioning"}
+TEMPLATES = {SCIM_USER_PROVISIONING: f"{PACKAGE}.ScimUserProvisioning"}
 
 
 class EntryPointRefused(ValueError):

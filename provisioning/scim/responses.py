@@ -30,7 +30,7 @@ def created_id(status: int, body: bytes) -> str:
 def check_written(verb: str, status: int, body: bytes, resource_id: str) -> None:
     """Accept a 2xx answer to PUT or PATCH: 204 without a body, or 200/201 with the user that was written.
 
-    RFC 7644, 3.5.1 and 3.5.2. Decision: docs/adr, "shape rule".
+    RFC 7644, 3.5.1 and 3.5.2. Anything else is treated as the spec treats a create without an id.
     """
     if status == 204 and not body:
         return

@@ -33,6 +33,10 @@ ANNA = {
 }
 
 
+# Made once: reading the certificate authorities takes longer than most runs.
+_SESSION = OutboundSession(LOOPBACK)
+
+
 class Findings:
     """What probes have shown, kept in a set."""
 
@@ -112,7 +116,7 @@ def run_event(
         attempt=attempt,
         deadline=started + deadline_seconds,
         correlation_id="evt_1234567890123456789012",
-        sender=OutboundSession(LOOPBACK),
+        sender=_SESSION,
         recorder=recorder,
         mask=mask,
         capabilities=findings,
