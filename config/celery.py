@@ -31,7 +31,7 @@ def use_one_connection_per_thread(**_: Any) -> None:
 @signals.worker_process_init.connect
 def start_sweeper(**_: Any) -> None:
     """Start the sweeper of this process, after the fork."""
-    from provisioning.sweeper import SweeperThread  # models are not ready when this module is read
+    from provisioning.sweeper import SweeperThread  # noqa: PLC0415  (models are not ready when this module is read)
 
     SweeperThread().start()
 

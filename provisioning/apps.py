@@ -6,7 +6,7 @@ class ProvisioningConfig(AppConfig):
     verbose_name = "Provisioning"
 
     def ready(self) -> None:
-        from events import numbering
-        from provisioning import nudges
+        from events import numbering  # noqa: PLC0415  (models are loaded only now)
+        from provisioning import nudges  # noqa: PLC0415
 
         numbering.on_numbered(nudges.dispatch_numbered)

@@ -10,10 +10,11 @@ from __future__ import annotations
 import logging
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 
 from provisioning.models import FailureClass
 from provisioning.outcomes import Claim
+from provisioning.statements import execute, fetch_all, fetch_one
 
 logger = logging.getLogger(__name__)
 
@@ -61,41 +62,34 @@ def count_failure(claim: Claim, error_class: str) -> bool:
     if not speaks_against_destination(error_class) or not settings.BREAKER_FAILURES:
         return False
     values = {"stream": claim.stream_id, "tenant": claim.tenant_id, "key": claim.key, "users": settings.BREAKER_USERS}
-    with connection.cursor() as cursor:
-        cursor.execute(_COUNT, values)
-        failures, users = cursor.fetchone()
+    failures, users = fetch_one(_COUNT, values) or (0, 0)
     return bool(failures >= settings.BREAKER_FAILURES and users >= settings.BREAKER_USERS)
 
 
 def forget_failures(stream_id: str) -> None:
     """End a row of failures: the destination took something."""
-    with connection.cursor() as cursor:
-        cursor.execute(_FORGET, [stream_id])
+    execute(_FORGET, [stream_id])
 
 
 def hold_stream(*, stream_id: str, tenant_id: str, reason: str) -> None:
     """Stop the stream's deliveries, not its dispatch, until a probe gets through or somebody resumes it."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(_HOLD, [reason, stream_id, tenant_id])
-        if cursor.rowcount:
+    with transaction.atomic():
+        if execute(_HOLD, [reason, stream_id, tenant_id]):
             logger.warning("stream %s is held: %s", stream_id, reason)
-            cursor.execute(_PLAN_PROBE, {"stream": stream_id, "tenant": tenant_id, "pause": settings.BREAKER_PROBE_SECONDS})
+            execute(_PLAN_PROBE, {"stream": stream_id, "tenant": tenant_id, "pause": settings.BREAKER_PROBE_SECONDS})
 
 
 def resume_stream(*, stream_id: str, tenant_id: str) -> bool:
     """Let a held stream deliver again, in order; False when it was not held. The sweep wakes what waits."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(_RESUME, [stream_id, tenant_id])
-        if not cursor.rowcount:
+    with transaction.atomic():
+        if not execute(_RESUME, [stream_id, tenant_id]):
             return False
-        cursor.execute(_WAKE_LANES, [stream_id])
-        cursor.execute(_CLOSE, [stream_id])
+        execute(_WAKE_LANES, [stream_id])
+        execute(_CLOSE, [stream_id])
     logger.info("stream %s resumed", stream_id)
     return True
 
 
 def take_due_probes() -> list[tuple[str, str]]:
     """Return stream and tenant of the held streams whose turn it is to try one delivery, and plan the next turn."""
-    with connection.cursor() as cursor:
-        cursor.execute(_TAKE_PROBES, [settings.BREAKER_PROBE_SECONDS])
-        return cursor.fetchall()  # type: ignore[no-any-return]  # the driver does not know its columns
+    return [(stream_id, tenant_id) for stream_id, tenant_id in fetch_all(_TAKE_PROBES, [settings.BREAKER_PROBE_SECONDS])]

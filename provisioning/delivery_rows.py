@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import connection
 from psycopg.types.json import Jsonb
 
 from provisioning.outcomes import Claim, Failure, Success, shortened, storable
+from provisioning.statements import execute
 
 _INSERT_ATTEMPT = """
 INSERT INTO provisioning_attempt (delivery_id, tenant_id, number, trigger, started_at, duration_ms, outcome, error_class, error_status,
@@ -64,11 +64,11 @@ def write_success(claim: Claim, success: Success) -> None:
     state = "skipped" if success.is_skipped else "delivered"
     # Bodies of successful runs are not kept; what a skip has to say is.
     log_lines = success.log_lines if success.is_skipped else []
-    _run(_INSERT_ATTEMPT, {**_attempt(claim, state), "duration": success.duration_ms, "log_lines": Jsonb(storable(log_lines))})
+    execute(_INSERT_ATTEMPT, {**_attempt(claim, state), "duration": success.duration_ms, "log_lines": Jsonb(storable(log_lines))})
     values = {"delivery": claim.delivery_id, "state": state, "written": success.is_written, "reason": shortened(success.reason)[:128]}
-    _run(_SETTLE, {**values, "detail": Jsonb(storable(success.detail))})
+    execute(_SETTLE, {**values, "detail": Jsonb(storable(success.detail))})
     if claim.is_redelivery:
-        _run(_RESOLVE_LETTER, [state, claim.delivery_id])
+        execute(_RESOLVE_LETTER, [state, claim.delivery_id])
 
 
 def write_failure(claim: Claim, failure: Failure, *, outcome: str = "failed", retry_in: float | None = None) -> None:
@@ -80,38 +80,38 @@ def write_failure(claim: Claim, failure: Failure, *, outcome: str = "failed", re
         "message": shortened(failure.message),
     }
     kept = {"exchanges": Jsonb(storable(failure.exchanges)), "log_lines": Jsonb(storable(failure.log_lines))}
-    _run(_INSERT_ATTEMPT, {**_attempt(claim, outcome), **told, **kept, "duration": failure.duration_ms, "retry_in": retry_in})
-    _run(_NOTE_FAILURE, {**told, "delivery": claim.delivery_id, "fingerprint": failure.fingerprint})
+    execute(_INSERT_ATTEMPT, {**_attempt(claim, outcome), **told, **kept, "duration": failure.duration_ms, "retry_in": retry_in})
+    execute(_NOTE_FAILURE, {**told, "delivery": claim.delivery_id, "fingerprint": failure.fingerprint})
 
 
 def write_lost_attempt(delivery_id: int) -> None:
     """Note that the delivery's last attempt never reported back."""
-    _run(_LOSE_ATTEMPT, ["the worker ended during the attempt", delivery_id])
+    execute(_LOSE_ATTEMPT, ["the worker ended during the attempt", delivery_id])
 
 
 def uncount(delivery_id: int) -> None:
     """Give the last attempt back: what a hold prevents does not use up attempts."""
-    _run(_UNCOUNT, [delivery_id])
+    execute(_UNCOUNT, [delivery_id])
 
 
 def supersede(delivery_id: int) -> None:
     """Settle a redelivery that a newer, written event has made pointless."""
-    _run(_SUPERSEDE, [delivery_id])
-    _run(_RESOLVE_LETTER, ["superseded", delivery_id])
+    execute(_SUPERSEDE, [delivery_id])
+    execute(_RESOLVE_LETTER, ["superseded", delivery_id])
 
 
 def bury(delivery_id: int, cause: Failure | None = None) -> None:
     """Turn the delivery into a dead letter with its last failure, or with `cause` where no attempt could tell."""
     if cause is not None:
         told = {"class": cause.error_class, "status": cause.status, "scim_type": "", "message": cause.message}
-        _run(_NOTE_FAILURE, {**told, "delivery": delivery_id, "fingerprint": cause.fingerprint})
-    _run(_BURY, [delivery_id])
-    _run(_WRITE_LETTER, [delivery_id])
+        execute(_NOTE_FAILURE, {**told, "delivery": delivery_id, "fingerprint": cause.fingerprint})
+    execute(_BURY, [delivery_id])
+    execute(_WRITE_LETTER, [delivery_id])
 
 
 def requeue(delivery_id: int, *, is_forced: bool) -> bool:
     """Let a dead delivery wait again with a fresh series of attempts; False when it is not dead any more."""
-    return _run(_REQUEUE, [is_forced, delivery_id]) == 1
+    return execute(_REQUEUE, [is_forced, delivery_id]) == 1
 
 
 def _attempt(claim: Claim, outcome: str) -> dict[str, Any]:
@@ -131,9 +131,3 @@ def _attempt(claim: Claim, outcome: str) -> dict[str, Any]:
         "exchanges": Jsonb([]),
         "log_lines": Jsonb([]),
     }
-
-
-def _run(statement: str, parameters: Any) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        return cursor.rowcount

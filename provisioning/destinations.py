@@ -39,7 +39,7 @@ def run_destination(claim: Claim, deadline_seconds: float) -> Outcome:
 
 def run_bound_action(stream: EventStream, claim: Claim, envelope: dict[str, Any], deadline_seconds: float) -> Outcome:
     """Run the stream's action. Raises `Misconfigured` when it is gone or not deployed."""
-    from provisioning.runner import run_action  # the runner brings the HTTP client, which only workers need
+    from provisioning.runner import run_action  # noqa: PLC0415  (the runner brings the HTTP client, which only workers need)
 
     action = Action.objects.of(claim.tenant_id).filter(pk=stream.destination["action_id"], is_deployed=True).first()
     if action is None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from provisioning import failpoints
+from provisioning.statements import execute, fetch_all, fetch_one
 
 logger = logging.getLogger(__name__)
 
@@ -63,10 +64,7 @@ class Dispatched:
 
 def dispatch_tenant(tenant_id: str) -> list[Dispatched]:
     """Bring every enabled stream of the tenant to the head of its log."""
-    with connection.cursor() as cursor:
-        cursor.execute(_STREAMS_BEHIND, [tenant_id])
-        streams = [row[0] for row in cursor.fetchall()]
-    return [dispatch_stream(stream_id) for stream_id in streams]
+    return [dispatch_stream(stream_id) for (stream_id,) in fetch_all(_STREAMS_BEHIND, [tenant_id])]
 
 
 def dispatch_stream(stream_id: str) -> Dispatched:
@@ -87,27 +85,24 @@ def dispatch_batch(done: Dispatched, *, wait: bool = False) -> bool:
     Deliveries, lanes and the position are committed together, so a crash repeats the page or has finished it.
     With `wait` the stream's lock is waited for; otherwise a stream that somebody dispatches is left to them.
     """
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(_LOCK_STREAM.format(skip="" if wait else "SKIP LOCKED"), [done.stream_id])
-        stream = cursor.fetchone()
+    with transaction.atomic():
+        stream = fetch_one(_LOCK_STREAM.format(skip="" if wait else "SKIP LOCKED"), [done.stream_id])
         if stream is None:
             return False
         tenant_id, position, types = stream
         # A statement of its own after the lock: its snapshot sees everything numbered before.
-        cursor.execute(_LAST_OF_BATCH, [tenant_id, position, BATCH])
-        last, first = cursor.fetchone()
+        last, first = fetch_one(_LAST_OF_BATCH, [tenant_id, position, BATCH]) or (None, None)
         if last is None:
             return False
         if first > position + 1:
             # Positions are dense, so a gap means that the log was pruned below a stream that had not read it.
             logger.error("stream %s lost %s events to retention", done.stream_id, first - position - 1)
         page = {"stream": done.stream_id, "tenant": tenant_id, "after": position, "last": last, "types": types}
-        cursor.execute(_INSERT_DELIVERIES, page)
-        keys = [row[0] for row in cursor.fetchall()]
+        keys = [key for (key,) in fetch_all(_INSERT_DELIVERIES, page)]
         if keys:
-            cursor.execute(_UPSERT_LANES, {**page, "keys": keys, "grace": NUDGE_GRACE_SECONDS})
-            done.new_lanes.extend(row[0] for row in cursor.fetchall() if row[1])
-        cursor.execute(_ADVANCE, [last, done.stream_id])
+            lanes = fetch_all(_UPSERT_LANES, {**page, "keys": keys, "grace": NUDGE_GRACE_SECONDS})
+            done.new_lanes.extend(key for key, is_new in lanes if is_new)
+        execute(_ADVANCE, [last, done.stream_id])
         done.deliveries += len(keys)
         failpoints.reach("dispatching")
     return bool(last - position >= BATCH)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
-from django.db import connection
+from provisioning.statements import execute, fetch_one
 
 _ACTIVE = (
     "EXISTS (SELECT 1 FROM events_eventstream s WHERE s.id = l.stream_id AND s.status = 'enabled' AND (s.held_since IS NULL OR %(probe)s))"
@@ -97,30 +96,35 @@ class Waiting:
 
 def lock_named(stream_id: str, key: str) -> tuple[LockedLane, bool, float] | None:
     """Lock the lane; return it, whether its stream delivers, and the seconds until it is due (0 or less: now)."""
-    row = _row(_LOCK_NAMED, {"stream": stream_id, "key": key, "probe": False})
+    row = fetch_one(_LOCK_NAMED, {"stream": stream_id, "key": key, "probe": False})
     return None if row is None else (LockedLane(*row[:6]), row[6], float(row[7]))
 
 
 def lock_oldest(stream_id: str, *, probe: bool = False) -> LockedLane | None:
     """Lock the lane that has been due longest and that nobody holds; a probe takes one of a held stream, due or not."""
-    row = _row(_LOCK_OLDEST, {"stream": stream_id, "probe": probe})
+    row = fetch_one(_LOCK_OLDEST, {"stream": stream_id, "probe": probe})
     return None if row is None else LockedLane(*row)
 
 
 def lock_claimed(lane_id: int, token: UUID) -> bool:
     """Lock the lane if the claim still holds it."""
-    return _row(_LOCK_CLAIMED, [lane_id, token]) is not None and _row(_LEASE_LIVES, [lane_id]) is not None
+    return fetch_one(_LOCK_CLAIMED, [lane_id, token]) is not None and fetch_one(_LEASE_LIVES, [lane_id]) is not None
 
 
 def first_waiting(lane_id: int, *, probe: bool = False) -> Waiting | None:
     """Return the delivery that runs next; None when nothing waits or the stream does not deliver now."""
-    row = _row(_FIRST_WAITING, {"lane": lane_id, "probe": probe})
-    return None if row is None else Waiting(*row[:6], None if row[6] is None else bytes(row[6]), row[7])
+    row = fetch_one(_FIRST_WAITING, {"lane": lane_id, "probe": probe})
+    if row is None:
+        return None
+    values = list(row)
+    if values[6] is not None:
+        values[6] = bytes(values[6])
+    return Waiting(*values)
 
 
 def take(lane_id: int, delivery_id: int, lease_seconds: float) -> tuple[UUID, int, int, datetime]:
     """Claim: new token and lease for the lane, and the attempt is counted before it starts, so a crasher is counted too."""
-    row = _row(_TAKE, {"lane": lane_id, "delivery": delivery_id, "lease": lease_seconds})
+    row = fetch_one(_TAKE, {"lane": lane_id, "delivery": delivery_id, "lease": lease_seconds})
     if row is None:
         raise AssertionError("the delivery of a locked lane is there")
     token, attempts, series_attempts, started_at = row
@@ -132,16 +136,7 @@ def leave(lane_id: int, *, delay_seconds: float = 0.0, grace_seconds: float = 0.
 
     `grace_seconds` is how long the sweeper may trust that a message for the lane is under way.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_DROP_IF_EMPTY, [lane_id])
-        if cursor.rowcount:
-            return False
-        cursor.execute(_FREE_LANE, {"lane": lane_id, "delay": delay_seconds, "grace": delay_seconds + grace_seconds})
-        return True
-
-
-def _row(statement: str, parameters: Any) -> tuple[Any, ...] | None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        row: tuple[Any, ...] | None = cursor.fetchone()
-        return row
+    if execute(_DROP_IF_EMPTY, [lane_id]):
+        return False
+    execute(_FREE_LANE, {"lane": lane_id, "delay": delay_seconds, "grace": delay_seconds + grace_seconds})
+    return True

@@ -17,13 +17,14 @@ import random
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 
 from provisioning import breaker, delivery_rows, failpoints, lane_rows
 from provisioning.dispatch import NUDGE_GRACE_SECONDS
 from provisioning.models import FailureClass
 from provisioning.outcomes import Claim, Failure, LeaseLost, NotDue, Success
 from provisioning.schedule import attempts_in_series, delay_before_next
+from provisioning.statements import execute
 
 _LOST = Failure(FailureClass.LOST.value, "the worker ended during the last attempt")
 _MISSING = Failure(FailureClass.MISSING.value, "the event is no longer in the log")
@@ -118,8 +119,7 @@ def release(claim: Claim, failure: Failure) -> None:
 
 def requeue(*, stream_id: str, key: str, tenant_id: str, delivery_id: int, is_forced: bool) -> bool:
     """Put a dead delivery back into its lane, at its old place, inside the caller's transaction. False: not dead."""
-    with connection.cursor() as cursor:
-        cursor.execute(_UPSERT_LANE, [stream_id, key, tenant_id])
+    execute(_UPSERT_LANE, [stream_id, key, tenant_id])
     return delivery_rows.requeue(delivery_id, is_forced=is_forced)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
+
+from provisioning.statements import execute, fetch_all
 
 BATCH = 2000
 
@@ -47,17 +49,14 @@ def drop_stream_rows(stream_id: str) -> int:
 
 
 def _clear_bodies() -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(_CLEAR_BODIES, [settings.ATTEMPT_BODIES_DAYS * _DAY, BATCH])
-        return cursor.rowcount
+    return execute(_CLEAR_BODIES, [settings.ATTEMPT_BODIES_DAYS * _DAY, BATCH])
 
 
 def _drop(selection: str, parameters: list[object]) -> int:
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(selection, parameters)
-        ids = [row[0] for row in cursor.fetchall()]
+    with transaction.atomic():
+        ids = [row[0] for row in fetch_all(selection, parameters)]
         if ids:
-            cursor.execute(_DROP, {"ids": ids})
+            execute(_DROP, {"ids": ids})
         return len(ids)
 
 

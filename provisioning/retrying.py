@@ -24,8 +24,9 @@ class RetryingTask(Task):  # type: ignore[type-arg]  # celery's Task is generic 
     autoretry_for = (RetryLater,)
     max_retries = None
 
-    def retry(self, *args: Any, exc: Exception | None = None, countdown: float | None = None, **options: Any) -> Any:
+    def retry(self, *args: Any, **options: Any) -> Any:
         """Use the delay of `RetryLater` as it is: plain autoretry would wait 180 s, or less than the lane's pause."""
-        if isinstance(exc, RetryLater):
-            countdown = exc.seconds
-        return super().retry(*args, exc=exc, countdown=countdown, **options)
+        reason = options.get("exc")
+        if isinstance(reason, RetryLater):
+            options["countdown"] = reason.seconds
+        return super().retry(*args, **options)

@@ -7,12 +7,13 @@ import threading
 import uuid
 
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, connection, transaction
+from django.db import DatabaseError, InterfaceError, connection
 
 from events import numbering, tripwire
 from provisioning import breaker, lanes, nudges
 from provisioning.models import FailureClass
 from provisioning.outcomes import Failure
+from provisioning.statements import execute, fetch_all
 
 logger = logging.getLogger(__name__)
 
@@ -52,19 +53,19 @@ def sweep() -> None:
     """Do one round: forgotten changes, streams behind their log, due lanes, probes, holds that took too long."""
     if settings.EVENTS_SWEEPER_ENABLED:
         tripwire.sweep(_MARKS_PER_SWEEP)
-    for (tenant_id,) in _rows(_TENANTS_BEHIND):
+    for (tenant_id,) in fetch_all(_TENANTS_BEHIND):
         nudges.send(nudges.DISPATCH, tenant_id)
     if not nudges.is_silent():
         nudge_due_lanes()
     for stream_id, tenant_id in breaker.take_due_probes():
         nudges.send(nudges.PROBE, stream_id, tenant_id)
-    for (stream_id,) in _rows(_HELD_TOO_LONG_STREAMS, [settings.HOLD_MAX_SECONDS]):
+    for (stream_id,) in fetch_all(_HELD_TOO_LONG_STREAMS, [settings.HOLD_MAX_SECONDS]):
         lanes.bury_waiting(stream_id, _HELD_TOO_LONG, limit=_BURIED_PER_SWEEP)
 
 
 def nudge_due_lanes() -> int:
     """Send a message for each due lane that has none under way, at most 500; return how many."""
-    due = _rows(_DUE_LANES, {"nudged": settings.DELIVERY_NUDGE_SECONDS, "limit": LANES_PER_SWEEP})
+    due = fetch_all(_DUE_LANES, {"nudged": settings.DELIVERY_NUDGE_SECONDS, "limit": LANES_PER_SWEEP})
     for stream_id, key in due:
         nudges.send(nudges.DELIVER, stream_id, key)
     return len(due)
@@ -72,9 +73,7 @@ def nudge_due_lanes() -> int:
 
 def take_lead(me: uuid.UUID, lease_seconds: float) -> bool:
     """Take or renew the lead; False while another process holds it."""
-    with connection.cursor() as cursor:
-        cursor.execute(_LEAD, {"me": me, "lease": lease_seconds})
-        return cursor.rowcount == 1
+    return execute(_LEAD, {"me": me, "lease": lease_seconds}) == 1
 
 
 class SweeperThread(threading.Thread):
@@ -103,9 +102,3 @@ class SweeperThread(threading.Thread):
             except Exception:
                 logger.exception("a sweep failed")
         connection.close()
-
-
-def _rows(statement: str, parameters: object = None) -> list[tuple[str, ...]]:
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        return cursor.fetchall()  # type: ignore[no-any-return]  # the driver does not know its columns

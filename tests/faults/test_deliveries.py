@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import time
@@ -33,6 +34,10 @@ def _keys(tenant: Tenant, count: int) -> list[str]:
     return [f"user:{tenant.pk}-{number}" for number in range(count)]
 
 
+def _has_recorded(directory: Path, count: int) -> bool:
+    return len(recorded(directory)) > count
+
+
 def _is_settled(stream_id: str) -> bool:
     return not Lane.objects.filter(stream_id=stream_id).exists()
 
@@ -62,7 +67,7 @@ def test_a_whole_worker_killed_in_the_middle_is_continued_by_the_next(tenant: Te
     for _ in range(2):
         seen = len(recorded(directory))
         worker = start_worker(DELIVERY_LEASE_SECONDS="1.5")
-        eventually(lambda seen=seen: len(recorded(directory)) > seen + 10, seconds=20)
+        eventually(functools.partial(_has_recorded, directory, seen + 10), seconds=20)
         worker.kill()
 
     start_worker(DELIVERY_LEASE_SECONDS="1.5")
@@ -129,7 +134,7 @@ def test_a_flushed_broker_loses_nothing(tenant: Tenant, start_worker: StartWorke
     start_worker()
     expected = _append_rounds(tenant, _keys(tenant, 30), 10)
     for threshold in (20, 100, 200):
-        eventually(lambda threshold=threshold: len(recorded(directory)) > threshold, seconds=20)
+        eventually(functools.partial(_has_recorded, directory, threshold), seconds=20)
         redis_server.client.flushall()
 
     eventually(lambda: len(recorded(directory, step="end")) >= 300 and _is_settled(stream.pk), seconds=60)

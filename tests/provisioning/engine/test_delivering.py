@@ -23,7 +23,12 @@ def sent(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[tuple[obje
     """What would have gone to the broker."""
     settings.DELIVERY_RETRY_JITTER = 0.0
     messages: list[tuple[object, ...]] = []
-    monkeypatch.setattr(nudges, "send", lambda *message, countdown=None: messages.append((*message, countdown)) or True)
+
+    def send(*message: str, countdown: float | None = None) -> bool:
+        messages.append((*message, countdown))
+        return True
+
+    monkeypatch.setattr(nudges, "send", send)
     return messages
 
 

@@ -1,0 +1,106 @@
+"""Publishing never raises and never blocks the caller, whatever the broker does."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+from celery import Celery, current_app
+from django.conf import settings as django_settings
+from pytest_django.fixtures import Settings
+
+from provisioning import nudges
+from tests.deadlines import eventually
+
+
+@pytest.fixture(autouse=True)
+def _fresh(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.DELIVERY_NUDGES_ENABLED = True
+    monkeypatch.setattr(nudges, "_silent_until", 0.0)
+    monkeypatch.setattr(nudges, "_nudgers", {})
+
+
+@pytest.fixture
+def silent_broker() -> Iterator[str]:
+    """An address that accepts connections and never answers."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(16)
+        yield f"redis://127.0.0.1:{listener.getsockname()[1]}/0"
+
+
+def _app(url: str) -> Celery:
+    app = Celery("nudges", broker=url, set_as_current=False)
+    app.conf.update(broker_transport_options=django_settings.CELERY_BROKER_TRANSPORT_OPTIONS, task_publish_retry=False)
+    return app
+
+
+def test_a_broker_that_hangs_blocks_no_poster_and_silences_the_nudges(silent_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nudges, "current_app", _app(silent_broker))
+    started = time.monotonic()
+
+    nudges.dispatch_numbered("t-one", 1)
+
+    assert time.monotonic() - started < 0.2
+    eventually(nudges.is_silent, seconds=10)
+    started = time.monotonic()
+    assert not nudges.send(nudges.DISPATCH, "t-one")
+    assert time.monotonic() - started < 0.05
+
+
+def test_publishing_to_a_broker_that_hangs_takes_a_few_seconds_at_most(silent_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nudges, "current_app", _app(silent_broker))
+    started = time.monotonic()
+
+    assert not nudges.send(nudges.DISPATCH, "t-one")
+
+    assert time.monotonic() - started < 5
+
+
+def test_a_broker_that_is_away_raises_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        monkeypatch.setattr(nudges, "current_app", _app(f"redis://127.0.0.1:{unused.getsockname()[1]}/0"))
+
+        assert not nudges.send(nudges.DISPATCH, "t-one")
+
+    assert nudges.is_silent()
+
+
+def test_equal_posts_that_wait_together_are_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[tuple[str, ...]] = []
+
+    def slow_send(*message: str) -> None:
+        sent.append(message)
+        time.sleep(0.05)
+
+    monkeypatch.setattr(nudges, "send", slow_send)
+    for _ in range(100):
+        nudges.post(nudges.DISPATCH, "t-one")
+    nudges.post(nudges.DISPATCH, "t-two")
+
+    eventually(lambda: (nudges.DISPATCH, "t-two") in sent)
+    assert sent.count((nudges.DISPATCH, "t-one")) <= 2
+
+
+def test_switched_off_nothing_is_posted(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.DELIVERY_NUDGES_ENABLED = False
+
+    nudges.post(nudges.DISPATCH, "t-one")
+
+    assert nudges._nudgers == {}
+
+
+def test_many_new_lanes_get_a_few_messages_and_few_lanes_one_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[str] = []
+    monkeypatch.setattr(nudges, "send", lambda _task, _stream, key: sent.append(key))
+
+    nudges.send_into("est", [str(number) for number in range(5)])
+    assert sent == ["0", "1", "2", "3", "4"]
+    sent.clear()
+    nudges.send_into("est", [str(number) for number in range(1000)])
+
+    assert len(sent) == len(set(sent)) == 8 + 50
+    assert current_app.conf.task_publish_retry is False

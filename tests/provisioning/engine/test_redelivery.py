@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from events.models import Event, EventStream
+from identity.models import Tenant
+from identity.services.failures import NotFound
+from identity.services.tenants import create_tenant
+from provisioning import delivering, dispatch, redelivery
+from provisioning.failures import DataFailure
+from provisioning.models import Attempt, DeadLetter, Delivery
+from tests.provisioning.engine.conftest import Answer, Recorder
+from tests.provisioning.engine.logs import append_events
+
+
+@pytest.fixture(autouse=True)
+def _one_attempt(settings: Settings) -> None:
+    settings.DELIVERY_RETRY_DELAYS = []
+
+
+def _dead_letter(tenant: Tenant, stream: EventStream, recorder: Recorder, *, then: list[Answer | Exception] | None = None) -> Event:
+    """Let the first event of a user fail for good, and the following ones be answered with `then`."""
+    following = then or []
+    recorder.answers["user:a"] = [DataFailure("too long", status=400), *following]
+    events = append_events(tenant, ["user:a"] * (1 + len(following)))
+    dispatch.dispatch_tenant(tenant.pk)
+    delivering.deliver_lane(stream.pk, "user:a")
+    recorder.taken.clear()
+    return events[0]
+
+
+def _letter(event: Event) -> DeadLetter:
+    return DeadLetter.objects.get(event_id=event.event_id)
+
+
+def _redeliver(tenant: Tenant, *letters: DeadLetter, force: bool = False) -> int:
+    ids = [letter.pk for letter in letters]
+    return redelivery.redeliver(tenant_id=tenant.pk, letter_ids=ids, actor="ada@example.test", reason="field widened", force=force)
+
+
+def test_a_redelivered_event_is_delivered_with_a_fresh_series_of_attempts(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+    event = _dead_letter(tenant, stream, recorder)
+
+    assert _redeliver(tenant, _letter(event)) == 1
+    waiting = _letter(event)
+    assert (waiting.state, waiting.redelivery_actor, waiting.redelivery_reason) == ("redelivered", "ada@example.test", "field widened")
+    assert waiting.redelivered_at is not None
+    delivering.deliver_lane(stream.pk, "user:a")
+
+    assert recorder.taken == [("user:a", event.event_id, 2)]
+    delivery = Delivery.objects.get(event=event.pk)
+    assert (delivery.state, delivery.attempts, delivery.series_attempts, delivery.error_message) == ("delivered", 2, 1, "")
+    letter = _letter(event)
+    assert (letter.state, letter.resolution) == ("resolved", "delivered")
+    tries = Attempt.objects.filter(delivery=delivery).order_by("number").values_list("outcome", "trigger")
+    assert list(tries) == [("failed", "scheduled"), ("delivered", "manual")]
+
+
+def test_a_redelivery_that_fails_opens_the_same_letter_again(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+    event = _dead_letter(tenant, stream, recorder)
+    recorder.answers["user:a"] = [DataFailure("still too long", status=400)]
+
+    _redeliver(tenant, _letter(event))
+    delivering.deliver_lane(stream.pk, "user:a")
+
+    letter = _letter(event)
+    assert (letter.state, letter.attempts, letter.reason) == ("open", 2, "still too long")
+    assert letter.redelivery_actor == "ada@example.test"
+
+
+def test_an_old_event_is_superseded_by_a_newer_one_that_was_written(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+    event = _dead_letter(tenant, stream, recorder, then=[Answer()])
+
+    _redeliver(tenant, _letter(event))
+    delivering.deliver_lane(stream.pk, "user:a")
+
+    assert recorder.taken == []
+    assert Delivery.objects.get(event=event.pk).state == "superseded"
+    assert (_letter(event).state, _letter(event).resolution) == ("resolved", "superseded")
+
+
+def test_force_delivers_an_old_event_although_a_newer_one_was_written(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+    event = _dead_letter(tenant, stream, recorder, then=[Answer()])
+
+    _redeliver(tenant, _letter(event), force=True)
+    delivering.deliver_lane(stream.pk, "user:a")
+
+    assert recorder.event_ids == [event.event_id]
+
+
+@pytest.mark.parametrize("newer", [Answer(status="skipped", reason="no matching user"), DataFailure("also too long")])
+def test_a_newer_event_that_was_not_written_supersedes_nothing(
+    tenant: Tenant, stream: EventStream, recorder: Recorder, newer: Answer | Exception
+) -> None:
+    event = _dead_letter(tenant, stream, recorder, then=[newer])
+
+    _redeliver(tenant, _letter(event))
+    delivering.deliver_lane(stream.pk, "user:a")
+
+    assert recorder.event_ids == [event.event_id]
+
+
+def test_a_redelivered_event_goes_before_what_waits_of_its_user(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+    old = _dead_letter(tenant, stream, recorder)
+    (new,) = append_events(tenant, ["user:a"])
+    dispatch.dispatch_tenant(tenant.pk)
+
+    _redeliver(tenant, _letter(old))
+    delivering.deliver_lane(stream.pk, "user:a")
+
+    assert recorder.event_ids == [old.event_id, new.event_id]
+
+
+def test_a_letter_is_redelivered_once_however_often_it_is_asked_for(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+    letter = _letter(_dead_letter(tenant, stream, recorder))
+
+    assert [_redeliver(tenant, letter, letter), _redeliver(tenant, letter)] == [1, 0]
+
+
+def test_an_event_that_the_log_has_dropped_is_redelivered_from_its_letter(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+    event = _dead_letter(tenant, stream, recorder)
+    Event.objects.filter(pk=event.pk).delete()
+
+    _redeliver(tenant, _letter(event))
+    delivering.deliver_lane(stream.pk, "user:a")
+
+    assert recorder.event_ids == [event.event_id]
+
+
+def test_the_letters_of_another_tenant_are_out_of_reach(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+    event = _dead_letter(tenant, stream, recorder)
+    other = create_tenant(tenant_id=f"{tenant.pk}-b", name="other", host=f"{tenant.pk}-b.example.test")
+
+    assert _redeliver(other, _letter(event)) == 0
+    with pytest.raises(NotFound):
+        redelivery.redeliver_event(tenant_id=other.pk, stream_id=stream.pk, event_id=event.event_id, actor="x")
+    assert redelivery.redeliver_event(tenant_id=tenant.pk, stream_id=stream.pk, event_id=event.event_id, actor="x")

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from django.db import connection
+
+from events.models import EventStream
+from identity.models import Tenant
+from provisioning import delivering, dispatch, retention
+from provisioning.failures import DataFailure
+from provisioning.models import Attempt, DeadLetter, Delivery, Lane
+from provisioning.redelivery import redeliver
+from tests.provisioning.engine.conftest import Recorder
+from tests.provisioning.engine.logs import append_events
+
+
+def _age(stream: EventStream, days: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE provisioning_delivery SET created_at = now() - make_interval(days => %s) WHERE stream_id = %s", [days, stream.pk]
+        )
+        cursor.execute(
+            "UPDATE provisioning_attempt SET started_at = now() - make_interval(days => %s) WHERE tenant_id = %s", [days, stream.tenant_id]
+        )
+
+
+def _failed_delivery(tenant: Tenant, stream: EventStream, recorder: Recorder) -> Delivery:
+    error = DataFailure("too long")
+    error.exchanges = [{"request": {}}]
+    recorder.answers["user:bad"] = [error]
+    append_events(tenant, ["user:bad"])
+    dispatch.dispatch_tenant(tenant.pk)
+    delivering.deliver_lane(stream.pk, "user:bad")
+    return Delivery.objects.get(stream_id=stream.pk, key="user:bad")
+
+
+def test_exchanges_go_after_two_weeks_and_rows_after_a_month(
+    tenant: Tenant, stream: EventStream, recorder: Recorder, settings: object
+) -> None:
+    settings.DELIVERY_RETRY_DELAYS = []  # type: ignore[attr-defined]  # pytest-django's settings
+    failed = _failed_delivery(tenant, stream, recorder)
+    append_events(tenant, ["user:good"])
+    dispatch.dispatch_tenant(tenant.pk)
+    delivering.deliver_lane(stream.pk, "user:good")
+
+    _age(stream, 13)
+    retention.prune()
+    assert Attempt.objects.get(delivery=failed).exchanges == [{"request": {}}]
+    _age(stream, 15)
+    retention.prune()
+    assert Attempt.objects.get(delivery=failed).exchanges == []
+    assert Delivery.objects.filter(stream_id=stream.pk).count() == 2
+
+    _age(stream, 31)
+    retention.prune()
+
+    # A dead letter that nobody has dealt with stays, with its delivery.
+    assert list(Delivery.objects.filter(stream_id=stream.pk)) == [failed]
+    redeliver(tenant_id=tenant.pk, letter_ids=[DeadLetter.objects.get(delivery=failed).pk], actor="ada@example.test")
+    delivering.deliver_lane(stream.pk, "user:bad")
+    retention.prune()
+    assert not Delivery.objects.filter(stream_id=stream.pk).exists()
+    assert not DeadLetter.objects.filter(stream_id=stream.pk).exists()
+    assert not Attempt.objects.filter(tenant_id=tenant.pk).exists()
+
+
+def test_what_waits_is_never_too_old(tenant: Tenant, stream: EventStream) -> None:
+    append_events(tenant, ["user:a"])
+    dispatch.dispatch_tenant(tenant.pk)
+    _age(stream, 400)
+
+    retention.prune()
+
+    assert Delivery.objects.filter(stream_id=stream.pk).count() == 1
+    assert Lane.objects.filter(stream_id=stream.pk).exists()
+
+
+def test_the_rest_of_a_stream_that_is_gone_is_dropped(tenant: Tenant, stream: EventStream) -> None:
+    append_events(tenant, ["user:a"] * 5)
+    dispatch.dispatch_tenant(tenant.pk)
+    stream_id = stream.pk
+    stream.delete()
+
+    retention.prune()
+
+    assert not Delivery.objects.filter(stream_id=stream_id).exists()

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from django.db import connection
+
+from events.models import EventStream
+from identity.models import Tenant
+from provisioning import breaker, dispatch, lanes, nudges, sweeper
+from provisioning.models import Sweeper
+from tests.provisioning.engine.logs import append_events
+
+
+@pytest.fixture(autouse=True)
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
+    """What would have gone to the broker."""
+    messages: list[tuple[object, ...]] = []
+
+    def send(*message: str, countdown: float | None = None) -> bool:
+        messages.append(message)
+        return True
+
+    monkeypatch.setattr(nudges, "send", send)
+    return messages
+
+
+def _queue(tenant: Tenant, *keys: str) -> None:
+    append_events(tenant, list(keys))
+    dispatch.dispatch_tenant(tenant.pk)
+
+
+def _pass(stream: EventStream, seconds: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE provisioning_lane SET nudged_until = nudged_until - make_interval(secs => %(s)s), "
+            "lease_until = lease_until - make_interval(secs => %(s)s) WHERE stream_id = %(stream)s",
+            {"s": seconds, "stream": stream.pk},
+        )
+
+
+def _nudged(sent: list[tuple[object, ...]], stream: EventStream) -> list[str]:
+    """Sweep once and return the lanes of the stream that got a message."""
+    sent.clear()
+    sweeper.nudge_due_lanes()
+    return sorted(str(key) for task, stream_id, key in sent if task == nudges.DELIVER and stream_id == stream.pk)
+
+
+def test_due_lanes_get_one_message_until_it_counts_as_lost(tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]) -> None:
+    _queue(tenant, "user:a", "user:b")
+
+    assert _nudged(sent, stream) == []  # the dispatch has just sent its own
+    _pass(stream, 4)
+    assert _nudged(sent, stream) == ["user:a", "user:b"]
+    assert _nudged(sent, stream) == []
+    _pass(stream, 31)
+    assert _nudged(sent, stream) == ["user:a", "user:b"]
+
+
+def test_a_leased_lane_is_left_alone_until_its_lease_runs_out(tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]) -> None:
+    _queue(tenant, "user:a")
+    lanes.claim_named(stream.pk, "user:a")
+
+    assert _nudged(sent, stream) == []
+    _pass(stream, 46)
+    assert _nudged(sent, stream) == ["user:a"]
+
+
+def test_lanes_of_held_and_disabled_streams_get_no_message(tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]) -> None:
+    _queue(tenant, "user:a")
+    _pass(stream, 4)
+    breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="by hand")
+    assert _nudged(sent, stream) == []
+    breaker.resume_stream(stream_id=stream.pk, tenant_id=tenant.pk)
+    stream.refresh_from_db()
+    stream.status = EventStream.Status.DISABLED
+    stream.save(update_fields=["status"])
+
+    assert _nudged(sent, stream) == []
+
+
+def test_a_resumed_stream_is_woken_at_once(tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]) -> None:
+    _queue(tenant, "user:a")
+    breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="by hand")
+
+    breaker.resume_stream(stream_id=stream.pk, tenant_id=tenant.pk)
+
+    assert _nudged(sent, stream) == ["user:a"]
+
+
+def test_a_stream_behind_its_log_is_dispatched(tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]) -> None:
+    append_events(tenant, ["user:a"])
+    sweeper.sweep()
+    assert (nudges.DISPATCH, tenant.pk) in sent
+    dispatch.dispatch_tenant(tenant.pk)
+    sent.clear()
+
+    sweeper.sweep()
+
+    assert (nudges.DISPATCH, tenant.pk) not in sent
+
+
+def test_a_held_stream_is_probed_when_its_turn_comes(tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]) -> None:
+    breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="by hand")
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE provisioning_breaker SET probe_at = now() WHERE stream_id = %s", [stream.pk])
+
+    sweeper.sweep()
+
+    assert (nudges.PROBE, stream.pk, tenant.pk) in sent
+
+
+def test_one_process_leads_until_its_lease_runs_out(committed_db: None) -> None:
+    Sweeper.objects.all().delete()
+    one, other = uuid.uuid4(), uuid.uuid4()
+
+    assert sweeper.take_lead(one, 5.0)
+    assert sweeper.take_lead(one, 5.0)
+    assert not sweeper.take_lead(other, 5.0)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE provisioning_sweeper SET lease_until = now() - interval '1 second'")
+    assert sweeper.take_lead(other, 5.0)
+    assert not sweeper.take_lead(one, 5.0)
+    Sweeper.objects.all().delete()

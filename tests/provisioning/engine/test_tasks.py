@@ -1,0 +1,69 @@
+"""How Celery is set up, and that a task is retried after exactly the delay it names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from celery import Task
+from celery.exceptions import Retry
+
+from config.broker_url import broker_url
+from config.celery import app
+from provisioning import delivering, tasks
+from provisioning.retrying import RetryLater
+
+
+def test_the_queue_is_an_executor_only() -> None:
+    conf = app.conf
+    assert (conf.task_acks_late, conf.task_reject_on_worker_lost, conf.worker_prefetch_multiplier) == (True, True, 1)
+    assert conf.task_ignore_result
+    assert conf.result_backend is None
+    assert conf.accept_content == ["json"]
+    assert (conf.task_time_limit, conf.task_soft_time_limit, conf.task_publish_retry) == (30, 20, False)
+    seconds = 120
+    assert conf.broker_transport_options["visibility_timeout"] == seconds
+    assert conf.result_backend_transport_options["visibility_timeout"] == seconds
+    assert conf.get("visibility_timeout") == seconds
+
+
+def test_leases_outlive_every_run(settings: Any) -> None:
+    turn = delivering.TURN_SECONDS + settings.DELIVERY_BUDGET_SECONDS
+    limits = [turn, app.conf.task_soft_time_limit, app.conf.task_time_limit, settings.DELIVERY_LEASE_SECONDS]
+    assert [*limits, app.conf.get("visibility_timeout")] == sorted({*limits, app.conf.get("visibility_timeout")})
+
+
+@pytest.mark.parametrize("seconds", [0.25, 7.0, 30.0])
+def test_a_lane_that_pauses_is_retried_after_exactly_its_pause(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def pause(*_: object) -> None:
+        raise RetryLater(seconds)
+
+    def retry(_self: object, *_args: object, **options: Any) -> None:
+        asked.append(options)
+        raise Retry
+
+    monkeypatch.setattr(delivering, "deliver_lane", pause)
+    monkeypatch.setattr(Task, "retry", retry)
+
+    with pytest.raises(Retry):
+        tasks.deliver("est_x", "user:a")
+
+    (options,) = asked
+    assert options["countdown"] == seconds
+    assert options.get("max_retries") is None
+    assert tasks.deliver.max_retries is None
+
+
+@pytest.mark.parametrize(
+    ("given", "spelled"),
+    [
+        ("redis://:secret@cache.example.test:6379/3", "redis://:secret@cache.example.test:6379/3"),
+        ("rediss://cache.example.test/0", "rediss://cache.example.test/0"),
+        ("unix:///run/redis/redis.sock?db=2", "redis+socket:///run/redis/redis.sock?virtual_host=2"),
+        ("unix://:secret@/run/redis.sock", "redis+socket://:secret@/run/redis.sock"),
+    ],
+)
+def test_the_broker_address_is_spelled_as_its_transport_knows_it(given: str, spelled: str) -> None:
+    assert broker_url(given) == spelled
