@@ -312,7 +312,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="user",
-            index=models.Index(fields=["connection", "id"], name="identity_user_by_connection"),
+            index=models.Index(fields=["connection", "created_at", "id"], name="identity_user_by_connection"),
+        ),
+        migrations.AddIndex(
+            model_name="connection",
+            index=models.Index(fields=["tenant", "created_at", "id"], name="identity_connection_list"),
         ),
         migrations.AddConstraint(
             model_name="user",

@@ -53,6 +53,8 @@ class Connection(RecordedModel):
             # The other end of composite foreign keys, which keep a user and its connection in one tenant.
             models.UniqueConstraint(fields=["tenant", "id"], name="identity_connection_tenant_id_unique"),
         ]
+        # Lists of a tenant's connections, oldest first.
+        indexes = [models.Index(fields=["tenant", "created_at", "id"], name="identity_connection_list")]
         ordering = ("created_at", "id")
 
     def __str__(self) -> str:

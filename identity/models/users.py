@@ -59,8 +59,8 @@ class User(RecordedModel):
             # Lists of a tenant's users, oldest first, page by page.
             models.Index(fields=["tenant", "created_at", "id"], name="identity_user_list"),
             models.Index("tenant", Lower("email"), name="identity_user_by_email"),
-            # Users of one connection, for its deletion in chunks.
-            models.Index(fields=["connection", "id"], name="identity_user_by_connection"),
+            # Users of one connection, for its list and for its deletion in chunks.
+            models.Index(fields=["connection", "created_at", "id"], name="identity_user_by_connection"),
         ]
         ordering = ("created_at", "id")
 
