@@ -23,8 +23,7 @@ from urllib.parse import urlsplit
 
 import requests
 from django.conf import settings
-from requests.adapters import HTTPAdapter
-from requests.certs import where as public_authorities
+from requests.adapters import DEFAULT_CA_BUNDLE_PATH, HTTPAdapter
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import DecodeError, HTTPError, ReadTimeoutError
@@ -223,7 +222,7 @@ class _CheckedAdapter(HTTPAdapter):
 
 def _tls_context(rules: OutboundRules) -> ssl.SSLContext:
     context = create_urllib3_context(ssl_minimum_version=ssl.TLSVersion.TLSv1_2)
-    context.load_verify_locations(cafile=public_authorities())
+    context.load_verify_locations(cafile=DEFAULT_CA_BUNDLE_PATH)
     if rules.ca_file:
         context.load_verify_locations(cafile=rules.ca_file)
     return context
