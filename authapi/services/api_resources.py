@@ -6,6 +6,7 @@ from authapi.models import ApiResource
 from authapi.scopes import MANAGEMENT_SCOPES
 from identity.hosts import scheme
 from identity.models import CustomDomain, Tenant
+from identity.services.saving import validated_save
 from identity.transactions import lock_rows, unit_of_work
 
 
@@ -53,7 +54,7 @@ def create_api_resource(
     token_lifetime: int | None = None,
     token_dialect: str = ApiResource.Dialect.ACCESS_TOKEN,
 ) -> ApiResource:
-    """Create an API; `identifier` is the audience of its tokens and never changes. Raises `ValidationError`."""
+    """Create an API; `identifier` is the audience of its tokens and never changes. Raises `Invalid`, `AlreadyExists`."""
     resource = ApiResource(
         tenant_id=tenant_id,
         identifier=identifier,
@@ -62,6 +63,5 @@ def create_api_resource(
         token_lifetime=token_lifetime,
         token_dialect=token_dialect,
     )
-    resource.full_clean()
-    resource.save()
+    validated_save(resource)
     return resource

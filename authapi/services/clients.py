@@ -7,12 +7,15 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
 from authapi import client_auth
 from authapi.models import Client
+from identity.services.failures import Invalid, NotFound
+from identity.services.saving import validated_save
 from identity.transactions import lock_rows, unit_of_work
 
 # 48 random bytes make 64 characters of A-Za-z0-9_-, more than the 256 bits that need no slow hash.
@@ -30,7 +33,7 @@ def create_client(
     metadata: dict[str, Any] | None = None,
     algorithm: str = "",
 ) -> tuple[Client, str]:
-    """Create a client; return it with its secret in clear, empty for a public client. Raises `ValidationError`."""
+    """Create a client; return it with its secret in clear, empty for a public client. Raises `Invalid`."""
     client = Client(
         tenant_id=tenant_id,
         name=name,
@@ -40,17 +43,20 @@ def create_client(
         metadata=metadata or {},
         algorithm=algorithm,
     )
-    client.full_clean(exclude=["tenant"])
+    try:
+        client.clean()
+    except ValidationError as error:
+        raise Invalid(error.message_dict) from error
     secret = "" if client.is_public else new_secret()
     if secret:
         client.set_secret(secret)
-    client.save()
+    validated_save(client)
     return client, secret
 
 
 @unit_of_work
 def rotate_client_secret(*, tenant_id: str, client_id: str) -> tuple[Client, str]:
-    """Give a client a new secret; the old one, and every token and stream made with it, ends. Raises `DoesNotExist`."""
+    """Give a client a new secret; the old one, and every token and stream made with it, ends. Raises `NotFound`."""
     client = locked_client(tenant_id, client_id)
     secret = new_secret()
     client.set_secret(secret)
@@ -61,7 +67,7 @@ def rotate_client_secret(*, tenant_id: str, client_id: str) -> tuple[Client, str
 
 @unit_of_work
 def revoke_client(*, tenant_id: str, client_id: str) -> Client:
-    """Shut a client out for good, its tokens and streams included, and keep its row. Raises `DoesNotExist`."""
+    """Shut a client out for good, its tokens and streams included, and keep its row. Raises `NotFound`."""
     client = locked_client(tenant_id, client_id)
     if client.revoked_at is None:
         client.revoked_at = timezone.now()
@@ -72,7 +78,7 @@ def revoke_client(*, tenant_id: str, client_id: str) -> Client:
 
 @unit_of_work
 def delete_client(*, tenant_id: str, client_id: str) -> None:
-    """Delete a client with its grants; its tokens and streams end. Raises `DoesNotExist`."""
+    """Delete a client with its grants; its tokens and streams end. Raises `NotFound`."""
     client = locked_client(tenant_id, client_id)
     client.delete()
     _forget_after_commit(tenant_id, client_id)
@@ -83,8 +89,10 @@ def new_secret() -> str:
 
 
 def locked_client(tenant_id: str, client_id: str) -> Client:
-    """Return the client with its row locked until the transaction ends. Raises `DoesNotExist`."""
-    key = Client.objects.of(tenant_id).values_list("pk", flat=True).get(client_id=client_id)
+    """Return the client with its row locked until the transaction ends. Raises `NotFound`."""
+    key = Client.objects.of(tenant_id).filter(client_id=client_id).values_list("pk", flat=True).first()
+    if key is None:
+        raise NotFound("There is no such client.")
     lock_rows(Client, [key])
     return Client.objects.of(tenant_id).get(pk=key)
 

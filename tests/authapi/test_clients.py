@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from pytest_django.fixtures import Settings
 
@@ -18,6 +17,7 @@ from authapi.services.api_resources import TenantHasNoDomain, create_api_resourc
 from authapi.services.client_grants import create_client_grant, update_client_grant
 from authapi.services.clients import create_client, delete_client, revoke_client, rotate_client_secret
 from identity.models import Tenant
+from identity.services.failures import AlreadyExists, Invalid, NotFound
 from identity.services.tenants import create_tenant
 from identity.tenancy import TenantRequired, tenant_bound
 from tests.factories.authapi import granted_client
@@ -77,9 +77,9 @@ def test_a_public_client_has_no_secret(tenant: Tenant) -> None:
     ],
 )
 def test_a_client_that_makes_no_sense_is_refused(tenant: Tenant, changes: dict[str, Any], field: str) -> None:
-    with pytest.raises(ValidationError) as refused:
+    with pytest.raises(Invalid) as refused:
         create_client(tenant_id=tenant.pk, name="App", **changes)
-    assert field in refused.value.message_dict
+    assert field in refused.value.errors
 
 
 def test_grants_go_by_the_names_of_the_wire_and_of_the_toolkit() -> None:
@@ -137,14 +137,14 @@ def test_a_row_made_by_the_toolkit_belongs_to_the_bound_tenant(tenant: Tenant) -
 def test_clients_of_another_tenant_are_not_there(tenant: Tenant, other: Tenant) -> None:
     registered = granted_client(tenant)
     for service in (rotate_client_secret, revoke_client, delete_client):
-        with pytest.raises(Client.DoesNotExist):
+        with pytest.raises(NotFound):
             service(tenant_id=other.pk, client_id=registered.client_id)
 
 
 def test_a_grant_never_joins_two_tenants(tenant: Tenant, other: Tenant) -> None:
     client, _ = create_client(tenant_id=tenant.pk, name="App")
     foreign = ensure_management_api(other.pk)
-    with pytest.raises(ValidationError):
+    with pytest.raises(Invalid):
         create_client_grant(tenant_id=tenant.pk, client_id=client.client_id, api_resource=foreign, scopes=[])
     # The database says so too, should a service ever forget.
     with pytest.raises(IntegrityError, match="same_tenant"), transaction.atomic():
@@ -170,7 +170,7 @@ def test_a_tenant_without_a_domain_has_no_management_api(committed_db: None) -> 
 
 def test_an_api_grants_no_scope_it_does_not_have(tenant: Tenant) -> None:
     client, _ = create_client(tenant_id=tenant.pk, name="App")
-    with pytest.raises(ValidationError, match="read:everything"):
+    with pytest.raises(Invalid, match="read:everything"):
         create_client_grant(
             tenant_id=tenant.pk, client_id=client.client_id, api_resource=ensure_management_api(tenant.pk), scopes=["read:everything"]
         )
@@ -178,7 +178,7 @@ def test_an_api_grants_no_scope_it_does_not_have(tenant: Tenant) -> None:
 
 def test_one_client_has_one_grant_per_api(tenant: Tenant) -> None:
     registered = granted_client(tenant)
-    with pytest.raises(ValidationError):
+    with pytest.raises(AlreadyExists):
         create_client_grant(
             tenant_id=tenant.pk, client_id=registered.client_id, api_resource=ensure_management_api(tenant.pk), scopes=["read:users"]
         )
@@ -187,10 +187,10 @@ def test_one_client_has_one_grant_per_api(tenant: Tenant) -> None:
 def test_an_identifier_is_unique_within_its_tenant_only(tenant: Tenant, other: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier="urn:orders")
     create_api_resource(tenant_id=other.pk, identifier="urn:orders")
-    with pytest.raises(ValidationError):
+    with pytest.raises(AlreadyExists):
         create_api_resource(tenant_id=tenant.pk, identifier="urn:orders")
 
 
 def test_a_token_lives_thirty_days_at_most(tenant: Tenant) -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(Invalid):
         create_api_resource(tenant_id=tenant.pk, identifier="urn:orders", token_lifetime=2_592_001)

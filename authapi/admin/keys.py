@@ -1,0 +1,53 @@
+"""Admin pages of signing keys and of tokens taken back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+
+from authapi.keys import revoke_key, rotate_keys
+from authapi.models import RevokedToken, SigningKey
+from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
+from identity.admin.tenant_scope import ReadOnlyAdmin
+
+
+def _rotate(_request: HttpRequest, row: SigningKey, _values: dict[str, Any]) -> str:
+    return f"Key {rotate_keys(row.tenant_id).kid} signs now."
+
+
+def _revoke(_request: HttpRequest, row: SigningKey, _values: dict[str, Any]) -> str:
+    revoke_key(row.tenant_id, row.kid)
+    return f"Key {row.kid} is revoked."
+
+
+class SigningKeyAdmin(ReadOnlyAdmin[SigningKey], ObjectActionsAdmin[SigningKey]):
+    list_display = ("kid", "state", "created_at", "rotated_at", "verifies_until", "tenant")
+    list_filter = ("state",)
+    list_select_related = ("tenant",)
+    fields = ("tenant", "kid", "state", "public_jwk", "created_at", "current_since", "rotated_at", "verifies_until")
+    empty_text = "No keys yet. They are made with the first token."
+    object_actions = (
+        ObjectAction(
+            "rotate",
+            "Rotate",
+            lambda _request, _row: "The next key signs from now on, and a new next key is published. Tokens of this one stay good.",
+            _rotate,
+            is_offered=lambda row: row.state == SigningKey.State.CURRENT,
+        ),
+        ObjectAction(
+            "revoke",
+            "Revoke",
+            lambda _request, _row: "Every token that this key has signed is refused at once. Do this when its private half may be known.",
+            _revoke,
+            is_offered=lambda row: row.state != SigningKey.State.REVOKED,
+            is_dangerous=True,
+        ),
+    )
+
+
+class RevokedTokenAdmin(ReadOnlyAdmin[RevokedToken]):
+    list_display = ("id", "created_at", "expires_at", "tenant")
+    list_select_related = ("tenant",)
+    fields = ("tenant", "created_at", "expires_at")
+    empty_text = "No token has been taken back before its time."

@@ -1,0 +1,74 @@
+"""What the admin shows of this app: every model, no secret, and actions that go through services."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.test import RequestFactory
+
+from authapi.admin import register
+from authapi.admin.clients import ClientAdmin
+from authapi.admin.keys import SigningKeyAdmin
+from authapi.keys import ensure_keys, signing_key
+from authapi.models import Client, SigningKey
+from identity.models import Tenant
+from tests.factories.authapi import granted_client
+
+SECRETS = {
+    "code", "token", "token_checksum", "device_code", "user_code", "jti",
+    "secret_digest", "sealed_secret", "sealed_private_key", "client_secret",
+}  # fmt: skip
+
+
+@pytest.fixture
+def site() -> admin.AdminSite:
+    built = admin.AdminSite()
+    register(built)
+    return built
+
+
+def test_every_model_is_registered(site: admin.AdminSite) -> None:
+    assert set(apps.get_app_config("authapi").get_models()) == set(site._registry)
+
+
+def test_no_page_shows_or_searches_a_secret(site: admin.AdminSite) -> None:
+    for page in site._registry.values():
+        shown: list[Any] = [*page.list_display, *(page.fields or ()), *page.search_fields, *page.list_filter]
+        assert not SECRETS & {str(name).lstrip("=^@") for name in shown}, page
+        if page.fields is None:
+            fieldsets = page.get_fieldsets(RequestFactory().get("/"), page.model())
+            assert not SECRETS & {name for _, options in fieldsets for name in options["fields"]}, page
+
+
+def test_pages_of_codes_and_tokens_cannot_be_searched(site: admin.AdminSite) -> None:
+    for model, page in site._registry.items():
+        if model.__name__ in {"AuthorizationCode", "AccessToken", "RefreshToken", "IDToken", "DeviceGrant", "RevokedToken"}:
+            assert not page.search_fields
+
+
+def test_the_pages_pass_djangos_checks(site: admin.AdminSite) -> None:
+    assert [error for page in site._registry.values() for error in page.check()] == []
+
+
+def test_a_new_secret_is_shown_once_and_works(tenant: Tenant, site: admin.AdminSite) -> None:
+    registered = granted_client(tenant)
+    action = next(action for action in ClientAdmin.object_actions if action.name == "rotate-secret")
+    text = action.run(RequestFactory().post("/"), registered.client, {})
+    client = Client.objects.of(tenant.pk).get(pk=registered.client.pk)
+    assert client.secret_matches(text.rpartition(" ")[2])
+    assert registered.secret not in text
+
+
+def test_keys_rotate_and_are_revoked_by_buttons(tenant: Tenant, site: admin.AdminSite) -> None:
+    rotate, revoke = SigningKeyAdmin.object_actions
+    first = ensure_keys(tenant.pk)
+    assert rotate.run(RequestFactory().post("/"), first, {}) == f"Key {signing_key(tenant.pk)[0]} signs now."
+    assert signing_key(tenant.pk)[0] != first.kid
+    revoke.run(RequestFactory().post("/"), first, {})
+    first.refresh_from_db()
+    assert first.state == SigningKey.State.REVOKED
+    assert not revoke.is_offered(first)
+    assert not rotate.is_offered(first)
