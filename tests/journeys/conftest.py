@@ -1,0 +1,17 @@
+"""One service for all journeys of a run, with data of its own; journeys clean up by using users of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.journeys.service import Service, free_port
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    running = Service(tmp_path_factory.mktemp("journey"), free_port())
+    running.up()
+    yield running
+    running.down()
