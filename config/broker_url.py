@@ -10,6 +10,6 @@ def broker_url(redis_url: str) -> str:
     parts = urlsplit(redis_url)
     if parts.scheme != "unix":
         return redis_url
-    query = [("virtual_host" if name == "db" else name, value) for name, value in parse_qsl(parts.query)]
+    query = urlencode([("virtual_host" if name == "db" else name, value) for name, value in parse_qsl(parts.query)])
     # Written by hand: urlunsplit leaves the slashes out before an empty host of a scheme it does not know.
-    return f"redis+socket://{parts.netloc}{parts.path}?{urlencode(query)}"
+    return f"redis+socket://{parts.netloc}{parts.path}" + (f"?{query}" if query else "")

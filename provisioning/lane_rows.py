@@ -50,10 +50,10 @@ _TAKE = """
 WITH claimed AS (
     UPDATE provisioning_lane SET token = gen_random_uuid(), delivery_id = %(delivery)s, nudged_until = NULL,
         lease_until = clock_timestamp() + make_interval(secs => %(lease)s)
-    WHERE id = %(lane)s RETURNING token
+    WHERE id = %(lane)s RETURNING token, clock_timestamp() AS now
 )
-UPDATE provisioning_delivery SET attempts = attempts + 1, series_attempts = series_attempts + 1, last_attempt_at = clock_timestamp(),
-    first_attempt_at = coalesce(first_attempt_at, clock_timestamp())
+UPDATE provisioning_delivery SET attempts = attempts + 1, series_attempts = series_attempts + 1, last_attempt_at = claimed.now,
+    first_attempt_at = coalesce(first_attempt_at, claimed.now)
 FROM claimed WHERE id = %(delivery)s RETURNING claimed.token, attempts, series_attempts, last_attempt_at
 """
 _DROP_IF_EMPTY = """

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import redis
+from django.db import connection
 
 from config.launcher.programs import redis_servers
 from tests.deadlines import eventually
@@ -70,6 +71,9 @@ def directory(tmp_path: Path) -> Path:
 def start_worker(committed_db: None, redis_server: RedisServer, directory: Path) -> Iterator[Callable[..., Worker]]:
     """Start workers that are gone after the test, whatever happened."""
     workers: list[Worker] = []
+    # What earlier tests left in the same database is not this worker's business.
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE events_eventstream SET status = 'disabled'")
 
     def start(*, concurrency: int = 2, **variables: str) -> Worker:
         worker = Worker(directory, redis_server.url, concurrency=concurrency, **variables)
