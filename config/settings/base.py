@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from config import env
@@ -136,7 +137,8 @@ CELERY_DB_REUSE_MAX = 1_000_000_000
 
 # --- Django -----------------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
-    "daphne",
+    # It makes `runserver` speak ASGI. Nothing else needs it, and importing Twisted takes longer than all our own code.
+    *(["daphne"] if "runserver" in sys.argv else []),
     # Without autodiscovery: our own site registers what it shows, and the toolkit's registrations never load.
     "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.auth",

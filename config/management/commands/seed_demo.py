@@ -10,6 +10,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
 
 from config import env
 from config.demo import DemoSecrets, ForeignTenants, make_demo
@@ -26,7 +28,7 @@ class Command(BaseCommand):
         parser.add_argument("--facts", type=Path, help="Write what was made to this file, as JSON.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if options["migrate"]:
+        if options["migrate"] and _migrations_wait():
             call_command("migrate", interactive=False, verbosity=0)
         facts = self._made()
         if options["facts"]:
@@ -47,3 +49,9 @@ class Command(BaseCommand):
             return {}
         self.stdout.write(f"The demo tenant {demo.tenant} is complete.")
         return asdict(demo)
+
+
+def _migrations_wait() -> bool:
+    # `migrate` looks at every model and permission even when there is nothing to do; a warm start does not wait for that.
+    executor = MigrationExecutor(connection)
+    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
