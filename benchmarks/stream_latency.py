@@ -20,6 +20,7 @@ import sys
 import time
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.synchronize import Event as Flag
+from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.test")
 os.environ["EVENTS_NUMBERER_ENABLED"] = "1"
@@ -71,7 +72,7 @@ def read_streams(address: tuple[str, int], host: str, token: str, count: int, re
 
 def read_bare(url: str, ready: Flag, stop: Flag, results: Pipe) -> None:
     """Note when each bare message arrived."""
-    subscription = redis.Redis.from_url(url).pubsub(ignore_subscribe_messages=True)
+    subscription = redis.Redis.from_url(url).pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]
     subscription.subscribe(_CHANNEL)
     subscription.get_message(timeout=1.0)
     ready.set()
@@ -165,7 +166,7 @@ def main(server: str, samples: int, streams: int, rate: float) -> None:
         token = target.token(scopes=("read:events", "read:users", "update:users"))
         stop, ready, bare_ready = context.Event(), context.Event(), context.Event()
         pipes = [context.Pipe(duplex=False) for _ in range(3)]
-        work = [
+        work: list[tuple[Any, tuple[Any, ...]]] = [
             (read_streams, (web.address, target.host, token, streams, ready, stop, pipes[0][1])),
             (read_bare, (settings.REDIS_URL, bare_ready, stop, pipes[1][1])),
             (manage, (web.address, target.host, token, managed.user_id, rate, stop, pipes[2][1])),

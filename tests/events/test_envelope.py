@@ -16,9 +16,9 @@ from events.envelope import (
     event_source,
     message_size,
     offset_only_message,
-    wire_time,
     with_stream,
 )
+from identity.timestamps import wire_time
 
 OURS, OTHER = "est_" + "a" * 22, "est_" + "b" * 22
 MOMENT = datetime(2026, 2, 3, 4, 5, 6, 789_999, tzinfo=UTC)
@@ -102,6 +102,6 @@ def test_time_is_utc_with_milliseconds() -> None:
 
 
 @pytest.mark.parametrize("changes", [{"prefix": "X0"}, {"prefix": ""}, {"prefix": 'a"'}, {"stream_id": "est_1"}])
-def test_a_malformed_name_is_refused(changes: dict[str, str]) -> None:
+def test_a_malformed_name_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"prefix|stream id"):
         _encoded(**changes)

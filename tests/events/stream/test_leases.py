@@ -1,0 +1,134 @@
+"""Slots on a real Redis, and without one."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+
+import pytest
+from django.conf import settings
+
+from events.stream.leases import Leases, ProcessLimitReached, TenantLimitReached
+
+NOWHERE = "redis://127.0.0.1:1/0"
+_made: list[Leases] = []
+
+
+def _leases(*, url: str = "", prefix: str = "", seconds: float = 30.0, process_limit: int = 100) -> Leases:
+    made = Leases(url or settings.REDIS_URL, prefix or f"{settings.REDIS_PREFIX}:{secrets.token_hex(6)}", seconds, process_limit)
+    _made.append(made)
+    return made
+
+
+def _run(story: Callable[[], Awaitable[None]]) -> None:
+    async def told() -> None:
+        try:
+            async with asyncio.timeout(20):
+                await story()
+        finally:
+            while _made:
+                await _made.pop().close()
+
+    asyncio.run(told())
+
+
+def test_a_tenant_gets_its_slots_and_no_more() -> None:
+    async def story() -> None:
+        leases = _leases()
+        held = [await leases.acquire("acme", limit=2) for _ in range(2)]
+        with pytest.raises(TenantLimitReached):
+            await leases.acquire("acme", limit=2)
+        await leases.acquire("other", limit=2)
+        leases.release(held[0])
+        leases.release(held[0])
+        await asyncio.gather(*leases._released)
+        await leases.acquire("acme", limit=2)
+
+    _run(story)
+
+
+def test_connections_that_arrive_together_do_not_pass_the_limit_together() -> None:
+    async def story() -> None:
+        leases = _leases()
+        answers = await asyncio.gather(*(leases.acquire("acme", limit=5) for _ in range(20)), return_exceptions=True)
+        assert sum(not isinstance(answer, Exception) for answer in answers) <= 5
+        assert {type(answer) for answer in answers if isinstance(answer, Exception)} == {TenantLimitReached}
+
+    _run(story)
+
+
+def test_slots_are_counted_over_processes() -> None:
+    async def story() -> None:
+        prefix = f"{settings.REDIS_PREFIX}:{secrets.token_hex(6)}"
+        one, two = _leases(prefix=prefix), _leases(prefix=prefix)
+        await one.acquire("acme", limit=2)
+        await two.acquire("acme", limit=2)
+        with pytest.raises(TenantLimitReached):
+            await one.acquire("acme", limit=2)
+
+    _run(story)
+
+
+def test_the_slots_of_a_process_that_died_come_back_by_themselves() -> None:
+    async def story() -> None:
+        prefix = f"{settings.REDIS_PREFIX}:{secrets.token_hex(6)}"
+        # A process that dies renews nothing and releases nothing.
+        dead, alive = _leases(prefix=prefix, seconds=0.3), _leases(prefix=prefix, seconds=0.3)
+        await dead.acquire("acme", limit=1)
+        started = asyncio.get_running_loop().time()
+        while True:
+            try:
+                await alive.acquire("acme", limit=1)
+                break
+            except TenantLimitReached:
+                await asyncio.sleep(0.02)
+        assert asyncio.get_running_loop().time() - started >= 0.2
+
+    _run(story)
+
+
+def test_a_renewed_slot_outlives_its_lease_and_a_flush() -> None:
+    async def story() -> None:
+        prefix = f"{settings.REDIS_PREFIX}:{secrets.token_hex(6)}"
+        one, two = _leases(prefix=prefix, seconds=1.5), _leases(prefix=prefix, seconds=1.5)
+        await one.acquire("acme", limit=1)
+        await one._redis.delete(one._key("acme"))
+        renewing = asyncio.create_task(one.renew())
+        until = asyncio.get_running_loop().time() + 2.5
+        for _ in range(200):
+            if await one._redis.zcard(one._key("acme")):
+                break
+            await asyncio.sleep(0.02)
+        while asyncio.get_running_loop().time() < until:
+            with pytest.raises(TenantLimitReached):
+                await two.acquire("acme", limit=1)
+            await asyncio.sleep(0.05)
+        renewing.cancel()
+
+    _run(story)
+
+
+def test_a_full_process_refuses_and_keeps_no_slot() -> None:
+    async def story() -> None:
+        leases = _leases(process_limit=1)
+        held = await leases.acquire("acme", limit=9)
+        with pytest.raises(ProcessLimitReached):
+            await leases.acquire("other", limit=9)
+        leases.release(held)
+        await leases.acquire("other", limit=9)
+
+    _run(story)
+
+
+def test_without_redis_each_process_counts_its_own_and_nobody_waits() -> None:
+    async def story() -> None:
+        leases = _leases(url=NOWHERE)
+        started = asyncio.get_running_loop().time()
+        for _ in range(3):
+            await leases.acquire("acme", limit=3)
+        with pytest.raises(TenantLimitReached):
+            await leases.acquire("acme", limit=3)
+        assert asyncio.get_running_loop().time() - started < 1.0
+
+    _run(story)

@@ -1,0 +1,247 @@
+"""Tails: whatever the order of hints, reads and failures, a stream is woken until it has everything."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+
+import psycopg
+
+from events.cursor import Cursor, CursorSealer
+from events.log import Bounds, CursorExpired, LoggedEvent, LogHasHole, Page
+from events.stream.reasons import CURSOR_EXPIRED, LOG_BROKEN, LOG_GONE, Reason
+from events.stream.tail import Tail, Tails
+
+SEALER = CursorSealer({"k1": "k" * 40}, tenant_id="acme")
+
+
+class FakeLog:
+    """A log in memory that can be slow, stale or broken: what a real database does only sometimes."""
+
+    def __init__(self) -> None:
+        self.head = 0
+        self.epoch = 1
+        self.gone = False
+        self.failures: list[Exception] = []
+        self.before_answer: list[Callable[[], None]] = []
+        self.reads = 0
+        self.page_size = 100
+
+    def bounds(self) -> Bounds:
+        return Bounds(self.epoch, self.head, 0, None, "est_x")
+
+    async def page(self, tenant_id: str, cursor: Cursor, *, max_events: int, max_bytes: int) -> Page:
+        self.reads += 1
+        head = self.head
+        if self.before_answer:
+            self.before_answer.pop(0)()
+        await asyncio.sleep(0)
+        if self.failures:
+            raise self.failures.pop(0)
+        last = min(head, cursor.position + self.page_size)
+        moment = datetime(2026, 1, 1, tzinfo=UTC)
+        events = [LoggedEvent(position, moment, "user.created", b"{}") for position in range(cursor.position + 1, last + 1)]
+        return Page(Bounds(self.epoch, head, 0, None, "est_x"), events)
+
+    async def heads(self, tenant_ids: Sequence[str]) -> dict[str, Cursor]:
+        return {} if self.gone else {tenant: Cursor(self.epoch, self.head) for tenant in tenant_ids}
+
+
+class Stream:
+    """Follows a tail by position, as a connection does."""
+
+    def __init__(self) -> None:
+        self.woken = asyncio.Event()
+        self.closed: list[Reason] = []
+
+    def wake(self) -> None:
+        self.woken.set()
+
+    def close(self, reason: Reason) -> None:
+        self.closed.append(reason)
+        self.woken.set()
+
+
+def _run(story: Callable[[FakeLog, Tails], Awaitable[None]], *, polling: bool = False) -> None:
+    async def told() -> None:
+        log = FakeLog()
+        tails = Tails(log, ring_bytes=1_000_000)  # type: ignore[arg-type]  # the three methods that a tail uses
+        poll = asyncio.create_task(tails.poll()) if polling else None
+        try:
+            async with asyncio.timeout(10):
+                await story(log, tails)
+        finally:
+            if poll is not None:
+                poll.cancel()
+
+    asyncio.run(told())
+
+
+async def _until(stream: Stream, tail: Tail, position: int) -> None:
+    while tail.ring.end < position and not stream.closed:
+        stream.woken.clear()
+        await stream.woken.wait()
+
+
+def test_a_hint_brings_the_frames_and_wakes_the_streams() -> None:
+    async def story(log: FakeLog, tails: Tails) -> None:
+        stream = Stream()
+        tail = tails.follow(stream, "acme", log.bounds(), SEALER)
+        log.head = 3
+        tails.heard("acme", 3)
+        await _until(stream, tail, 3)
+        assert [frame.position for frame in tail.ring.frames_after(0)] == [1, 2, 3]
+        assert log.reads == 1
+
+    _run(story)
+
+
+def test_a_hint_during_a_read_is_not_lost() -> None:
+    async def story(log: FakeLog, tails: Tails) -> None:
+        def meanwhile() -> None:
+            log.head = 2
+            tails.heard("acme", 2)
+
+        stream = Stream()
+        tail = tails.follow(stream, "acme", log.bounds(), SEALER)
+        log.head = 1
+        log.before_answer.append(meanwhile)
+        tails.heard("acme", 1)
+        await _until(stream, tail, 2)
+
+    _run(story)
+
+
+def test_a_hint_during_a_read_that_finds_nothing_is_not_lost() -> None:
+    async def story(log: FakeLog, tails: Tails) -> None:
+        def meanwhile() -> None:
+            log.head = 7
+            tails.heard("acme", 7)
+
+        stream = Stream()
+        tail = tails.follow(stream, "acme", log.bounds(), SEALER)
+        log.before_answer.append(meanwhile)
+        tails.heard("acme", 5)
+        await _until(stream, tail, 7)
+
+    _run(story)
+
+
+def test_a_hint_of_what_never_comes_does_not_read_for_ever() -> None:
+    async def story(log: FakeLog, tails: Tails) -> None:
+        stream = Stream()
+        tail = tails.follow(stream, "acme", log.bounds(), SEALER)
+        tails.heard("acme", 1_000_000)
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert not tail.queued
+        assert log.reads == 1
+        log.head = 1
+        tails.heard("acme", 1)
+        await _until(stream, tail, 1)
+
+    _run(story)
+
+
+def test_a_database_that_is_away_delays_and_loses_nothing() -> None:
+    async def story(log: FakeLog, tails: Tails) -> None:
+        stream = Stream()
+        tail = tails.follow(stream, "acme", log.bounds(), SEALER)
+        log.failures = [psycopg.OperationalError("gone"), OSError("gone")]
+        log.head = 1
+        tails.heard("acme", 1)
+        await _until(stream, tail, 1)
+        assert not stream.closed
+
+    _run(story)
+
+
+def test_a_long_way_is_read_in_pages() -> None:
+    async def story(log: FakeLog, tails: Tails) -> None:
+        log.page_size = 10
+        stream = Stream()
+        tail = tails.follow(stream, "acme", log.bounds(), SEALER)
+        log.head = 95
+        tails.heard("acme", 95)
+        await _until(stream, tail, 95)
+        assert log.reads == 10
+
+    _run(story)
+
+
+def test_without_any_hint_the_poll_finds_it() -> None:
+    async def story(log: FakeLog, tails: Tails) -> None:
+        stream = Stream()
+        tail = tails.follow(stream, "acme", log.bounds(), SEALER)
+        log.head = 2
+        await _until(stream, tail, 2)
+        assert tails.found_by_poll == 1
+
+    _run(story, polling=True)
+
+
+def test_a_new_epoch_or_a_lost_tenant_ends_the_streams() -> None:
+    async def epoch(log: FakeLog, tails: Tails) -> None:
+        stream = Stream()
+        tail = tails.follow(stream, "acme", log.bounds(), SEALER)
+        log.epoch = 2
+        await _until(stream, tail, 1)
+        assert stream.closed[0] == CURSOR_EXPIRED
+
+    async def gone(log: FakeLog, tails: Tails) -> None:
+        stream = Stream()
+        tail = tails.follow(stream, "acme", log.bounds(), SEALER)
+        log.gone = True
+        await _until(stream, tail, 1)
+        assert stream.closed[0] == LOG_GONE
+
+    _run(epoch, polling=True)
+    _run(gone, polling=True)
+
+
+def test_a_stream_of_the_new_epoch_gets_a_tail_of_its_own() -> None:
+    async def story(log: FakeLog, tails: Tails) -> None:
+        old, new = Stream(), Stream()
+        first = tails.follow(old, "acme", log.bounds(), SEALER)
+        log.epoch = 2
+        second = tails.follow(new, "acme", log.bounds(), SEALER)
+        assert old.closed == [CURSOR_EXPIRED]
+        assert (first.epoch, second.epoch) == (1, 2)
+        tails.leave(old, first)
+        log.head = 1
+        tails.heard("acme", 1)
+        await _until(new, second, 1)
+
+    _run(story)
+
+
+def test_a_hole_or_an_expired_cursor_ends_the_streams_with_a_reason() -> None:
+    async def story(log: FakeLog, tails: Tails) -> None:
+        for failure, reason in ((LogHasHole(), LOG_BROKEN), (CursorExpired(), CURSOR_EXPIRED)):
+            stream = Stream()
+            tail = tails.follow(stream, "acme", log.bounds(), SEALER)
+            log.failures = [failure]
+            log.head += 1
+            tails.heard("acme", log.head)
+            await _until(stream, tail, log.head)
+            assert stream.closed == [reason]
+            tails.leave(stream, tail)
+
+    _run(story)
+
+
+def test_the_last_stream_takes_its_tail_with_it() -> None:
+    async def story(log: FakeLog, tails: Tails) -> None:
+        one, two = Stream(), Stream()
+        tail = tails.follow(one, "acme", log.bounds(), SEALER)
+        assert tails.follow(two, "acme", log.bounds(), SEALER) is tail
+        tails.leave(one, tail)
+        tails.leave(two, tail)
+        log.head = 4
+        tails.heard("acme", 4)
+        await asyncio.sleep(0)
+        assert log.reads == 0
+        assert tails.follow(one, "acme", log.bounds(), SEALER) is not tail
+
+    _run(story)

@@ -1,0 +1,81 @@
+"""Hints on a real Redis, and what their loss costs a publisher."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+
+import pytest
+from django.conf import settings
+
+from events.hints import HintListener, HintPublisher, parse_hint
+
+
+@pytest.mark.parametrize(
+    ("payload", "hint"),
+    [(b"acme:7", ("acme", 7)), (b"acme:", None), (b":7", None), (b"acme", None), (b"acme:-7", None), (b"acme:\xff", None), (b"", None)],
+)
+def test_only_a_tenant_with_a_position_is_a_hint(payload: bytes, hint: tuple[str, int] | None) -> None:
+    assert parse_hint(payload) == hint
+
+
+def test_a_published_hint_is_heard() -> None:
+    async def story() -> None:
+        connected, heard = asyncio.Event(), asyncio.Queue[tuple[str, int]]()
+        listener = HintListener(settings.REDIS_URL, heard=lambda *hint: heard.put_nowait(hint), connected=connected.set)
+        listening = asyncio.create_task(listener.run())
+        async with asyncio.timeout(10):
+            await connected.wait()
+            publisher = HintPublisher(settings.REDIS_URL)
+            while heard.empty():
+                # The server confirms a subscription after the call returns.
+                assert await asyncio.to_thread(publisher.publish, "acme", 7)
+                await asyncio.sleep(0.02)
+            assert await heard.get() == ("acme", 7)
+            publisher.close()
+        listening.cancel()
+
+    asyncio.run(story())
+
+
+def test_a_server_that_is_away_costs_one_failure_and_then_nothing() -> None:
+    publisher = HintPublisher("redis://127.0.0.1:1/0")
+    started = time.monotonic()
+    assert [publisher.publish("acme", position) for position in range(1000)] == [False] * 1000
+    assert time.monotonic() - started < 0.5
+
+
+def test_a_server_that_does_not_answer_costs_at_most_200_ms() -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        publisher = HintPublisher(f"redis://127.0.0.1:{silent.getsockname()[1]}/0")
+        started = time.monotonic()
+        assert publisher.publish("acme", 1) is False
+        assert time.monotonic() - started < 0.4
+        publisher.close()
+
+
+def test_a_listener_comes_back_and_says_so() -> None:
+    async def story() -> None:
+        times = 0
+        again = asyncio.Event()
+
+        def connected() -> None:
+            nonlocal times
+            times += 1
+            if times == 2:
+                again.set()
+
+        listener = HintListener(settings.REDIS_URL, heard=lambda *_: None, connected=connected)
+        listening = asyncio.create_task(listener.run())
+        killer = HintPublisher(settings.REDIS_URL)
+        async with asyncio.timeout(10):
+            while not again.is_set():
+                await asyncio.to_thread(killer._client.client_kill_filter, _type="pubsub")
+                await asyncio.sleep(0.05)
+        listening.cancel()
+        killer.close()
+
+    asyncio.run(story())

@@ -1,0 +1,166 @@
+"""Reading the log: pages, bounds and moments, each from one snapshot."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+
+import psycopg
+import pytest
+
+from events.cursor import Cursor
+from events.log import Bounds, CursorExpired, LogHasHole, LogReader, NoLog, Page, read_pool
+from events.models import Event, Head, LogEntry
+from identity.models import Tenant
+
+Answer = TypeVar("Answer")
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _ask(question: Callable[[LogReader], Awaitable[Answer]]) -> Answer:
+    async def asked() -> Answer:
+        pool = read_pool()
+        await pool.open()
+        try:
+            return await question(LogReader(pool))
+        finally:
+            await pool.close()
+
+    return asyncio.run(asked())
+
+
+def _page(tenant: Tenant, after: int, *, epoch: int = 1, max_events: int = 100, max_bytes: int = 10_000) -> Page:
+    return _ask(lambda log: log.page(tenant.pk, Cursor(epoch, after), max_events=max_events, max_bytes=max_bytes))
+
+
+def _start_at(tenant: Tenant, minutes: float) -> Cursor:
+    return _ask(lambda log: log.start_at(tenant.pk, START + timedelta(minutes=minutes)))[1]
+
+
+def _filled(tenant: Tenant, count: int, *, size: int = 10) -> None:
+    """Write a log of `count` events, one recorded each minute."""
+    for position in range(1, count + 1):
+        event = Event.objects.create(
+            event_id=f"{tenant.pk}-{position}"[-26:], tenant_id=tenant.pk, type="user.updated", root="user:x", time=START, body=b"x" * size
+        )
+        LogEntry.objects.create(event=event, tenant_id=tenant.pk, position=position, recorded_at=START + timedelta(minutes=position))
+    Head.objects.filter(pk=tenant.pk).update(position=count, recorded_at=START + timedelta(minutes=count))
+
+
+def _pruned(tenant: Tenant, floor: int) -> None:
+    LogEntry.objects.filter(tenant_id=tenant.pk, position__lte=floor).delete()
+    Head.objects.filter(pk=tenant.pk).update(floor=floor, floor_recorded_at=START + timedelta(minutes=floor))
+
+
+def _positions(page: Page) -> list[int]:
+    return [event.position for event in page.events]
+
+
+def test_a_page_follows_the_cursor_and_knows_the_bounds(tenant: Tenant) -> None:
+    _filled(tenant, 5)
+    page = _page(tenant, 2)
+    assert _positions(page) == [3, 4, 5]
+    assert (page.bounds.head, page.bounds.floor, page.bounds.epoch) == (5, 0, 1)
+    assert page.events[0].body == b"x" * 10
+    assert _positions(_page(tenant, 5)) == []
+
+
+def test_a_page_is_bounded_by_count_and_by_bytes_but_never_empty(tenant: Tenant) -> None:
+    _filled(tenant, 6, size=1000)
+    assert _positions(_page(tenant, 0, max_events=2)) == [1, 2]
+    assert _positions(_page(tenant, 0, max_bytes=2500)) == [1, 2, 3]
+    assert _positions(_page(tenant, 3, max_bytes=1)) == [4]
+
+
+@pytest.mark.parametrize("cursor", [Cursor(1, 0), Cursor(1, 1), Cursor(2, 3), Cursor(0, 3), Cursor(1, 6)])
+def test_a_cursor_below_the_floor_beyond_the_head_or_of_another_epoch_is_expired(tenant: Tenant, cursor: Cursor) -> None:
+    _filled(tenant, 5)
+    _pruned(tenant, 2)
+    with pytest.raises(CursorExpired):
+        _page(tenant, cursor.position, epoch=cursor.epoch)
+    assert _positions(_page(tenant, 2)) == [3, 4, 5]
+
+
+def test_an_idle_log_whose_cursor_is_the_floor_is_valid_for_ever(tenant: Tenant) -> None:
+    _filled(tenant, 3)
+    _pruned(tenant, 3)
+    assert _positions(_page(tenant, 3)) == []
+
+
+@pytest.mark.parametrize(("missing", "after"), [(1, 0), (3, 0), (5, 4)])
+def test_a_hole_is_an_error_and_never_skipped(tenant: Tenant, missing: int, after: int) -> None:
+    _filled(tenant, 5)
+    LogEntry.objects.filter(tenant_id=tenant.pk, position=missing).delete()
+    with pytest.raises(LogHasHole):
+        _page(tenant, after)
+
+
+def test_a_tenant_without_a_head_has_no_log(tenant: Tenant) -> None:
+    Head.objects.filter(pk=tenant.pk).delete()
+    with pytest.raises(NoLog):
+        _page(tenant, 0)
+    with pytest.raises(NoLog):
+        _ask(lambda log: log.bounds(tenant.pk))
+
+
+@pytest.mark.parametrize(("minutes", "position"), [(-600, 0), (0, 0), (1, 0), (1.5, 1), (3, 2), (5, 4), (5.1, 5), (9999, 5)])
+def test_a_moment_is_right_before_the_first_event_recorded_at_or_after_it(tenant: Tenant, minutes: float, position: int) -> None:
+    _filled(tenant, 5)
+    assert _start_at(tenant, minutes) == Cursor(1, position)
+
+
+def test_events_recorded_together_start_together(tenant: Tenant) -> None:
+    _filled(tenant, 4)
+    LogEntry.objects.filter(tenant_id=tenant.pk, position__in=[2, 3]).update(recorded_at=START + timedelta(minutes=2))
+    assert _start_at(tenant, 2) == Cursor(1, 1)
+
+
+def test_a_moment_is_gone_only_when_an_event_at_or_after_it_was_pruned(tenant: Tenant) -> None:
+    _filled(tenant, 5)
+    _pruned(tenant, 3)
+    for gone in (-600, 3):
+        with pytest.raises(CursorExpired):
+            _start_at(tenant, gone)
+    assert _start_at(tenant, 3.5) == Cursor(1, 3)
+
+
+def test_a_log_that_was_pruned_to_its_end_starts_at_the_floor(tenant: Tenant) -> None:
+    _filled(tenant, 3)
+    _pruned(tenant, 3)
+    assert _start_at(tenant, 4) == Cursor(1, 3)
+
+
+def test_the_epoch_is_raised_once_however_many_saw_it(tenant: Tenant) -> None:
+    _filled(tenant, 2)
+    seen = Cursor(1, 9)
+
+    async def twice(log: LogReader) -> list[bool]:
+        return list(await asyncio.gather(*(log.raise_epoch(tenant.pk, seen) for _ in range(4))))
+
+    assert sorted(_ask(twice)) == [False, False, False, True]
+    assert Head.objects.get(pk=tenant.pk).epoch == 2
+    assert _ask(lambda log: log.raise_epoch(tenant.pk, Cursor(2, 2))) is False
+
+
+def test_heads_are_read_together_and_the_gone_are_missing(tenant: Tenant) -> None:
+    _filled(tenant, 2)
+    assert _ask(lambda log: log.heads([tenant.pk, "nobody"])) == {tenant.pk: Cursor(1, 2)}
+
+
+def test_bounds_judge_a_cursor_by_position() -> None:
+    bounds = Bounds(epoch=2, head=9, floor=4, floor_recorded_at=None, stream_id="est_x")
+    assert bounds.end == Cursor(2, 9)
+    assert bounds.refutes(Cursor(2, 10))
+    assert not bounds.refutes(Cursor(1, 10))
+    assert not bounds.refutes(Cursor(2, 9))
+
+
+def test_a_broken_connection_is_replaced(tenant: Tenant) -> None:
+    async def survive(log: LogReader) -> int:
+        with pytest.raises(psycopg.OperationalError):
+            await log._rows("SELECT pg_terminate_backend(pg_backend_pid())", {})
+        return (await log.bounds(tenant.pk)).head
+
+    assert _ask(survive) == 0
