@@ -1,0 +1,189 @@
+"""The edge of a web process: TLS, hosts, bounded bodies, bounded requests, and no WebSocket."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import pytest
+from pytest_django import Settings
+
+from config.asgi import application, refuse_websocket
+from config.bounds import bounded_body, bounded_count
+from config.hosts import Application, Receive, Scope, Send, for_tenant, guarded, is_believed
+from identity.models import Tenant
+
+
+@dataclass
+class Answer:
+    """What an application sent."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+async def ok(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer with what reached us."""
+    body = b""
+    while (message := await receive())["type"] == "http.request":
+        body += message["body"]
+        if not message.get("more_body"):
+            break
+    seen = {
+        "scheme": scope["scheme"],
+        "root_path": scope["root_path"],
+        "body": len(body),
+        "names": [name.decode() for name, _ in scope["headers"]],
+    }
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": orjson.dumps(seen)})
+
+
+def _scope(method: str = "GET", path: str = "/users", host: str = "x.example.test", **changes: Any) -> dict[str, Any]:
+    extra = changes.pop("headers", [])
+    scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b"", "scheme": "http"}
+    return scope | {"root_path": "", "client": ("10.0.0.9", 1), "headers": [(b"host", host.encode()), *extra]} | changes
+
+
+def _asked(app: Application, scope: Scope, chunks: Iterable[bytes] = (b"",)) -> Answer:
+    return asyncio.run(_answered(app, scope, chunks))
+
+
+async def _answered(app: Application, scope: Scope, chunks: Iterable[bytes] = (b"",)) -> Answer:
+    waiting = list(chunks)
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        if not waiting:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": waiting.pop(0), "more_body": bool(waiting)}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async with asyncio.timeout(10):
+        await app(scope, receive, send)
+    headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    return Answer(sent[0]["status"], headers, b"".join(message.get("body", b"") for message in sent[1:]))
+
+
+@pytest.fixture
+def over_tls(settings: Settings) -> None:
+    settings.INSECURE_HTTP = False
+    settings.TRUSTED_PROXIES = ["10.0.0.0/24"]
+
+
+@pytest.mark.usefixtures("over_tls")
+def test_plain_http_redirects_what_is_safe_and_refuses_the_rest(tenant: Tenant) -> None:
+    host = f"{tenant.pk}.example.test"
+    moved = _asked(guarded(ok), _scope(host=host, path="/a%20b", query_string=b"c=d"))
+    assert (moved.status, moved.headers["location"]) == (308, f"https://{host}/a%20b?c=d")
+    assert _asked(guarded(ok), _scope("POST", host=host)).status == 400
+
+
+@pytest.mark.usefixtures("over_tls", "committed_db")
+def test_an_unregistered_host_is_never_redirected_to() -> None:
+    assert _asked(guarded(ok), _scope(host="evil.example")).status == 404
+
+
+@pytest.mark.usefixtures("over_tls")
+def test_a_redirect_never_leaves_the_host(tenant: Tenant) -> None:
+    moved = _asked(guarded(ok), _scope(host=f"{tenant.pk}.example.test", path="//evil.example/x"))
+    assert moved.headers["location"] == f"https://{tenant.pk}.example.test/evil.example/x"
+
+
+@pytest.mark.usefixtures("over_tls")
+def test_only_a_trusted_proxy_is_believed_about_tls(tenant: Tenant) -> None:
+    forwarded = [(b"x-forwarded-proto", b"https")]
+    host = f"{tenant.pk}.example.test"
+    believed = _asked(guarded(ok), _scope("POST", host=host, headers=forwarded))
+    assert (believed.status, orjson.loads(believed.body)["scheme"]) == (200, "https")
+    assert _asked(guarded(ok), _scope("POST", host=host, headers=forwarded, client=("203.0.113.5", 1))).status == 400
+    assert _asked(guarded(ok), _scope("POST", host=host, headers=forwarded * 2)).status == 400
+    assert _asked(guarded(ok), _scope("POST", host=host, scheme="https", client=("203.0.113.5", 1))).status == 200
+
+
+@pytest.mark.parametrize(("address", "believed"), [("10.0.0.1", True), ("10.1.0.1", False), ("::1", True), ("", False), ("unix", False)])
+def test_proxies_are_addresses_or_networks(address: str, *, believed: bool) -> None:
+    assert is_believed(address, ["10.0.0.0/24", "::1"]) is believed
+
+
+def test_no_client_decides_the_root_path() -> None:
+    answer = _asked(guarded(ok), _scope(headers=[(b"daphne-root-path", b"/evil")], root_path="/evil"))
+    seen = orjson.loads(answer.body)
+    assert seen["root_path"] == ""
+    assert "daphne-root-path" not in seen["names"]
+
+
+def test_hosts_are_resolved_before_anything_else(tenant: Tenant) -> None:
+    app = for_tenant(ok)
+    assert _asked(app, _scope(host=f"{tenant.pk}.example.test")).status == 200
+    unknown = _asked(app, _scope(host="nobody.example.test"))
+    assert unknown.status == 404
+    assert orjson.loads(unknown.body) == {"statusCode": 404, "error": "Not Found", "message": "No tenant answers on this host."}
+    assert _asked(app, _scope(host="nobody.example.test, other")).status == 404
+    doubled = _scope(host=f"{tenant.pk}.example.test", headers=[(b"host", b"nobody.example.test")])
+    assert _asked(app, doubled).status == 404
+
+
+@pytest.mark.usefixtures("committed_db")
+def test_the_platform_host_needs_no_tenant_but_for_the_management_interface(settings: Settings) -> None:
+    settings.PLATFORM_HOST = "admin.example.test"
+    app = for_tenant(ok, platform=True)
+    assert _asked(app, _scope(host="admin.example.test", path="/admin/")).status == 200
+    assert _asked(app, _scope(host="admin.example.test", path="/api/v2/users")).status == 404
+    assert _asked(app, _scope(host="nobody.example.test", path="/admin/")).status == 404
+
+
+def test_a_body_is_whole_or_refused_before_the_application_sees_it() -> None:
+    app = bounded_body(ok, limit=10)
+    whole = _asked(app, _scope("POST"), [b"12345", b"67890"])
+    assert (whole.status, orjson.loads(whole.body)["body"]) == (200, 10)
+    assert _asked(app, _scope("POST"), [b"12345", b"67890", b"1"]).status == 413
+    assert _asked(app, _scope("POST", headers=[(b"content-length", b"11")]), [b""]).status == 413
+
+
+def test_the_request_over_the_limit_waits_and_is_then_refused() -> None:
+    async def story() -> None:
+        inside, leave = asyncio.Event(), asyncio.Event()
+
+        async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+            inside.set()
+            await leave.wait()
+            await ok(scope, receive, send)
+
+        app = bounded_count(slow, limit=1)
+        first = asyncio.create_task(_answered(app, _scope()))
+        await inside.wait()
+        refused = await _answered(app, _scope())
+        assert (refused.status, refused.headers["retry-after"]) == (503, "2")
+        third = asyncio.create_task(_answered(app, _scope()))
+        leave.set()
+        assert [(await first).status, (await third).status] == [200, 200]
+
+    _told(story())
+
+
+def test_a_websocket_is_closed_before_it_opens() -> None:
+    async def story() -> None:
+        sent: list[Any] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "websocket.connect"}
+
+        async def send(message: Any) -> None:
+            sent.append(message["type"])
+
+        await application({"type": "websocket", "path": "/", "headers": []}, receive, send)
+        assert sent == ["websocket.close"]
+
+    _told(story())
+    assert application.application_mapping["websocket"] is refuse_websocket
+
+
+def _told(story: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(story)
