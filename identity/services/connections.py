@@ -72,30 +72,36 @@ def delete_connection(*, tenant_id: str, connection_id: str) -> None:
 @unit_of_work
 def _delete_chunk(*, tenant_id: str, connection_id: str) -> bool:
     """Delete up to a chunk of what hangs on the connection; when nothing is left, the connection: True then."""
-    users = list(User.objects.of(tenant_id).filter(connection_id=connection_id).order_by("created_at", "pk")[:_DELETION_CHUNK])
+    connection = locked_connection(tenant_id=tenant_id, connection_id=connection_id)
+    if delete_relations(tenant_id=tenant_id, connection=connection, limit=_DELETION_CHUNK):
+        return False
+    group = Group.objects.of(tenant_id).filter(connection=connection).order_by("pk").first()
+    if group is not None:
+        delete_group(tenant_id=tenant_id, group_id=group.pk)
+        return False
+    if _delete_users(tenant_id, connection) or _drop_linked_identities(tenant_id, connection):
+        return False
+    connection.delete()
+    return True
+
+
+def _delete_users(tenant_id: str, connection: Connection) -> int:
+    users = list(User.objects.of(tenant_id).filter(connection=connection).order_by("pk")[:_DELETION_CHUNK])
     # All roots of the chunk are locked at once, in key order, as everywhere.
     lock_rows(User, [user.pk for user in users])
     for user in users:
         delete_user(tenant_id=tenant_id, user_id=user.user_id)
-    if users:
-        return False
-    linked = LinkedIdentity.objects.of(tenant_id).filter(connection_id=connection_id).select_related("user").order_by("user_id", "pk")
-    chunk = list(linked[:_DELETION_CHUNK])
+    return len(users)
+
+
+def _drop_linked_identities(tenant_id: str, connection: Connection) -> int:
+    rows = LinkedIdentity.objects.of(tenant_id).filter(connection=connection).select_related("user").order_by("user_id", "pk")
+    chunk = list(rows[:_DELETION_CHUNK])
     lock_rows(User, [identity.user_id for identity in chunk])
     for identity in chunk:
-        unlink_identity(
-            tenant_id=tenant_id, user_id=identity.user.user_id, provider=identity.provider, identifier=identity.identifier, restore=False
-        )
-    if chunk:
-        return False
-    group = Group.objects.of(tenant_id).filter(connection_id=connection_id).order_by("pk").first()
-    if group is not None:
-        delete_group(tenant_id=tenant_id, group_id=group.pk)
-        return False
-    connection = locked_connection(tenant_id=tenant_id, connection_id=connection_id)
-    delete_relations(tenant_id=tenant_id, connection=connection)
-    connection.delete()
-    return True
+        named = {"provider": identity.provider, "identifier": identity.identifier}
+        unlink_identity(tenant_id=tenant_id, user_id=identity.user.user_id, restore=False, **named)
+    return len(chunk)
 
 
 def locked_connection(*, tenant_id: str, connection_id: str) -> Connection:
