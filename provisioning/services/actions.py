@@ -105,7 +105,7 @@ def deploy_action(*, tenant_id: str, action_id: Any) -> Action:
 def delete_action(*, tenant_id: str, action_id: Any, force: bool = False) -> None:
     """Delete an action and its secrets; raise `ActionInUse` while a stream is bound to it, unless `force`."""
     action = locked_action(tenant_id=tenant_id, action_id=action_id)
-    bound = EventStream.objects.of(tenant_id).filter(destination_type="action", destination__configuration__action_id=str(action.id))
+    bound = EventStream.objects.of(tenant_id).filter(destination_type="action", destination__action_id=str(action.id))
     if not force and bound.exists():
         raise ActionInUse
     action.delete()

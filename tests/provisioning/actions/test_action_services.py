@@ -134,7 +134,7 @@ def test_an_action_of_another_tenant_does_not_exist(tenant: Tenant) -> None:
 
 def test_an_action_with_a_bound_stream_is_deleted_only_by_force(tenant: Tenant) -> None:
     action = make(tenant, secrets={"A": "1"})
-    destination = {"type": "action", "configuration": {"action_id": str(action.pk)}}
+    destination = {"action_id": str(action.pk)}
     EventStream(tenant=tenant, name="stream", subscriptions=["user.created"], destination=destination).save()
     with pytest.raises(ActionInUse):
         delete_action(tenant_id=tenant.pk, action_id=action.pk)
