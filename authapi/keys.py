@@ -117,6 +117,15 @@ def rotate_keys(tenant_id: str) -> SigningKey:
     return SigningKey.objects.of(tenant_id).get(state=SigningKey.State.CURRENT)
 
 
+def rotate_due_keys(max_age: timedelta, *, limit: int = 100) -> int:
+    """Rotate the keys of tenants whose current key has signed for longer than `max_age`, at most `limit`; return how many."""
+    due = SigningKey.all_tenants.filter(state=SigningKey.State.CURRENT, current_since__lt=timezone.now() - max_age)
+    tenants = list(due.order_by("current_since").values_list("tenant_id", flat=True)[:limit])
+    for tenant_id in tenants:
+        rotate_keys(tenant_id)
+    return len(tenants)
+
+
 def revoke_key(tenant_id: str, kid: str) -> None:
     """Stop trusting a key at once: its tokens end. The current key is rotated first. Raises `UnknownKey`."""
     row = SigningKey.objects.of(tenant_id).filter(kid=kid).exclude(state=SigningKey.State.REVOKED).first()

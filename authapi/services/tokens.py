@@ -1,4 +1,4 @@
-"""Taking back single access tokens, and dropping the record once they would have expired anyway."""
+"""Taking back single access tokens, and dropping what has expired by itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from authapi.models import RevokedToken
+from authapi.models import AuthorizationCode, DeviceGrant, RevokedToken
 
 
 def revoke_access_token(*, tenant_id: str, jti: str, expires_at: datetime) -> None:
@@ -14,7 +14,10 @@ def revoke_access_token(*, tenant_id: str, jti: str, expires_at: datetime) -> No
     RevokedToken.all_tenants.get_or_create(tenant_id=tenant_id, jti=jti, defaults={"expires_at": expires_at})
 
 
-def prune_revoked_tokens() -> int:
-    """Drop the records of tokens that have expired by themselves; return how many."""
-    # A clock-bound job over every tenant: the rows say nothing any more.
-    return RevokedToken.all_tenants.filter(expires_at__lt=timezone.now()).delete()[0]
+def prune_expired() -> int:
+    """Drop codes, device grants and records of revoked tokens whose time is over; return how many rows went."""
+    # Bound to the clock and not to a tenant: these rows say nothing any more.
+    now = timezone.now()
+    revoked = RevokedToken.all_tenants.filter(expires_at__lt=now).delete()[0]
+    codes = AuthorizationCode.all_tenants.filter(expires__lt=now).delete()[0]
+    return revoked + codes + DeviceGrant.all_tenants.filter(expires__lt=now).delete()[0]

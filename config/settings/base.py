@@ -66,6 +66,7 @@ EVENTS_RETENTION_DAYS = env.number("EVENTS_RETENTION_DAYS", 30.0, "How long the 
 
 # --- Tokens -----------------------------------------------------------------------------------------------------------
 ACCESS_TOKEN_SECONDS = env.integer("ACCESS_TOKEN_SECONDS", 86400, "Life of an access token for an API.", minimum=10, maximum=2_592_000)
+SIGNING_KEY_DAYS = env.integer("SIGNING_KEY_DAYS", 90, "Days a key signs before it is rotated; 0 leaves it to the command.")
 RATE_LIMITS_ENABLED = env.flag("RATE_LIMITS_ENABLED", default=True, effect="Off for load tests; login protection stays on.")
 RATE_LIMIT_PER_SECOND = env.integer("RATE_LIMIT_PER_SECOND", 100, "Requests per second, tenant and endpoint.", minimum=1)
 RATE_LIMIT_BURST = env.integer("RATE_LIMIT_BURST", 200, "Requests of one burst, per tenant and endpoint.", minimum=1)
@@ -131,7 +132,11 @@ CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE = True
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
-CELERY_BEAT_SCHEDULE = {"prune deliveries": {"task": "provisioning.prune", "schedule": 3600.0, "options": {"expires": 3600.0}}}
+CELERY_BEAT_SCHEDULE = {
+    "prune deliveries": {"task": "provisioning.prune", "schedule": 3600.0, "options": {"expires": 3600.0}},
+    "prune credentials": {"task": "authapi.prune", "schedule": 3600.0, "options": {"expires": 3600.0}},
+    "rotate signing keys": {"task": "authapi.rotate_keys", "schedule": 3600.0, "options": {"expires": 3600.0}},
+}
 # Opening a database connection for each message costs more than the message; `config.celery` checks them instead.
 CELERY_DB_REUSE_MAX = 1_000_000_000
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pytest
@@ -12,12 +13,13 @@ from django.db import OperationalError
 from django.http import Http404
 from django.test import RequestFactory
 from rest_framework import exceptions, serializers
+from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from authapi.drf import ManagementMixin, claims_of
-from authapi.problems import ApiProblem
+from authapi.problems import ApiProblem, exception_handler
 from identity.change_context import ChangeContext, current_change_context
 from identity.hosts import forget_hosts
 from identity.models import Tenant
@@ -33,9 +35,15 @@ class Body(serializers.Serializer[Any]):
 class Probe(ManagementMixin, APIView):
     """Tells what is bound, or raises what the test gives it."""
 
+    parser_classes = (JSONParser,)
+
     required_scopes: ClassVar[dict[str, tuple[str, ...]]] = {"get": ("read:users", "read:user_idp_tokens"), "post": ("create:users",)}
     error: ClassVar[Exception | None] = None
     seen: ClassVar[list[ChangeContext]] = []
+
+    def get_exception_handler(self) -> Callable[..., Response]:
+        # The wiring names more cases; here the table of this app is on trial.
+        return exception_handler
 
     def get(self, request: Request) -> Response:
         self.seen.append(current_change_context())

@@ -15,7 +15,7 @@ from joserfc.jwk import KeySet
 
 from authapi import keys
 from authapi.key_pairs import new_key_pair
-from authapi.keys import UnknownKey, ensure_keys, published_keys, revoke_key, rotate_keys, signing_key
+from authapi.keys import UnknownKey, ensure_keys, published_keys, revoke_key, rotate_due_keys, rotate_keys, signing_key
 from authapi.models import SigningKey
 from authapi.tokens import InvalidSignature, verify_access_token
 from identity.models import Tenant
@@ -139,6 +139,19 @@ def test_a_key_of_another_tenant_cannot_be_revoked_here(tenant: Tenant) -> None:
     other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
     with pytest.raises(UnknownKey):
         revoke_key(tenant.pk, ensure_keys(other.pk).kid)
+
+
+def test_keys_that_have_signed_long_enough_are_rotated_by_the_calendar(tenant: Tenant) -> None:
+    old = ensure_keys(tenant.pk)
+    with time_machine.travel(datetime.now(UTC) + timedelta(days=1)):
+        rotate_due_keys(timedelta(days=2), limit=10_000)
+        assert signing_key(tenant.pk)[0] == old.kid
+    with time_machine.travel(datetime.now(UTC) + timedelta(days=3)):
+        assert rotate_due_keys(timedelta(days=2), limit=10_000) >= 1
+        assert signing_key(tenant.pk)[0] != old.kid
+        fresh = signing_key(tenant.pk)[0]
+        rotate_due_keys(timedelta(days=2), limit=10_000)
+        assert signing_key(tenant.pk)[0] == fresh
 
 
 def test_the_command_rotates_one_tenant_and_names_the_key(tenant: Tenant) -> None:

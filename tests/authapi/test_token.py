@@ -14,6 +14,7 @@ import time_machine
 from joserfc import jwt
 from joserfc.jwk import KeySet
 
+from authapi import throttling
 from authapi.models import AccessToken, Client
 from authapi.services.api_resources import create_api_resource
 from authapi.services.client_grants import create_client_grant
@@ -348,6 +349,19 @@ def test_an_exhausted_rate_is_429_with_the_text_of_the_document(tenant: Tenant, 
     assert int(refused.headers["x-ratelimit-reset"]) >= int(time.time())
     assert int(refused.headers["retry-after"]) >= 1
     assert answers[0].headers["x-ratelimit-remaining"] == "1"
+
+
+def test_tokens_are_issued_and_failures_counted_while_redis_is_dead(tenant: Tenant, settings: Any) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    settings.FAILED_AUTHENTICATIONS_PER_MINUTE = 2
+    throttling.counters.cache_clear()
+    registered = granted_client(tenant)
+    wrong, right = form_of(tenant, registered, client_secret="wrong"), form_of(tenant, registered)
+    with time_machine.travel(MINUTE_BEGINS):
+        answer = ask_token(tenant, right)
+        statuses = [ask_token(tenant, wrong).status for _ in range(3)]
+    assert (answer.status, answer.headers["x-ratelimit-remaining"]) == (200, "199")
+    assert statuses == [401, 401, 429]
 
 
 def test_no_secret_reaches_a_log_or_an_error(tenant: Tenant, caplog: pytest.LogCaptureFixture) -> None:

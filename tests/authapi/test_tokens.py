@@ -24,7 +24,7 @@ from authapi.models import SigningKey
 from authapi.services.api_resources import create_api_resource
 from authapi.services.client_grants import create_client_grant, delete_client_grant, update_client_grant
 from authapi.services.clients import create_client, delete_client, revoke_client, rotate_client_secret
-from authapi.services.tokens import prune_revoked_tokens, revoke_access_token
+from authapi.services.tokens import prune_expired, revoke_access_token
 from authapi.states import token_states
 from authapi.tokens import (
     ClientNotGlobal,
@@ -285,7 +285,7 @@ def test_pruning_drops_only_records_of_tokens_that_have_expired(tenant: Tenant) 
     token = access_token(tenant, registered)
     _revoke_token(tenant, registered, token)
     revoke_access_token(tenant_id=tenant.pk, jti="long-gone", expires_at=datetime.now(UTC) - timedelta(seconds=1))
-    assert prune_revoked_tokens() >= 1
+    assert prune_expired() >= 1
     with pytest.raises(InvalidToken):
         verify_access_token(token, host=host_of(tenant))
 

@@ -1,0 +1,30 @@
+"""Calendar work, called as functions."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from authapi import tasks
+from authapi.keys import ensure_keys, signing_key
+from authapi.models import DeviceGrant, SigningKey
+from identity.models import Tenant
+
+
+def test_pruning_drops_what_has_expired_and_nothing_else(tenant: Tenant) -> None:
+    now = datetime.now(UTC)
+    for name, expires in (("old", now - timedelta(seconds=1)), ("new", now + timedelta(hours=1))):
+        DeviceGrant(tenant=tenant, device_code=f"{tenant.pk}-{name}", user_code="x", client_id="c", expires=expires).save()
+    tasks.prune()
+    assert [grant.device_code for grant in DeviceGrant.objects.of(tenant.pk)] == [f"{tenant.pk}-new"]
+
+
+def test_keys_rotate_after_the_days_of_the_setting_and_never_with_zero(tenant: Tenant, settings: Any) -> None:
+    old = ensure_keys(tenant.pk)
+    SigningKey.objects.of(tenant.pk).filter(pk=old.pk).update(current_since=datetime(2000, 1, 1, tzinfo=UTC))
+    settings.SIGNING_KEY_DAYS = 0
+    tasks.rotate_keys()
+    assert signing_key(tenant.pk)[0] == old.kid
+    settings.SIGNING_KEY_DAYS = 90
+    tasks.rotate_keys()
+    assert signing_key(tenant.pk)[0] != old.kid
