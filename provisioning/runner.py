@@ -25,11 +25,13 @@ from provisioning.results import Result, delivered
 from provisioning.run_log import RunLog
 from provisioning.safe_http import outbound_session
 from provisioning.scim.exchanges import ExchangeRecorder
+from provisioning.scim.settings import BEARER_TOKEN, NOT_CONFIDENTIAL
 from provisioning.secrets import open_secrets
 
 _logger = structlog.get_logger(__name__)
 _caches = ProcessCaches()
 _MAX_MESSAGE_CHARACTERS = 500
+_SHORTEST_SECRET = 4
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def run_action(
     """
     deadline = time.monotonic() + deadline_seconds
     secrets = open_secrets(action)
-    mask = Mask(secrets.values())
+    mask = Mask(_confidential(secrets))
     log = RunLog(mask)
     recorder = ExchangeRecorder(mask)
     message = Message.of_envelope(event_envelope, prefix=settings.EVENT_ATTRIBUTE_PREFIX)
@@ -79,6 +81,12 @@ def run_action(
     finally:
         _repeat_lines(log, action, message, correlation_id)
     return ActionOutcome(result.status, result.reason, mask.value(result.detail), log.lines, recorder.documents())
+
+
+def _confidential(secrets: Mapping[str, str]) -> list[str]:
+    """Return the values that are masked. Very short ones are no secrets and stand in everything, ids included."""
+    values = [value for name, value in secrets.items() if name not in NOT_CONFIDENTIAL and len(value) >= _SHORTEST_SECRET]
+    return [*values, secrets.get(BEARER_TOKEN, "")]
 
 
 def _entry_point(action: Action) -> EntryPoint:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
 import orjson
 
@@ -35,7 +34,10 @@ class Sender(Protocol):
 
 @dataclass(frozen=True)
 class Request:
-    """One request. `label` is its path without ids and personal data, for messages; `shown_path` is kept in the record."""
+    """One request below the base address, which is itself a secret.
+
+    `label` is the path without ids and personal data, for messages; `shown_path` is kept in the record.
+    """
 
     verb: str
     path: str
@@ -93,7 +95,7 @@ class ScimTransport:
         if self._remaining() <= 0:
             raise TransientFailure(f"{request.verb} {request.label} was not sent: the time of this run is spent")
         headers = self._headers(has_body=body is not None)
-        exchange = self._recorder.begin(request.verb, self._full_path(request.shown_path), headers, body)
+        exchange = self._recorder.begin(request.verb, request.shown_path, headers, body)
         started = time.monotonic()
         deadline = min(started + self._settings.timeout_ms / 1000, self._deadline)
         try:
@@ -144,9 +146,6 @@ class ScimTransport:
         if self._correlation_id:
             headers["X-Correlation-ID"] = self._correlation_id
         return headers
-
-    def _full_path(self, path: str) -> str:
-        return urlsplit(self._settings.base_url).path + path
 
 
 def _encoded(body: dict[str, Any] | None) -> bytes | None:

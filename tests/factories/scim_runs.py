@@ -107,7 +107,7 @@ def run_event(
 ) -> Ran:
     """Run the SCIM action for one event and return how it ended, whatever it raised."""
     values = {"SCIM_BASE_URL": base_url, "SCIM_BEARER_TOKEN": TOKEN, **(secrets or {})}
-    mask = Mask(values.values())
+    mask = Mask([values["SCIM_BEARER_TOKEN"], values["SCIM_BASE_URL"]])
     log, recorder, findings = RunLog(mask), ExchangeRecorder(mask), findings or Findings()
     started = time.monotonic()
     run = Run(

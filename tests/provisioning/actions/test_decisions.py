@@ -51,7 +51,7 @@ def test_a_test_event_never_causes_a_request(event_type: str) -> None:
     assert ran.reason == "test event"
 
 
-@pytest.mark.parametrize("connection", ["staff", "People", "peopl", "people2"])
+@pytest.mark.parametrize("connection", ["staff", "People", "people1", "people2"])
 def test_an_event_of_another_connection_is_skipped(connection: str) -> None:
     ran = run_without_requests(
         message=envelope("user.deleted", connection=connection), secrets={"SCIM_CONNECTION_ALLOWLIST": "people, partners"}

@@ -37,8 +37,20 @@ def test_an_outcome_has_ids_lines_and_masked_exchanges(tenant: Tenant) -> None:
     assert (outcome.status, outcome.reason) == ("delivered", "created")
     assert outcome.detail == {"user_id": "database|anna", "scim_id": "77"}
     assert [line["message"] for line in outcome.log_lines] == ["sync ok"]
-    assert [(kept["verb"], kept["path"], kept["status"]) for kept in outcome.exchanges] == [("POST", "/scim/v2/Users", 201)]
+    assert [(kept["verb"], kept["path"], kept["status"]) for kept in outcome.exchanges] == [("POST", "/Users", 201)]
     assert outcome.exchanges[0]["request_headers"]["Authorization"] == "***"
+
+
+def test_the_address_is_masked_and_numbers_and_names_are_not(tenant: Tenant) -> None:
+    secrets = {"SCIM_TIMEOUT_MS": "1500", "SCIM_MAX_RETRIES": "1", "SCIM_CONNECTION_ALLOWLIST": "people"}
+    with misbehaving_server(
+        lambda request: reply(201, user("1", meta={"location": f"{server.base_url}/Users/1", "note": "1500 people"}))
+    ) as server:
+        outcome = run(scim_action(tenant, server.base_url, secrets=secrets))
+        assert server.base_url not in json.dumps(outcome.exchanges)
+    assert outcome.detail == {"user_id": "database|anna", "scim_id": "1"}
+    assert "1500 people" in outcome.exchanges[0]["response_body"]
+    assert "***/Users/1" in outcome.exchanges[0]["response_body"]
 
 
 def test_a_failure_carries_class_status_detail_lines_and_exchanges(tenant: Tenant) -> None:
@@ -96,8 +108,8 @@ def test_personal_data_of_a_fallback_lookup_is_not_in_the_recorded_path(tenant: 
     with misbehaving_server(sequence(scim_error(400, "invalidFilter"), listing())) as server:
         outcome = run(scim_action(tenant, server.base_url), "user.updated")
     assert [kept["path"] for kept in outcome.exchanges] == [
-        '/scim/v2/Users?filter=externalId eq "database|anna"',
-        "/scim/v2/Users?filter=userName eq ***",
+        '/Users?filter=externalId eq "database|anna"',
+        "/Users?filter=userName eq ***",
     ]
 
 
