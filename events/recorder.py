@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
 from events.catalogue import DocumentKind, changes_between
-from events.documents import document_of, event_data
+from events.documents import References, document_of, event_data
 from events.envelope import encode_envelope, event_source
 from events.images import Image, referenced_keys
 from events.numbering import numberer
 from events.schemas import check_data
-from events.snapshots import LogIdentity, Snapshot, read_snapshot
+from events.snapshots import LogIdentity, Snapshot, read_snapshots
 from identity.ids import new_event_id
 
 
@@ -35,7 +37,7 @@ class LogMissing(RuntimeError):
 
 _INSERT = """
 WITH cleared AS (
-    DELETE FROM events_mark WHERE document_table = %(table)s AND document_key = %(key)s
+    DELETE FROM events_mark WHERE document_table = %(table)s AND document_key = ANY(%(keys)s)
 ), recorded AS (
     INSERT INTO events_event (event_id, tenant_id, type, root, time, body)
     SELECT * FROM unnest(
@@ -45,14 +47,20 @@ WITH cleared AS (
 )
 INSERT INTO events_outbox (event, tenant_id) SELECT id, tenant_id FROM recorded ORDER BY id
 """
+_Row = tuple[str, str, str, str, datetime, bytes]
 
 
 def record_document(kind: DocumentKind, key: str, *, moment: datetime | None = None) -> int:
-    """Record what happened to the document since its last event; return the number of events, mostly 1 or 0.
+    """Record what happened to one document; see `record_documents`."""
+    return record_documents(kind, [key], moment=moment)
 
-    1. Read the document's rows and marks in one statement, the root row locked.
-    2. Compare the document before the marked changes with the one now (`changes_between`).
-    3. In one more statement insert event and outbox row and clear the marks.
+
+def record_documents(kind: DocumentKind, keys: Sequence[str], *, moment: datetime | None = None) -> int:
+    """Record what happened to the documents since their last events; return the number of events, mostly one each.
+
+    1. Read the rows and marks of all documents in one statement, the rows locked.
+    2. Compare each document before the marked changes with the one now (`changes_between`).
+    3. In one more statement insert events and outbox rows, in the order of `keys`, and clear the marks.
     4. After commit, tell the numberer of this process that the tenant has something to number.
 
     `moment` is the time of the change, now by default. Raises `TransactionRequired`, `LogMissing`, `EventTooLarge`
@@ -61,26 +69,30 @@ def record_document(kind: DocumentKind, key: str, *, moment: datetime | None = N
     """
     if not connection.in_atomic_block:
         raise TransactionRequired
-    snapshot = read_snapshot(kind, key)
-    if not snapshot.marks:
+    marked = {key: snapshot for key, snapshot in read_snapshots(kind, keys).items() if snapshot.marks}
+    if not marked:
         return 0
-    references = _with_vanished(kind, snapshot)
+    references = _with_vanished(kind, list(marked.values()))
+    moment = moment or timezone.now()
+    rows = [row for snapshot in marked.values() for row in _event_rows(kind, snapshot, references, moment)]
+    _insert(kind, list(marked), rows)
+    for tenant_id in {row[1] for row in rows}:
+        transaction.on_commit(partial(numberer().notify, tenant_id), robust=True)
+    return len(rows)
+
+
+def _event_rows(kind: DocumentKind, snapshot: Snapshot, references: References, moment: datetime) -> list[_Row]:
+    log = snapshot.log or _missing_log(snapshot)
     before = document_of(kind, snapshot.before, references)
     after = document_of(kind, snapshot.now, references)
-    moment = moment or timezone.now()
-    log = snapshot.log or _missing_log(snapshot)
     rows = []
     for change in changes_between(kind, before, after):
         data = event_data(kind, change, snapshot, references, moment)
         check_data(change.type, data)
         event_id = new_event_id()
-        rows.append(
-            (event_id, log.tenant_id, change.type, kind.root_of(change.document), moment, _body(change.type, event_id, data, log, moment))
-        )
-    _insert(kind, key, rows)
-    if rows:
-        transaction.on_commit(lambda: numberer().notify(log.tenant_id), robust=True)
-    return len(rows)
+        body = _body(change.type, event_id, data, log, moment)
+        rows.append((event_id, log.tenant_id, change.type, kind.root_of(change.document), moment, body))
+    return rows
 
 
 def _body(event_type: str, event_id: str, data: dict[str, object], log: LogIdentity, moment: datetime) -> bytes:
@@ -97,14 +109,14 @@ def _body(event_type: str, event_id: str, data: dict[str, object], log: LogIdent
     )
 
 
-def _insert(kind: DocumentKind, key: str, rows: list[tuple[str, str, str, str, datetime, bytes]]) -> None:
+def _insert(kind: DocumentKind, keys: list[str], rows: list[_Row]) -> None:
     ids, tenants, types, roots, times, bodies = zip(*rows, strict=True) if rows else ((),) * 6
     with connection.cursor() as cursor:
         cursor.execute(
             _INSERT,
             {
                 "table": kind.table,
-                "key": key,
+                "keys": keys,
                 "ids": list(ids),
                 "tenants": list(tenants),
                 "types": list(types),
@@ -115,12 +127,13 @@ def _insert(kind: DocumentKind, key: str, rows: list[tuple[str, str, str, str, d
         )
 
 
-def _with_vanished(kind: DocumentKind, snapshot: Snapshot) -> dict[str, dict[str, Image]]:
+def _with_vanished(kind: DocumentKind, snapshots: list[Snapshot]) -> dict[str, dict[str, Image]]:
     """Return the referenced rows, and those that are gone already from their marks: deleted around the services."""
-    found = {column: dict(rows) for column, rows in snapshot.references.items()}
+    found = {column: dict(rows) for column, rows in snapshots[0].references.items()}
+    documents = [rows for snapshot in snapshots for rows in (snapshot.now, snapshot.before)]
     for reference in kind.references:
         known = found[reference.column]
-        missing = referenced_keys((snapshot.now, snapshot.before), reference.column) - set(known)
+        missing = referenced_keys(documents, reference.column) - set(known)
         if missing:
             with connection.cursor() as cursor:
                 cursor.execute(

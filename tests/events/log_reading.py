@@ -12,7 +12,7 @@ from events.catalogue import DOCUMENT_KINDS, DocumentKind
 from events.documents import document_of
 from events.models import LogEntry
 from events.numbering import number_tenant
-from events.snapshots import read_snapshot
+from events.snapshots import read_snapshots
 
 BY_NAME = {kind.name: kind for kind in DOCUMENT_KINDS}
 BY_TYPE = {event_type: kind for kind in DOCUMENT_KINDS for event_type in (kind.created, kind.updated, kind.deleted) if event_type}
@@ -58,8 +58,7 @@ def tables(tenant_id: str) -> dict[str, dict[str, Any]]:
     state = {}
     with transaction.atomic():
         for kind in DOCUMENT_KINDS:
-            for key in _keys(kind, tenant_id):
-                snapshot = read_snapshot(kind, key)
+            for snapshot in read_snapshots(kind, _keys(kind, tenant_id)).values():
                 document = document_of(kind, snapshot.now, snapshot.references)
                 assert document is not None
                 state[_key(kind, document)] = _visible(kind, document)
