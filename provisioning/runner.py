@@ -75,6 +75,9 @@ def run_action(
         api = Api(cache=_caches.of(str(action.id), time.time), log=log, run=run)
         result = _called(_entry_point(action), Event(message, secrets), api, mask)
     except ActionError as failure:
+        # An installed action may say in its failure what it should not.
+        failure.args = (mask.text(str(failure)),)
+        failure.detail = mask.text(failure.detail)
         _log_failure(failure, message, log)
         failure.log_lines, failure.exchanges = log.lines, recorder.documents()
         raise

@@ -188,7 +188,7 @@ class Installed:
         api.cache.set("seen", event.message.id)
         api.log("info", "saw", user_id=(data.object or {})["user_id"], cached=api.cache.get("seen"), secret=event.secrets["KEY"])
         if event.message.type == "user.deleted":
-            api.message.fail("not today")
+            api.message.fail(f"not today, {event.secrets['KEY']}")
         if event.message.type == "user.updated":
             raise ValueError(f"cannot use {event.secrets['KEY']}")
 
@@ -216,7 +216,7 @@ def test_an_installed_entry_point_receives_event_and_api(installed: Action) -> N
 
 
 @pytest.mark.parametrize(
-    ("event_type", "text"), [("user.deleted", "not today"), ("user.updated", "the action raised ValueError: cannot use ***")]
+    ("event_type", "text"), [("user.deleted", "not today, ***"), ("user.updated", "the action raised ValueError: cannot use ***")]
 )
 def test_an_installed_action_fails_by_calling_fail_or_by_raising(installed: Action, event_type: str, text: str) -> None:
     with pytest.raises(ActionCrashed, match=text.replace("*", r"\*")) as raised:
