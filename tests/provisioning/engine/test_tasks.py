@@ -8,7 +8,6 @@ import pytest
 from celery import Task
 from celery.exceptions import Retry
 
-from config.broker_url import broker_url
 from config.celery import app
 from provisioning import delivering, tasks
 from provisioning.retrying import RetryLater
@@ -54,16 +53,3 @@ def test_a_lane_that_pauses_is_retried_after_exactly_its_pause(seconds: float, m
     assert options["countdown"] == seconds
     assert options.get("max_retries") is None
     assert tasks.deliver.max_retries is None
-
-
-@pytest.mark.parametrize(
-    ("given", "spelled"),
-    [
-        ("redis://:secret@cache.example.test:6379/3", "redis://:secret@cache.example.test:6379/3"),
-        ("rediss://cache.example.test/0", "rediss://cache.example.test/0"),
-        ("unix:///run/redis/redis.sock?db=2", "redis+socket:///run/redis/redis.sock?virtual_host=2"),
-        ("unix://:secret@/run/redis.sock", "redis+socket://:secret@/run/redis.sock"),
-    ],
-)
-def test_the_broker_address_is_spelled_as_its_transport_knows_it(given: str, spelled: str) -> None:
-    assert broker_url(given) == spelled

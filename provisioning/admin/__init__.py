@@ -1,0 +1,28 @@
+"""Admin pages of telling others: streams, actions, deliveries and dead letters."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+
+from events.models import EventStream
+from provisioning.admin.actions import ActionAdmin, ActionSecretAdmin
+from provisioning.admin.dead_letters import DeadLetterAdmin
+from provisioning.admin.deliveries import AttemptAdmin, DeliveryAdmin
+from provisioning.admin.lanes import BreakerAdmin, LaneAdmin, SweeperAdmin
+from provisioning.admin.streams import StreamAdmin
+from provisioning.models import Action, ActionSecret, Attempt, Breaker, DeadLetter, Delivery, Lane, Sweeper
+
+
+def register(site: admin.AdminSite) -> None:
+    """Register every model of this app with `site`, and give streams the pages that set them up."""
+    if site.is_registered(EventStream):
+        site.unregister(EventStream)
+    site.register(EventStream, StreamAdmin)
+    site.register(Action, ActionAdmin)
+    site.register(ActionSecret, ActionSecretAdmin)
+    site.register(Delivery, DeliveryAdmin)
+    site.register(Attempt, AttemptAdmin)
+    site.register(DeadLetter, DeadLetterAdmin)
+    site.register(Lane, LaneAdmin)
+    site.register(Breaker, BreakerAdmin)
+    site.register(Sweeper, SweeperAdmin)

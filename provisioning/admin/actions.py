@@ -1,0 +1,157 @@
+"""Admin pages of actions. Secrets are written here and never shown: an empty field leaves a secret as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.http import HttpRequest
+
+from identity.admin.badges import badge, json_block
+from identity.admin.json_fields import ShapedJSONField, pretty
+from identity.admin.object_actions import ObjectAction
+from identity.admin.service_admin import ServiceAdmin
+from identity.admin.service_form import ServiceForm
+from identity.admin.tenant_scope import ReadOnlyAdmin
+from provisioning.models import Action, ActionSecret
+from provisioning.models.actions import SCIM_USER_PROVISIONING
+from provisioning.scim import settings as scim
+from provisioning.services import actions
+
+_SECRETS = (scim.BASE_URL, scim.BEARER_TOKEN, scim.TIMEOUT_MS, scim.MAX_RETRIES, scim.CONNECTION_ALLOWLIST)
+
+
+def _secret(help_text: str, *, is_masked: bool = False) -> forms.CharField:
+    """Return a field that is never filled from what is stored."""
+    widget = forms.PasswordInput(attrs={"autocomplete": "off"}) if is_masked else forms.TextInput(attrs={"autocomplete": "off"})
+    return forms.CharField(required=False, help_text=help_text, widget=widget)
+
+
+class ActionForm(ServiceForm):
+    template = forms.ChoiceField(
+        choices=[(SCIM_USER_PROVISIONING, "Outbound SCIM 2.0 user provisioning"), ("", "An installed entry point")], required=False
+    )
+    options = ShapedJSONField(help_text="A JSON object: update_mode, upsert, adopt_on_conflict, enterprise.")
+    mapping = ShapedJSONField(shape=list, is_nullable=True, help_text="A JSON list of rows. Empty: the default mapping.")
+    SCIM_BASE_URL = _secret("Base address of the SCIM 2.0 server.")
+    SCIM_BEARER_TOKEN = _secret("Token that the SCIM server has issued.", is_masked=True)
+    SCIM_TIMEOUT_MS = _secret(f"Milliseconds per request; without it {scim.DEFAULT_TIMEOUT_MS}.")
+    SCIM_MAX_RETRIES = _secret(f"Repeats of a request on 429, 5xx and network errors; without it {scim.DEFAULT_MAX_RETRIES}.")
+    SCIM_CONNECTION_ALLOWLIST = _secret("Names of connections, with commas; when set, only their users are synchronised.")
+    other_secrets = ShapedJSONField(help_text="A JSON object of further secrets by name; null removes one. They are never shown again.")
+
+    class Meta:
+        model = Action
+        fields = ("name", "template", "entry_point", "options", "mapping")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        known = set() if self.instance._state.adding else set(self.instance.secrets.values_list("name", flat=True))
+        for name in _SECRETS:
+            if name in self.fields:
+                self.fields[name].label = name
+                self.fields[name].widget.attrs["placeholder"] = "set; empty keeps it" if name in known else "not set"
+
+    def secrets(self) -> dict[str, Any]:
+        """Return the secrets somebody entered."""
+        entered = {name: self.cleaned_data[name] for name in _SECRETS if self.cleaned_data.get(name)}
+        return {**entered, **(self.cleaned_data.get("other_secrets") or {})}
+
+
+def _deploy(_request: HttpRequest, action: Action, _values: dict[str, Any]) -> str:
+    actions.deploy_action(tenant_id=action.tenant_id, action_id=action.pk)
+    return "The action is deployed. Event streams can be bound to it."
+
+
+class ActionAdmin(ServiceAdmin[Action]):
+    form = ActionForm
+    list_display = ("name", "template", "is_deployed", "status_badge", "updated_at", "tenant")
+    list_filter = ("template", "is_deployed")
+    list_select_related = ("tenant",)
+    sortable_by = ("name", "updated_at")
+    search_fields = ("name", "=id")
+    readonly_fields = ("id", "status_badge", "is_deployed", "known_secrets", "capabilities_text", "built_at", "created_at", "updated_at")
+    empty_text = "No actions yet. Add one from the SCIM template, deploy it, then bind an event stream to it."
+    deletion_effect = "Its secrets are deleted with it. A stream that is bound to it keeps it from being deleted."
+    object_actions = (
+        ObjectAction(
+            name="deploy",
+            label="Deploy",
+            explain=lambda _request, _action: "Event streams can be bound to the action afterwards.",
+            run=_deploy,
+            is_offered=lambda action: not action.is_deployed,
+        ),
+    )
+
+    def get_fieldsets(self, request: HttpRequest, obj: Action | None = None) -> Any:
+        setup = ["options", "mapping"]
+        secrets = [*_SECRETS, "other_secrets"]
+        if obj is None:
+            first = ["name", "template", "entry_point"]
+            return [(None, {"fields": first}), ("Secrets", {"fields": secrets}), ("Set-up", {"fields": setup, "classes": ["collapse"]})]
+        own = ["id", "name", "template", "entry_point", "is_deployed", "status_badge", *([] if self.is_bound(request) else ["tenant"])]
+        more = ["capabilities_text", "built_at", "created_at", "updated_at"]
+        return [
+            (None, {"fields": own}),
+            ("Secrets", {"fields": ["known_secrets", *secrets]}),
+            ("Set-up", {"fields": setup}),
+            ("More", {"fields": more, "classes": ["collapse"]}),
+        ]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Action | None = None) -> Any:
+        fixed = () if obj is None else ("template", "entry_point")
+        return (*super().get_readonly_fields(request, obj), *fixed)
+
+    @admin.display(description="Build")
+    def status_badge(self, row: Action) -> str:
+        return badge(row.get_status_display(), "good" if row.status == Action.Status.BUILT else "warn")
+
+    @admin.display(description="Secrets")
+    def known_secrets(self, row: Action) -> str:
+        names = sorted(row.secrets.values_list("name", flat=True))
+        return f"Set: {', '.join(names)}." if names else "None is set."
+
+    @admin.display(description="What the server can do")
+    def capabilities_text(self, row: Action) -> str:
+        return json_block(pretty(row.capabilities)) if row.capabilities else "Not probed yet."
+
+    def create(self, request: HttpRequest, form: Any) -> Action:
+        values = form.cleaned_data
+        action = actions.create_action(
+            tenant_id=self.tenant_for_new(request),
+            name=values["name"],
+            template=values["template"],
+            entry_point_path=values["entry_point"],
+            options=values["options"],
+            mapping=values["mapping"],
+            secrets=form.secrets(),
+        )
+        self._warn(request, action)
+        return action
+
+    def change(self, request: HttpRequest, row: Action, form: Any) -> None:
+        changes = form.changes(without=(*_SECRETS, "other_secrets"))
+        secrets = form.secrets()
+        if changes or secrets:
+            action = actions.update_action(tenant_id=row.tenant_id, action_id=row.pk, changes=changes, secrets=secrets)
+            self._warn(request, action)
+
+    def remove(self, request: HttpRequest, row: Action) -> None:
+        actions.delete_action(tenant_id=row.tenant_id, action_id=row.pk)
+
+    def _warn(self, request: HttpRequest, action: Action) -> None:
+        for sentence in actions.warnings_of(action):
+            self.message_user(request, sentence, messages.WARNING)
+
+
+class ActionSecretAdmin(ReadOnlyAdmin[ActionSecret]):
+    """Which secrets are set, and since when; their values stay sealed."""
+
+    tenant_lookup = "action__tenant_id"
+    list_display = ("name", "action", "updated_at")
+    list_select_related = ("action",)
+    sortable_by = ()
+    ordering = ("-pk",)
+    fields = ("action", "name", "updated_at")
+    empty_text = "No secrets are set. They belong to an action and are entered on its page."

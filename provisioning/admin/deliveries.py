@@ -1,0 +1,130 @@
+"""Admin pages of deliveries and their attempts; both are written by workers only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db import models
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+
+from identity.admin.badges import Tone, badge, json_block
+from identity.admin.json_fields import pretty
+from identity.admin.object_actions import ObjectActionsAdmin
+from identity.admin.panels import Cell, Panel
+from identity.admin.tenant_scope import ReadOnlyAdmin
+from provisioning.models import Attempt, DeadLetter, Delivery
+
+_ATTEMPTS_SHOWN = 50
+_NONE = "\N{EN DASH}"
+_STATES: dict[str, Tone] = {"todo": "warn", "delivered": "good", "skipped": "quiet", "dead": "bad", "superseded": "quiet"}
+_OUTCOMES: dict[str, Tone] = {"delivered": "good", "skipped": "quiet", "failed": "bad", "held": "warn", "lost": "bad"}
+
+
+def attempts_of(site: admin.AdminSite, delivery_id: int) -> Panel:
+    """Return the tries of a delivery, the latest first."""
+    place = f"{site.name}:provisioning_attempt_change"
+    tries = Attempt.objects.filter(delivery_id=delivery_id).order_by("-number").defer("exchanges", "log_lines")[:_ATTEMPTS_SHOWN]
+    rows = [
+        (
+            Cell(f"Attempt {attempt.number}", reverse(place, args=(attempt.pk,))),
+            Cell(f"{attempt.started_at:%Y-%m-%d %H:%M:%S}"),
+            Cell(_NONE if attempt.duration_ms is None else f"{attempt.duration_ms:.0f} ms"),
+            Cell(attempt.get_outcome_display()),
+            Cell(attempt.get_trigger_display()),
+            Cell(attempt.error_message or _NONE),
+            Cell(f"{attempt.retry_at:%H:%M:%S}" if attempt.retry_at else _NONE),
+        )
+        for attempt in tries
+    ]
+    columns = ("", "Started (UTC)", "Took", "Outcome", "Trigger", "Error", "Next planned")
+    return Panel("Attempts", columns, rows, "No attempt has ended yet.")
+
+
+class DeliveryAdmin(ReadOnlyAdmin[Delivery], ObjectActionsAdmin[Delivery]):
+    list_display = ("event_type", "key", "state_badge", "attempts", "last_attempt_at", "outcome", "stream_id", "tenant_id")
+    list_filter = ("state", "error_class", "event_type")
+    sortable_by = ()
+    search_fields = ("=event_id", "=stream_id")
+    search_help_text = "An event id (evt_…) or a stream id (est_…)."
+    fields = (
+        *(
+            "tenant_id",
+            "stream_id",
+            "key",
+            "event_type",
+            "event_id",
+            "position",
+            "state_badge",
+            "reason",
+            "detail_text",
+            "dead_letter_link",
+        ),
+        *("attempts", "redeliveries", "created_at", "first_attempt_at", "last_attempt_at", "settled_at"),
+        *("error_class", "error_status", "error_scim_type", "error_message"),
+    )
+    readonly_fields = ("state_badge", "detail_text", "dead_letter_link")
+    empty_text = "No deliveries yet. Each event that a stream subscribes to becomes one."
+
+    def __init__(self, model: type[Delivery], admin_site: Any) -> None:
+        super().__init__(model, admin_site)
+        self.panels.append(lambda _request, row: attempts_of(self.admin_site, row.pk))
+
+    def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
+        # The index by tenant, read backwards.
+        return ("-tenant_id", "-pk") if self.is_bound(request) else ("-pk",)
+
+    @admin.display(description="State")
+    def state_badge(self, row: Delivery) -> str:
+        return badge(row.get_state_display(), _STATES[row.state])
+
+    @admin.display(description="Outcome")
+    def outcome(self, row: Delivery) -> str:
+        return (row.error_message or row.reason)[:120]
+
+    @admin.display(description="Result")
+    def detail_text(self, row: Delivery) -> str:
+        return json_block(pretty(row.detail)) if row.detail else _NONE
+
+    @admin.display(description="Dead letter")
+    def dead_letter_link(self, row: Delivery) -> str:
+        letter = DeadLetter.objects.filter(delivery=row).only("pk", "state").first()
+        if letter is None:
+            return _NONE
+        place = reverse(f"{self.admin_site.name}:provisioning_deadletter_change", args=(letter.pk,))
+        return format_html('<a href="{}">{}</a>', place, letter.get_state_display())
+
+
+class AttemptAdmin(ReadOnlyAdmin[Attempt]):
+    """One try, with what was exchanged: secrets were masked before it was stored."""
+
+    list_display = ("delivery", "number", "started_at", "duration_ms", "outcome_badge", "error_class", "error_status", "tenant_id")
+    list_filter = ("outcome", "error_class", "trigger")
+    list_select_related = ("delivery",)
+    sortable_by = ()
+    ordering = ("-pk",)
+    fields = (
+        *("tenant_id", "delivery", "number", "trigger", "started_at", "duration_ms", "outcome_badge", "retry_at"),
+        *("error_class", "error_status", "error_scim_type", "error_message", "exchanges_text", "log_text"),
+    )
+    readonly_fields = ("outcome_badge", "exchanges_text", "log_text")
+    empty_text = "No attempts yet."
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Attempt]:
+        rows = super().get_queryset(request)
+        is_list = request.resolver_match is not None and str(request.resolver_match.url_name).endswith("_changelist")
+        return rows.defer("exchanges", "log_lines") if is_list else rows
+
+    @admin.display(description="Outcome")
+    def outcome_badge(self, row: Attempt) -> str:
+        return badge(row.get_outcome_display(), _OUTCOMES[row.outcome])
+
+    @admin.display(description="HTTP exchanges")
+    def exchanges_text(self, row: Attempt) -> str:
+        return json_block(pretty(row.exchanges)) if row.exchanges else "None kept."
+
+    @admin.display(description="Log")
+    def log_text(self, row: Attempt) -> str:
+        return json_block(pretty(row.log_lines)) if row.log_lines else "None kept."

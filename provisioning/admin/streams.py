@@ -1,0 +1,171 @@
+"""Admin pages of event streams: binding one to an action, enabling, disabling, resuming."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from events.catalogue import EVENT_TYPES
+from events.models import EventStream, Head
+from identity.admin.badges import badge
+from identity.admin.object_actions import ObjectAction
+from identity.admin.panels import Cell, Panel
+from identity.admin.service_admin import ServiceAdmin
+from identity.admin.service_form import ServiceForm
+from provisioning import streams
+from provisioning.models import Action, DeadLetter, Lane
+
+_USER_EVENTS = ("user.created", "user.updated", "user.deleted")
+_MOST_COUNTED = 1000
+
+
+class StreamForm(ServiceForm):
+    subscriptions = forms.MultipleChoiceField(
+        choices=[(name, name) for name in EVENT_TYPES], widget=forms.CheckboxSelectMultiple, initial=_USER_EVENTS
+    )
+    action = forms.ModelChoiceField(Action.all_tenants.none(), help_text="The deployed action that runs for each event.")
+
+    class Meta:
+        model = EventStream
+        fields = ("name",)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.instance.pk and not self.instance._state.adding:
+            self.initial.setdefault("action", self.instance.destination.get("action_id"))
+            self.initial.setdefault("subscriptions", self.instance.subscriptions)
+
+
+def _recorded_meanwhile(stream: EventStream) -> int:
+    head = Head.objects.filter(pk=stream.tenant_id).values_list("position", flat=True).first() or 0
+    return max(head - stream.position, 0)
+
+
+def _explain_enabling(_request: HttpRequest, stream: EventStream) -> str:
+    return (
+        f"The stream delivers what is recorded from now on. {_recorded_meanwhile(stream)} events were recorded while it was disabled; "
+        "it never delivers them."
+    )
+
+
+def _enable(_request: HttpRequest, stream: EventStream, _values: dict[str, Any]) -> str:
+    streams.enable_stream(tenant_id=stream.tenant_id, stream_id=stream.pk)
+    return "The stream is enabled."
+
+
+def _disable(_request: HttpRequest, stream: EventStream, _values: dict[str, Any]) -> str:
+    streams.disable_stream(tenant_id=stream.tenant_id, stream_id=stream.pk)
+    return "The stream is disabled."
+
+
+def _resume(_request: HttpRequest, stream: EventStream, _values: dict[str, Any]) -> str:
+    resumed = streams.resume_stream(tenant_id=stream.tenant_id, stream_id=stream.pk)
+    return "The stream delivers again, in order." if resumed else "The stream was not held any more."
+
+
+class StreamAdmin(ServiceAdmin[EventStream]):
+    form = StreamForm
+    list_display = ("name", "id", "status_badge", "destination_type", "position", "created_at", "tenant")
+    list_filter = ("status", "destination_type")
+    list_select_related = ("tenant",)
+    sortable_by = ("name", "created_at")
+    search_fields = ("=id", "name")
+    readonly_fields = ("id", "status_badge", "position", "held_since", "held_reason", "created_at", "updated_at")
+    empty_text = "No event streams yet. Deploy an action first: a stream sends this tenant's events to it."
+    deletion_effect = "Its deliveries and dead letters are deleted with it."
+    object_actions = (
+        ObjectAction(
+            name="enable",
+            label="Enable",
+            explain=_explain_enabling,
+            run=_enable,
+            is_offered=lambda stream: stream.status == EventStream.Status.DISABLED,
+        ),
+        ObjectAction(
+            name="disable",
+            label="Disable",
+            explain=lambda _request, _stream: (
+                "What is recorded until now waits until it is enabled; what is recorded while it is disabled is never delivered by it."
+            ),
+            run=_disable,
+            is_offered=lambda stream: stream.status == EventStream.Status.ENABLED,
+            is_dangerous=True,
+        ),
+        ObjectAction(
+            name="resume",
+            label="Resume",
+            explain=lambda _request, stream: f"What waits is delivered in order. The stream is held because: {stream.held_reason}",
+            run=_resume,
+            is_offered=lambda stream: stream.held_since is not None,
+        ),
+    )
+
+    def __init__(self, model: type[EventStream], admin_site: Any) -> None:
+        super().__init__(model, admin_site)
+        self.panels.append(lambda _request, row: self.state_of(row))
+
+    def get_fieldsets(self, request: HttpRequest, obj: EventStream | None = None) -> Any:
+        first = ["name", "subscriptions", "action"]
+        if obj is None:
+            return [(None, {"fields": first})]
+        own = ["id", *first, *([] if self.is_bound(request) else ["tenant"])]
+        state = ["status_badge", "held_since", "held_reason", "position", "created_at", "updated_at"]
+        return [(None, {"fields": own}), ("State", {"fields": state})]
+
+    def get_form(self, request: HttpRequest, obj: EventStream | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
+        form = super().get_form(request, obj, change=change, **kwargs)
+        form.base_fields["action"].queryset = self.scoped_choices(request, Action).filter(is_deployed=True)
+        return form
+
+    @admin.display(description="State")
+    def status_badge(self, row: EventStream) -> str:
+        if row.held_since is not None:
+            return badge("Held", "warn")
+        return badge(row.get_status_display(), "good" if row.status == EventStream.Status.ENABLED else "quiet")
+
+    def state_of(self, stream: EventStream) -> Panel:
+        """Return how far the stream is, with ways to what waits and to what failed."""
+        waiting = Lane.objects.filter(stream_id=stream.pk)[:_MOST_COUNTED].count()
+        dead = DeadLetter.objects.filter(stream_id=stream.pk, tenant_id=stream.tenant_id, state="open")[:_MOST_COUNTED].count()
+        query = urlencode({"q": stream.pk})
+        place = self.admin_site.name
+        rows = [
+            (Cell("Events not yet looked at"), Cell(str(_recorded_meanwhile(stream)))),
+            (
+                Cell("Users and other entities that wait"),
+                Cell(_bounded(waiting), f"{reverse(f'{place}:provisioning_lane_changelist')}?{query}"),
+            ),
+            (Cell("Open dead letters"), Cell(_bounded(dead), f"{reverse(f'{place}:provisioning_deadletter_changelist')}?{query}")),
+        ]
+        return Panel(
+            "Deliveries", ("", "Now"), rows, more_url=f"{reverse(f'{place}:provisioning_delivery_changelist')}?{query}", more_text="All"
+        )
+
+    def create(self, request: HttpRequest, form: Any) -> EventStream:
+        values = form.cleaned_data
+        return streams.create_stream(
+            tenant_id=self.tenant_for_new(request),
+            name=values["name"] or None,
+            subscriptions=values["subscriptions"],
+            destination_type="action",
+            destination={"action_id": str(values["action"].pk)},
+        )
+
+    def change(self, request: HttpRequest, row: EventStream, form: Any) -> None:
+        changes = form.changes()
+        if "action" in changes:
+            changes["destination"] = {"action_id": str(changes.pop("action").pk)}
+        if changes:
+            streams.update_stream(tenant_id=row.tenant_id, stream_id=row.pk, **changes)
+
+    def remove(self, request: HttpRequest, row: EventStream) -> None:
+        streams.delete_stream(tenant_id=row.tenant_id, stream_id=row.pk)
+
+
+def _bounded(count: int) -> str:
+    return f"{count} or more" if count >= _MOST_COUNTED else str(count)
