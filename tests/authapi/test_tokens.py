@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import hmac
-import json
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 import time_machine
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import padding
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from joserfc.jwk import RSAKey
 
-from authapi.keys import signing_key, trust
-from authapi.models import SigningKey
+from authapi.keys import trust
 from authapi.services.api_resources import create_api_resource
 from authapi.services.client_grants import create_client_grant, delete_client_grant, update_client_grant
 from authapi.services.clients import create_client, delete_client, revoke_client, rotate_client_secret
@@ -32,142 +24,13 @@ from authapi.tokens import (
     InvalidSignature,
     InvalidToken,
     TokenExpired,
-    TokenRefused,
     require_scope,
     verify_access_token,
     verify_access_token_async,
 )
 from identity.models import CustomDomain, Tenant
-from identity.services.tenants import create_tenant
+from tests.authapi.forging import decoded, signed
 from tests.factories.authapi import Registered, access_token, global_client, granted_client, host_of
-
-
-def encoded(part: Any) -> str:
-    raw = part if isinstance(part, bytes) else json.dumps(part).encode()
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
-
-
-def decoded(token: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    header, payload, _ = (base64.urlsafe_b64decode(part + "==") for part in token.split("."))
-    return json.loads(header), json.loads(payload)
-
-
-def signed(tenant: Tenant, token: str, *, header: dict[str, Any] | None = None, claims: dict[str, Any] | None = None) -> str:
-    """Sign the contents of `token` again with the tenant's own key, changed; a None removes a member."""
-    kid, key = signing_key(tenant.pk)
-    old_header, old_claims = decoded(token)
-    new_header = {name: value for name, value in (old_header | {"kid": kid} | (header or {})).items() if value is not None}
-    new_claims = {name: value for name, value in (old_claims | (claims or {})).items() if value is not None}
-    text = f"{encoded(new_header)}.{encoded(new_claims)}"
-    signature = key.get_op_key("sign").sign(text.encode(), padding.PKCS1v15(), hashes.SHA256())
-    return f"{text}.{encoded(signature)}"
-
-
-# --- Forged and broken tokens -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "token",
-    ["", "x", "a.b", "a.b.c.d", "..", "é.b.c", "e30.e30.e30", "a" * 20_000, f"{encoded([1])}.e30.e30", f"{encoded(b'{')}.e30.e30"],
-)
-def test_what_is_no_token_is_invalid(tenant: Tenant, token: str) -> None:
-    with pytest.raises(InvalidToken, match=r"^Invalid token\.$"):
-        verify_access_token(token, host=host_of(tenant))
-
-
-@pytest.mark.parametrize(
-    "header",
-    [
-        {"alg": "none"},
-        {"alg": "HS256"},
-        {"alg": "PS256"},
-        {"alg": "RS512"},
-        {"alg": ["RS256"]},
-        {"typ": None},
-        {"typ": "id+jwt"},
-        {"kid": None},
-        {"kid": 7},
-        {"jku": "https://attacker.example.test/keys"},
-        {"x5u": "https://attacker.example.test/certificate"},
-        {"jwk": {"kty": "RSA"}},
-        {"x5c": ["AA=="]},
-        {"crit": ["exp"]},
-        {"zip": "DEF"},
-        {"b64": False},
-    ],
-)
-def test_a_header_of_ours_never_looks_like_this(tenant: Tenant, header: dict[str, Any]) -> None:
-    token = signed(tenant, access_token(tenant, granted_client(tenant)), header=header)
-    with pytest.raises(InvalidToken):
-        verify_access_token(token, host=host_of(tenant))
-
-
-def test_an_unsigned_token_is_invalid(tenant: Tenant) -> None:
-    header, claims = decoded(access_token(tenant, granted_client(tenant)))
-    with pytest.raises(InvalidToken):
-        verify_access_token(f"{encoded(header | {'alg': 'none'})}.{encoded(claims)}.", host=host_of(tenant))
-
-
-def test_the_public_key_does_not_work_as_a_shared_secret(tenant: Tenant) -> None:
-    header, claims = decoded(access_token(tenant, granted_client(tenant)))
-    pem = RSAKey.import_key(SigningKey.objects.of(tenant.pk).get(state="current").public_jwk).as_pem(private=False)
-    for algorithm, refusal in (("HS256", InvalidToken), ("RS256", InvalidSignature)):
-        text = f"{encoded(header | {'alg': algorithm})}.{encoded(claims)}"
-        forged = f"{text}.{encoded(hmac.digest(pem, text.encode(), 'sha256'))}"
-        with pytest.raises(refusal):
-            verify_access_token(forged, host=host_of(tenant))
-
-
-def test_a_changed_payload_breaks_the_signature(tenant: Tenant) -> None:
-    header, payload, signature = access_token(tenant, granted_client(tenant)).split(".")
-    claims = json.loads(base64.urlsafe_b64decode(payload + "=="))
-    forged = f"{header}.{encoded(claims | {'scope': 'delete:users'})}.{signature}"
-    with pytest.raises(InvalidSignature, match=r"^Invalid signature received for JSON Web Token validation\.$"):
-        verify_access_token(forged, host=host_of(tenant))
-
-
-def test_a_token_of_another_tenant_is_not_signed_by_this_one(tenant: Tenant) -> None:
-    other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
-    foreign = access_token(other, granted_client(other))
-    with pytest.raises(InvalidSignature):
-        verify_access_token(foreign, host=host_of(tenant))
-
-
-@pytest.mark.parametrize(
-    ("claims", "refusal"),
-    [
-        ({"iss": "http://elsewhere.example.test/"}, InvalidToken),
-        ({"iss": None}, InvalidToken),
-        ({"sub": None}, InvalidToken),
-        ({"aud": None}, InvalidToken),
-        ({"aud": [1]}, InvalidToken),
-        ({"jti": None}, InvalidToken),
-        ({"azp": None}, InvalidToken),
-        ({"azp": "nobody"}, InvalidToken),
-        ({"scope": ["read:events"]}, InvalidToken),
-        ({"exp": None}, InvalidToken),
-        ({"exp": "tomorrow"}, InvalidToken),
-        ({"exp": True}, InvalidToken),
-        ({"iat": None}, InvalidToken),
-        ({"client_version": None}, InvalidToken),
-        ({"client_version": 1}, InvalidToken),
-        ({"client_version": 3}, InvalidToken),
-        ({"exp": 1}, TokenExpired),
-        ({"iat": 4_000_000_000}, TokenExpired),
-        ({"aud": "urn:orders"}, ClientNotGlobal),
-        ({"aud": "http://elsewhere.example.test/api/v2/"}, ClientNotGlobal),
-        ({"aud": []}, ClientNotGlobal),
-        ({"sub": "auth|someone"}, ClientNotGlobal),
-    ],
-)
-def test_good_signatures_do_not_save_bad_claims(tenant: Tenant, claims: dict[str, Any], refusal: type[TokenRefused]) -> None:
-    token = signed(tenant, access_token(tenant, granted_client(tenant)), claims=claims)
-    with pytest.raises(refusal) as refused:
-        verify_access_token(token, host=host_of(tenant))
-    assert type(refused.value) is refusal
-    assert refused.value.status == 401
-    assert refused.value.message == ("Client is not global." if refusal is ClientNotGlobal else "Invalid token.")
-
 
 # --- Who may ---------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,78 @@
+"""Client authentication at the token endpoint: one registered method, constant time, failures counted."""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote_plus
+
+import pytest
+import time_machine
+
+from identity.models import Tenant
+from tests.authapi.asgi_client import ask_token
+from tests.authapi.token_forms import basic, form_of
+from tests.factories.authapi import granted_client
+
+MINUTE_BEGINS = datetime(2031, 5, 1, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("scheme", ["Basic", "basic", "BASIC"])
+def test_a_basic_client_may_send_its_secret_raw(tenant: Tenant, scheme: str) -> None:
+    registered = granted_client(tenant, token_endpoint_auth_method="client_secret_basic")
+    headers = {"Authorization": basic(registered.client_id, registered.secret)["Authorization"].replace("Basic", scheme)}
+    assert ask_token(tenant, form_of(tenant, registered, client_id=None, client_secret=None), headers=headers).status == 200
+
+
+def test_a_basic_client_may_send_its_secret_percent_encoded(tenant: Tenant) -> None:
+    registered = granted_client(tenant, token_endpoint_auth_method="client_secret_basic")
+    encoded = "".join(f"%{ord(character):02X}" for character in registered.secret)
+    headers = basic(quote_plus(registered.client_id), encoded)
+    assert ask_token(tenant, form_of(tenant, registered, client_secret=None), headers=headers).status == 200
+
+
+@pytest.mark.parametrize("registered_for", ["client_secret_post", "client_secret_basic"])
+def test_another_method_than_the_registered_one_is_refused(tenant: Tenant, registered_for: str) -> None:
+    registered = granted_client(tenant, token_endpoint_auth_method=registered_for)
+    if registered_for == "client_secret_post":
+        form, headers = form_of(tenant, registered, client_secret=None), basic(registered.client_id, registered.secret)
+    else:
+        form, headers = form_of(tenant, registered), {}
+    answer = ask_token(tenant, form, headers=headers)
+    assert (answer.status, answer.json()) == (401, {"error": "access_denied", "error_description": "Unauthorized"})
+
+
+def test_two_methods_at_once_are_invalid_request(tenant: Tenant) -> None:
+    registered = granted_client(tenant)
+    answer = ask_token(tenant, form_of(tenant, registered), headers=basic(registered.client_id, registered.secret))
+    assert (answer.status, answer.json()["error"]) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize("credential", ["Basic", "Basic !!!", "Basic " + base64.b64encode(b"no-colon").decode(), "Basic /w=="])
+def test_a_basic_header_that_is_none_is_unauthorized(tenant: Tenant, credential: str) -> None:
+    answer = ask_token(tenant, {"grant_type": "client_credentials"}, headers={"Authorization": credential})
+    assert answer.status == 401
+
+
+def test_failures_of_one_address_end_in_429_and_leave_others_alone(tenant: Tenant, settings: Any) -> None:
+    settings.FAILED_AUTHENTICATIONS_PER_MINUTE = 3
+    registered = granted_client(tenant)
+    wrong, right = form_of(tenant, registered, client_secret="wrong"), form_of(tenant, registered)
+    with time_machine.travel(MINUTE_BEGINS):
+        statuses = [ask_token(tenant, wrong, address="198.51.100.7").status for _ in range(5)]
+        blocked = ask_token(tenant, right, address="198.51.100.7")
+        other = ask_token(tenant, right, address="198.51.100.8")
+    assert statuses == [401, 401, 401, 429, 429]
+    assert (blocked.status, blocked.json()["error"]) == (429, "too_many_attempts")
+    assert other.status == 200
+
+
+def test_a_blocked_address_may_try_again_in_the_next_minute(tenant: Tenant, settings: Any) -> None:
+    settings.FAILED_AUTHENTICATIONS_PER_MINUTE = 1
+    registered = granted_client(tenant)
+    wrong, right = form_of(tenant, registered, client_secret="wrong"), form_of(tenant, registered)
+    with time_machine.travel(MINUTE_BEGINS):
+        assert [ask_token(tenant, wrong).status for _ in range(2)] == [401, 429]
+    with time_machine.travel(MINUTE_BEGINS + timedelta(minutes=1)):
+        assert ask_token(tenant, right).status == 200
