@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.apps import apps
@@ -9,9 +10,12 @@ from django.db import models
 from django.db.models.signals import post_delete, post_save
 
 from events.catalogue import DOCUMENT_KINDS, DocumentKind, Part
-from events.models import Head
-from events.recorder import record_document
+from events.models import Head, Mark
+from events.recorder import record_document, record_documents
+from identity.hooks import rows_changed
 from identity.models import Tenant
+
+_BULK_CHUNK = 500
 
 
 def connect() -> None:
@@ -21,6 +25,7 @@ def connect() -> None:
         _listen(kind, by_table[kind.table], None)
         for part in kind.parts:
             _listen(kind, by_table[part.table], part)
+    rows_changed.connect(_rows_changed, dispatch_uid="events.rows_changed")
     post_save.connect(_open_log, sender=Tenant, dispatch_uid="events.open_log")
 
 
@@ -40,6 +45,16 @@ def _listen(kind: DocumentKind, model: type[models.Model], part: Part | None) ->
 
     post_save.connect(saved, sender=model, weak=False, dispatch_uid=f"events.saved.{model._meta.label}")
     post_delete.connect(deleted, sender=model, weak=False, dispatch_uid=f"events.deleted.{model._meta.label}")
+
+
+def _rows_changed(sender: type[models.Model], keys: Sequence[Any], **_: Any) -> None:
+    """Record a bulk write: the marks say which documents the rows belong to, before and after."""
+    table = sender._meta.db_table
+    kind = next(kind for kind in DOCUMENT_KINDS if table in kind.tables)
+    marks = Mark.objects.filter(table_name=table, row_key__in=[str(key) for key in keys]).order_by("id")
+    documents = list(dict.fromkeys(marks.values_list("document_key", flat=True)))
+    for start in range(0, len(documents), _BULK_CHUNK):
+        record_documents(kind, documents[start : start + _BULK_CHUNK])
 
 
 def _open_log(instance: Tenant, *, created: bool, **_: Any) -> None:

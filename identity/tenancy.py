@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from django.db import models, transaction
 
+from identity.hooks import rows_changed
 from identity.transactions import lock_rows
 
 Row = TypeVar("Row", bound=models.Model, covariant=True)
@@ -46,7 +47,7 @@ def tenant_bound(tenant_id: str) -> Iterator[None]:
 
 
 class GuardedQuerySet(models.QuerySet[Row]):
-    """Reads freely, deletes with signals, and refuses every write to recorded rows that would send none."""
+    """Reads freely, deletes with signals, records the bulk writes that name their rows, and refuses the others."""
 
     def _refuse_if_recorded(self) -> None:
         if getattr(self.model, "is_recorded", False):
@@ -56,30 +57,51 @@ class GuardedQuerySet(models.QuerySet[Row]):
         self._refuse_if_recorded()
         return super().update(**kwargs)
 
-    def bulk_create(self, *args: Any, **kwargs: Any) -> list[Row]:
-        self._refuse_if_recorded()
-        return super().bulk_create(*args, **kwargs)
+    def bulk_create(self, objs: Iterable[Row], *args: Any, **kwargs: Any) -> list[Row]:
+        """Insert many rows and record them in the same transaction; options that hide which rows were written are refused."""
+        if args or set(kwargs) - {"batch_size"}:
+            self._refuse_if_recorded()
+        with transaction.atomic(using=self.db, savepoint=False):
+            rows = super().bulk_create(objs, *args, **kwargs)
+            self._announce(rows)
+        return rows
 
-    def bulk_update(self, *args: Any, **kwargs: Any) -> int:
-        self._refuse_if_recorded()
-        return super().bulk_update(*args, **kwargs)
+    def bulk_update(self, objs: Iterable[Row], fields: Iterable[str], batch_size: int | None = None) -> int:
+        """Update many rows, their roots locked first, and record them in the same transaction."""
+        rows = tuple(objs)
+        with transaction.atomic(using=self.db, savepoint=False):
+            _lock_roots(rows)
+            # Django writes through `update` of the same class, which refuses.
+            count = models.QuerySet(self.model, using=self._db).bulk_update(rows, fields, batch_size)
+            self._announce(rows)
+        return count
+
+    def _announce(self, rows: Iterable[Row]) -> None:
+        keys = [row.pk for row in rows]
+        if keys and getattr(self.model, "is_recorded", False):
+            rows_changed.send(sender=self.model, keys=keys)
 
     def delete(self) -> tuple[int, dict[str, int]]:
         """Delete row by row in the sense of signals, after locking the roots of the documents that the rows belong to."""
         with transaction.atomic(using=self.db, savepoint=False):
-            roots: dict[type[models.Model], set[Any]] = {}
-            for row in self:
-                root = getattr(row, "root", None)
-                if root is not None:
-                    model, key = root()
-                    roots.setdefault(model, set()).add(key)
-            for model, keys in roots.items():
-                lock_rows(model, keys)
+            _lock_roots(self)
             return super().delete()
 
     def _raw_delete(self, using: str | None) -> int:
         self._refuse_if_recorded()
         return int(super()._raw_delete(using))
+
+
+def _lock_roots(rows: Iterable[models.Model]) -> None:
+    """Lock the documents that recorded rows belong to, each table's in key order."""
+    roots: dict[type[models.Model], set[Any]] = {}
+    for row in rows:
+        root = getattr(row, "root", None)
+        if root is not None:
+            model, key = root()
+            roots.setdefault(model, set()).add(key)
+    for model, keys in roots.items():
+        lock_rows(model, keys)
 
 
 class AllTenantsManager(models.Manager[Row]):

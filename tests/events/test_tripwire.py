@@ -38,11 +38,22 @@ def test_bulk_writes_of_recorded_rows_are_refused(tenant: Tenant, user: User) ->
     with pytest.raises(BulkWriteRefused):
         User._base_manager.filter(pk=user.pk).update(name="x")
     with pytest.raises(BulkWriteRefused):
-        rows.bulk_create([user])
-    with pytest.raises(BulkWriteRefused):
-        rows.bulk_update([user], ["name"])
+        rows.bulk_create([user], ignore_conflicts=True)
     with pytest.raises(BulkWriteRefused):
         rows._raw_delete("default")
+
+
+def test_bulk_writes_that_name_their_rows_are_recorded(tenant: Tenant, user: User, database_connection: Connection) -> None:
+    made = User.objects.of(tenant.pk).bulk_create(
+        [User(tenant=tenant, connection=database_connection, user_id=f"database|{index}", name=f"user {index}") for index in range(3)]
+    )
+    for row in made:
+        row.nickname = "many"
+    User.objects.of(tenant.pk).bulk_update([*made, user], ["nickname"])
+    events = numbered(tenant.pk)
+    assert [event["type"] for event in events[2:]] == ["user.created"] * 3 + ["user.updated"] * 4
+    assert folded(events) == tables(tenant.pk)
+    assert not Mark.objects.filter(tenant_id=tenant.pk).exists()
 
 
 def test_reading_without_a_tenant_is_refused(tenant: Tenant) -> None:
