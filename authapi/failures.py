@@ -30,6 +30,7 @@ class Case(Enum):
     TENANT_DRAINING = auto()
     METHOD_NOT_ALLOWED = auto()
     BODY_TOO_LARGE = auto()
+    BODY_TOO_SLOW = auto()
     MALFORMED_REQUEST = auto()
     MISSING_PARAMETER = auto()
     UNSUPPORTED_GRANT = auto()
@@ -51,6 +52,7 @@ FAILURES: dict[Case, Failure] = {
     Case.TENANT_DRAINING: Failure(503, "temporarily_unavailable", "The tenant is being closed."),
     Case.METHOD_NOT_ALLOWED: Failure(405, "method_not_allowed", "This endpoint answers to {allowed} only."),
     Case.BODY_TOO_LARGE: Failure(413, "invalid_request", "The body is larger than {limit} bytes."),
+    Case.BODY_TOO_SLOW: Failure(408, "invalid_request", "The body took too long."),
     Case.MALFORMED_REQUEST: Failure(400, "invalid_request", "{reason}"),
     Case.MISSING_PARAMETER: Failure(400, "invalid_request", "Missing required parameter: {parameter}"),
     Case.UNSUPPORTED_GRANT: Failure(400, "unsupported_grant_type", "Unsupported grant type: {grant}"),

@@ -18,6 +18,16 @@ import time
 from pathlib import Path
 from urllib.parse import urlencode
 
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.development")
+django.setup()
+
+from authapi.services.api_resources import ensure_management_api  # noqa: E402  (models may be imported only after the line above)
+from authapi.services.client_grants import create_client_grant  # noqa: E402
+from authapi.services.clients import create_client  # noqa: E402
+from identity.services.tenants import create_tenant  # noqa: E402
+
 ROOT = Path(__file__).resolve().parents[1]
 SERVERS = {
     "granian": ["granian", "--interface", "asginl", "--host", "127.0.0.1", "--workers", "1", "--no-ws", "--port"],
@@ -27,15 +37,6 @@ SERVERS = {
 
 def prepare() -> tuple[str, bytes]:
     """Make a tenant with a global client; return its id and the request that the measurement repeats."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.development")
-    import django
-
-    django.setup()
-    from authapi.services.api_resources import ensure_management_api
-    from authapi.services.client_grants import create_client_grant
-    from authapi.services.clients import create_client
-    from identity.services.tenants import create_tenant
-
     tenant_id = f"bench-{secrets.token_hex(4)}"
     create_tenant(tenant_id=tenant_id, name=tenant_id, host=f"{tenant_id}.example.test")
     client, secret = create_client(tenant_id=tenant_id, name="Benchmark")

@@ -73,7 +73,8 @@ def hot_endpoint(endpoint: Endpoint, *, name: str, methods: tuple[str, ...]) -> 
             async with asyncio.timeout(_BODY_SECONDS):
                 body = await _read_body(receive)
         except TimeoutError:
-            body = None
+            await _send(send, _failed(RequestRefused(Case.BODY_TOO_SLOW), methods), is_head=False)
+            return
         if body is None:
             return
         answer = await executor.run(partial(_answer, endpoint, name, methods, scope, body))

@@ -10,6 +10,7 @@ import pytest
 from django.db import OperationalError
 from oauthlib.oauth2 import InvalidGrantError, InvalidScopeError
 
+from authapi.views import chain
 from authapi.views.chain import Answer, Call, hot_endpoint
 from identity.models import Tenant
 from tests.authapi.asgi_client import send
@@ -60,6 +61,23 @@ def test_a_client_that_leaves_while_sending_gets_no_answer(tenant: Tenant) -> No
     scope = {"type": "http", "method": "POST", "path": "/", "headers": [(b"host", f"{tenant.pk}.example.test".encode())], "client": None}
     asyncio.run(application(scope, receive, collect))  # type: ignore[arg-type]
     assert (sent, reached) == ([], [])
+
+
+def test_a_body_that_trickles_is_cut_off_with_408(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chain, "_BODY_SECONDS", 0.05)
+    application = hot_endpoint(failing(AssertionError()), name="probe", methods=("POST",))
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.sleep(0.02)
+        return {"type": "http.request", "body": b"a", "more_body": True}
+
+    async def collect(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": [(b"host", f"{tenant.pk}.example.test".encode())], "client": None}
+    asyncio.run(application(scope, receive, collect))  # type: ignore[arg-type]
+    assert sent[0]["status"] == 408
 
 
 def test_a_call_never_shows_its_headers_or_body(tenant: Tenant) -> None:
