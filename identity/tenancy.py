@@ -72,7 +72,7 @@ class GuardedQuerySet(models.QuerySet[Row]):
         with transaction.atomic(using=self.db, savepoint=False):
             _lock_roots(rows)
             # Django writes through `update` of the same class, which refuses.
-            count = models.QuerySet(self.model, using=self._db).bulk_update(rows, fields, batch_size)
+            count = models.QuerySet[Any](self.model, using=self.db).bulk_update(rows, fields, batch_size)
             self._announce(rows)
         return count
 

@@ -47,7 +47,7 @@ def test_bulk_writes_that_name_their_rows_are_recorded(tenant: Tenant, user: Use
     made = User.objects.of(tenant.pk).bulk_create(
         [User(tenant=tenant, connection=database_connection, user_id=f"database|{index}", name=f"user {index}") for index in range(3)]
     )
-    for row in made:
+    for row in (*made, user):
         row.nickname = "many"
     User.objects.of(tenant.pk).bulk_update([*made, user], ["nickname"])
     events = numbered(tenant.pk)
