@@ -50,6 +50,12 @@ def switch_tenant(request: HttpRequest, tenant_id: str | None) -> None:
     request._switched_tenant = tenant_id or None  # type: ignore[attr-defined]
 
 
+def only_tenant() -> str | None:
+    """Return the id of the one tenant there is, None when there are none or several."""
+    found = list(Tenant.objects.order_by("pk").values_list("pk", flat=True)[:2])
+    return found[0] if len(found) == 1 else None
+
+
 def tenant_path(model: type[models.Model]) -> str | None:
     """Return the lookup from `model` to the id of its tenant, None for rows that belong to the platform."""
     if model is Tenant:

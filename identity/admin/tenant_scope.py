@@ -11,10 +11,12 @@ from django.contrib.admin.views.main import ChangeList
 from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.html import escape
 from django.utils.http import urlencode
+from django.utils.text import capfirst
 
 from identity.admin.bounded_paginator import BoundedPaginator
-from identity.admin.scope import TENANT_FIELDS, is_operator, staff_of, tenant_in_scope, tenant_path
+from identity.admin.scope import TENANT_FIELDS, is_operator, only_tenant, staff_of, tenant_in_scope, tenant_path
 from identity.models import Tenant
 
 Row = TypeVar("Row", bound=models.Model)
@@ -52,6 +54,7 @@ class TenantScopedAdmin(_ModelAdmin[Row]):
     empty_text: str = "Nothing here yet."
     # Lists of any length cost the same: no count of the whole table, and a bounded count of what was found.
     show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
     paginator = BoundedPaginator
     list_per_page = 50
     list_max_show_all = 0
@@ -156,7 +159,13 @@ class TenantScopedAdmin(_ModelAdmin[Row]):
     def get_form(self, request: HttpRequest, obj: Row | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
         # Choices of a form belong to the tenant of its row, also where an operator sees all tenants.
         request._form_tenant = self.tenant_of(obj) if obj is not None else tenant_in_scope(request)  # type: ignore[attr-defined]
+        kwargs.setdefault("help_texts", self._escaped_help_texts())
         return super().get_form(request, obj, change=change, **kwargs)
+
+    def _escaped_help_texts(self) -> dict[str, str]:
+        """Return the help texts of the fields, escaped: Django shows them as markup, ours name things like `<kind>:<id>`."""
+        own = getattr(getattr(self.form, "Meta", None), "help_texts", None) or {}
+        return {field.name: escape(field.help_text) for field in self.model._meta.fields if field.help_text} | own
 
     def save_model(self, request: HttpRequest, obj: Row, form: Any, change: bool) -> None:  # noqa: FBT001
         if not change and self.needs_tenant:
@@ -169,15 +178,15 @@ class TenantScopedAdmin(_ModelAdmin[Row]):
         return self.model is not Tenant and any(field.name in TENANT_FIELDS and not field.null for field in self.model._meta.fields)
 
     def tenant_for_new(self, request: HttpRequest) -> str:
-        """Return the tenant that a new row gets; 404 when an operator has chosen none."""
-        tenant = tenant_in_scope(request)
+        """Return the tenant that a new row gets; 404 when an operator has chosen none and there are several."""
+        tenant = tenant_in_scope(request) or only_tenant()
         if tenant is None:
             raise Http404
         return tenant
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show the form of a new row; an operator who sees all tenants is first asked for one."""
-        if self.needs_tenant and self.has_add_permission(request) and tenant_in_scope(request) is None:
+        """Show the form of a new row; an operator who sees several tenants is first asked for one."""
+        if self.needs_tenant and self.has_add_permission(request) and not (self.is_bound(request) or only_tenant()):
             chooser = reverse(f"{self.admin_site.name}:choose_tenant")
             return HttpResponseRedirect(f"{chooser}?{urlencode({'next': request.get_full_path()})}")
         return super().add_view(request, form_url, extra_context)
@@ -207,6 +216,7 @@ class TenantScopedAdmin(_ModelAdmin[Row]):
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changelist = super().get_changelist_instance(request)
         changelist.empty_text = self.empty_text  # type: ignore[attr-defined]
+        changelist.title = capfirst(str(self.opts.verbose_name_plural))
         return changelist
 
 

@@ -29,9 +29,7 @@ _MACHINE = ("multifactor", "logins_count", "last_login", "last_ip", "last_passwo
 
 
 class UserForm(ServiceForm):
-    identifier = forms.CharField(
-        required=False, max_length=255, help_text="The part of the user id after the provider, such as <provider>|<this>. Drawn when empty."
-    )
+    identifier = forms.CharField(required=False, max_length=255, help_text="The part of the user id after the bar. Drawn when empty.")
     password = forms.CharField(
         required=False,
         strip=False,
@@ -85,7 +83,7 @@ def unblock_selected(model_admin: UserAdmin, request: HttpRequest, rows: models.
 
 class UserAdmin(ServiceAdmin[User]):
     form = UserForm
-    list_display = ("person", "user_id", "connection", "state", "logins_count", "created_at", "tenant")
+    list_display = ("person", "state", "connection", "user_id", "created_at", "tenant")
     list_filter = ("connection", "blocked", "email_verified", "created_at")
     list_select_related = ("connection", "tenant")
     sortable_by = ("person", "created_at")

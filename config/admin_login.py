@@ -1,0 +1,60 @@
+"""Signing in to the admin: e-mail and password, with failures counted per account and per address."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import Any
+
+from django.conf import settings
+from django.contrib.admin.forms import AdminAuthenticationForm
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+
+from authapi.addresses import client_address
+from authapi.throttling import counters
+from identity.models import Staff, Tenant
+
+# Login protection is never switched off, so these are no settings of load tests.
+FAILURES_PER_ACCOUNT = 10
+FAILURES_PER_ADDRESS = 100
+WINDOW_SECONDS = 900
+_TOO_MANY = "Too many failed attempts. Wait a quarter of an hour and try again."
+
+
+class StaffLoginForm(AdminAuthenticationForm):
+    """Refuses an account and an address after too many failures, the right password included."""
+
+    def clean(self) -> Any:
+        keys = _keys(self.request, self.cleaned_data.get("username") or "")
+        if any(counters().read(key) >= limit for key, limit in keys):
+            raise ValidationError(_TOO_MANY, code="too_many_attempts")
+        try:
+            return super().clean()
+        except ValidationError:
+            for key, _limit in keys:
+                counters().increase(key, seconds=WINDOW_SECONDS + 1)
+            raise
+
+    def confirm_login_allowed(self, user: Any) -> None:
+        """Refuse the admins of a suspended tenant with the sentence that everybody else gets."""
+        super().confirm_login_allowed(user)
+        if not may_enter(user):
+            raise self.get_invalid_login_error()
+
+
+def may_enter(user: Any) -> bool:
+    """Tell whether an account may use the admin: active staff of no tenant or of one that is not suspended."""
+    if not isinstance(user, Staff) or not user.is_active:
+        return False
+    return user.tenant is None or user.tenant.status != Tenant.Status.SUSPENDED
+
+
+def _keys(request: HttpRequest | None, email: str) -> list[tuple[str, int]]:
+    """Return the two counters of an attempt. The address of an account is kept as a digest: it is nobody's to read."""
+    window = int(time.time()) // WINDOW_SECONDS
+    account = hashlib.sha256(email.strip().lower().encode()).hexdigest()[:32]
+    sent = request.META if request is not None else {}
+    peer, forwarded = sent.get("REMOTE_ADDR") or "", sent.get("HTTP_X_FORWARDED_FOR", "")
+    address = client_address(peer, forwarded, settings.TRUSTED_PROXIES)
+    return [(f"staff/account/{account}/{window}", FAILURES_PER_ACCOUNT), (f"staff/address/{address}/{window}", FAILURES_PER_ADDRESS)]

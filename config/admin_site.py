@@ -1,0 +1,145 @@
+"""The admin: our own site, the only one that is mounted, with nothing on it but what each app registers itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
+from django.core.exceptions import ImproperlyConfigured
+from django.db.models import Q
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, URLResolver, path, reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+
+import authapi.admin
+import events.admin
+import identity.admin
+import provisioning.admin
+from authapi.addresses import client_address
+from config import admin_start_page
+from config.admin_login import StaffLoginForm, may_enter
+from config.admin_navigation import grouped
+from identity.admin.scope import is_operator, switch_tenant, tenant_in_scope
+from identity.admin.tenant_scope import TenantScopedAdmin
+from identity.change_context import ChangeContext, change_context
+from identity.models import Tenant
+
+_TENANTS_SHOWN = 50
+
+
+class PlatformAdminSite(admin.AdminSite):
+    """Scopes every page to the tenant of the account, groups the navigation by task, and starts with figures."""
+
+    site_header = "Identity"
+    site_title = "Identity admin"
+    index_title = "Start"
+    site_url = None
+    login_form = StaffLoginForm
+    index_template = "admin/start.html"
+    empty_value_display = "-"
+
+    def __init__(self) -> None:
+        super().__init__(name="admin")
+        # Deletions go through services, row by row.
+        self.disable_action("delete_selected")
+
+    def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
+        """Register models with a class that limits them to the tenant in scope; refuse any other."""
+        if admin_class is None or not issubclass(admin_class, TenantScopedAdmin):
+            raise ImproperlyConfigured(f"{admin_class} does not derive from TenantScopedAdmin.")
+        super().register(model_or_iterable, admin_class, **options)
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        return may_enter(request.user)
+
+    def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002
+        """Bind who asked, so that the events of a change carry its request (`contract/events.md` 2.3)."""
+
+        def with_context(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            with change_context(_context_of(request)):
+                response: HttpResponse = view(request, *args, **kwargs)
+            return response
+
+        return super().admin_view(with_context, cacheable)
+
+    def get_urls(self) -> list[Any]:
+        own: list[URLPattern | URLResolver] = [path("tenant/", self.admin_view(self.choose_tenant), name="choose_tenant")]
+        # The shortcut to a row's public page would look up any row by its key; nothing here has a public page.
+        return own + [pattern for pattern in super().get_urls() if getattr(pattern, "name", "") != "view_on_site"]
+
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
+        """Return the navigation by task, or the models of one app for its own page."""
+        if app_label is not None:
+            return super().get_app_list(request, app_label)
+        return grouped([model for app in self._build_app_dict(request).values() for model in app["models"]])
+
+    def each_context(self, request: HttpRequest) -> Any:
+        context = super().each_context(request)
+        if context["has_permission"]:
+            context["scope_tenant"] = tenant_in_scope(request)
+            context["may_switch_tenant"] = is_operator(request)
+        return context
+
+    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
+        """Show the figures of the tenant in scope, or those of the platform and a way to each tenant."""
+        tenant = tenant_in_scope(request)
+        if tenant is None:
+            own: dict[str, Any] = {"figures": admin_start_page.figures_of_all(), "tenants": Tenant.objects.order_by("pk")[:_TENANTS_SHOWN]}
+        else:
+            own = {
+                "figures": admin_start_page.figures_of(tenant),
+                "steps": admin_start_page.next_steps(tenant),
+                "latest_events": admin_start_page.latest_events(tenant),
+            }
+        return super().index(request, {**own, **(extra_context or {})})
+
+    def choose_tenant(self, request: HttpRequest) -> HttpResponse:
+        """Let a platform operator choose the tenant whose rows all pages show, or all of them again."""
+        if not is_operator(request):
+            raise Http404
+        following = request.POST.get("next") or request.GET.get("next") or ""
+        if not url_has_allowed_host_and_scheme(following, allowed_hosts=None):
+            following = reverse("admin:index")
+        if request.method == "POST":
+            switch_tenant(request, request.POST.get("tenant") or None)
+            return HttpResponseRedirect(following)
+        searched = request.GET.get("q", "").strip()
+        found = Tenant.objects.filter(Q(pk__icontains=searched) | Q(name__icontains=searched)).order_by("pk")[:_TENANTS_SHOWN]
+        context = {
+            **self.each_context(request),
+            "title": "Choose a tenant",
+            "subtitle": None,
+            "tenants": found,
+            "searched": searched,
+            "next": following,
+        }
+        request.current_app = self.name
+        return TemplateResponse(request, "admin/choose_tenant.html", context)
+
+
+def _context_of(request: HttpRequest) -> ChangeContext:
+    peer, forwarded = request.META.get("REMOTE_ADDR") or "", request.META.get("HTTP_X_FORWARDED_FOR", "")
+    return ChangeContext(
+        request={
+            "geo": {},
+            "hostname": settings.PLATFORM_HOST,
+            "ip": client_address(peer, forwarded, settings.TRUSTED_PROXIES),
+            "method": request.method,
+            "user_agent": request.META.get("HTTP_USER_AGENT", ""),
+        }
+    )
+
+
+def build_site() -> PlatformAdminSite:
+    """Return the site with every app's pages on it, lower apps first: upper ones may add to them."""
+    built = PlatformAdminSite()
+    identity.admin.register(built)
+    authapi.admin.register(built)
+    events.admin.register(built)
+    provisioning.admin.register(built)
+    return built
+
+
+site = build_site()

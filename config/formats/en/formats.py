@@ -1,0 +1,7 @@
+"""How the admin writes dates and times: the order of the wire, to the second, on a 24-hour clock."""
+
+DATE_FORMAT = "Y-m-d"
+DATETIME_FORMAT = "Y-m-d H:i:s"
+TIME_FORMAT = "H:i:s"
+SHORT_DATE_FORMAT = "Y-m-d"
+SHORT_DATETIME_FORMAT = "Y-m-d H:i:s"
