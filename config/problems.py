@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from django.db import DataError
+import psycopg.errors
+from django.db import DataError, IntegrityError
 from rest_framework.exceptions import UnsupportedMediaType, ValidationError
 from rest_framework.response import Response
 
@@ -35,6 +36,8 @@ def _named(error: Exception, context: dict[str, Any]) -> Exception:
         case DataError():
             # A value that passed every check and that PostgreSQL still cannot hold is the caller's, whatever it is.
             return ApiProblem(400, "Payload validation error: 'A value that cannot be stored' on property body", "invalid_body")
+        case IntegrityError() if isinstance(error.__cause__, psycopg.errors.ForeignKeyViolation):
+            return ApiProblem(409, "What this request refers to was deleted at the same time.")
         case UnsupportedMediaType():
             return ApiProblem(415, "The content type must be application/json or application/x-www-form-urlencoded.")
         case _:

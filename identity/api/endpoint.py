@@ -13,7 +13,7 @@ from rest_framework.viewsets import ViewSet
 
 from identity.api.fields import Closed
 from identity.api.operations import Operation
-from identity.api.refusals import insufficient_scope, invalid_path
+from identity.api.refusals import insufficient_scope, invalid_body, invalid_path
 from identity.json_values import text_problem
 from identity.tenancy import TenantRequired, current_tenant
 
@@ -59,6 +59,8 @@ class Endpoint(ViewSet):
 
     def body_of(self, request: Request, body: type[Closed]) -> dict[str, Any]:
         """Return the checked members of the body that were sent."""
+        if not isinstance(request.data, dict):
+            raise invalid_body("Expected type object", "body")
         serializer = body(data=request.data)
         serializer.is_valid(raise_exception=True)
         members: dict[str, Any] = serializer.validated_data

@@ -1,0 +1,13 @@
+"""Actions for tests, made by the services that the product uses."""
+
+from __future__ import annotations
+
+from identity.models import Tenant
+from provisioning.models import Action
+from provisioning.services.actions import create_action, deploy_action
+
+
+def make_deployed_action(tenant: Tenant) -> Action:
+    """Create an action that streams can be bound to."""
+    action = create_action(tenant_id=tenant.pk, name="To the directory", template="scim-user-provisioning")
+    return deploy_action(tenant_id=tenant.pk, action_id=action.pk)

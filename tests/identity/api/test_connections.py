@@ -1,0 +1,118 @@
+"""Connections over the wire."""
+
+from __future__ import annotations
+
+import re
+
+from identity.models import Connection, Tenant, User
+from tests.factories.identity import make_connection, make_user
+from tests.management import Management, segment
+
+ODD_BODIES: list[dict[str, object]] = [
+    {"name": "a b", "strategy": "email"},
+    {"name": "-a", "strategy": "email"},
+    {"name": "a", "strategy": "telepathy"},
+    {"name": "a", "strategy": "oidc", "options": {"issuer": "https://issuer.example.test"}},
+    {"name": "a", "strategy": "database", "show_as_button": True},
+    {"name": "a", "strategy": "database", "options": {"attributes": {"email": {}}, "requires_username": True}},
+    {"name": "a", "strategy": "database", "options": {"attributes": {"email": {"identifier": {"active": False}}}}},
+    {"name": "a", "strategy": "database", "options": {"passwordPolicy": "heroic"}},
+    {"name": "a", "strategy": "email", "metadata": {str(number): "x" for number in range(11)}},
+    {"name": "a", "strategy": "email", "metadata": {"number": 1}},
+    {"name": "a", "strategy": "email", "authentication": {}},
+    {"name": "a", "strategy": "email", "id": "con_0123456789abcdef"},
+    {"name": "a"},
+]
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+def test_a_database_connection_starts_with_the_known_options(api: Management) -> None:
+    answer = api.post("connections", {"name": "people", "strategy": "database", "options": {"requires_username": True}})
+    assert answer.status == 201
+    body = answer.json
+    assert re.fullmatch(r"con_[A-Za-z0-9]{16}", body["id"])
+    assert (body["name"], body["strategy"], body["realms"], body["is_domain_connection"]) == ("people", "database", ["people"], False)
+    options = body["options"]
+    assert options["requires_username"] is True
+    assert options["passwordPolicy"] == "good"
+    assert options["mfa"] == {"active": True, "return_enroll_settings": True}
+    assert options["strategy_version"] == 2
+    assert options["brute_force_protection"] is True
+    assert api.get(f"connections/{body['id']}").json == body
+
+
+def test_secrets_are_taken_and_never_answered(api: Management, tenant: Tenant) -> None:
+    body = {"name": "corp", "strategy": "oidc", "options": {"client_id": "abc", "client_secret": "very-secret"}}
+    answer = api.post("connections", body)
+    assert answer.json["options"] == {"client_id": "abc"}
+    assert b"very-secret" not in api.get(f"connections/{answer.json['id']}").body
+    assert Connection.objects.of(tenant.pk).get(pk=answer.json["id"]).secret_option("client_secret") == "very-secret"
+
+
+def test_a_name_is_taken_once_per_tenant(api: Management, database_connection: Connection) -> None:
+    answer = api.post("connections", {"name": "people", "strategy": "email"})
+    assert (answer.status, answer.json) == (
+        409,
+        {"statusCode": 409, "error": "Conflict", "message": "The connection already exists."},
+    )
+
+
+def test_a_body_that_does_not_fit_makes_no_connection(api: Management) -> None:
+    for body in ODD_BODIES:
+        answer = api.post("connections", body)
+        assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body"), body
+    assert api.get("connections").json == []
+
+
+def test_changed_options_replace_the_whole_object(api: Management, database_connection: Connection) -> None:
+    path = f"connections/{database_connection.pk}"
+    changed = api.patch(path, {"options": {"import_mode": True}, "display_name": "People", "metadata": {"a": "b"}})
+    assert changed.status == 200
+    assert changed.json["options"] == {"import_mode": True}
+    assert api.patch(path, {"metadata": {"c": "d"}}).json["metadata"] == {"c": "d"}
+    assert api.get(path).json["display_name"] == "People"
+    assert api.patch(path, {}).json == api.get(path).json
+
+
+def test_name_and_strategy_never_change(api: Management, database_connection: Connection) -> None:
+    for field in ("name", "strategy"):
+        answer = api.patch(f"connections/{database_connection.pk}", {field: "email"})
+        assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
+
+
+def test_deleting_takes_the_users_along_and_repeats_without_error(api: Management, database_connection: Connection, ada: User) -> None:
+    first = api.delete(f"connections/{database_connection.pk}")
+    assert first.status == 202
+    assert TIME.fullmatch(first.json["deleted_at"])
+    assert (api.delete(f"connections/{database_connection.pk}").status) == 204
+    gone = api.get(f"connections/{database_connection.pk}")
+    assert (gone.status, gone.json["errorCode"]) == (404, "inexistent_connection")
+    assert api.get(f"users/{segment(ada.user_id)}").status == 404
+
+
+def test_lists_filter_by_strategy_and_name(api: Management, tenant: Tenant) -> None:
+    for name, strategy in (("one", "database"), ("two", "email"), ("three", "sms"), ("four", "samlp")):
+        make_connection(tenant_id=tenant.pk, name=name, strategy=strategy)
+
+    def names(query: list[tuple[str, str]]) -> list[str]:
+        return [connection["name"] for connection in api.get("connections", query).json]
+
+    assert names([]) == ["one", "two", "three", "four"]
+    assert names([("strategy", "email"), ("strategy", "samlp")]) == ["two", "four"]
+    assert names([("name", "three")]) == ["three"]
+    assert names([("name", "nowhere")]) == []
+
+
+def test_enabled_clients_are_in_lists_only_when_asked_for(api: Management, tenant: Tenant) -> None:
+    created = api.post("connections", {"name": "people", "strategy": "database", "enabled_clients": ["abc"]}).json
+    assert created["enabled_clients"] == ["abc"]
+    assert "enabled_clients" not in api.get("connections").json[0]
+    assert api.get("connections", {"fields": "enabled_clients"}).json == [{"enabled_clients": ["abc"]}]
+
+
+def test_a_user_of_a_deleted_connection_is_unlinked_elsewhere(api: Management, tenant: Tenant, ada: User) -> None:
+    mail = make_connection(tenant_id=tenant.pk, strategy="email")
+    secondary = make_user(connection=mail)
+    api.post(f"users/{segment(ada.user_id)}/identities", {"provider": "email", "user_id": secondary.identifier})
+    assert api.delete(f"connections/{mail.pk}").status == 202
+    assert len(api.get(f"users/{segment(ada.user_id)}").json["identities"]) == 1

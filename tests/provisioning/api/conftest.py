@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import pytest
+
+from identity.models import Tenant
+from provisioning.models import Action
+from tests.factories.actions import make_deployed_action
+from tests.management import Management
+
+
+@pytest.fixture
+def api(tenant: Tenant) -> Management:
+    """The management interface of `tenant`, with every scope."""
+    return Management(tenant)
+
+
+@pytest.fixture
+def action(tenant: Tenant) -> Action:
+    return make_deployed_action(tenant)
