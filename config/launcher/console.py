@@ -11,7 +11,8 @@ _RESET = "\x1b[0m"
 _BOLD = "\x1b[1m"
 _COLOURS = {"web": 36, "worker": 35, "beat": 33, "scim": 34, "postgres": 32, "redis": 31}
 _WIDTH = 8
-_MOST_HELD = 200
+# Per process, so that a talkative one does not push out what the others said.
+_MOST_HELD = 60
 
 
 class Console:
@@ -20,7 +21,7 @@ class Console:
     def __init__(self, stream: TextIO = sys.stdout, herald: TextIO | None = None) -> None:
         self._stream = stream
         self.herald = herald
-        self._held: deque[tuple[str, str]] | None = deque(maxlen=_MOST_HELD)
+        self._held: dict[str, deque[str]] | None = {}
         self._has_colour = stream.isatty() and "NO_COLOR" not in os.environ
 
     def say(self, sentence: str) -> None:
@@ -36,7 +37,7 @@ class Console:
     def show(self, name: str, line: str) -> None:
         """Show a line that the process `name` printed; during the start it is held back."""
         if self._held is not None:
-            self._held.append((name, line))
+            self._held.setdefault(name, deque(maxlen=_MOST_HELD)).append(line)
             return
         label = f"{name:<{_WIDTH}}|"
         if self._has_colour:
@@ -45,10 +46,11 @@ class Console:
 
     def release(self, *, with_held_lines: bool) -> None:
         """End the start: lines are shown from now on, after a failed start those that were held back as well."""
-        held, self._held = self._held or (), None
+        held, self._held = self._held or {}, None
         if with_held_lines:
-            for name, line in held:
-                self.show(name, line)
+            for name, lines in held.items():
+                for line in lines:
+                    self.show(name, line)
 
     def _write(self, text: str) -> None:
         try:

@@ -1,0 +1,208 @@
+"""The commands of the README over a whole life: up, used as printed, hurt, down, up again with TLS, killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import ssl
+import stat
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.config.launcher.polling import lives, until
+
+ROOT = Path(__file__).resolve().parents[3]
+MEMBERS = {
+    "base_url",
+    "auth_url",
+    "admin_url",
+    "admin_user",
+    "admin_password",
+    "client_id",
+    "client_secret",
+    "scim_base_url",
+    "scim_bearer_token",
+    "stream_id",
+    "tenant",
+    "pids",
+}
+PROCESSES = {"web", "worker", "beat", "postgres", "redis", "scim"}
+# Starting everything takes seconds on a quiet machine and much longer on a busy one.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+
+class Checkout:
+    """A data directory and two ports of its own, and the commands over them."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        # What the test run itself uses must not decide here: these are the defaults of a newcomer.
+        unset = ("DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE", "REDIS_PREFIX", "PYTEST_XDIST_WORKER")
+        inherited = {name: value for name, value in os.environ.items() if name not in unset and not name.endswith("_KEYS")}
+        settings_of_tests = ("INSECURE_HTTP", "DATABASE_POOL", "EVENTS_", "OUTBOUND_", "DELIVERY_")
+        inherited = {name: value for name, value in inherited.items() if not name.startswith(settings_of_tests)}
+        self.environment = {**inherited, "DATA_DIR": str(directory), "PORT": str(free_port()), "SCIM_PORT": str(free_port())}
+
+    def run(self, command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "config.launcher", command],
+            cwd=ROOT,
+            env={**self.environment, **variables},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+
+    def up(self, **variables: str) -> str:
+        done = self.run("up", DETACH="1", **variables)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def facts(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.directory / "up.json").read_text())
+        return found
+
+    def pids(self, name: str) -> list[int]:
+        found: list[int] = self.facts()["pids"][name]
+        return found
+
+    def everything(self) -> list[int]:
+        return [pid for name in PROCESSES for pid in self.pids(name)]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def status(url: str, ca_file: str | None = None) -> int:
+    context = ssl.create_default_context(cafile=ca_file) if ca_file else None
+    try:
+        with urllib.request.urlopen(url, timeout=5, context=context) as response:
+            return int(response.status)
+    except urllib.error.HTTPError as error:
+        return int(error.code)
+    except OSError:
+        return 0
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
+    made = Checkout(tmp_path_factory.mktemp("up"))
+    yield made
+    made.run("down")
+
+
+@pytest.fixture(scope="module")
+def block(checkout: Checkout) -> str:
+    """What `make up` has printed; everything answers from then on."""
+    return checkout.up()
+
+
+def test_the_facts_for_scripts_are_complete_and_private(checkout: Checkout, block: str) -> None:
+    facts = checkout.facts()
+
+    assert set(facts) == MEMBERS
+    assert set(facts["pids"]) == PROCESSES
+    assert all(facts[name] for name in MEMBERS)
+    assert all(lives(pid) for pid in checkout.everything())
+    assert {stat.S_IMODE((checkout.directory / name).stat().st_mode) for name in ("up.json", "keys", "environment", "up.log")} == {0o600}
+    assert facts["admin_password"] in block
+    assert "1,2,4 s" in block
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed, and the printed lines call it")
+def test_the_printed_lines_work_when_pasted(checkout: Checkout, block: str) -> None:
+    lines = [line for line in block.splitlines() if line.startswith(("TOKEN=", "curl "))]
+    token, events, create, find = lines
+    paste = f"{token}\n{create}\n{events} --max-time 1 || true\n"
+
+    printed = subprocess.run(["sh", "-c", paste], capture_output=True, text=True, check=True).stdout
+
+    assert '"email":"ada@example.com"' in printed.replace(": ", ":")
+    assert ":connected" in printed
+    until(lambda: "ada@example.com" in subprocess.run(["sh", "-c", find], capture_output=True, text=True, check=True).stdout)
+
+
+def test_a_second_start_is_refused_with_one_sentence(checkout: Checkout, block: str) -> None:
+    for variables in ({}, {"DETACH": "1"}):
+        done = checkout.run("up", **variables)
+        assert done.returncode == 1
+        assert done.stdout == f"make up: It is running already at {checkout.facts()['auth_url']}: make down stops it.\n"
+
+
+def test_a_killed_web_process_comes_back_and_is_named_anew(checkout: Checkout, block: str) -> None:
+    before = checkout.pids("web")
+    for pid in before:
+        os.kill(pid, signal.SIGKILL)
+
+    until(lambda: bool(checkout.pids("web")) and not set(before) & set(checkout.pids("web")))
+    until(lambda: status(f"{checkout.facts()['auth_url']}.well-known/jwks.json") == 200, seconds=60)
+
+
+def test_the_scim_server_alone_stops_and_stays_stopped_until_it_is_started(checkout: Checkout, block: str) -> None:
+    users = f"{checkout.facts()['scim_base_url']}/Users"
+    assert checkout.run("scim-stop").stdout == "The SCIM server has stopped.\n"
+    assert (status(users), checkout.pids("scim")) == (0, [])
+    assert checkout.run("scim-stop").stdout == "The SCIM server was stopped already.\n"
+
+    assert checkout.run("scim-start").stdout == "The SCIM server answers again.\n"
+    # It asks for the token, so it is there.
+    assert status(users) == 401
+    assert len(checkout.pids("scim")) == 1
+
+
+def test_down_stops_everything_and_the_next_start_finds_what_was_there(checkout: Checkout, block: str) -> None:
+    before, processes = checkout.facts(), checkout.everything()
+
+    assert checkout.run("down").stdout == "Everything has stopped.\n"
+
+    assert not [pid for pid in processes if lives(pid)]
+    assert not (checkout.directory / "up.json").exists()
+    assert checkout.run("down").stdout == "Nothing is running.\n"
+    assert checkout.run("scim-stop").returncode == 1
+    checkout.up(TLS="1")
+    after = checkout.facts()
+    assert [after[name] for name in ("client_id", "client_secret", "stream_id")] == [
+        before[name] for name in ("client_id", "client_secret", "stream_id")
+    ]
+    assert after["base_url"].startswith("https://")
+    assert status(f"{after['auth_url']}.well-known/jwks.json", after["ca_file"]) == 200
+
+
+def test_sigkill_of_the_supervisor_leaves_no_orphan(checkout: Checkout, block: str) -> None:
+    processes = checkout.everything()
+    supervisor = int(Path(f"/proc/{checkout.pids('web')[0]}/stat").read_text().rpartition(")")[2].split()[1])
+
+    os.kill(supervisor, signal.SIGKILL)
+
+    until(lambda: not [pid for pid in processes if lives(pid)], seconds=60)
+
+
+def test_reset_asks_and_then_removes_the_data(checkout: Checkout, block: str) -> None:
+    unanswered = subprocess.run(
+        [sys.executable, "-m", "config.launcher", "reset"],
+        cwd=ROOT,
+        env=checkout.environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert unanswered.returncode == 1
+    assert "make reset YES=1" in unanswered.stderr
+    assert checkout.directory.exists()
+
+    assert checkout.run("reset", YES="1").returncode == 0
+    assert not checkout.directory.exists()
