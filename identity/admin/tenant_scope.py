@@ -8,6 +8,7 @@ from django.contrib import admin
 from django.contrib.admin.filters import RelatedFieldListFilter
 from django.contrib.admin.options import BaseModelAdmin
 from django.contrib.admin.views.main import ChangeList
+from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
 from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -111,6 +112,13 @@ class TenantScopedAdmin(_ModelAdmin[Row]):
         if column is None:
             return rows if is_operator(request) else rows.none()
         return rows if tenant is None else rows.filter(**{column: tenant})
+
+    def formfield_for_dbfield(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
+        """Keep the buttons beside a choice to the one that is needed: adding a row to choose."""
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None and isinstance(field.widget, RelatedFieldWidgetWrapper):
+            field.widget.can_change_related = field.widget.can_delete_related = field.widget.can_view_related = False
+        return field
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         kwargs["queryset"] = self.scoped_choices(request, db_field.remote_field.model)

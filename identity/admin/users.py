@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
 from django.db import models
 from django.db.models.functions import Lower
@@ -20,7 +21,7 @@ from identity.admin.refusals import as_text, refusals
 from identity.admin.service_admin import ServiceAdmin, delete_selected
 from identity.admin.service_form import ServiceForm
 from identity.admin.tenant_scope import ReadOnlyAdmin
-from identity.models import LinkedIdentity, PasswordCredential, User
+from identity.models import Connection, LinkedIdentity, PasswordCredential, User
 from identity.services import users
 
 _METADATA = ("user_metadata", "app_metadata")
@@ -118,6 +119,12 @@ class UserAdmin(ServiceAdmin[User]):
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> Any:
         return (*_MACHINE, "state", *(("user_id", "connection", "tenant") if obj is not None else ()))
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Offer the oldest database connection: most users that are added by hand belong there."""
+        given: dict[str, Any] = super().get_changeform_initial_data(request)
+        first = self.scoped_choices(request, Connection).filter(strategy=settings.DATABASE_STRATEGY).order_by("created_at").first()
+        return given if first is None else {"connection": first.pk, **given}
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         # Within a tenant an index serves the list; over all tenants the primary key does.
