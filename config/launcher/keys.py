@@ -34,4 +34,5 @@ def as_assignments(values: dict[str, str]) -> str:
 
 def _make(name: str) -> str:
     # Letters, digits, - and _, which is also the alphabet of client secrets; Django wants 50 characters for its key.
-    return f"k1:{secrets.token_urlsafe(48)}" if name in KEY_LISTS else secrets.token_urlsafe(32)
+    # A drawn id: where a database outlives its keys, start-up then names the id it misses instead of failing to decrypt.
+    return f"{secrets.token_hex(4)}:{secrets.token_urlsafe(48)}" if name in KEY_LISTS else secrets.token_urlsafe(32)
