@@ -12,7 +12,7 @@ from tests.journeys.service import Service, eventually, form_token
 def _open_dead_letters(service: Service, session: requests.Session, user_id: str) -> list[str]:
     """Return the primary keys of the open dead letters of a user, as the admin's list shows them."""
     address = f"{service.facts['admin_url']}provisioning/deadletter/"
-    page = session.get(address, params={"q": user_id, "state__exact": "open"}, timeout=20).text
+    page = session.get(address, params={"q": f"user:{user_id}", "state__exact": "open"}, timeout=20).text
     return re.findall(r'name="_selected_action" value="([^"]+)"', page)
 
 
@@ -30,7 +30,7 @@ def test_a_failing_delivery_becomes_a_dead_letter_and_is_redelivered(service: Se
 
     address = f"{service.facts['admin_url']}provisioning/deadletter/"
     token = form_token(session.get(address, timeout=20).text)
-    choice = {"action": "redeliver", "_selected_action": keys, "csrfmiddlewaretoken": token}
+    choice = {"action": "redeliver_selected", "_selected_action": keys, "csrfmiddlewaretoken": token}
     confirmation = session.post(address, data=choice, headers={"Referer": address}, timeout=20)
     assert confirmation.status_code == 200
     confirmed = {**choice, "csrfmiddlewaretoken": form_token(confirmation.text), "confirmed": "yes", "reason": "It is back."}
