@@ -1,7 +1,8 @@
-"""Installs what `make test-peers` needs: npm packages below `.peers/`, Debian packages where the machine allows it.
+"""Installs what `make test-peers` needs: npm and Python packages below `.peers/`, Debian packages where the machine allows it.
 
-The lists stand beside the tests: `tests/peers/package.json` with its lock, and `tests/peers/packages.txt`, a Debian
-package and one of its programs per line. What cannot be installed is named; its tests skip themselves and say so.
+The lists stand beside the tests: `tests/peers/package.json` with its lock, `tests/peers/requirements.lock` for an
+environment of its own, and `tests/peers/packages.txt`, a Debian package and one of its programs per line. What cannot
+be installed is named; its tests skip themselves and say so.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ PLACE = ROOT / ".peers"
 
 def main() -> int:
     """Install everything that is listed and missing. Always 0: the tests judge, not the installation."""
-    for problem in [*_debian_packages(), *_node_packages()]:
+    for problem in [*_debian_packages(), *_node_packages(), *_python_packages()]:
         print(f"test-peers: {problem}", file=sys.stderr)
     return 0
 
@@ -63,6 +64,22 @@ def _node_packages() -> list[str]:
     command = [npm, "ci" if lock.exists() else "install", "--no-audit", "--no-fund", "--silent"]
     if subprocess.run(command, cwd=PLACE, check=False).returncode != 0:
         return ["npm could not install the packages of tests/peers/package.json"]
+    stamp.write_text(wanted)
+    return []
+
+
+def _python_packages() -> list[str]:
+    lock, environment = LISTS / "requirements.lock", PLACE / "python"
+    if not lock.exists():
+        return []
+    wanted = hashlib.sha256(lock.read_bytes()).hexdigest()
+    stamp = environment / "installed"
+    if stamp.exists() and stamp.read_text() == wanted:
+        return []
+    pip = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", "--require-hashes", "--requirement", str(lock)]
+    for command in ([sys.executable, "-m", "venv", str(environment)], pip):
+        if subprocess.run(command, check=False).returncode != 0:
+            return ["pip could not install the packages of tests/peers/requirements.lock"]
     stamp.write_text(wanted)
     return []
 
