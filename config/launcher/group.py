@@ -41,8 +41,9 @@ class Group:
         1. The control socket, so that `make down` works from the first moment.
         2. PostgreSQL and Valkey, unless outside ones are named, and the SCIM server beside them.
         3. Migrations and the demo's data.
-        4. Web, worker and beat.
+        4. Web and worker.
         5. The tour through the main job, unless the database holds other tenants.
+        6. Beat, for which nobody waits.
         """
         self._listener = Listener(self._options.data_dir, self._answer)
         self._supervisor.watch(self._listener.socket, self._listener.serve_one)
@@ -51,10 +52,11 @@ class Group:
         environment.write(self._options, self._environment)
         self._supervisor.start("scim", self._scim)
         self._facts = self._prepare_data()
-        for name, program in (("web", self._web), ("worker", self._worker), ("beat", self._beat)):
-            self._supervisor.start(name, program)
+        self._supervisor.start("web", self._web)
+        self._supervisor.start("worker", self._worker)
         self._supervisor.wait_until_ready("scim", "web")
         measured = self._tour() if self._facts.get("client_id") else {}
+        self._supervisor.start("beat", self._beat)
         self._is_up = True
         self._publish()
         self._console.release(with_held_lines=False)
