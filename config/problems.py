@@ -19,7 +19,11 @@ from identity.services.failures import Invalid, NotFound
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
     """Translate whatever an endpoint raised into the one error body."""
-    return problems.exception_handler(_named(error, context), context)
+    response = problems.exception_handler(_named(error, context), context)
+    if response.status_code == 401:
+        # RFC 9110, 11.6.1: a 401 names the scheme to use.
+        response["WWW-Authenticate"] = "Bearer"
+    return response
 
 
 def _named(error: Exception, context: dict[str, Any]) -> Exception:

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from identity.api.fields import Closed, JsonObject, ListOf, Switch, Text
 
 _MOST_METADATA = 10
+# What null leaves behind where the row itself holds no null.
+_CLEARED: dict[str, Any] = {
+    "display_name": "",
+    "options": {},
+    "enabled_clients": [],
+    "is_domain_connection": False,
+    "realms": [],
+    "metadata": {},
+}
 
 
 class Activity(Closed):
@@ -12,17 +23,17 @@ class Activity(Closed):
 
 
 class ConnectionSettings(Closed):
-    """What creating and changing a connection have in common."""
+    """What creating and changing a connection have in common; null clears."""
 
-    display_name = Text(required=False, max_length=128)
-    options = JsonObject(required=False)
-    enabled_clients = ListOf(required=False, child=Text(max_length=64))
-    is_domain_connection = Switch(required=False)
-    show_as_button = Switch(required=False)
-    realms = ListOf(required=False, child=Text(max_length=128))
-    metadata = JsonObject(required=False, most=_MOST_METADATA, texts=True)
-    authentication = Activity(required=False)
-    connected_accounts = Activity(required=False)
+    display_name = Text(required=False, allow_null=True, max_length=128)
+    options = JsonObject(required=False, allow_null=True)
+    enabled_clients = ListOf(required=False, allow_null=True, child=Text(max_length=64))
+    is_domain_connection = Switch(required=False, allow_null=True)
+    show_as_button = Switch(required=False, allow_null=True)
+    realms = ListOf(required=False, allow_null=True, child=Text(max_length=128))
+    metadata = JsonObject(required=False, allow_null=True, most=_MOST_METADATA, texts=True)
+    authentication = Activity(required=False, allow_null=True)
+    connected_accounts = Activity(required=False, allow_null=True)
 
 
 class ConnectionToCreate(ConnectionSettings):
@@ -32,3 +43,8 @@ class ConnectionToCreate(ConnectionSettings):
 
 class ConnectionToChange(ConnectionSettings):
     """Name and strategy never change."""
+
+
+def cleared(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the members of a body with what each null stands for."""
+    return {name: _CLEARED.get(name) if value is None else value for name, value in body.items()}

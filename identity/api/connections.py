@@ -8,7 +8,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from identity.api.connection_bodies import ConnectionToChange, ConnectionToCreate
+from identity.api.connection_bodies import ConnectionToChange, ConnectionToCreate, cleared
 from identity.api.connection_schemas import CONNECTION, CONNECTION_FIELDS, CONNECTIONS, DELETED, LIST_PARAMETERS
 from identity.api.endpoint import Endpoint
 from identity.api.list_schemas import PROJECTION
@@ -76,7 +76,7 @@ class ConnectionEndpoint(Endpoint):
         return Response(answer_list(rows, query, _LISTING, render))
 
     def create(self, request: Request) -> Response:
-        body = self.body_of(request, ConnectionToCreate)
+        body = cleared(self.body_of(request, ConnectionToCreate))
         connection = connections.create_connection(tenant_id=self.tenant_id, **body)
         return Response(connection_resource(connection), status=201)
 
@@ -88,7 +88,7 @@ class ConnectionEndpoint(Endpoint):
         return Response(project(connection_resource(connection)))
 
     def partial_update(self, request: Request, id: str) -> Response:
-        changes = self.body_of(request, ConnectionToChange)
+        changes = cleared(self.body_of(request, ConnectionToChange))
         connection = connections.update_connection(tenant_id=self.tenant_id, connection_id=id, changes=changes)
         return Response(connection_resource(connection))
 

@@ -74,6 +74,15 @@ def test_changed_options_replace_the_whole_object(api: Management, database_conn
     assert api.patch(path, {}).json == api.get(path).json
 
 
+def test_null_clears_what_is_optional(api: Management, database_connection: Connection) -> None:
+    path = f"connections/{database_connection.pk}"
+    api.patch(path, {"display_name": "People", "metadata": {"a": "b"}, "enabled_clients": ["abc"], "authentication": {"active": True}})
+    nothing = dict.fromkeys(("display_name", "metadata", "enabled_clients", "authentication", "options", "realms", "is_domain_connection"))
+    changed = api.patch(path, nothing)
+    assert changed.status == 200
+    assert set(changed.json) == {"id", "name", "strategy", "is_domain_connection", "created_at", "updated_at"}
+
+
 def test_name_and_strategy_never_change(api: Management, database_connection: Connection) -> None:
     for field in ("name", "strategy"):
         answer = api.patch(f"connections/{database_connection.pk}", {field: "email"})

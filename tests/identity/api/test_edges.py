@@ -28,6 +28,7 @@ def test_a_request_without_a_good_token_is_refused(api: Management) -> None:
         answer = api.call("GET", "users", headers={"authorization": token})
         assert refusal(answer) == (401, "Unauthorized", None)
         assert set(RATES) <= answer.headers.keys()
+        assert answer.headers["www-authenticate"] == "Bearer"
 
 
 def test_every_operation_needs_its_scope(tenant: Tenant) -> None:

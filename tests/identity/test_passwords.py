@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from identity.passwords import POLICIES, password_problem
+
+WEAKEST = {"none": "a", "low": "aaaaaa", "fair": "aaaaaAa1", "good": "aaaaaA1a", "excellent": "aabbAA11ab"}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_each_policy_takes_what_just_fits_and_nothing_shorter(policy: str) -> None:
+    options = {"passwordPolicy": policy}
+    assert password_problem(WEAKEST[policy], options) is None
+    assert password_problem(WEAKEST[policy][1:], options) is not None
+
+
+def test_the_middle_policies_ask_for_different_kinds_of_characters() -> None:
+    assert password_problem("aaaaaaa1", {"passwordPolicy": "fair"}) is not None
+    assert password_problem("aaaaaa1!", {"passwordPolicy": "good"}) is None
+    assert password_problem("aaaaaa11", {"passwordPolicy": "good"}) is not None
+
+
+def test_the_strictest_policy_refuses_three_of_a_kind_in_a_row() -> None:
+    assert password_problem("Abcdefg1!!!", {"passwordPolicy": "excellent"}) is not None
+    assert password_problem("Abcdefg1!!x!", {"passwordPolicy": "excellent"}) is None
+
+
+def test_a_length_of_its_own_goes_before_that_of_the_policy() -> None:
+    options = {"passwordPolicy": "low", "password_complexity_options": {"min_length": 12}}
+    assert password_problem("a" * 11, options) is not None
+    assert password_problem("a" * 12, options) is None
+
+
+def test_words_of_the_dictionary_and_personal_data_are_refused_where_asked_for() -> None:
+    options = {"passwordPolicy": "low", "password_dictionary": {"enable": True, "dictionary": ["Sesame99"]}}
+    assert password_problem("sesame99", options) is not None
+    personal = ["ada.lovelace@example.test", None, "Ada"]
+    options = {"passwordPolicy": "low", "password_no_personal_info": {"enable": True}}
+    assert password_problem("my-Ada.Lovelace-1", options, personal) is not None
+    assert password_problem("adadada", options, personal) is None
+    assert password_problem("my-Ada.Lovelace-1", {"passwordPolicy": "low"}, personal) is None
+
+
+@given(password=st.text(max_size=600), policy=st.sampled_from(POLICIES))
+def test_a_refusal_never_repeats_the_password(password: str, policy: str) -> None:
+    problem = password_problem(password, {"passwordPolicy": policy})
+    assert problem is None or len(password) < 9 or password not in problem
