@@ -75,7 +75,7 @@ deploy-check: dev ## Check the production settings
 
 lock: dev ## Compile requirements/*.in into locks with hashes and without hosts
 	@for name in bootstrap base embedded dev; do \
-	  .venv/tools/bin/uv pip compile --quiet --upgrade --generate-hashes --no-header --no-annotate --python-version 3.11 \
+	  .venv/tools/bin/uv pip compile --quiet --upgrade --generate-hashes --no-header --no-annotate --universal --python-version 3.11 \
 	    requirements/$$name.in --output-file requirements/$$name.lock || exit 1; done
 	@! grep -nE 'https?://|index|find-links|file:' requirements/*.lock
 
