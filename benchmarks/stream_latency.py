@@ -1,7 +1,8 @@
 """From commit to the first byte at a subscriber, while management requests keep the same process busy.
 
-Run with `.venv/bin/python -m benchmarks.stream_latency [granian|uvicorn] [samples] [streams] [requests per second]` against a
-migrated database (`DATABASE_URL`) and a Redis (`REDIS_URL`). Beside each sample a bare `INSERT; COMMIT; PUBLISH` reaches a bare
+Run with `.venv/bin/python -m benchmarks.stream_latency [granian|uvicorn] [samples] [streams] [requests per second] [all|split]`
+against a migrated database (`DATABASE_URL`) and a Redis (`REDIS_URL`). `all` serves both from one process, `split` gives the
+streams one of their own. Beside each sample a bare `INSERT; COMMIT; PUBLISH` reaches a bare
 subscriber on the same servers. Writer, subscribers and management client are processes of their own; the clock is the
 machine's monotonic one. It makes a tenant of its own and leaves it behind.
 """
@@ -18,6 +19,7 @@ import selectors
 import statistics
 import sys
 import time
+from contextlib import ExitStack
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.synchronize import Event as Flag
 from typing import Any
@@ -156,11 +158,14 @@ def shown(name: str, seconds: list[float]) -> float:
     return median
 
 
-def main(server: str, samples: int, streams: int, rate: float) -> None:
+def main(server: str, samples: int, streams: int, rate: float, role: str) -> None:
     tenant, own, managed = prepared()
     environment = {"EVENTS_NUMBERER_ENABLED": "1", "RATE_LIMITS_ENABLED": "0", "EVENTS_HEARTBEAT_SECONDS": "15"}
     context = multiprocessing.get_context("spawn")
-    with web_process(server, **environment) as web:
+    is_split = role == "split"
+    with ExitStack() as running:
+        web = running.enter_context(web_process(server, **environment, WEB_ROLE="stream" if is_split else "all"))
+        managing = running.enter_context(web_process(server, **environment, WEB_ROLE="app")) if is_split else web
         Tenant.objects.filter(pk=tenant.pk).update(max_event_connections=10_000)
         target: Target = make_target(tenant, web.address)
         token = target.token(scopes=("read:events", "read:users", "update:users"))
@@ -169,7 +174,7 @@ def main(server: str, samples: int, streams: int, rate: float) -> None:
         work: list[tuple[Any, tuple[Any, ...]]] = [
             (read_streams, (web.address, target.host, token, streams, ready, stop, pipes[0][1])),
             (read_bare, (settings.REDIS_URL, bare_ready, stop, pipes[1][1])),
-            (manage, (web.address, target.host, token, managed.user_id, rate, stop, pipes[2][1])),
+            (manage, (managing.address, target.host, token, managed.user_id, rate, stop, pipes[2][1])),
         ]
         processes = [
             context.Process(target=function, args=arguments, daemon=True) for function, arguments in work if rate or function is not manage
@@ -185,7 +190,7 @@ def main(server: str, samples: int, streams: int, rate: float) -> None:
         time.sleep(0.5)
         stop.set()
         arrivals, bare = pipes[0][0].recv(), pipes[1][0].recv()
-        print(f"{server}, {streams} streams, {rate:.0f} management requests/s, load average {os.getloadavg()[0]:.1f}")
+        print(f"{server} ({role}), {streams} streams, {rate:.0f} management requests/s, load average {os.getloadavg()[0]:.1f}")
         per_event = [[moment - taken.committed[event] for moment in arrivals[event]] for event in taken.committed]
         ours = shown("commit -> first byte, every stream", [moment for moments in per_event for moment in moments])
         shown("commit -> first byte, last stream of an event", [max(moments) for moments in per_event])
@@ -199,4 +204,4 @@ def main(server: str, samples: int, streams: int, rate: float) -> None:
 
 if __name__ == "__main__":
     given = dict(enumerate(sys.argv[1:]))
-    main(given.get(0, "granian"), int(given.get(1, 200)), int(given.get(2, 8)), float(given.get(3, 50)))
+    main(given.get(0, "granian"), int(given.get(1, 200)), int(given.get(2, 8)), float(given.get(3, 50)), given.get(4, "all"))

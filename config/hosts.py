@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from functools import partial
 from typing import Any
 
 from django.conf import settings
+from django.db import Error as DatabaseError
 
 from authapi import executor
 from authapi.remembered import Cold, Remembered
-from events.stream.refusals import Header, Refused
+from events.stream.refusals import Header, Refused, unavailable
 from identity.hosts import HostMatch, is_platform_host, resolve_host
 
 Scope = MutableMapping[str, Any]
@@ -19,7 +21,10 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+logger = logging.getLogger(__name__)
+
 _REMEMBERED_SECONDS = 0.5
+_RETRY_AFTER_SECONDS = 2
 _MANAGEMENT_PREFIX = "/api/v2/"
 # Daphne takes the root path from any client, and every absolute URL with it.
 _REFUSED_HEADERS = frozenset({b"daphne-root-path"})
@@ -38,7 +43,7 @@ def guarded(application: Application) -> Application:
         scope = {**scope, "root_path": "", "headers": [pair for pair in scope["headers"] if pair[0] not in _REFUSED_HEADERS]}
         if not settings.INSECURE_HTTP:
             if not _is_secure(scope):
-                await answer(send, await _plain_http(scope), head_only=scope["method"] == "HEAD")
+                await answer(send, await _insecure(scope), head_only=scope["method"] == "HEAD")
                 return
             scope["scheme"] = "https"
         await application(scope, receive, send)
@@ -54,23 +59,33 @@ def for_tenant(application: Application, *, platform: bool = False) -> Applicati
 
     async def resolve(scope: Scope, receive: Receive, send: Send) -> None:
         authority = header(scope, b"host")
-        match = await match_of(authority)
-        if not (platform and is_platform_host(authority) and not scope["path"].startswith(_MANAGEMENT_PREFIX)):
-            refusal = _refusal_of(match)
-            if refusal is not None:
-                await answer(send, refusal, head_only=scope["method"] == "HEAD")
-                return
+        is_open_to_all = platform and is_platform_host(authority) and not scope["path"].startswith(_MANAGEMENT_PREFIX)
+        try:
+            match = await match_of(authority)
+            if not is_open_to_all:
+                _require_active(match)
+        except Refused as refusal:
+            await answer(send, refusal, head_only=scope["method"] == "HEAD")
+            return
         await application({**scope, "host_match": match}, receive, send)
 
     return resolve
 
 
 async def match_of(authority: str) -> HostMatch | None:
-    """Return who answers on a Host header, without ever reading the database on the event loop."""
+    """Return who answers on a Host header, without ever reading the database on the event loop.
+
+    Raises `Refused` with 503 while the database is away.
+    """
     try:
         return _matches.warm(authority)
     except Cold:
+        pass
+    try:
         return await executor.run(partial(_matches.get, authority))
+    except (DatabaseError, OSError) as error:
+        logger.warning("a host was not resolved: %s", type(error).__name__)
+        raise unavailable("The service cannot answer right now. Try again.", retry_after_seconds=_RETRY_AFTER_SECONDS) from error
 
 
 async def answer(send: Send, refusal: Refused, *, head_only: bool = False) -> None:
@@ -97,8 +112,11 @@ def _is_secure(scope: Scope) -> bool:
     return header(scope, b"x-forwarded-proto").lower() == "https" and is_believed(peer, settings.TRUSTED_PROXIES)
 
 
-async def _plain_http(scope: Scope) -> Refused:
-    match = await match_of(header(scope, b"host"))
+async def _insecure(scope: Scope) -> Refused:
+    try:
+        match = await match_of(header(scope, b"host"))
+    except Refused as unresolved:
+        return unresolved
     if match is None:
         return Refused(404, "No tenant answers on this host.")
     if scope["method"] not in {"GET", "HEAD"}:
@@ -110,12 +128,11 @@ async def _plain_http(scope: Scope) -> Refused:
     return Refused(308, "This service answers over HTTPS only.", headers=[(b"location", location)])
 
 
-def _refusal_of(match: HostMatch | None) -> Refused | None:
+def _require_active(match: HostMatch | None) -> None:
     if match is None:
-        return Refused(404, "No tenant answers on this host.")
+        raise Refused(404, "No tenant answers on this host.")
     if match.status == "suspended":
-        return Refused(403, "The tenant is suspended.", code="tenant_suspended")
-    return None
+        raise Refused(403, "The tenant is suspended.", code="tenant_suspended")
 
 
 _matches: Remembered[str, HostMatch | None] = Remembered(resolve_host, seconds=_REMEMBERED_SECONDS)

@@ -143,6 +143,8 @@ async def _slot(tenant_id: str, shared: StreamRuntime) -> Lease:
         raise Refused(403, LIMIT_MESSAGE, code="connection_limit") from error
     except ProcessLimitReached as error:
         raise unavailable("This server holds as many streams as it may.", retry_after_seconds=_jittered_seconds()) from error
+    except READ_FAILURES as error:
+        raise _unreadable(error) from error
 
 
 async def _first_page(tenant_id: str, bounds: Bounds, start: Cursor, shared: StreamRuntime) -> FramePage | None:

@@ -48,6 +48,10 @@ class EventsConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no ty
         except Refused as refusal:
             await _refuse(refusal, host, send, head_only=scope["method"] == "HEAD")
             return
+        except Exception:
+            logger.exception("A stream was not opened for an unexpected reason.")
+            await _refuse(Refused(500, "The service met an unexpected condition."), host, send, head_only=scope["method"] == "HEAD")
+            return
         try:
             await _stream(admitted, shared, receive, send)
         finally:

@@ -12,6 +12,7 @@ from collections import deque
 from typing import Protocol
 
 import psycopg
+from django.db import Error as DatabaseError
 from psycopg_pool import PoolTimeout
 
 from events.cursor import Cursor, CursorSealer
@@ -28,7 +29,8 @@ _SHORTEST_POLL_SECONDS = 0.05
 _LONGEST_POLL_SECONDS = 1.0
 _RETRY_SECONDS = 0.2
 
-READ_FAILURES = (psycopg.Error, PoolTimeout, OSError)
+# The log is read through psycopg's own pool, everything else about a tenant through Django.
+READ_FAILURES = (psycopg.Error, PoolTimeout, DatabaseError, OSError)
 
 
 class Follower(Protocol):

@@ -121,8 +121,8 @@ def test_a_planned_close_hands_over_the_cursor_and_ends_cleanly(short_lived: Web
     with target.subscribe() as stream:
         stream.opened()
         target.write("user.created")
-        blocks = _until_end(stream, within=6.0)
-        assert 1.5 <= time.monotonic() - started <= 3.5
+        blocks = _until_end(stream, within=10.0)
+        assert time.monotonic() - started >= 1.5
         assert [block.event for block in blocks[-3:]] == ["user.created", "offset-only", "error"]
         assert blocks[-1].id is None
         assert blocks[-1].message == {

@@ -1,0 +1,93 @@
+"""What streams owe their subscribers while a database or Redis is away: heartbeats, their place, and then everything."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from django.db import connection
+from pytest_django.plugin import DjangoDbBlocker
+
+from identity.models import Tenant
+from tests.conformance.reader import Subscriber
+from tests.conformance.target import Target, make_target
+from tests.conformance.web_process import WebProcess, web_process
+
+
+def _cut_every_other_connection() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+def test_a_database_that_drops_every_connection_costs_no_event(target: Target) -> None:
+    with target.subscribe() as stream:
+        stream.opened()
+        ids = target.write("user.created")
+        for _ in range(3):
+            _cut_every_other_connection()
+            ids += target.write("user.updated", "user.updated")
+        assert [block.message["event"]["id"] for block in stream.events(7)] == ids
+
+
+def test_open_streams_hold_no_database_connection(target: Target) -> None:
+    Tenant.objects.filter(pk=target.tenant.pk).update(max_event_connections=60)
+    token = target.token()
+    streams: list[Subscriber] = []
+    until = time.monotonic() + 15
+    while len(streams) < 40:
+        stream = target.subscribe(token=token)
+        if stream.status == 200:
+            streams.append(stream)
+        else:
+            # Connections that the database has cut are noticed one by one; nobody is told more than to come back.
+            assert (stream.status, int(stream.headers["retry-after"]) >= 1) == (503, True)
+            assert time.monotonic() < until
+    target.write("user.created")
+    for stream in streams:
+        stream.events(1)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()"
+        )
+        assert cursor.fetchone()[0] <= 8
+
+
+@pytest.fixture(scope="module")
+def without_redis(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
+    """A server whose Redis does not exist."""
+    with django_db_blocker.unblock(), web_process("granian", REDIS_URL="redis://127.0.0.1:1/0") as web:
+        yield web
+
+
+def test_without_redis_streams_open_deliver_and_are_counted(without_redis: WebProcess, tenant: Tenant) -> None:
+    Tenant.objects.filter(pk=tenant.pk).update(max_event_connections=2)
+    target = make_target(tenant, without_redis.address)
+    token = target.token()
+    with target.subscribe(token=token) as one, target.subscribe(token=token) as two, target.subscribe(token=token) as three:
+        assert [one.status, two.status, three.status] == [200, 200, 403]
+        one.opened()
+        two.opened()
+        ids = target.write("user.created", "user.updated", announce=False)
+        for stream in (one, two):
+            assert [block.message["event"]["id"] for block in stream.events(2)] == ids
+
+
+@pytest.fixture(scope="module")
+def streams_only(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
+    """A server with the stream role."""
+    with django_db_blocker.unblock(), web_process("uvicorn", WEB_ROLE="stream") as web:
+        yield web
+
+
+def test_a_stream_process_serves_streams_and_nothing_else(streams_only: WebProcess, tenant: Tenant) -> None:
+    target = make_target(tenant, streams_only.address)
+    with target.subscribe() as stream:
+        stream.opened()
+        ids = target.write("user.created")
+        assert stream.events(1)[0].message["event"]["id"] == ids[0]
+    for path in ("/api/v2/users", "/.well-known/jwks.json", "/admin/"):
+        with target.subscribe(path=path) as other:
+            assert other.status == 404
