@@ -1,0 +1,54 @@
+"""Every measurement of the service, one after the other, on durable servers of its own unless the environment names others.
+
+Run with `make bench`, or `.venv/bin/python -m benchmarks recording token_rate` for some of them. Figures of one run compare with
+each other; those of two runs do not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+
+from config.launcher.servers import temporary_servers
+
+ROOT = Path(__file__).resolve().parents[1]
+# Name, further arguments, and the figure of the design that it answers to.
+MEASUREMENTS: dict[str, tuple[list[str], str]] = {
+    "recording": ([], "recording, per user save"),
+    "stream_latency": ([], "commit to first byte at a subscriber"),
+    "token_rate": ([], "client_credentials tokens"),
+    "deliveries": ([], "deliveries against a fast SCIM server"),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of: {', '.join(MEASUREMENTS)}; all by default")
+    names = parser.parse_args().names or list(MEASUREMENTS)
+    unknown = sorted(set(names) - set(MEASUREMENTS))
+    if unknown:
+        parser.error(f"there is no measurement {', '.join(unknown)}")
+    with temporary_servers(durable=True) as addresses:
+        environment = {**_keys(), **os.environ, **addresses, "INSECURE_HTTP": "1", "DJANGO_SETTINGS_MODULE": "config.settings.development"}
+        subprocess.run([sys.executable, "manage.py", "migrate", "--verbosity", "0"], cwd=ROOT, env=environment, check=True)
+        return max(_measure(name, environment) for name in names)
+
+
+def _measure(name: str, environment: dict[str, str]) -> int:
+    arguments, figure = MEASUREMENTS[name]
+    print(f"\n{name}: {figure}", flush=True)
+    command = [sys.executable, "-m", f"benchmarks.{name}", *arguments]
+    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+
+
+def _keys() -> dict[str, str]:
+    names = ("SESSION_KEYS", "ENCRYPTION_KEYS", "DIGEST_KEYS", "CURSOR_KEYS")
+    return {name: f"b1:{secrets.token_urlsafe(48)}" for name in names}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
