@@ -167,7 +167,6 @@ MIDDLEWARE = [
     "config.middleware.content_policy.content_policy",
     "django.middleware.security.SecurityMiddleware",
     "config.middleware.platform_host.platform_host",
-    "identity.api.paths.route_on_sent_path",
     "config.static_files.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -175,6 +174,8 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    # The innermost one runs in the thread of the request, so all others do too; otherwise each would hop there and back.
+    "identity.api.paths.route_on_sent_path",
 ]
 ROOT_URLCONF = "config.urls"
 ASGI_APPLICATION = "config.asgi.application"
