@@ -76,6 +76,7 @@ def test_what_could_not_be_stored_and_read_back_is_refused(api: Management, tena
 def test_a_body_of_more_than_a_megabyte_is_refused(api: Management, ada: User) -> None:
     answer = api.patch(path_of(ada), b'{"name": "' + b"x" * 1024 * 1024 + b'"}')
     assert (answer.status, answer.json["statusCode"]) == (413, 413)
+    assert int(answer.headers["x-ratelimit-remaining"]) < int(answer.headers["x-ratelimit-limit"])
 
 
 def test_forms_are_read_like_json(api: Management, database_connection: Connection) -> None:
