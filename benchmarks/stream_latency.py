@@ -36,7 +36,8 @@ import redis  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.db import transaction  # noqa: E402
 
-from events.models import Event  # noqa: E402
+from events.hints import hint_channel  # noqa: E402
+from events.models import Event, LogEntry  # noqa: E402
 from events.numbering import numberer, open_connection  # noqa: E402
 from identity.models import Tenant, User  # noqa: E402
 from identity.services import connections, tenants, users  # noqa: E402
@@ -73,15 +74,15 @@ def read_streams(address: tuple[str, int], host: str, token: str, count: int, re
 
 
 def read_bare(url: str, ready: Flag, stop: Flag, results: Pipe) -> None:
-    """Note when each bare message arrived."""
+    """Note when each bare message arrived, and each hint."""
     subscription = redis.Redis.from_url(url).pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]
-    subscription.subscribe(_CHANNEL)
+    subscription.subscribe(_CHANNEL, hint_channel())
     subscription.get_message(timeout=1.0)
     ready.set()
     arrivals = {}
     while not stop.is_set():
         message = subscription.get_message(timeout=0.2)
-        if message is not None:
+        if message is not None and message["type"] == "message":
             arrivals[message["data"].decode()] = time.perf_counter()
     results.send(arrivals)
 
@@ -131,6 +132,11 @@ class Samples:
         self.committed[event.event_id] = moments[0]
         self._take_bare(str(number))
         time.sleep(random.uniform(*_PAUSE_SECONDS))
+
+    def hints(self) -> dict[str, str]:
+        """Return the hint that announced each event; events numbered together share the last one's, and are left out."""
+        entries = LogEntry.objects.filter(tenant_id=self._tenant.pk, event__event_id__in=self.committed)
+        return {event: f"{self._tenant.pk}:{position}" for event, position in entries.values_list("event__event_id", "position")}
 
     def _take_bare(self, key: str) -> None:
         self.bare_started[key] = time.perf_counter()
@@ -193,6 +199,9 @@ def main(server: str, samples: int, streams: int, rate: float, role: str) -> Non
         print(f"{server} ({role}), {streams} streams, {rate:.0f} management requests/s, load average {os.getloadavg()[0]:.1f}")
         per_event = [[moment - taken.committed[event] for moment in arrivals[event]] for event in taken.committed]
         ours = shown("commit -> first byte, every stream", [moment for moments in per_event for moment in moments])
+        heard = [(bare.get(hint), taken.committed[event], min(arrivals[event])) for event, hint in taken.hints().items()]
+        shown("  of which commit -> numbered and hint heard", [at - committed for at, committed, _ in heard if at])
+        shown("  of which hint heard -> first byte", [first - at for at, _, first in heard if at])
         shown("commit -> first byte, last stream of an event", [max(moments) for moments in per_event])
         whole = shown("bare INSERT; COMMIT; PUBLISH -> subscriber", [bare[key] - started for key, started in taken.bare_started.items()])
         shown("bare COMMIT -> subscriber", [bare[key] - committed for key, committed in taken.bare_committed.items()])

@@ -6,7 +6,10 @@ class EventsConfig(AppConfig):
     verbose_name = "Event stream"
 
     def ready(self) -> None:
-        from events import checks, receivers, tripwire  # noqa: F401, PLC0415  (models are loaded only now; checks register themselves)
+        # Models are loaded only now; the checks register themselves.
+        from events import checks, head_cursor, receivers, tripwire  # noqa: F401, PLC0415
+        from identity import hooks  # noqa: PLC0415
 
+        hooks.snapshot_cursor.fill(head_cursor.head_cursor)
         receivers.connect()
         tripwire.connect()

@@ -2,6 +2,7 @@
 
 from identity.models.connections import Connection
 from identity.models.groups import Group, GroupMember, GroupRole
+from identity.models.jobs import Job, JobChunk, JobError
 from identity.models.organizations import (
     Organization,
     OrganizationConnection,
@@ -20,6 +21,9 @@ __all__ = [
     "Group",
     "GroupMember",
     "GroupRole",
+    "Job",
+    "JobChunk",
+    "JobError",
     "LinkedIdentity",
     "Organization",
     "OrganizationConnection",

@@ -42,8 +42,7 @@ def create_user(*, tenant_id: str, connection: Connection, identifier: str = "",
     Raises `Invalid` for odd values and `AlreadyExists` when id, e-mail, user name or phone number is taken.
     """
     _refuse_unknown(profile)
-    user = User(tenant_id=tenant_id, connection=connection, user_id=_user_id(connection, identifier or new_hex_id()), **profile)
-    _fill_names(user)
+    user = new_user(connection, identifier or new_hex_id(), profile)
     if LinkedIdentity.objects.of(tenant_id).filter(provider=user.provider, identifier=user.identifier).exists():
         raise AlreadyExists("The user already exists.")
     validated_save(user)
@@ -149,6 +148,15 @@ def locked_user(*, tenant_id: str, user_id: str) -> User:
     return user
 
 
+def users_named(*, tenant_id: str, user_ids: Iterable[str]) -> list[User]:
+    """Return the users in the order of their keys; raise `NotFound` when one of them does not exist."""
+    wanted = set(user_ids)
+    users = list(User.objects.of(tenant_id).filter(user_id__in=wanted).order_by("pk"))
+    if len(users) != len(wanted):
+        raise NotFound("The user does not exist.")
+    return users
+
+
 def set_password(user: User, password: str) -> None:
     """Store the hash of `password`; only users of a database connection have one. Raises `Invalid`."""
     if not user.connection.is_database:
@@ -177,7 +185,15 @@ def _locked_pair(tenant_id: str, first_id: str, second_id: str) -> tuple[User, U
     return rows[first_id], rows[second_id]
 
 
-def _user_id(connection: Connection, identifier: str) -> str:
+def new_user(connection: Connection, identifier: str, profile: dict[str, Any]) -> User:
+    """Return an unsaved user of `connection`, its names filled in; raise `Invalid` for an odd identifier."""
+    user = User(tenant_id=connection.tenant_id, connection=connection, user_id=user_id_of(connection, identifier), **profile)
+    _fill_names(user)
+    return user
+
+
+def user_id_of(connection: Connection, identifier: str) -> str:
+    """Return `<provider>|<identifier>`; enterprise ids contain the connection's name. Raises `Invalid`."""
     if any(character.isspace() for character in identifier) or len(identifier) > 255:
         raise Invalid({"user_id": ["At most 255 characters, no white space."]})
     if connection.is_enterprise and not identifier.startswith(f"{connection.name}|"):

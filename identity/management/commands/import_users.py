@@ -1,0 +1,86 @@
+"""`manage.py import_users`: a user import on the command line, with its progress; stopped half-way it is continued by its job id."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from identity.models import Connection, Job
+from identity.services.failures import ServiceError
+from identity.services.imports import CHUNK_ROWS, run_next_chunk, start_import
+
+
+class Command(BaseCommand):
+    help = (
+        "Import users from FILE: one JSON object per line, or one JSON array. Rows that cannot be imported are counted and kept with the "
+        "reason; the others go on. Example: manage.py import_users --tenant acme --connection people users.jsonl"
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", nargs="?", type=Path, help="The rows; left out with --resume.")
+        parser.add_argument("--tenant", help="Id of the tenant.")
+        parser.add_argument("--connection", help="Name of the connection the users belong to.")
+        parser.add_argument("--upsert", action="store_true", help="Overwrite users that exist; without it they count as failed.")
+        parser.add_argument("--resume", metavar="JOB", help="Go on with a job that was stopped.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        job = self._resumed(options["resume"]) if options["resume"] else self._started(options)
+        console = Console(file=self.stdout, no_color=options["no_color"])  # type: ignore[arg-type]  # Django's wrapper is a text stream
+        started = time.monotonic()
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]} users/s"))
+        with Progress(*columns, TimeRemainingColumn(), console=console, disable=not self.stdout.isatty()) as progress:
+            task = progress.add_task(f"Importing {job.pk}", total=job.summary["total"], rate="")
+            done = 0
+            while run_next_chunk(job.pk):
+                done += CHUNK_ROWS
+                progress.update(task, completed=min(done, job.summary["total"]), rate=f"{done / (time.monotonic() - started):,.0f}")
+        job.refresh_from_db()
+        self._report(job, time.monotonic() - started)
+
+    def _started(self, options: dict[str, Any]) -> Job:
+        if not (options["file"] and options["tenant"] and options["connection"]):
+            raise CommandError("Name a FILE, --tenant and --connection, or --resume JOB.")
+        connection = Connection.objects.of(options["tenant"]).filter(name=options["connection"]).first()
+        if connection is None:
+            raise CommandError(f"The tenant {options['tenant']} has no connection {options['connection']!r}.")
+        try:
+            return start_import(
+                tenant_id=options["tenant"], connection_id=connection.pk, rows=_rows(options["file"]), upsert=options["upsert"]
+            )
+        except (ServiceError, OSError, ValueError) as error:
+            raise CommandError(str(error)) from error
+
+    def _resumed(self, job_id: str) -> Job:
+        job = Job.all_tenants.filter(pk=job_id, type=Job.Type.USERS_IMPORT).first()
+        if job is None:
+            raise CommandError(f"There is no import {job_id}.")
+        return job
+
+    def _report(self, job: Job, seconds: float) -> None:
+        counts = ", ".join(f"{job.summary[name]:,} {name}" for name in ("inserted", "updated", "failed"))
+        self.stdout.write(f"{job.pk}: {job.status}, {job.summary['total']:,} rows, {counts}, {seconds:.1f} s")
+        for error in job.errors.all()[:10]:
+            self.stdout.write(f"  row {error.row_number}: {error.errors[0]['code']} {error.errors[0]['message']} {error.errors[0]['path']}")
+
+
+def _rows(file: Path) -> Iterator[Any]:
+    """Yield the rows of a file of either form; a line that is no JSON ends the import with its number."""
+    with file.open(encoding="utf-8") as lines:
+        if lines.read(1) == "[":
+            lines.seek(0)
+            yield from json.load(lines)
+            return
+        lines.seek(0)
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                try:
+                    yield json.loads(line)
+                except ValueError as error:
+                    raise ValueError(f"{file}, line {number}: {error}") from error

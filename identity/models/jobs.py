@@ -1,0 +1,78 @@
+"""Jobs: long work on behalf of a tenant, done in chunks of one transaction each, so that it goes on where it stopped."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from identity.ids import new_job_id
+from identity.models.base import TenantOwned
+
+
+class Job(TenantOwned):
+    """One import or export. `summary` counts rows; a chunk and its counts are one transaction."""
+
+    class Type(models.TextChoices):
+        USERS_IMPORT = "users_import"
+        USERS_EXPORT = "users_export"
+
+    class Status(models.TextChoices):
+        PENDING = "pending"
+        PROCESSING = "processing"
+        COMPLETED = "completed"
+        FAILED = "failed"
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_job_id, editable=False)
+    type = models.CharField(max_length=32, choices=Type)
+    status = models.CharField(max_length=16, choices=Status, default=Status.PENDING)
+    connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, null=True, blank=True, related_name="jobs")
+    parameters = models.JSONField(default=dict, blank=True)
+    summary = models.JSONField(default=dict, blank=True)
+    status_details = models.CharField(max_length=500, blank=True)
+    events_cursor = models.CharField(max_length=64, blank=True, help_text="Where the event stream stood before the snapshot was read.")
+    # A worker that dies loses its lease, and the sweep sends the job on.
+    lease_until = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta(TenantOwned.Meta):
+        ordering = ("-created_at", "id")
+        indexes = [models.Index(fields=["status", "lease_until"], name="identity_job_unfinished")]
+
+    def __str__(self) -> str:
+        return self.id
+
+    @property
+    def is_finished(self) -> bool:
+        return self.status in (self.Status.COMPLETED, self.Status.FAILED)
+
+
+class JobChunk(models.Model):
+    """A part of a job's input or output, at most some hundred rows, in order."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="chunks")
+    number = models.PositiveIntegerField()
+    rows = models.JSONField()
+    is_done = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["job", "number"], name="identity_jobchunk_unique")]
+        ordering = ("job", "number")
+
+    def __str__(self) -> str:
+        return f"{self.job_id}/{self.number}"
+
+
+class JobError(models.Model):
+    """A row that could not be imported, without its hashes, and why."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="errors")
+    row_number = models.PositiveIntegerField()
+    user = models.JSONField()
+    errors = models.JSONField()
+
+    class Meta:
+        ordering = ("job", "row_number")
+
+    def __str__(self) -> str:
+        return f"{self.job_id}:{self.row_number}"
