@@ -26,12 +26,12 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # it is no generic
     @cached_property
     def _bounded(self) -> int:
         rows = self.object_list
-        if isinstance(rows, models.QuerySet):
-            # The order does not matter for how many there are.
-            return bounded_count(rows.order_by())
-        return len(rows)
+        return bounded_count(rows) if isinstance(rows, models.QuerySet) else len(rows)
 
 
 def bounded_count(rows: models.QuerySet[Any], limit: int = COUNT_LIMIT) -> int:
-    """Return how many rows there are, `limit` + 1 standing for more than that."""
+    """Return how many rows there are, `limit` + 1 standing for more than that.
+
+    The order of the rows is kept: it leads the database to the index of that order and no further than the limit.
+    """
     return rows.values("pk")[: limit + 1].count()

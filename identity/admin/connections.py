@@ -23,18 +23,21 @@ def strategy_choices() -> list[tuple[str, str]]:
 class ConnectionForm(ServiceForm):
     strategy = forms.ChoiceField(choices=strategy_choices, help_text="Where the users come from. Never changes.")
     options = ShapedJSONField(
+        label="Options",
         help_text=f"A JSON object. {', '.join(SECRET_OPTIONS)} are encrypted and never shown again; "
-        "they stay as they are until they are entered again, and null removes one."
+        "they stay as they are until they are entered again, and null removes one.",
     )
-    realms = ShapedJSONField(shape=list, help_text="A JSON list of names. Empty: the name of the connection.")
-    enabled_clients = ShapedJSONField(shape=list, help_text="A JSON list of client ids that may use this connection.")
-    metadata = ShapedJSONField(help_text="A JSON object for your own notes.")
-    authentication = ShapedJSONField(is_nullable=True)
-    connected_accounts = ShapedJSONField(is_nullable=True)
+    realms = ShapedJSONField(label="Realms", shape=list, help_text="A JSON list of names. Empty: the name of the connection.")
+    enabled_clients = ShapedJSONField(
+        label="Enabled clients", shape=list, help_text="A JSON list of client ids that may use this connection."
+    )
+    metadata = ShapedJSONField(label="Metadata", help_text="A JSON object for your own notes.")
+    authentication = ShapedJSONField(label="Authentication", is_nullable=True)
+    connected_accounts = ShapedJSONField(label="Connected accounts", is_nullable=True)
 
     class Meta:
         model = Connection
-        fields = "__all__"
+        fields = ()  # The admin class names them.
 
 
 def with_kept_secrets(connection: Connection, options: dict[str, Any]) -> dict[str, Any]:

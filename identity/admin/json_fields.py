@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.forms.fields import InvalidJSONInput
 
 
 class ShapedJSONField(forms.JSONField):
@@ -30,6 +31,12 @@ class ShapedJSONField(forms.JSONField):
         if not isinstance(found, self.shape):
             raise ValidationError(f"A JSON {'object' if self.shape is dict else 'list'} is expected.", code="invalid")
         return found
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        try:
+            return super().bound_data(data, initial)
+        except (RecursionError, ValueError):
+            return InvalidJSONInput(data)
 
     def prepare_value(self, value: Any) -> Any:
         """Return text for the widget; what somebody typed stays as it is."""

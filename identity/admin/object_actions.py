@@ -107,9 +107,9 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
 
     def _place_after(self, request: HttpRequest, object_id: str) -> str:
         place = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}"
-        if super().get_object(request, unquote(object_id)) is None:
-            return reverse(f"{place}_changelist")
-        return reverse(f"{place}_change", args=(object_id,))
+        if self.get_queryset(request).filter(pk=unquote(object_id)).exists():
+            return reverse(f"{place}_change", args=(object_id,))
+        return reverse(f"{place}_changelist")
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         row = context.get("original")

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.contrib.admin.utils import unquote
+from django.contrib.admin.utils import flatten_fieldsets, unquote
 from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -68,6 +68,9 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
     def get_form(self, request: HttpRequest, obj: Row | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
         form = super().get_form(request, obj, change=change, **kwargs)
         form.refusal = getattr(request, "_refusal", None)
+        # Fields that a form class declares stay in it although this page does not show them.
+        shown = flatten_fieldsets(self.get_fieldsets(request, obj))
+        form.base_fields = {name: field for name, field in form.base_fields.items() if name in shown}
         return form
 
     def changeform_view(

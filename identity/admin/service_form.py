@@ -29,10 +29,11 @@ class ServiceForm(_ModelForm):
         if self.refusal is not None:
             add_to_form(self, self.refusal)
 
-    def validate_unique(self) -> None:
-        """Leave it to the service and the database."""
+    def _get_validation_exclusions(self) -> set[str]:
+        # The rules of the model are checked once, by the service, and so are its constraints.
+        return {field.name for field in self.instance._meta.fields}
 
-    def validate_constraints(self) -> None:
+    def validate_unique(self) -> None:
         """Leave it to the service and the database."""
 
     def changes(self, *, without: tuple[str, ...] = ()) -> dict[str, Any]:

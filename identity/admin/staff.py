@@ -28,7 +28,7 @@ class StaffForm(ServiceForm):
 
     class Meta:
         model = Staff
-        fields = "__all__"
+        fields = ()  # The admin class names them.
         help_texts = {"is_active": "Switched off: cannot sign in. Accounts are not deleted, so that their history keeps its author."}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

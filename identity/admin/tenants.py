@@ -40,7 +40,7 @@ class TenantForm(ServiceForm):
 
     class Meta:
         model = Tenant
-        fields = "__all__"
+        fields = ()  # The admin class names them.
         help_texts = {"id": "On the wire in every event; never changes. 3 to 63 lower-case letters, digits and inner hyphens."}
 
 

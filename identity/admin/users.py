@@ -37,12 +37,12 @@ class UserForm(ServiceForm):
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
         help_text="Only users of a database connection have one. Empty: none, or the present one is kept.",
     )
-    user_metadata = ShapedJSONField(help_text="A JSON object that the user may influence, such as preferences.")
-    app_metadata = ShapedJSONField(help_text="A JSON object that only applications and administrators set.")
+    user_metadata = ShapedJSONField(label="User metadata", help_text="A JSON object that the user may influence, such as preferences.")
+    app_metadata = ShapedJSONField(label="App metadata", help_text="A JSON object that only applications and administrators set.")
 
     class Meta:
         model = User
-        fields = "__all__"
+        fields = ()  # The admin class names them.
         help_texts = {"email_verified": "A changed e-mail address counts as unverified until this is set again."}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models, transaction
+from psycopg.errors import UniqueViolation
 
 from identity.json_values import json_problem, text_problem
 from identity.services.failures import AlreadyExists, Invalid
@@ -24,8 +25,7 @@ def validated_save(row: models.Model, *, fields: list[str] | None = None) -> Non
         with transaction.atomic():
             row.save(update_fields=None if fields is None else [*fields, "updated_at"])
     except IntegrityError as error:
-        constraint = getattr(getattr(error.__cause__, "diag", None), "constraint_name", "") or ""
-        if constraint.endswith("_unique"):
+        if isinstance(error.__cause__, UniqueViolation):
             raise AlreadyExists(f"The {row._meta.verbose_name} already exists.") from error
         raise
 

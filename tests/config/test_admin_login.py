@@ -1,0 +1,114 @@
+"""Signing in to the admin, and what happens after too many failures."""
+
+from __future__ import annotations
+
+import secrets
+
+import pytest
+from django.test import Client
+
+from authapi import throttling
+from config import admin_login
+from identity.models import Staff, Tenant
+from identity.services.staff import update_staff
+from identity.services.tenants import set_tenant_status
+from tests.factories.admin import PASSWORD, PLATFORM, new_staff
+
+LOGIN = "/admin/login/"
+
+
+@pytest.fixture
+def staff(tenant: Tenant) -> Staff:
+    return new_staff(tenant)
+
+
+@pytest.fixture
+def visitor() -> Client:
+    """A browser at an address of its own, so that tests do not count each other's failures."""
+    return Client(headers={"host": PLATFORM}, REMOTE_ADDR=f"2001:db8::{secrets.token_hex(2)}:{secrets.token_hex(2)}")
+
+
+def attempt(browser: Client, email: str, password: str = PASSWORD) -> str:
+    """Try to sign in; return the place it leads to, or the page that says why not."""
+    answer = browser.post(LOGIN, {"username": email, "password": password, "next": "/admin/"})
+    return answer.headers.get("location", "") or answer.content.decode()
+
+
+def test_staff_sign_in_with_e_mail_and_password_in_any_case_of_letters(visitor: Client, staff: Staff) -> None:
+    assert attempt(visitor, staff.email.upper()) == "/admin/"
+    assert visitor.get("/admin/").status_code == 200
+
+
+def test_nobody_enters_without_signing_in(visitor: Client, committed_db: None) -> None:
+    answer = visitor.get("/admin/identity/user/")
+
+    assert answer.headers["location"] == "/admin/login/?next=/admin/identity/user/"
+
+
+def test_the_session_cookie_is_for_staff_and_hidden_from_scripts(visitor: Client, staff: Staff) -> None:
+    attempt(visitor, staff.email)
+    cookie = visitor.cookies["staff"]
+
+    assert cookie["httponly"]
+    assert cookie["samesite"] == "Lax"
+    assert not cookie["domain"]
+
+
+@pytest.mark.parametrize("case", ["wrong password", "unknown account", "switched off", "suspended tenant"])
+def test_every_refusal_reads_the_same(visitor: Client, staff: Staff, case: str) -> None:
+    email, password = staff.email, PASSWORD
+    if case == "wrong password":
+        password = "wrong"
+    if case == "unknown account":
+        email = "nobody@example.test"
+    if case == "switched off":
+        update_staff(staff_id=staff.pk, by=new_staff(None), is_active=False)
+    if case == "suspended tenant":
+        set_tenant_status(tenant_id=str(staff.tenant_id), status=Tenant.Status.SUSPENDED)
+
+    assert "Please enter the correct email and password" in attempt(visitor, email, password)
+
+
+def test_a_session_ends_when_its_tenant_is_suspended(visitor: Client, staff: Staff) -> None:
+    attempt(visitor, staff.email)
+    set_tenant_status(tenant_id=str(staff.tenant_id), status=Tenant.Status.SUSPENDED)
+
+    assert visitor.get("/admin/").headers["location"].startswith(LOGIN)
+
+
+def test_after_too_many_failures_even_the_right_password_is_refused(visitor: Client, staff: Staff) -> None:
+    for _ in range(admin_login.FAILURES_PER_ACCOUNT):
+        attempt(visitor, staff.email, "wrong")
+
+    assert "Too many failed attempts" in attempt(visitor, staff.email)
+    elsewhere = Client(headers={"host": PLATFORM}, REMOTE_ADDR="2001:db8:1::1")
+    assert "Too many failed attempts" in attempt(elsewhere, staff.email)
+
+
+def test_failures_of_one_address_block_it_for_every_account(visitor: Client, staff: Staff, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin_login, "FAILURES_PER_ADDRESS", 2)
+    for name in ("a", "b"):
+        attempt(visitor, f"{name}@example.test", "wrong")
+
+    assert "Too many failed attempts" in attempt(visitor, staff.email)
+
+
+def test_login_protection_stays_on_where_rate_limits_are_off(visitor: Client, staff: Staff, settings: object) -> None:
+    settings.RATE_LIMITS_ENABLED = False  # type: ignore[attr-defined]
+    for _ in range(admin_login.FAILURES_PER_ACCOUNT):
+        attempt(visitor, staff.email, "wrong")
+
+    assert "Too many failed attempts" in attempt(visitor, staff.email)
+
+
+def test_counters_hold_no_address_of_an_account(staff: Staff) -> None:
+    keys = [key for key, _ in admin_login._keys(None, staff.email)]
+
+    assert staff.email not in "".join(keys)
+    assert all(throttling.counters().read(key) == 0 for key in keys)
+
+
+def test_a_redirect_after_signing_in_stays_on_this_host(visitor: Client, staff: Staff) -> None:
+    answer = visitor.post(LOGIN, {"username": staff.email, "password": PASSWORD, "next": "https://elsewhere.test/"})
+
+    assert "elsewhere" not in answer.headers["location"]

@@ -1,0 +1,130 @@
+"""What holds for every page of the admin: where it answers, under which policy, and that it can be shown at all."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.contrib.admin.utils import quote
+from django.contrib.auth.models import Group
+from django.db import models
+from django.test import Client
+from django.urls import NoReverseMatch, reverse
+
+from config.admin_navigation import NAVIGATION
+from config.admin_site import PlatformAdminSite, site
+from config.middleware.content_policy import CONTENT_POLICY
+from identity.admin.object_actions import ObjectActionsAdmin
+from identity.models import Tenant, User
+from tests.factories.admin import Rows, browser_of, new_staff, new_tenant
+
+MODELS = sorted(site._registry, key=lambda model: model._meta.label_lower)
+# What a policy of `default-src 'self'` blocks: style attributes and elements, script without a file, event handlers.
+_BLOCKED = re.compile(r"\sstyle=|<style|<script(?![^>]*\ssrc=)|\son[a-z]+=|javascript:|https?://(?!www\.w3\.org)", re.IGNORECASE)
+
+
+@pytest.fixture
+def operator(committed_db: None) -> Client:
+    return browser_of(new_staff(None))
+
+
+def place_of(model: type[models.Model], page: str) -> str:
+    return f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}"
+
+
+@pytest.mark.parametrize("path", ["/admin/", "/admin/login/", "/admin/identity/user/", "/admin/static-looking/../login/"])
+def test_the_admin_is_unknown_on_the_host_of_a_tenant(tenant: Tenant, path: str) -> None:
+    answer = Client(headers={"host": f"{tenant.pk}.example.test"}).get(path)
+
+    assert answer.status_code == 404
+    assert "Django" not in answer.content.decode()
+
+
+def test_an_address_with_a_nul_character_is_refused(operator: Client) -> None:
+    assert operator.get("/admin/identity/user/?q=%00").status_code == 400
+    assert operator.get("/admin/identity/connection/%00/change/").status_code == 400
+
+
+def test_every_answer_carries_the_strict_policy(operator: Client) -> None:
+    for path in ("/admin/", "/admin/login/", "/admin/identity/user/", "/admin/nothing/"):
+        headers = operator.get(path).headers
+        assert headers["Content-Security-Policy"] == CONTENT_POLICY
+        assert headers["X-Frame-Options"] == "DENY"
+    assert "unsafe" not in CONTENT_POLICY
+
+
+@pytest.mark.parametrize("is_bound", [True, False], ids=["one tenant", "all tenants"])
+def test_every_page_can_be_shown_and_needs_nothing_that_the_policy_blocks(operator: Client, *, is_bound: bool) -> None:
+    rows = Rows(new_tenant())
+    if is_bound:
+        operator.post(reverse("admin:choose_tenant"), {"tenant": rows.tenant.pk})
+    for model in MODELS:
+        row = rows.of(model) if getattr(site.get_model_admin(model), "tenant_column", None) else None
+        addresses = [reverse(place_of(model, "changelist")), reverse(place_of(model, "add"))]
+        if row is not None:
+            addresses += [reverse(place_of(model, page), args=(quote(row.pk),)) for page in ("change", "delete", "history")]
+            addresses += actions_of(model, quote(row.pk))
+        for address in addresses:
+            answer = operator.get(address, follow=True)
+            assert answer.status_code in {200, 403}, address
+            assert not _BLOCKED.findall(answer.content.decode()), address
+
+
+def actions_of(model: type[models.Model], key: str) -> list[str]:
+    page = site.get_model_admin(model)
+    actions = page.object_actions if isinstance(page, ObjectActionsAdmin) else ()
+    return [reverse(place_of(model, "action"), args=(key, action.name)) for action in actions]
+
+
+def test_every_model_stands_in_the_navigation_once() -> None:
+    named = [label for labels in NAVIGATION.values() for label in labels]
+
+    assert sorted(named) == sorted(model._meta.label_lower for model in MODELS)
+
+
+def test_nothing_of_the_frameworks_is_on_the_site() -> None:
+    assert not site.is_registered(Group)
+    assert not [model for model in MODELS if model._meta.app_label in {"oauth2_provider", "auth", "sessions"}]
+    assert isinstance(site, PlatformAdminSite)
+    with pytest.raises(NoReverseMatch):
+        reverse("admin:auth_group_changelist")
+
+
+def test_a_class_that_limits_nothing_is_refused() -> None:
+    from django.contrib.admin import ModelAdmin
+    from django.core.exceptions import ImproperlyConfigured
+
+    with pytest.raises(ImproperlyConfigured):
+        PlatformAdminSite().register(User, ModelAdmin)
+
+
+def test_a_list_counts_up_to_a_limit_and_says_so(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("identity.admin.bounded_paginator.COUNT_LIMIT", 1)
+    monkeypatch.setattr("identity.admin.bounded_paginator.bounded_count.__defaults__", (1,))
+    new_tenant(), new_tenant()
+
+    page = operator.get(reverse("admin:identity_tenant_changelist")).content.decode()
+
+    assert "There are more than 1" in page
+
+
+def test_an_error_page_shows_our_own_words_and_no_trace(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_arguments: object) -> None:
+        raise RuntimeError("a secret detail")
+
+    operator.raise_request_exception = False
+    monkeypatch.setattr("config.admin_start_page.figures_of_all", fail)
+    answer = operator.get("/admin/")
+
+    assert answer.status_code == 500
+    assert "Something went wrong here" in answer.content.decode()
+    assert "secret detail" not in answer.content.decode()
+    assert not _BLOCKED.findall(answer.content.decode())
+
+
+def test_a_form_without_its_token_is_refused_in_our_own_words(committed_db: None) -> None:
+    strict = Client(enforce_csrf_checks=True, headers={"host": "localhost"})
+    answer = strict.post("/admin/login/", {"username": "a@b.test", "password": "x"})
+
+    assert answer.status_code == 403
+    assert "This form has expired" in answer.content.decode()

@@ -1,0 +1,71 @@
+"""Connections in the admin: secrets go in and never come out."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from identity.models import Connection, Tenant, User
+from identity.services.connections import create_connection
+from identity.services.users import create_user
+
+SECRET = "the-secret-of-the-directory"
+
+
+@pytest.fixture
+def company(tenant: Tenant) -> Connection:
+    return create_connection(tenant_id=tenant.pk, name="company", strategy="oidc", options={"client_id": "x", "client_secret": SECRET})
+
+
+def page(connection: Connection, name: str = "change") -> str:
+    return reverse(f"admin:identity_connection_{name}", args=(connection.pk,))
+
+
+def now(connection: Connection) -> Connection:
+    return Connection.objects.of(connection.tenant_id).get(pk=connection.pk)
+
+
+def test_a_secret_option_is_never_shown(browser: Client, company: Connection) -> None:
+    shown = browser.get(page(company)).content.decode()
+
+    assert SECRET not in shown
+    assert company.sealed_options["client_secret"] not in shown
+    assert "Set: client_secret." in shown
+
+
+def test_a_secret_stays_when_other_options_change(browser: Client, company: Connection) -> None:
+    browser.post(page(company), {"options": '{"client_id": "y"}'})
+
+    assert now(company).options == {"client_id": "y"}
+    assert now(company).secret_option("client_secret") == SECRET
+
+
+def test_a_secret_is_replaced_by_a_new_one_and_dropped_by_null(browser: Client, company: Connection) -> None:
+    browser.post(page(company), {"options": '{"client_id": "x", "client_secret": "another"}'})
+    assert now(company).secret_option("client_secret") == "another"
+
+    browser.post(page(company), {"options": '{"client_id": "x", "client_secret": null}'})
+    assert now(company).secret_option("client_secret") is None
+
+
+def test_a_taken_name_is_said_on_the_form(browser: Client, company: Connection) -> None:
+    answer = browser.post(reverse("admin:identity_connection_add"), {"name": "company", "strategy": "samlp"})
+
+    assert "already exists" in answer.content.decode()
+
+
+def test_name_and_strategy_cannot_be_changed(browser: Client, company: Connection) -> None:
+    browser.post(page(company), {"name": "renamed", "strategy": "samlp", "display_name": "Company", "options": '{"client_id": "x"}'})
+
+    assert (now(company).name, now(company).strategy, now(company).display_name) == ("company", "oidc", "Company")
+
+
+def test_deleting_a_connection_says_so_and_deletes_its_users_first(browser: Client, company: Connection) -> None:
+    create_user(tenant_id=company.tenant_id, connection=company, identifier="a", email="a@example.test")
+
+    assert "All its users are deleted first" in browser.get(page(company, "delete")).content.decode()
+    browser.post(page(company, "delete"), {"post": "yes"})
+
+    assert not Connection.objects.of(company.tenant_id).exists()
+    assert not User.objects.of(company.tenant_id).exists()

@@ -1,0 +1,70 @@
+"""Staff accounts in the admin: who may make whom."""
+
+from __future__ import annotations
+
+from django.test import Client
+from django.urls import reverse
+
+from identity.models import Staff, Tenant
+from tests.factories.admin import PASSWORD, PLATFORM, browser_of, new_staff
+
+ADD = "admin:identity_staff_add"
+
+
+def page(staff: Staff) -> str:
+    return reverse("admin:identity_staff_change", args=(staff.pk,))
+
+
+def test_a_tenant_admin_makes_admins_of_its_own_tenant_only(browser: Client, tenant: Tenant) -> None:
+    email = f"new@{tenant.pk}.test"
+    browser.post(reverse(ADD), {"email": email.upper(), "password": PASSWORD, "tenant": "", "is_superuser": "on"})
+
+    made = Staff.objects.get(email=email)
+    assert (made.tenant_id, made.is_superuser, made.check_password(PASSWORD)) == (tenant.pk, False, True)
+
+
+def test_an_operator_who_chose_no_tenant_makes_operators_and_is_told_so(operator: Client, tenant: Tenant) -> None:
+    assert "a platform operator, who sees every tenant" in operator.get(reverse(ADD)).content.decode()
+
+    operator.post(reverse(ADD), {"email": f"op@{tenant.pk}.test", "password": PASSWORD})
+    assert Staff.objects.get(email=f"op@{tenant.pk}.test").is_platform_operator
+
+
+def test_a_weak_password_and_a_taken_address_are_said_on_the_form(browser: Client, staff: Staff) -> None:
+    assert "too short" in browser.post(reverse(ADD), {"email": "a@b.test", "password": "short"}).content.decode()
+    assert "already there" in browser.post(reverse(ADD), {"email": staff.email, "password": PASSWORD}).content.decode()
+
+
+def test_nobody_switches_off_their_own_account(browser: Client, staff: Staff) -> None:
+    answer = browser.post(page(staff), {"password": ""})
+
+    assert "Nobody can switch off their own account" in answer.content.decode()
+    assert Staff.objects.get(pk=staff.pk).is_active
+
+
+def test_a_switched_off_account_loses_its_session(browser: Client, tenant: Tenant) -> None:
+    colleague = new_staff(tenant)
+    session = browser_of(colleague)
+    browser.post(page(colleague), {"password": ""})
+
+    assert session.get("/admin/").status_code == 302
+
+
+def test_a_new_password_ends_other_sessions_and_keeps_the_own(browser: Client, staff: Staff) -> None:
+    other = Client(headers={"host": PLATFORM})
+    other.force_login(staff)
+    browser.post(page(staff), {"is_active": "on", "password": "another-long-password-2"})
+
+    assert other.get("/admin/").status_code == 302
+    assert browser.get("/admin/").status_code == 200
+
+
+def test_accounts_are_not_deleted(operator: Client, staff: Staff) -> None:
+    answer = operator.post(reverse("admin:identity_staff_delete", args=(staff.pk,)), {"post": "yes"})
+
+    assert answer.status_code == 403
+    assert Staff.objects.filter(pk=staff.pk).exists()
+
+
+def test_no_page_shows_a_hash(operator: Client, staff: Staff) -> None:
+    assert staff.password not in operator.get(page(staff)).content.decode()

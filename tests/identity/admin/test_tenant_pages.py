@@ -1,0 +1,81 @@
+"""Tenants and domains in the admin: operators change them, a tenant's own admins look at theirs."""
+
+from __future__ import annotations
+
+import secrets
+
+from django.test import Client
+from django.urls import reverse
+
+from events.models import Head
+from identity.hosts import forget_hosts, resolve_host
+from identity.models import CustomDomain, Tenant
+from identity.services.domains import add_domain
+
+
+def action(row: Tenant | CustomDomain, name: str) -> str:
+    return reverse(f"admin:identity_{row._meta.model_name}_action", args=(row.pk, name))
+
+
+def test_an_operator_makes_a_tenant_with_its_domain_and_log(operator: Client) -> None:
+    tenant_id = f"t-{secrets.token_hex(6)}"
+    answer = operator.post(reverse("admin:identity_tenant_add"), {"id": tenant_id, "name": "New", "host": f"{tenant_id}.example.test"})
+
+    assert answer.status_code == 302
+    assert Head.objects.filter(pk=tenant_id).exists()
+    assert CustomDomain.objects.of(tenant_id).get().is_canonical
+
+
+def test_a_bad_id_and_a_taken_one_are_said_on_the_form(operator: Client, tenant: Tenant) -> None:
+    add = reverse("admin:identity_tenant_add")
+
+    assert "lower-case letters" in operator.post(add, {"id": "Big Letters", "name": "x", "host": "x.example.test"}).content.decode()
+    assert "already there" in operator.post(add, {"id": tenant.pk, "name": "x", "host": "x.example.test"}).content.decode()
+    assert "already" in operator.post(add, {"id": "x-free-id", "name": "x", "host": f"{tenant.pk}.example.test"}).content.decode()
+
+
+def test_limits_are_changed_and_the_id_is_not(operator: Client, tenant: Tenant) -> None:
+    operator.post(
+        reverse("admin:identity_tenant_change", args=(tenant.pk,)), {"id": "other", "name": "Renamed", "event_retention_days": "7"}
+    )
+
+    changed = Tenant.objects.get(pk=tenant.pk)
+    assert (changed.name, changed.event_retention_days) == ("Renamed", 7)
+
+
+def test_suspending_is_for_operators(browser: Client, operator: Client, tenant: Tenant) -> None:
+    assert browser.post(action(tenant, "suspend")).status_code == 403
+
+    operator.post(action(tenant, "suspend"))
+    assert Tenant.objects.get(pk=tenant.pk).status == "suspended"
+    operator.post(action(tenant, "activate"))
+    assert Tenant.objects.get(pk=tenant.pk).is_active
+
+
+def test_a_tenant_admin_sees_its_tenant_and_changes_nothing(browser: Client, tenant: Tenant) -> None:
+    place = reverse("admin:identity_tenant_change", args=(tenant.pk,))
+
+    assert browser.get(place).status_code == 200
+    assert browser.post(place, {"name": "Renamed"}).status_code == 403
+    assert browser.get(reverse("admin:identity_tenant_add")).status_code == 403
+
+
+def test_a_domain_answers_once_it_is_marked_as_verified(operator: Client, tenant: Tenant) -> None:
+    host = f"login.{tenant.pk}.example.test"
+    domain = add_domain(tenant_id=tenant.pk, host=host)
+    assert resolve_host(host) is None
+
+    operator.post(action(domain, "verify"))
+
+    forget_hosts()
+    match = resolve_host(host)
+    assert match is not None
+    assert match.tenant_id == tenant.pk
+
+
+def test_the_canonical_domain_cannot_be_removed(operator: Client, tenant: Tenant) -> None:
+    domain = CustomDomain.objects.of(tenant.pk).get()
+    page = operator.post(reverse("admin:identity_customdomain_delete", args=(domain.pk,)), {"post": "yes"}, follow=True)
+
+    assert "cannot be removed" in page.content.decode()
+    assert CustomDomain.objects.of(tenant.pk).exists()
