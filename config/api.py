@@ -19,7 +19,7 @@ from authapi import throttling
 from authapi.drf import RATE, ManagementMixin
 from authapi.scopes import MANAGEMENT_SCOPES
 from events.api import stream_components, subscribe_operation
-from identity.api import connection_schemas, user_schemas
+from identity.api import connection_schemas, group_schemas, organization_schemas, role_schemas, user_schemas
 from identity.api.operations import Route, Schema
 from identity.api.paths import Segment
 from identity.api.routes import ROUTES as IDENTITY_ROUTES
@@ -34,6 +34,17 @@ register_converter(Segment, "segment")
 _BROWSER_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+
+
+# Modules that describe what answers hold.
+_DESCRIBED: tuple[Any, ...] = (
+    user_schemas,
+    connection_schemas,
+    group_schemas,
+    organization_schemas,
+    role_schemas,
+    event_stream_schemas,
 )
 
 
@@ -106,8 +117,9 @@ def openapi_document() -> bytes:
     document["paths"]["/events"] = {"get": subscribe_operation()}
     document["paths"] = dict(sorted(document["paths"].items()))
     schemas = document["components"]["schemas"]
-    for components in (user_schemas.COMPONENTS, connection_schemas.COMPONENTS, event_stream_schemas.COMPONENTS, stream_components()):
-        schemas.update(components)
+    for module in _DESCRIBED:
+        schemas.update(module.COMPONENTS)
+    schemas.update(stream_components())
     schemas["Error"] = ERROR
     document["components"]["securitySchemes"] = _security_schemes()
     return orjson.dumps(document)

@@ -138,7 +138,8 @@ DOCUMENT_KINDS: tuple[DocumentKind, ...] = (
         created="organization.created",
         updated="organization.updated",
         deleted="organization.deleted",
-        silent=_TIMES,
+        # No field of the event shows the extras.
+        silent=_TIMES | {"extras"},
     ),
     DocumentKind(
         name="group",
@@ -159,7 +160,7 @@ DOCUMENT_KINDS: tuple[DocumentKind, ...] = (
         created="organization.connection.added",
         updated="organization.connection.updated",
         deleted="organization.connection.removed",
-        silent=_TIMES | {"organization_connection_name"},
+        silent=_TIMES | {"organization_connection_name", "organization_member_access_level"},
         references=(_ORGANIZATION, _CONNECTION),
         parent=_IN_ORGANIZATION,
     ),

@@ -30,7 +30,7 @@ class Endpoint(ViewSet):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls.required_scopes = {action: operation.scopes for action, operation in cls.operations.items()}
+        cls.required_scopes = {action: operation.single_scopes for action, operation in cls.operations.items()}
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
         correlation_id = request.headers.get("X-Correlation-ID", "")
@@ -41,9 +41,13 @@ class Endpoint(ViewSet):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Refuse a method without an operation before its scope is asked for, and ids that no row can have."""
-        if self.action is None:
+        if self.action not in self.operations:
             raise exceptions.MethodNotAllowed(request.method or "")
         super().initial(request, *args, **kwargs)
+        operation = self.operations[self.action]
+        held = request.auth.scopes  # type: ignore[union-attr]  # the token verifier's claims
+        if not any(held.issuperset(together.split()) for together in operation.scopes):
+            raise insufficient_scope(*operation.single_scopes)
         for name, value in kwargs.items():
             problem = text_problem(value)
             if problem:
@@ -65,6 +69,15 @@ class Endpoint(ViewSet):
         serializer.is_valid(raise_exception=True)
         members: dict[str, Any] = serializer.validated_data
         return members
+
+    def list_of(self, request: Request, body: type[Closed], *, most: int) -> list[dict[str, Any]]:
+        """Return the checked items of a body that is a list of objects, at least one and at most `most`."""
+        if not isinstance(request.data, list):
+            raise invalid_body("Expected type array", "body")
+        serializer = body(data=request.data, many=True, allow_empty=False, max_length=most)
+        serializer.is_valid(raise_exception=True)
+        items: list[dict[str, Any]] = serializer.validated_data
+        return items
 
     def require_scope(self, request: Request, *expected: str) -> None:
         """Refuse a token that has none of the `expected` scopes, for what only the body tells."""

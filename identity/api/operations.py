@@ -37,8 +37,9 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Operation:
-    """One method of one path. A token needs one of `scopes`; `refuses` are statuses beyond those of every operation.
+    """One method of one path. A token needs one of `scopes`; those joined by a space are needed together.
 
+    `refuses` are statuses beyond those of every operation. A `body` with `is_body_list` is a list of such objects.
     `repeated_status` answers a call whose work is already done, where that differs.
     """
 
@@ -51,7 +52,13 @@ class Operation:
     parameters: tuple[Parameter, ...] = ()
     refuses: tuple[int, ...] = ()
     repeated_status: int | None = None
+    is_body_list: bool = False
     lifecycle: Lifecycle = Lifecycle.GENERALLY_AVAILABLE
+
+    @property
+    def single_scopes(self) -> tuple[str, ...]:
+        """Every scope that is named, alone or together with others."""
+        return tuple(dict.fromkeys(scope for together in self.scopes for scope in together.split()))
 
 
 @dataclass(frozen=True)

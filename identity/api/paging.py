@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -38,6 +38,7 @@ class Listing:
     has_length: bool = False
     allows_empty_page: bool = False
     only_take: bool = False
+    largest_take: int = LARGEST_PAGE
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,17 @@ class _Checkpoint:
 
 
 BY_CREATION = Order()
+
+
+def order_of(query: QueryDict, sorts: Mapping[str, Any]) -> Order:
+    """Read `sort`: one of the named fields, each with the expression to sort by, then `:1` or `:-1`."""
+    sent = text_of(query, "sort")
+    if sent is None:
+        return BY_CREATION
+    name, _, direction = sent.partition(":")
+    if name not in sorts or direction not in ("1", "-1"):
+        raise invalid_query(f"Expected one of {', '.join(sorts)}, then :1 or :-1", "sort")
+    return Order(name, sorts[name], is_descending=direction == "-1")
 
 
 def answer_list(
@@ -92,7 +104,7 @@ def _check_offset(page: int, size: int) -> None:
 def _taken(rows: QuerySet[Any], query: QueryDict, listing: Listing, render: Render, order: Order) -> dict[str, Any]:
     if order.name != "created_at":
         raise invalid_query("The checkpoint form sorts by created_at only", "sort")
-    take = number_of(query, "take", minimum=1, maximum=LARGEST_PAGE) or PAGE_SIZE
+    take = number_of(query, "take", minimum=1, maximum=listing.largest_take) or PAGE_SIZE
     sent = text_of(query, "from")
     if sent:
         rows = _after(rows, _decoded(sent, rows, is_descending=order.is_descending))

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from identity.api.connections import ConnectionEndpoint
+from identity.api.groups import GroupEndpoint, GroupMemberEndpoint, GroupRoleEndpoint
 from identity.api.identities import IdentityEndpoint
 from identity.api.operations import Route
+from identity.api.organization_connections import EnabledConnectionEndpoint, OrganizationConnectionEndpoint
+from identity.api.organization_groups import (
+    OrganizationGroupEndpoint,
+    OrganizationGroupRoleEndpoint,
+    OrganizationRoleGroupEndpoint,
+    OrganizationRoleMemberEndpoint,
+)
+from identity.api.organization_members import EffectiveMemberRoleEndpoint, MemberEndpoint, MemberRoleEndpoint
+from identity.api.organizations import OrganizationEndpoint, OrganizationNameEndpoint
+from identity.api.role_assignments import RoleGroupEndpoint, RoleUserEndpoint, UserRoleEndpoint
+from identity.api.roles import RoleEndpoint
+from identity.api.user_memberships import EffectiveRoleEndpoint, EffectiveRoleSourceEndpoint, UserGroupEndpoint, UserOrganizationEndpoint
 from identity.api.users import UserEndpoint, UsersByEmailEndpoint
 
 _COLLECTION = {"get": "list", "post": "create"}
 _ITEM = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
+_LIST = {"get": "list"}
+_RELATION = {"get": "list", "post": "create", "delete": "destroy"}
+_ORGANIZATION = "organizations/<segment:id>"
 
 ROUTES = (
     Route("users", UserEndpoint, _COLLECTION),
@@ -18,4 +34,31 @@ ROUTES = (
     Route("users-by-email", UsersByEmailEndpoint, {"get": "list"}),
     Route("connections", ConnectionEndpoint, _COLLECTION),
     Route("connections/<segment:id>", ConnectionEndpoint, _ITEM),
+    Route("users/<segment:id>/roles", UserRoleEndpoint, _RELATION),
+    Route("users/<segment:id>/organizations", UserOrganizationEndpoint, _LIST),
+    Route("users/<segment:id>/groups", UserGroupEndpoint, _LIST),
+    Route("users/<segment:id>/effective-roles", EffectiveRoleEndpoint, _LIST),
+    Route("users/<segment:id>/effective-roles/sources/groups", EffectiveRoleSourceEndpoint, _LIST),
+    Route("roles", RoleEndpoint, _COLLECTION),
+    Route("roles/<segment:id>", RoleEndpoint, _ITEM),
+    Route("roles/<segment:id>/users", RoleUserEndpoint, _COLLECTION),
+    Route("roles/<segment:id>/groups", RoleGroupEndpoint, _RELATION),
+    Route("groups", GroupEndpoint, _COLLECTION),
+    Route("groups/<segment:id>", GroupEndpoint, _ITEM),
+    Route("groups/<segment:id>/members", GroupMemberEndpoint, _RELATION),
+    Route("groups/<segment:id>/roles", GroupRoleEndpoint, _RELATION),
+    Route("organizations", OrganizationEndpoint, _COLLECTION),
+    Route("organizations/name/<segment:name>", OrganizationNameEndpoint, {"get": "retrieve"}),
+    Route(_ORGANIZATION, OrganizationEndpoint, _ITEM),
+    Route(f"{_ORGANIZATION}/members", MemberEndpoint, _RELATION),
+    Route(f"{_ORGANIZATION}/members/<segment:user_id>/roles", MemberRoleEndpoint, _RELATION),
+    Route(f"{_ORGANIZATION}/members/<segment:user_id>/effective-roles", EffectiveMemberRoleEndpoint, _LIST),
+    Route(f"{_ORGANIZATION}/enabled_connections", EnabledConnectionEndpoint, _COLLECTION),
+    Route(f"{_ORGANIZATION}/enabled_connections/<segment:connection_id>", EnabledConnectionEndpoint, _ITEM),
+    Route(f"{_ORGANIZATION}/connections", OrganizationConnectionEndpoint, _COLLECTION),
+    Route(f"{_ORGANIZATION}/connections/<segment:connection_id>", OrganizationConnectionEndpoint, _ITEM),
+    Route(f"{_ORGANIZATION}/groups", OrganizationGroupEndpoint, _LIST),
+    Route(f"{_ORGANIZATION}/groups/<segment:group_id>/roles", OrganizationGroupRoleEndpoint, _RELATION),
+    Route(f"{_ORGANIZATION}/roles/<segment:role_id>/groups", OrganizationRoleGroupEndpoint, _LIST),
+    Route(f"{_ORGANIZATION}/roles/<segment:role_id>/members", OrganizationRoleMemberEndpoint, _LIST),
 )

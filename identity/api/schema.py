@@ -59,8 +59,8 @@ def error_responses(*statuses: int) -> dict[str, Schema]:
 
 
 def security_of(*scopes: str) -> list[dict[str, list[str]]]:
-    """Return the two ways in; several scopes are alternatives."""
-    return [{BEARER: []}, *({CLIENT_CREDENTIALS: [scope]} for scope in scopes)]
+    """Return the two ways in; several scopes are alternatives, those joined by a space are needed together."""
+    return [{BEARER: []}, *({CLIENT_CREDENTIALS: together.split()} for together in scopes)]
 
 
 class OperationSchema(AutoSchema):
@@ -97,7 +97,18 @@ class OperationSchema(AutoSchema):
         ]
 
     def get_request_serializer(self) -> Any:
-        return self.operation.body
+        operation = self.operation
+        return operation.body(many=True) if operation.body is not None and operation.is_body_list else operation.body
+
+    def _get_request_body(self, direction: Any = "request") -> Any:
+        method = self.method
+        if method == "DELETE" and self.operation.body is not None:
+            # The generator leaves out bodies of DELETE, which client libraries send all the same.
+            self.method = "POST"
+        try:
+            return super()._get_request_body(direction)
+        finally:
+            self.method = method
 
     def get_response_serializers(self) -> Any:
         operation = self.operation

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from identity.api.endpoint import Endpoint
 from identity.api.list_schemas import PROJECTION
 from identity.api.operations import Operation
-from identity.api.paging import BY_CREATION, Listing, Order, answer_list
+from identity.api.paging import Listing, answer_list, order_of
 from identity.api.queries import projection_of, switch_of, text_of
 from identity.api.refusals import Refusal, invalid_path, invalid_query, not_supported
 from identity.api.user_bodies import UNSTORED, UserToChange, UserToCreate
@@ -66,7 +66,7 @@ class UserEndpoint(Endpoint):
         if name:
             # By key, so that the index of a connection's users serves the page.
             rows = rows.filter(connection__in=list(Connection.objects.filter(name=name).values_list("pk", flat=True)))
-        return Response(answer_list(rows, query, _LISTING, lambda user: project(listed_user(user)), order=_order_of(query)))
+        return Response(answer_list(rows, query, _LISTING, lambda user: project(listed_user(user)), order=order_of(query, _SORTS)))
 
     def create(self, request: Request) -> Response:
         body = self.body_of(request, UserToCreate)
@@ -193,13 +193,3 @@ def _refuse_search(query: QueryDict) -> None:
     if text_of(query, "q"):
         # Answering with every user would be worse than not answering.
         raise not_supported("Users cannot be searched by query here; filter by connection, or use users-by-email.")
-
-
-def _order_of(query: QueryDict) -> Order:
-    sent = text_of(query, "sort")
-    if sent is None:
-        return BY_CREATION
-    name, _, direction = sent.partition(":")
-    if name not in _SORTS or direction not in ("1", "-1"):
-        raise invalid_query(f"Expected one of {', '.join(_SORTS)}, then :1 or :-1", "sort")
-    return Order(name, _SORTS[name], is_descending=direction == "-1")

@@ -44,6 +44,8 @@ class Group(RecordedModel):
             ),
             models.UniqueConstraint(fields=["tenant", "id"], name="identity_group_tenant_id_unique"),
         ]
+        # Lists of a tenant's groups, oldest first.
+        indexes = [models.Index(fields=["tenant", "created_at", "id"], name="identity_group_list")]
         ordering = ("created_at", "id")
 
     def __str__(self) -> str:
@@ -79,6 +81,8 @@ class GroupMember(GroupRelation):
             models.UniqueConstraint(fields=["group", "user"], name="identity_groupmember_user_unique"),
             models.UniqueConstraint(fields=["group", "nested_group"], name="identity_groupmember_group_unique"),
         ]
+        # The members of a group, oldest first.
+        indexes = [models.Index(fields=["group", "created_at", "id"], name="identity_groupmember_list")]
 
     def __str__(self) -> str:
         return f"{self.user_id or self.nested_group_id} in {self.group_id}"

@@ -24,6 +24,7 @@ class Organization(RecordedModel):
     display_name = models.CharField(max_length=255, blank=True)
     branding = models.JSONField(default=dict, blank=True)
     metadata = models.JSONField(default=dict, blank=True)
+    extras = models.JSONField(default=dict, blank=True, help_text="Settings that are kept and returned; nothing here acts on them.")
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -32,6 +33,8 @@ class Organization(RecordedModel):
             models.UniqueConstraint(fields=["tenant", "name"], name="identity_organization_name_unique"),
             models.UniqueConstraint(fields=["tenant", "id"], name="identity_organization_tenant_id_unique"),
         ]
+        # Lists of a tenant's organizations, oldest first.
+        indexes = [models.Index(fields=["tenant", "created_at", "id"], name="identity_organization_list")]
         ordering = ("created_at", "id")
 
     def __str__(self) -> str:
@@ -62,6 +65,7 @@ class OrganizationConnection(OrganizationRelation):
     is_enabled = models.BooleanField(default=True)
     organization_connection_name = models.CharField(max_length=50, blank=True)
     organization_access_level = models.CharField(max_length=16, choices=ACCESS_LEVELS, blank=True)
+    organization_member_access_level = models.CharField(max_length=16, choices=ACCESS_LEVELS, blank=True)
 
     class Meta(OrganizationRelation.Meta):
         constraints = [models.UniqueConstraint(fields=["organization", "connection"], name="identity_organizationconnection_unique")]
@@ -77,6 +81,8 @@ class OrganizationMember(OrganizationRelation):
 
     class Meta(OrganizationRelation.Meta):
         constraints = [models.UniqueConstraint(fields=["organization", "user"], name="identity_organizationmember_unique")]
+        # The members of an organization, oldest first.
+        indexes = [models.Index(fields=["organization", "created_at", "id"], name="identity_orgmember_list")]
 
     def __str__(self) -> str:
         return f"{self.user_id} in {self.organization_id}"

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from identity.models import Connection, Group, GroupMember, GroupRole, Organization, User
+from identity.models import Connection, Group, GroupMember, GroupRole, Organization
 from identity.services.failures import Invalid, NotFound, NotSupported
 from identity.services.relations import delete_relations
 from identity.services.roles import roles_named
 from identity.services.saving import validated_save
-from identity.transactions import unit_of_work
+from identity.services.users import users_named
+from identity.transactions import lock_rows, unit_of_work
 
 EDITABLE = ("name", "external_id", "description")
 
@@ -105,21 +106,39 @@ def remove_group_roles(*, tenant_id: str, group_id: str, role_ids: Sequence[str]
         row.delete()
 
 
+@unit_of_work
+def assign_role_to_groups(*, tenant_id: str, role_id: str, group_ids: Sequence[str]) -> None:
+    """Give one role to groups; those that have it keep it. Raises `NotFound` and then gives it to none."""
+    (role,) = roles_named(tenant_id=tenant_id, role_ids=[role_id])
+    for group in _locked_groups(tenant_id, group_ids):
+        if not GroupRole.objects.of(tenant_id).filter(group=group, role=role).exists():
+            GroupRole(tenant_id=tenant_id, group=group, role=role).save()
+
+
+@unit_of_work
+def remove_role_from_groups(*, tenant_id: str, role_id: str, group_ids: Sequence[str]) -> None:
+    """Take one role from groups; those that do not have it are skipped. Raises `NotFound` for an unknown role."""
+    roles_named(tenant_id=tenant_id, role_ids=[role_id])
+    rows = list(GroupRole.objects.of(tenant_id).filter(role_id=role_id, group_id__in=group_ids).order_by("group_id"))
+    lock_rows(Group, [row.group_id for row in rows])
+    for row in rows:
+        row.delete()
+
+
+def _locked_groups(tenant_id: str, group_ids: Sequence[str]) -> list[Group]:
+    wanted = set(group_ids)
+    groups = list(Group.objects.of(tenant_id).select_for_update(no_key=True).filter(pk__in=wanted).order_by("pk"))
+    if len(groups) != len(wanted):
+        raise NotFound("The group does not exist.")
+    return groups
+
+
 def locked_group(*, tenant_id: str, group_id: str) -> Group:
     """Return the group with its row locked until the transaction ends; raise `NotFound`."""
     group = Group.objects.of(tenant_id).select_for_update(no_key=True).filter(pk=group_id).first()
     if group is None:
         raise NotFound("The group does not exist.")
     return group
-
-
-def users_named(*, tenant_id: str, user_ids: Sequence[str]) -> list[User]:
-    """Return the users in the order of their keys; raise `NotFound` when one of them does not exist."""
-    wanted = set(user_ids)
-    users = list(User.objects.of(tenant_id).filter(user_id__in=wanted).order_by("pk"))
-    if len(users) != len(wanted):
-        raise NotFound("The user does not exist.")
-    return users
 
 
 def _refuse_unknown(fields: dict[str, Any]) -> None:

@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from identity.models import Connection, Group, OrganizationConnection, OrganizationGroupRole, OrganizationMember, OrganizationMemberRole
+from identity.models import (
+    Connection,
+    Group,
+    Organization,
+    OrganizationConnection,
+    OrganizationGroupRole,
+    OrganizationMember,
+    OrganizationMemberRole,
+)
 from identity.services.failures import Invalid, NotFound
-from identity.services.groups import users_named
-from identity.services.organizations import locked_organization
+from identity.services.organizations import create_organization, locked_organization
 from identity.services.roles import roles_named
 from identity.services.saving import validated_save
+from identity.services.users import users_named
 from identity.transactions import unit_of_work
 
 CONNECTION_FLAGS = (
@@ -20,7 +28,17 @@ CONNECTION_FLAGS = (
     "is_enabled",
     "organization_connection_name",
     "organization_access_level",
+    "organization_member_access_level",
 )
+
+
+@unit_of_work
+def create_connected_organization(*, tenant_id: str, name: str, connections: Sequence[dict[str, Any]], **fields: Any) -> Organization:
+    """Create an organization together with its connections, in the order given; raise what both steps raise, and then make neither."""
+    organization = create_organization(tenant_id=tenant_id, name=name, **fields)
+    for flags in connections:
+        add_connection(tenant_id=tenant_id, organization_id=organization.pk, **flags)
+    return organization
 
 
 @unit_of_work
@@ -45,9 +63,18 @@ def remove_members(*, tenant_id: str, organization_id: str, user_ids: Sequence[s
 
 @unit_of_work
 def assign_member_roles(*, tenant_id: str, organization_id: str, user_id: str, role_ids: Sequence[str]) -> None:
-    """Give a member roles in the organization; those it has already stay. Raises `NotFound` and then gives none."""
-    member = _locked_member(tenant_id, organization_id, user_id)
-    for role in roles_named(tenant_id=tenant_id, role_ids=role_ids):
+    """Give a member roles in the organization; those it has already stay. All or none.
+
+    Raises `NotFound` when organization, user or role is missing, `Invalid` for a user who is no member: a role without
+    a membership would be in the tables and in no event, `NotSupported` for a role of another organization.
+    """
+    locked_organization(tenant_id=tenant_id, organization_id=organization_id)
+    (user,) = users_named(tenant_id=tenant_id, user_ids=[user_id])
+    roles = roles_named(tenant_id=tenant_id, role_ids=role_ids, organization_id=organization_id)
+    member = OrganizationMember.objects.of(tenant_id).filter(organization_id=organization_id, user=user).first()
+    if member is None:
+        raise Invalid({"user_id": ["The user is not a member of the organization."]})
+    for role in roles:
         if not member.roles.filter(role=role).exists():
             OrganizationMemberRole(
                 tenant_id=tenant_id, organization_id=organization_id, member=member, user_id=member.user_id, role=role
@@ -56,9 +83,11 @@ def assign_member_roles(*, tenant_id: str, organization_id: str, user_id: str, r
 
 @unit_of_work
 def remove_member_roles(*, tenant_id: str, organization_id: str, user_id: str, role_ids: Sequence[str]) -> None:
-    """Take roles from a member; those it does not have are skipped."""
-    member = _locked_member(tenant_id, organization_id, user_id)
-    for row in member.roles.filter(role_id__in=role_ids).order_by("pk"):
+    """Take roles from a member; those it does not have are skipped. Raises `NotFound` for an unknown organization or user."""
+    locked_organization(tenant_id=tenant_id, organization_id=organization_id)
+    (user,) = users_named(tenant_id=tenant_id, user_ids=[user_id])
+    rows = OrganizationMemberRole.objects.of(tenant_id).filter(organization_id=organization_id, user=user, role_id__in=role_ids)
+    for row in rows.order_by("pk"):
         row.delete()
 
 
@@ -71,6 +100,7 @@ def add_connection(*, tenant_id: str, organization_id: str, connection_id: str, 
     if connection is None:
         raise NotFound("The connection does not exist.")
     row = OrganizationConnection(tenant_id=tenant_id, organization=organization, connection=connection, **flags)
+    _check_signup(row)
     validated_save(row)
     return row
 
@@ -84,7 +114,9 @@ def update_organization_connection(
     _refuse_unknown(changes)
     for name, value in changes.items():
         setattr(row, name, value)
-    validated_save(row)
+    _check_signup(row)
+    if changes:
+        validated_save(row)
     return row
 
 
@@ -99,7 +131,7 @@ def assign_organization_group_roles(*, tenant_id: str, organization_id: str, gro
     """Give the members of a group roles in the organization; those it has already stay. Raises `NotFound` and then gives none."""
     organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     group = _group(tenant_id, group_id)
-    for role in roles_named(tenant_id=tenant_id, role_ids=role_ids):
+    for role in roles_named(tenant_id=tenant_id, role_ids=role_ids, organization_id=organization_id):
         if not OrganizationGroupRole.objects.of(tenant_id).filter(organization=organization, group=group, role=role).exists():
             OrganizationGroupRole(tenant_id=tenant_id, organization=organization, group=group, role=role).save()
 
@@ -124,20 +156,17 @@ def locked_organization_connection(*, tenant_id: str, organization_id: str, conn
     return row
 
 
-def _locked_member(tenant_id: str, organization_id: str, user_id: str) -> OrganizationMember:
-    locked_organization(tenant_id=tenant_id, organization_id=organization_id)
-    members = OrganizationMember.objects.of(tenant_id).filter(organization_id=organization_id, user__user_id=user_id)
-    member = members.first()
-    if member is None:
-        raise NotFound("The user is not a member of the organization.")
-    return member
-
-
 def _group(tenant_id: str, group_id: str) -> Group:
     group = Group.objects.of(tenant_id).filter(pk=group_id).first()
     if group is None:
         raise NotFound("The group does not exist.")
     return group
+
+
+def _check_signup(row: OrganizationConnection) -> None:
+    """People can sign up where this service keeps their passwords and makes them members, and nowhere else."""
+    if row.is_signup_enabled and not (row.connection.is_database and row.assign_membership_on_login):
+        raise Invalid({"is_signup_enabled": ["Needs a database connection with assign_membership_on_login."]})
 
 
 def _refuse_unknown(fields: dict[str, Any]) -> None:

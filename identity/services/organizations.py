@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from identity.models import Group, Organization
+from identity.models import Group, Organization, Role
 from identity.services.failures import Invalid, NotFound
 from identity.services.groups import delete_group
 from identity.services.relations import delete_relations
+from identity.services.roles import delete_role
 from identity.services.saving import validated_save
 from identity.transactions import unit_of_work
 
-EDITABLE = ("name", "display_name", "branding", "metadata")
+EDITABLE = ("name", "display_name", "branding", "metadata", "extras")
 _DELETION_CHUNK = 500
 _COLOUR = re.compile(r"#[0-9a-fA-F]{3,8}")
 _COLOURS = frozenset({"primary", "page_background"})
@@ -58,6 +59,8 @@ def _delete_chunk(*, tenant_id: str, organization_id: str) -> bool:
     if group is not None:
         delete_group(tenant_id=tenant_id, group_id=group.pk)
         return False
+    for role in Role.objects.of(tenant_id).filter(organization=organization).order_by("pk"):
+        delete_role(tenant_id=tenant_id, role_id=role.pk)
     organization.delete()
     return True
 

@@ -59,7 +59,8 @@ def events(tenant: Tenant) -> dict[str, dict[str, Any]]:
     groups.update_group(**here, group_id=group.pk, changes={"name": "builders"})
     inside = {**here, "organization_id": organization.pk}
     memberships.add_connection(**inside, connection_id=people.pk, organization_access_level="limited")
-    memberships.update_organization_connection(**inside, connection_id=people.pk, changes={"is_signup_enabled": True})
+    flags = {"assign_membership_on_login": True, "is_signup_enabled": True}
+    memberships.update_organization_connection(**inside, connection_id=people.pk, changes=flags)
     memberships.add_members(**inside, user_ids=[ada.user_id])
     memberships.assign_member_roles(**inside, user_id=ada.user_id, role_ids=[role.pk])
     memberships.assign_organization_group_roles(**inside, group_id=group.pk, role_ids=[role.pk])

@@ -110,7 +110,10 @@ class EveryRelation(EveryWayToWrite):
         if key := self.any_of(Organization, index):
             with contextlib.suppress(ServiceError):
                 memberships.update_organization_connection(
-                    tenant_id=self.tenant, organization_id=key, connection_id=self.connection.pk, changes={"is_signup_enabled": flag}
+                    tenant_id=self.tenant,
+                    organization_id=key,
+                    connection_id=self.connection.pk,
+                    changes={"assign_membership_on_login": flag, "is_signup_enabled": flag},
                 )
 
     @rule(index=INDEX, model=st.sampled_from(RELATIONS))

@@ -1,0 +1,48 @@
+"""What the OpenAPI document says about groups and their members."""
+
+from __future__ import annotations
+
+from identity.api.list_schemas import PROJECTION, TAKE_FORM, reference, taken_list
+from identity.api.operations import Parameter, Schema
+
+_TEXT: Schema = {"type": "string"}
+_TIME: Schema = {"type": "string", "format": "date-time"}
+_TYPE: Schema = {**_TEXT, "enum": ["connection", "organization", "tenant"]}
+_PROPERTIES: dict[str, Schema] = {
+    "id": {**_TEXT, "pattern": "^grp_[1-9A-HJ-NP-Za-km-z]{14,22}$"},
+    "name": _TEXT,
+    "type": _TYPE,
+    "tenant_name": _TEXT,
+    "external_id": _TEXT,
+    "connection_id": _TEXT,
+    "organization_id": _TEXT,
+    "description": _TEXT,
+    "created_at": _TIME,
+    "updated_at": _TIME,
+}
+GROUP_FIELDS = tuple(_PROPERTIES)
+GROUP = reference("Group")
+TAKEN_GROUPS = taken_list("groups", GROUP)
+MEMBERS = taken_list("members", reference("GroupMember"))
+COMPONENTS: dict[str, Schema] = {
+    "Group": {"type": "object", "required": ["id", "name", "type", "tenant_name", "created_at", "updated_at"], "properties": _PROPERTIES},
+    "GroupMember": {
+        "type": "object",
+        "required": ["id", "member_type", "created_at"],
+        "properties": {
+            "id": _TEXT,
+            "member_type": {**_TEXT, "enum": ["user", "group"]},
+            "type": {**_TYPE, "description": "Of a nested group."},
+            "connection_id": _TEXT,
+            "created_at": _TIME,
+        },
+    },
+}
+LIST_PARAMETERS = (
+    *TAKE_FORM,
+    *PROJECTION,
+    Parameter("connection_id", _TEXT, "Groups of one connection."),
+    Parameter("name", _TEXT, "The exact name."),
+    Parameter("external_id", _TEXT, "The exact external id."),
+    Parameter("search", _TEXT, "A part of the name or of the external id, in any case of letters."),
+)

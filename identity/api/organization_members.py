@@ -1,0 +1,153 @@
+"""Members of an organization and their roles in it: `/organizations/{id}/members` and below."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from identity.api.endpoint import Endpoint
+from identity.api.list_schemas import LIST_FORMS, PROJECTION, TAKE_FORM
+from identity.api.lookups import organization_at, short_user, user_at
+from identity.api.operations import Lifecycle, Operation
+from identity.api.organization_schemas import MEMBER_FIELDS, MEMBERS
+from identity.api.paging import Listing, answer_list
+from identity.api.queries import projection_of
+from identity.api.relation_bodies import OrganizationMembersToChange, RolesToChange
+from identity.api.role_schemas import EFFECTIVE_ROLES, ROLES
+from identity.documents.role import role_document
+from identity.models import OrganizationMember, OrganizationMemberRole, Role
+from identity.services import memberships
+from identity.services.effective_roles import effective_member_roles
+
+
+class MemberEndpoint(Endpoint):
+    """The members of an organization."""
+
+    operations: ClassVar[dict[str, Operation]] = {
+        "list": Operation(
+            "list_organization_members",
+            "List the members of an organization",
+            ("read:organization_members",),
+            200,
+            MEMBERS,
+            parameters=(*LIST_FORMS, *PROJECTION),
+            refuses=(404,),
+        ),
+        "create": Operation(
+            "add_organization_members",
+            "Make users members of an organization",
+            ("create:organization_members",),
+            204,
+            body=OrganizationMembersToChange,
+            refuses=(404,),
+        ),
+        "destroy": Operation(
+            "remove_organization_members",
+            "End memberships, their roles included",
+            ("delete:organization_members",),
+            204,
+            body=OrganizationMembersToChange,
+            refuses=(404,),
+        ),
+    }
+
+    def list(self, request: Request, id: str) -> Response:
+        project = projection_of(request.query_params, MEMBER_FIELDS)
+        rows = OrganizationMember.objects.filter(organization=organization_at(id)).select_related("user")
+        has_roles = project.wants("roles")
+        if has_roles:
+            self.require_scope(request, "read:organization_member_roles")
+            rows = rows.prefetch_related("roles__role")
+
+        def render(member: OrganizationMember) -> dict[str, Any]:
+            found = {"roles": [{"id": row.role_id, "name": row.role.name} for row in member.roles.all()]} if has_roles else {}
+            return project({**short_user(member.user), **found})
+
+        return Response(answer_list(rows, request.query_params, Listing("members"), render))
+
+    def create(self, request: Request, id: str) -> Response:
+        members = self.body_of(request, OrganizationMembersToChange)["members"]
+        memberships.add_members(tenant_id=self.tenant_id, organization_id=id, user_ids=members)
+        return Response(status=204)
+
+    def destroy(self, request: Request, id: str) -> Response:
+        members = self.body_of(request, OrganizationMembersToChange)["members"]
+        memberships.remove_members(tenant_id=self.tenant_id, organization_id=id, user_ids=members)
+        return Response(status=204)
+
+
+class MemberRoleEndpoint(Endpoint):
+    """The roles a member has in an organization."""
+
+    operations: ClassVar[dict[str, Operation]] = {
+        "list": Operation(
+            "list_organization_member_roles",
+            "List the roles of a member",
+            ("read:organization_member_roles",),
+            200,
+            ROLES,
+            parameters=LIST_FORMS,
+            refuses=(404,),
+        ),
+        "create": Operation(
+            "assign_organization_member_roles",
+            "Give a member roles in an organization",
+            ("create:organization_member_roles",),
+            204,
+            body=RolesToChange,
+            refuses=(404, 409),
+        ),
+        "destroy": Operation(
+            "remove_organization_member_roles",
+            "Take roles from a member",
+            ("delete:organization_member_roles",),
+            204,
+            body=RolesToChange,
+            refuses=(404,),
+        ),
+    }
+
+    def list(self, request: Request, id: str, user_id: str) -> Response:
+        organization, user = organization_at(id), user_at(user_id)
+        rows = OrganizationMemberRole.objects.filter(organization=organization, user=user).select_related("role")
+        return Response(answer_list(rows, request.query_params, Listing("roles"), lambda row: role_document(row.role)))
+
+    def create(self, request: Request, id: str, user_id: str) -> Response:
+        organization, user = organization_at(id), user_at(user_id)
+        named = self.body_of(request, RolesToChange)["roles"]
+        memberships.assign_member_roles(tenant_id=self.tenant_id, organization_id=organization.pk, user_id=user.user_id, role_ids=named)
+        return Response(status=204)
+
+    def destroy(self, request: Request, id: str, user_id: str) -> Response:
+        organization, user = organization_at(id), user_at(user_id)
+        named = self.body_of(request, RolesToChange)["roles"]
+        memberships.remove_member_roles(tenant_id=self.tenant_id, organization_id=organization.pk, user_id=user.user_id, role_ids=named)
+        return Response(status=204)
+
+
+class EffectiveMemberRoleEndpoint(Endpoint):
+    """The roles that count for a user in an organization, given directly or through groups."""
+
+    operations: ClassVar[dict[str, Operation]] = {
+        "list": Operation(
+            "list_organization_member_effective_roles",
+            "List the roles that count for a member",
+            ("read:organization_member_effective_roles",),
+            200,
+            EFFECTIVE_ROLES,
+            parameters=TAKE_FORM,
+            refuses=(404,),
+            lifecycle=Lifecycle.EARLY_ACCESS,
+        )
+    }
+
+    def list(self, request: Request, id: str, user_id: str) -> Response:
+        organization, user = organization_at(id), user_at(user_id)
+        effective = effective_member_roles(user, organization.pk)
+
+        def render(role: Role) -> dict[str, Any]:
+            return {"id": role.pk, "name": role.name, "description": role.description, "sources": effective.sources_of(role.pk)}
+
+        return Response(answer_list(effective.rows(self.tenant_id), request.query_params, Listing("roles", only_take=True), render))

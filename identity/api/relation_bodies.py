@@ -1,0 +1,79 @@
+"""Ids in bodies, and the bodies of relations: lists of what is added or taken away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.validators import RegexValidator
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from identity.api.fields import Closed, ListOf, Text
+
+
+class Id(Text):
+    """An id of a known form."""
+
+    def __init__(self, pattern: str, **options: Any) -> None:
+        validator = RegexValidator(rf"\A{pattern}\Z", f"String does not match pattern ^{pattern}$")
+        super().__init__(max_length=300, validators=[validator], **options)
+
+
+def connection_id(**options: Any) -> Id:
+    return Id("con_[A-Za-z0-9]{16}", **options)
+
+
+def organization_id(**options: Any) -> Id:
+    return Id("org_[A-Za-z0-9]{16}", **options)
+
+
+def _user_id() -> Id:
+    return Id(r"[^|\s]+\|\S+")
+
+
+class RolesToChange(Closed):
+    roles = ListOf(child=Id("rol_[A-Za-z0-9]{16}"), min_length=1)
+
+
+class UsersToChange(Closed):
+    users = ListOf(child=_user_id(), min_length=1)
+
+
+class GroupsToChange(Closed):
+    groups = ListOf(child=Id("grp_[1-9A-HJ-NP-Za-km-z]{14,22}"), min_length=1)
+
+
+class OrganizationMembersToChange(Closed):
+    members = ListOf(child=_user_id(), min_length=1)
+
+
+class GroupMemberToChange(Closed):
+    id = Text(max_length=300)
+    member_type = serializers.ChoiceField(choices=["user", "group"], required=False)
+
+
+@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "object", "properties": {"id": {"type": "string"}}}]})
+class _GroupMember(serializers.Field[str, Any, str, Any]):
+    """A user's or a group's id, alone or as an object that says which."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if isinstance(data, str):
+            return str(Text(max_length=300).run_validation(data))
+        member = GroupMemberToChange(data=data)
+        member.is_valid(raise_exception=True)
+        found = str(member.validated_data["id"])
+        if member.validated_data.get("member_type", member_type(found)) != member_type(found):
+            raise serializers.ValidationError({"member_type": ["Does not fit the id"]})
+        return found
+
+    def to_representation(self, value: str) -> str:
+        return value
+
+
+class GroupMembersToChange(Closed):
+    members = ListOf(child=_GroupMember(), min_length=1)
+
+
+def member_type(member_id: str) -> str:
+    """Tell a user's id, which holds a bar, from a group's."""
+    return "user" if "|" in member_id else "group"

@@ -1,0 +1,50 @@
+"""What the OpenAPI document says about roles and those who have them."""
+
+from __future__ import annotations
+
+from identity.api.list_schemas import LIST_FORMS, TAKE_FORM, list_of, reference, taken_list
+from identity.api.operations import Parameter, Schema
+
+_TEXT: Schema = {"type": "string"}
+
+ROLE = reference("Role")
+ROLES = list_of("roles", ROLE)
+TAKEN_ROLES = taken_list("roles", ROLE)
+EFFECTIVE_ROLES = taken_list("roles", reference("EffectiveRole"))
+SHORT_USER = reference("ShortUser")
+USERS = list_of("users", SHORT_USER)
+NOTHING: Schema = {"type": "object", "description": "Empty.", "maxProperties": 0}
+COMPONENTS: dict[str, Schema] = {
+    "Role": {
+        "type": "object",
+        "required": ["id", "name", "description", "type"],
+        "properties": {
+            "id": {**_TEXT, "pattern": "^rol_[A-Za-z0-9]{16}$"},
+            "name": _TEXT,
+            "description": _TEXT,
+            "type": {**_TEXT, "enum": ["tenant", "organization"]},
+            "owner_id": {**_TEXT, "description": "The organization, for a role of one."},
+        },
+    },
+    "EffectiveRole": {
+        "type": "object",
+        "required": ["id", "name", "description", "sources"],
+        "properties": {
+            **dict.fromkeys(("id", "name", "description"), _TEXT),
+            "sources": {"type": "array", "items": {**_TEXT, "enum": ["direct", "groups"]}},
+        },
+    },
+    "ShortUser": {
+        "type": "object",
+        "required": ["user_id"],
+        "properties": dict.fromkeys(("user_id", "email", "name", "picture"), _TEXT),
+    },
+}
+
+LIST_PARAMETERS = (
+    *LIST_FORMS,
+    Parameter("name_filter", _TEXT, "A part of the name, in any case of letters."),
+    Parameter("type", {**_TEXT, "enum": ["tenant", "organization"]}, "Roles of the tenant, or of organizations."),
+    Parameter("owner_id", _TEXT, "Roles of one organization."),
+)
+ROLE_ID = (Parameter("role_id", _TEXT, "The role.", is_required=True), *TAKE_FORM)

@@ -1,0 +1,112 @@
+"""What a user belongs to: organizations, groups, and the roles that count for it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from identity.api.endpoint import Endpoint
+from identity.api.group_schemas import TAKEN_GROUPS
+from identity.api.list_schemas import LIST_FORMS, TAKE_FORM
+from identity.api.lookups import role_at, user_at
+from identity.api.operations import Operation
+from identity.api.organization_schemas import ORGANIZATIONS
+from identity.api.paging import Listing, answer_list
+from identity.api.queries import text_of
+from identity.api.refusals import invalid_query
+from identity.api.role_schemas import EFFECTIVE_ROLES, ROLE_ID
+from identity.documents.group import group_resource
+from identity.documents.organization import organization_resource
+from identity.models import GroupMember, OrganizationMember, Role
+from identity.services.effective_roles import effective_roles, groups_with_role
+from identity.timestamps import wire_time
+
+_GROUPS = Listing("groups", only_take=True)
+
+
+class UserOrganizationEndpoint(Endpoint):
+    """The organizations a user is a member of."""
+
+    operations: ClassVar[dict[str, Operation]] = {
+        "list": Operation(
+            "list_user_organizations",
+            "List the organizations of a user",
+            ("read:organizations",),
+            200,
+            ORGANIZATIONS,
+            parameters=LIST_FORMS,
+            refuses=(404,),
+        )
+    }
+
+    def list(self, request: Request, id: str) -> Response:
+        rows = OrganizationMember.objects.filter(user=user_at(id)).select_related("organization")
+        listing = Listing("organizations")
+        return Response(answer_list(rows, request.query_params, listing, lambda row: organization_resource(row.organization)))
+
+
+class UserGroupEndpoint(Endpoint):
+    """The groups a user is a member of."""
+
+    operations: ClassVar[dict[str, Operation]] = {
+        "list": Operation(
+            "list_user_groups", "List the groups of a user", ("read:groups",), 200, TAKEN_GROUPS, parameters=TAKE_FORM, refuses=(404,)
+        )
+    }
+
+    def list(self, request: Request, id: str) -> Response:
+        rows = GroupMember.objects.filter(user=user_at(id)).select_related("group")
+
+        def render(row: GroupMember) -> dict[str, Any]:
+            return {**group_resource(row.group), "membership_created_at": wire_time(row.created_at)}
+
+        return Response(answer_list(rows, request.query_params, _GROUPS, render))
+
+
+class EffectiveRoleEndpoint(Endpoint):
+    """The roles that count for a user in the whole tenant, given directly or through groups."""
+
+    operations: ClassVar[dict[str, Operation]] = {
+        "list": Operation(
+            "list_user_effective_roles",
+            "List the roles that count for a user",
+            ("read:user_effective_roles",),
+            200,
+            EFFECTIVE_ROLES,
+            parameters=TAKE_FORM,
+            refuses=(404,),
+        )
+    }
+
+    def list(self, request: Request, id: str) -> Response:
+        effective = effective_roles(user_at(id))
+
+        def render(role: Role) -> dict[str, Any]:
+            return {"id": role.pk, "name": role.name, "description": role.description, "sources": effective.sources_of(role.pk)}
+
+        return Response(answer_list(effective.rows(self.tenant_id), request.query_params, Listing("roles", only_take=True), render))
+
+
+class EffectiveRoleSourceEndpoint(Endpoint):
+    """The groups through which a user has a role."""
+
+    operations: ClassVar[dict[str, Operation]] = {
+        "list": Operation(
+            "list_user_role_source_groups",
+            "List the groups through which a user has a role",
+            ("read:user_role_source_groups",),
+            200,
+            TAKEN_GROUPS,
+            parameters=ROLE_ID,
+            refuses=(404,),
+        )
+    }
+
+    def list(self, request: Request, id: str) -> Response:
+        user = user_at(id)
+        role_id = text_of(request.query_params, "role_id")
+        if role_id is None:
+            raise invalid_query("Missing required property", "role_id")
+        return Response(answer_list(groups_with_role(user, role_at(role_id).pk), request.query_params, _GROUPS, group_resource))

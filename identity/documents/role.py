@@ -1,0 +1,13 @@
+"""The document of a role."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from identity.models import Role
+
+
+def role_document(role: Role) -> dict[str, Any]:
+    """Return the role as the management interface shows it."""
+    owner = {"owner_id": role.organization_id} if role.organization_id else {}
+    return {"id": role.pk, "name": role.name, "description": role.description, "type": role.type, **owner}
