@@ -1,0 +1,33 @@
+"""Where rows of every tenant are read: each module stands in this list with its reason, and no other does it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ("identity", "authapi", "events", "provisioning", "config")
+UNBOUND = re.compile(r"\.all_tenants\b|\._default_manager\b|\._base_manager\b")
+
+ALLOWED = {
+    "authapi/keys.py": "the calendar rotates the keys of all tenants",
+    "authapi/services/tokens.py": "expired rows of all tenants are dropped by the calendar; a revocation names its tenant",
+    "config/admin_start_page.py": "the start page of a platform operator counts all tenants",
+    "config/demo.py": "finds the demo's client again, the tenant named in the filter",
+    "provisioning/admin/streams.py": "an empty choice until the form knows its tenant",
+    "identity/hosts.py": "a host names its tenant, so no tenant is known before",
+    "identity/services/domains.py": "a host belongs to at most one tenant of the platform",
+    "identity/services/imports.py": "a worker takes a job by its id, and the sweep looks for those nobody works on",
+    "identity/management/commands/import_users.py": "an operator goes on with a job by its id",
+}
+
+
+def modules_that_read_every_tenant() -> set[str]:
+    listed = subprocess.run(["git", "ls-files", *SOURCES], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    files = [name for name in listed if name.endswith(".py") and "/migrations/" not in name]
+    return {name for name in files if UNBOUND.search((ROOT / name).read_text())}
+
+
+def test_only_the_listed_modules_read_rows_of_every_tenant() -> None:
+    assert modules_that_read_every_tenant() == set(ALLOWED)
