@@ -63,9 +63,14 @@ def _position(term: str) -> int | None:
     return int(term) if term.isascii() and term.isdigit() and len(term) < 19 else None
 
 
-def _newest_of(root: str, tenant: str | None) -> models.QuerySet[Any, Any]:
-    """Return the newest events of an entity, by the index that starts with the tenant or among the newest of all."""
-    events = Event.objects.filter(root=root)
+def _events_named(term: str, tenant: str | None) -> models.QuerySet[Any, Any]:
+    """Return the keys of the event with this id, or of the newest events of this entity, each by an index.
+
+    The index by entity starts with the tenant: over all tenants only the newest events are looked at.
+    """
+    if term.startswith("evt_"):
+        return Event.objects.filter(event_id=term).values("pk")
+    events = Event.objects.filter(root=term)
     if tenant is None:
         newest = Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
         return events.filter(pk__gt=newest - TYPE_WINDOW).values("pk")
@@ -114,9 +119,7 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry]):
         position = _position(term)
         if position is not None:
             return queryset.filter(position__lte=position), False
-        if term.startswith("evt_"):
-            return queryset.filter(event__event_id=term), False
-        return queryset.filter(pk__in=_newest_of(term, tenant_in_scope(request))), False
+        return queryset.filter(pk__in=_events_named(term, tenant_in_scope(request))), False
 
     @admin.display(description="Event type")
     def type(self, row: LogEntry) -> str:
@@ -144,7 +147,7 @@ class EventAdmin(ReadOnlyAdmin[Event]):
 
     list_display = ("event_id", "type", "root", "time", "tenant_id")
     sortable_by = ()
-    search_fields = ("=event_id", "=root")
+    search_fields = ("event_id",)
     search_help_text = "An event id (evt_…) or an entity (user:database|…)."
     fields = ("tenant_id", "event_id", "type", "root", "time", "message")
     readonly_fields = ("message",)
@@ -156,6 +159,12 @@ class EventAdmin(ReadOnlyAdmin[Event]):
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         # Within a tenant the index by entity serves the list; the newest of all are in the log.
         return ("tenant_id", "root", "pk") if self.is_bound(request) else ("-pk",)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: models.QuerySet[Event], search_term: str
+    ) -> tuple[models.QuerySet[Event], bool]:
+        term = search_term.strip()
+        return (queryset.filter(pk__in=_events_named(term, tenant_in_scope(request))) if term else queryset), False
 
     @admin.display(description="Message")
     def message(self, row: Event) -> str:
@@ -173,7 +182,7 @@ class HeadAdmin(ReadOnlyAdmin[Head]):
     list_display = ("tenant_id", "position", "recorded_at", "floor", "epoch")
     sortable_by = ()
     ordering = ("pk",)
-    search_fields = ("=tenant_id",)
+    search_fields = ("tenant_id__exact",)
     empty_text = "No logs yet. Each tenant gets one when it is made."
 
 
@@ -194,7 +203,7 @@ class EventStreamAdmin(ReadOnlyAdmin[EventStream], ObjectActionsAdmin[EventStrea
     list_filter = ("status", "destination_type")
     list_select_related = ("tenant",)
     sortable_by = ()
-    search_fields = ("=id", "name")
+    search_fields = ("id__exact", "name")
     fields = ("tenant", "id", "name", "subscriptions", "destination_type", "status", "position", "held_since", "held_reason")
     empty_text = "No event streams yet. A stream sends this tenant's events to an action or a web address."
 

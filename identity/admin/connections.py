@@ -52,7 +52,7 @@ class ConnectionAdmin(ServiceAdmin[Connection]):
     list_filter = ("strategy", "created_at")
     list_select_related = ("tenant",)
     sortable_by = ("name", "created_at")
-    search_fields = ("name", "display_name", "=id")
+    search_fields = ("name", "display_name", "id__exact")
     empty_text = "No connections yet. Add a database connection first: users belong to one."
     deletion_effect = "All its users are deleted first, each with an event of its own; this can take a while."
 

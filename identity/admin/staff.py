@@ -95,7 +95,7 @@ class ActivityAdmin(ReadOnlyAdmin[LogEntry]):
     list_display = ("action_time", "user", "content_type", "object_repr", "action_flag")
     list_filter = ("action_flag", "action_time")
     list_select_related = ("user", "content_type")
-    search_fields = ("=user__email", "=object_id")
+    search_fields = ("user__email__exact", "object_id__exact")
     search_help_text = "The e-mail address of an account, or the id of a row."
     sortable_by = ()
     ordering = ("-pk",)

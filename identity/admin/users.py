@@ -204,7 +204,7 @@ class LinkedIdentityAdmin(ReadOnlyAdmin[LinkedIdentity], ObjectActionsAdmin[Link
     list_display = ("__str__", "user", "connection", "created_at", "tenant")
     list_filter = ("connection",)
     list_select_related = ("user", "connection", "tenant")
-    search_fields = ("=identifier", "=user__user_id")
+    search_fields = ("identifier__exact", "user__user_id__exact")
     search_help_text = "The identifier of an identity, or the id of the user it is linked to."
     sortable_by = ()
     ordering = ("-pk",)
@@ -222,8 +222,9 @@ class PasswordCredentialAdmin(ReadOnlyAdmin[PasswordCredential]):
     tenant_lookup = "user__tenant_id"
     list_display = ("user", "changed_at")
     list_select_related = ("user",)
-    search_fields = ("=user__user_id", "=user__email")
+    search_fields = ("user__user_id__exact",)
     sortable_by = ()
     ordering = ("-pk",)
+    search_help_text = "The id of a user."
     fields = ("user", "changed_at")
     empty_text = "No user has a password. Set one on the page of a user of a database connection."
