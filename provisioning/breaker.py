@@ -28,7 +28,6 @@ ON CONFLICT (stream_id) DO UPDATE SET failures = b.failures + 1,
     keys = CASE WHEN b.keys ? %(key)s OR jsonb_array_length(b.keys) >= %(users)s THEN b.keys ELSE b.keys || EXCLUDED.keys END
 RETURNING failures, jsonb_array_length(keys)
 """
-_FORGET = "UPDATE provisioning_breaker SET failures = 0, keys = '[]' WHERE stream_id = %s AND failures > 0"
 _HOLD = """
 UPDATE events_eventstream SET held_since = clock_timestamp(), held_reason = %s WHERE id = %s AND tenant_id = %s AND held_since IS NULL
 """
@@ -64,11 +63,6 @@ def count_failure(claim: Claim, error_class: str) -> bool:
     values = {"stream": claim.stream_id, "tenant": claim.tenant_id, "key": claim.key, "users": settings.BREAKER_USERS}
     failures, users = fetch_one(_COUNT, values) or (0, 0)
     return bool(failures >= settings.BREAKER_FAILURES and users >= settings.BREAKER_USERS)
-
-
-def forget_failures(stream_id: str) -> None:
-    """End a row of failures: the destination took something."""
-    execute(_FORGET, [stream_id])
 
 
 def hold_stream(*, stream_id: str, tenant_id: str, reason: str) -> None:

@@ -10,7 +10,7 @@ from django.conf import settings
 
 from identity.tenancy import tenant_bound
 from provisioning import breaker, failpoints, lanes, nudges
-from provisioning.destinations import run_destination
+from provisioning.destinations import Memory, run_destination
 from provisioning.models import FailureClass
 from provisioning.outcomes import Claim, Failure, LeaseLost, NotDue, Success
 from provisioning.retrying import LONGEST_RETRY_SECONDS, RetryLater
@@ -25,11 +25,12 @@ _LEASE_MARGIN_SECONDS = 5.0
 
 
 class Turn:
-    """The budget of one message."""
+    """The budget of one message, and what it has read already."""
 
     def __init__(self, seconds: float = TURN_SECONDS, deliveries: int = TURN_DELIVERIES) -> None:
         self._ends = time.monotonic() + seconds
         self._left = deliveries
+        self.memory: Memory = {}
 
     def goes_on(self) -> bool:
         """Count a delivery; tell whether another one may follow."""
@@ -73,7 +74,7 @@ def probe_stream(stream_id: str, tenant_id: str) -> None:
 def deliver_claim(claim: Claim, turn: Turn) -> lanes.Step:
     """Run the claimed delivery and write its outcome; an outcome that comes after the lease is discarded."""
     failpoints.reach("claimed")
-    result = run_claim(claim)
+    result = run_claim(claim, turn.memory)
     failpoints.reach("ran")
     try:
         return _conclude(claim, result, go_on=turn.goes_on())
@@ -82,13 +83,13 @@ def deliver_claim(claim: Claim, turn: Turn) -> lanes.Step:
         return lanes.Step()
 
 
-def run_claim(claim: Claim) -> Success | Failure:
+def run_claim(claim: Claim, memory: Memory) -> Success | Failure:
     """Run the stream's destination; whatever it raises becomes a failure."""
     deadline = min(settings.DELIVERY_BUDGET_SECONDS, settings.DELIVERY_LEASE_SECONDS - _LEASE_MARGIN_SECONDS)
     started = time.monotonic()
     try:
         with tenant_bound(claim.tenant_id):
-            outcome = run_destination(claim, max(deadline, 0.1))
+            outcome = run_destination(claim, max(deadline, 0.1), memory)
     except Exception as error:  # noqa: BLE001  (an action is foreign code: any error is a failed delivery)
         return failure_of(error, _milliseconds_since(started))
     is_skipped = outcome.status == "skipped"

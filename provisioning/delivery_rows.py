@@ -9,18 +9,38 @@ from psycopg.types.json import Jsonb
 from provisioning.outcomes import Claim, Failure, Success, shortened, storable
 from provisioning.statements import execute
 
-_INSERT_ATTEMPT = """
+_ATTEMPT_COLUMNS = """
 INSERT INTO provisioning_attempt (delivery_id, tenant_id, number, trigger, started_at, duration_ms, outcome, error_class, error_status,
     error_scim_type, error_message, retry_at, exchanges, log_lines)
+"""
+_INSERT_ATTEMPT = (
+    _ATTEMPT_COLUMNS
+    + """
 VALUES (%(delivery)s, %(tenant)s, %(number)s, %(trigger)s, %(started_at)s, %(duration)s, %(outcome)s, %(class)s, %(status)s,
     %(scim_type)s, %(message)s, clock_timestamp() + make_interval(secs => %(retry_in)s), %(exchanges)s, %(log_lines)s)
 """
-_SETTLE = """
-UPDATE provisioning_delivery SET state = %(state)s, is_written = %(written)s, reason = %(reason)s, detail = %(detail)s,
+)
+# One statement, since it runs for every delivery: nothing of it happens unless the claim still holds its lane, and the
+# lane stays locked. A write also ends the row of failures that the breaker counts.
+_SETTLE = f"""
+WITH lane AS (
+    SELECT id FROM provisioning_lane WHERE id = %(lane)s AND token = %(token)s AND lease_until > clock_timestamp() FOR UPDATE
+),
+tried AS (
+    {_ATTEMPT_COLUMNS}
+    SELECT %(delivery)s, %(tenant)s, %(number)s, %(trigger)s, %(started_at)s, %(duration)s, %(outcome)s, '', NULL, '', '', NULL, '[]',
+        %(log_lines)s
+    FROM lane
+),
+reset AS (
+    UPDATE provisioning_breaker SET failures = 0, keys = '[]'
+    WHERE stream_id = %(stream)s AND failures > 0 AND %(reached)s AND EXISTS (SELECT 1 FROM lane)
+)
+UPDATE provisioning_delivery SET state = %(outcome)s, is_written = %(written)s, reason = %(reason)s, detail = %(detail)s,
     settled_at = clock_timestamp(), error_class = '', error_status = NULL, error_scim_type = '', error_message = '',
     error_fingerprint = ''
-WHERE id = %(delivery)s
-"""
+WHERE id = %(delivery)s AND EXISTS (SELECT 1 FROM lane)
+"""  # noqa: S608  (constants of this module)
 _NOTE_FAILURE = """
 UPDATE provisioning_delivery SET error_class = %(class)s, error_status = %(status)s, error_scim_type = %(scim_type)s,
     error_message = %(message)s, error_fingerprint = %(fingerprint)s
@@ -32,12 +52,6 @@ UPDATE provisioning_delivery SET state = 'superseded', settled_at = clock_timest
 """
 _RESOLVE_LETTER = """
 UPDATE provisioning_deadletter SET state = 'resolved', resolved_at = clock_timestamp(), resolution = %s WHERE delivery_id = %s
-"""
-_LOSE_ATTEMPT = """
-INSERT INTO provisioning_attempt (delivery_id, tenant_id, number, trigger, started_at, outcome, error_class, error_scim_type,
-    error_message, exchanges, log_lines)
-SELECT id, tenant_id, attempts, 'scheduled', last_attempt_at, 'lost', 'lost', '', %s, '[]', '[]' FROM provisioning_delivery WHERE id = %s
-ON CONFLICT (delivery_id, number) DO NOTHING
 """
 _BURY = """
 UPDATE provisioning_delivery SET state = 'dead', settled_at = clock_timestamp() WHERE id = %s
@@ -59,16 +73,27 @@ WHERE id = %s AND state = 'dead'
 """
 
 
-def write_success(claim: Claim, success: Success) -> None:
-    """Settle the delivery as delivered or skipped, with the attempt that did it."""
-    state = "skipped" if success.is_skipped else "delivered"
+def write_success(claim: Claim, success: Success) -> bool:
+    """Settle the delivery as delivered or skipped, with the attempt that did it; False when the claim holds no more."""
     # Bodies of successful runs are not kept; what a skip has to say is.
     log_lines = success.log_lines if success.is_skipped else []
-    execute(_INSERT_ATTEMPT, {**_attempt(claim, state), "duration": success.duration_ms, "log_lines": Jsonb(storable(log_lines))})
-    values = {"delivery": claim.delivery_id, "state": state, "written": success.is_written, "reason": shortened(success.reason)[:128]}
-    execute(_SETTLE, {**values, "detail": Jsonb(storable(success.detail))})
+    values = {
+        **_attempt(claim, "skipped" if success.is_skipped else "delivered"),
+        "lane": claim.lane_id,
+        "token": claim.token,
+        "stream": claim.stream_id,
+        "duration": success.duration_ms,
+        "log_lines": Jsonb(storable(log_lines)),
+        "reached": not success.is_skipped,
+        "written": success.is_written,
+        "reason": shortened(success.reason)[:128],
+        "detail": Jsonb(storable(success.detail)),
+    }
+    if not execute(_SETTLE, values):
+        return False
     if claim.is_redelivery:
-        execute(_RESOLVE_LETTER, [state, claim.delivery_id])
+        execute(_RESOLVE_LETTER, [values["outcome"], claim.delivery_id])
+    return True
 
 
 def write_failure(claim: Claim, failure: Failure, *, outcome: str = "failed", retry_in: float | None = None) -> None:
@@ -82,11 +107,6 @@ def write_failure(claim: Claim, failure: Failure, *, outcome: str = "failed", re
     kept = {"exchanges": Jsonb(storable(failure.exchanges)), "log_lines": Jsonb(storable(failure.log_lines))}
     execute(_INSERT_ATTEMPT, {**_attempt(claim, outcome), **told, **kept, "duration": failure.duration_ms, "retry_in": retry_in})
     execute(_NOTE_FAILURE, {**told, "delivery": claim.delivery_id, "fingerprint": failure.fingerprint})
-
-
-def write_lost_attempt(delivery_id: int) -> None:
-    """Note that the delivery's last attempt never reported back."""
-    execute(_LOSE_ATTEMPT, ["the worker ended during the attempt", delivery_id])
 
 
 def uncount(delivery_id: int) -> None:

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 import orjson
 
 from events.envelope import with_stream
-from events.models import EventStream
 from provisioning.failures import Misconfigured
 from provisioning.models import Action
 from provisioning.outcomes import Claim
@@ -27,21 +26,26 @@ class Outcome(Protocol):
     def log_lines(self) -> list[dict[str, Any]]: ...
 
 
-Destination = Callable[[EventStream, Claim, dict[str, Any], float], Outcome]
+# What a turn has read already, such as an action with its secrets: a change holds from the next turn on.
+Memory = dict[str, Any]
+Destination = Callable[[Claim, dict[str, Any], float, Memory], Outcome]
 
 
-def run_destination(claim: Claim, deadline_seconds: float) -> Outcome:
+def run_destination(claim: Claim, deadline_seconds: float, memory: Memory) -> Outcome:
     """Hand the claimed event to its stream's destination; raise what the destination raises."""
-    stream = EventStream.objects.of(claim.tenant_id).get(pk=claim.stream_id)
     envelope = orjson.loads(with_stream(claim.body, claim.stream_id))
-    return DESTINATIONS[stream.destination_type](stream, claim, envelope, deadline_seconds)
+    return DESTINATIONS[claim.destination_type](claim, envelope, deadline_seconds, memory)
 
 
-def run_bound_action(stream: EventStream, claim: Claim, envelope: dict[str, Any], deadline_seconds: float) -> Outcome:
+def run_bound_action(claim: Claim, envelope: dict[str, Any], deadline_seconds: float, memory: Memory) -> Outcome:
     """Run the stream's action. Raises `Misconfigured` when it is gone or not deployed."""
     from provisioning.runner import run_action  # noqa: PLC0415  (the runner brings the HTTP client, which only workers need)
 
-    action = Action.objects.of(claim.tenant_id).filter(pk=stream.destination["action_id"], is_deployed=True).first()
+    action_id = claim.destination["action_id"]
+    if action_id not in memory:
+        actions = Action.objects.of(claim.tenant_id).filter(is_deployed=True).prefetch_related("secrets")
+        memory[action_id] = actions.filter(pk=action_id).first()
+    action = memory[action_id]
     if action is None:
         raise Misconfigured("The stream's action does not exist or is not deployed.")
     return run_action(action, envelope, attempt=claim.attempt, deadline_seconds=deadline_seconds, correlation_id=claim.event_id)

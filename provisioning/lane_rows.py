@@ -1,61 +1,85 @@
 """The statements behind `provisioning.lanes`, each inside the transaction of its caller, and the lock they share.
 
-The lane's row is the lock of everything in the lane. Each function that decides by what waits in it runs a statement of
-its own after the lock was granted: only that snapshot sees what a dispatch committed while the lock was waited for.
+The lane's row is the lock of everything in the lane. Whoever decides that a lane is empty does so in a statement of its
+own after the lock was granted: only that snapshot sees what a dispatch committed while the lock was waited for. What
+is found waiting may be taken in the statement that locks, since nothing but the lock's owner settles it.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from provisioning.statements import execute, fetch_one
 
-_ACTIVE = (
-    "EXISTS (SELECT 1 FROM events_eventstream s WHERE s.id = l.stream_id AND s.status = 'enabled' AND (s.held_since IS NULL OR %(probe)s))"
-)
-_FREE = "(l.lease_until IS NULL OR l.lease_until <= clock_timestamp())"
-_COLUMNS = "l.id, l.stream_id, l.key, l.tenant_id, l.token, l.delivery_id"
-
+_DELIVERS = "s.status = 'enabled' AND (s.held_since IS NULL OR %(probe)s)"
 # Waits for the lock: it is held for moments only, and a skipped lane would wait for the sweeper.
-_LOCK_NAMED = f"""
-SELECT {_COLUMNS}, {_ACTIVE}, extract(epoch FROM greatest(l.not_before, coalesce(l.lease_until, l.not_before)) - clock_timestamp())
-FROM provisioning_lane l WHERE l.stream_id = %(stream)s AND l.key = %(key)s FOR UPDATE
-"""  # noqa: S608  (constants of this module)
-_LOCK_OLDEST = f"""
-SELECT {_COLUMNS} FROM provisioning_lane l
-WHERE l.stream_id = %(stream)s AND (l.not_before <= clock_timestamp() OR %(probe)s) AND {_FREE} AND {_ACTIVE}
-ORDER BY l.not_before, l.id LIMIT 1 FOR UPDATE SKIP LOCKED
-"""  # noqa: S608
+_LOCK_NAMED = """
+SELECT l.id, l.token IS NOT NULL, s.status = 'enabled' AND s.held_since IS NULL,
+    extract(epoch FROM greatest(l.not_before, coalesce(l.lease_until, l.not_before)) - clock_timestamp())
+FROM provisioning_lane l JOIN events_eventstream s ON s.id = l.stream_id
+WHERE l.stream_id = %s AND l.key = %s FOR UPDATE OF l
+"""
 _LOCK_CLAIMED = """
 SELECT 1 FROM provisioning_lane WHERE id = %s AND token = %s AND lease_until > clock_timestamp() FOR UPDATE
 """
-# A lock that had to be waited for may be granted after the lease ran out: the clock is read again.
-_LEASE_LIVES = "SELECT 1 FROM provisioning_lane WHERE id = %s AND lease_until > clock_timestamp()"
-
-_FIRST_WAITING = f"""
-SELECT d.id, d.event_id, d.event_type, d.attempts, d.series_attempts, d.redeliveries > 0, coalesce(e.body, letter.body),
-    d.redeliveries > 0 AND NOT d.is_forced AND EXISTS (
-        SELECT 1 FROM provisioning_delivery n
-        WHERE n.stream_id = d.stream_id AND n.key = d.key AND n.position > d.position AND n.is_written)
-FROM provisioning_delivery d
-JOIN provisioning_lane l ON l.id = %(lane)s
-LEFT JOIN events_event e ON e.id = d.event
-LEFT JOIN provisioning_deadletter letter ON letter.delivery_id = d.id
-WHERE d.stream_id = l.stream_id AND d.key = l.key AND d.state = 'todo' AND {_ACTIVE}
-ORDER BY d.position LIMIT 1
-"""  # noqa: S608
+_THIS_LANE = "SELECT id, stream_id, key, tenant_id, token, delivery_id FROM provisioning_lane WHERE id = %(lane)s"
+_OLDEST_LANE = f"""
+SELECT l.id, l.stream_id, l.key, l.tenant_id, l.token, l.delivery_id
+FROM provisioning_lane l JOIN events_eventstream s ON s.id = l.stream_id
+WHERE l.stream_id = %(stream)s AND {_DELIVERS} AND (l.not_before <= clock_timestamp() OR %(probe)s)
+    AND (l.lease_until IS NULL OR l.lease_until <= clock_timestamp())
+ORDER BY l.not_before, l.id LIMIT 1 FOR UPDATE OF l SKIP LOCKED
+"""  # noqa: S608  (constants of this module)
+# Claims in one statement: the lane's first waiting delivery, unless it should not run; a fresh token and lease; the
+# attempt, counted before it starts so that a crasher is counted too; and the attempt of a claim that never reported.
+# Between this statement's snapshot and its lock another worker may have settled what the snapshot shows as waiting: the
+# count is made only where the newest version of the row still waits, and without the count there is no claim.
 _TAKE = """
-WITH claimed AS (
-    UPDATE provisioning_lane SET token = gen_random_uuid(), delivery_id = %(delivery)s, nudged_until = NULL,
+WITH lane AS ({lane}),
+waiting AS (
+    SELECT d.id, d.event_id, d.event_type, d.redeliveries > 0 AS is_redelivery, clock_timestamp() AS now,
+        coalesce(e.body, letter.body) AS body, s.destination_type, s.destination,
+        d.redeliveries > 0 AND NOT d.is_forced AND EXISTS (
+            SELECT 1 FROM provisioning_delivery n
+            WHERE n.stream_id = d.stream_id AND n.key = d.key AND n.position > d.position AND n.is_written) AS is_superseded
+    FROM lane
+    JOIN events_eventstream s ON s.id = lane.stream_id AND {delivers}
+    JOIN provisioning_delivery d ON d.stream_id = lane.stream_id AND d.key = lane.key AND d.state = 'todo'
+    LEFT JOIN events_event e ON e.id = d.event
+    LEFT JOIN provisioning_deadletter letter ON letter.delivery_id = d.id
+    ORDER BY d.position LIMIT 1
+),
+lost AS (
+    INSERT INTO provisioning_attempt (delivery_id, tenant_id, number, trigger, started_at, outcome, error_class, error_scim_type,
+        error_message, exchanges, log_lines)
+    SELECT d.id, d.tenant_id, d.attempts, 'scheduled', d.last_attempt_at, 'lost', 'lost', '', 'the worker ended during the attempt',
+        '[]', '[]'
+    FROM lane JOIN provisioning_delivery d ON d.id = lane.delivery_id WHERE lane.token IS NOT NULL
+    ON CONFLICT (delivery_id, number) DO NOTHING
+),
+counted AS (
+    UPDATE provisioning_delivery d SET attempts = d.attempts + 1, series_attempts = d.series_attempts + 1,
+        last_attempt_at = w.now, first_attempt_at = coalesce(d.first_attempt_at, w.now)
+    FROM waiting w
+    WHERE d.id = w.id AND d.state = 'todo' AND d.series_attempts < %(most)s AND NOT w.is_superseded AND w.body IS NOT NULL
+    RETURNING d.id, d.attempts, d.series_attempts
+),
+claimed AS (
+    UPDATE provisioning_lane l SET token = gen_random_uuid(), delivery_id = counted.id, nudged_until = NULL,
         lease_until = clock_timestamp() + make_interval(secs => %(lease)s)
-    WHERE id = %(lane)s RETURNING token, clock_timestamp() AS now
+    FROM lane, counted WHERE l.id = lane.id
+    RETURNING l.token, counted.attempts, counted.series_attempts
 )
-UPDATE provisioning_delivery SET attempts = attempts + 1, series_attempts = series_attempts + 1, last_attempt_at = claimed.now,
-    first_attempt_at = coalesce(first_attempt_at, claimed.now)
-FROM claimed WHERE id = %(delivery)s RETURNING claimed.token, attempts, series_attempts, last_attempt_at
+SELECT lane.id, lane.stream_id, lane.key, lane.tenant_id, w.id, w.event_id, w.event_type, claimed.attempts, claimed.series_attempts,
+    w.is_redelivery, w.body, w.destination_type, w.destination, w.is_superseded, claimed.token, w.now
+FROM lane LEFT JOIN waiting w ON true LEFT JOIN claimed ON true
 """
+_TAKE_THIS = _TAKE.format(lane=_THIS_LANE, delivers=_DELIVERS)
+_TAKE_OLDEST = _TAKE.format(lane=_OLDEST_LANE, delivers=_DELIVERS)
 _DROP_IF_EMPTY = """
 DELETE FROM provisioning_lane l WHERE id = %s AND NOT EXISTS (
     SELECT 1 FROM provisioning_delivery d WHERE d.stream_id = l.stream_id AND d.key = l.key AND d.state = 'todo')
@@ -69,74 +93,81 @@ WHERE id = %(lane)s
 
 
 @dataclass(frozen=True)
-class LockedLane:
-    """A lane whose row this transaction holds. A token that is still there belongs to a claim that never settled."""
+class NamedLane:
+    """A lane that was asked for by its key, its row now locked."""
 
     id: int
-    stream_id: str
-    key: str
-    tenant_id: str
-    token: UUID | None
-    delivery_id: int | None
+    is_leased: bool
+    is_delivering: bool
+    due_in: float
 
 
 @dataclass(frozen=True)
-class Waiting:
-    """The first delivery that waits in a lane."""
+class Taken:
+    """A locked lane and its first waiting delivery, None when none is seen; with `token` the delivery is claimed."""
 
-    id: int
+    lane_id: int
+    stream_id: str
+    key: str
+    tenant_id: str
+    delivery_id: int | None
     event_id: str
     event_type: str
     attempts: int
     series_attempts: int
     is_redelivery: bool
     body: bytes | None
+    destination_type: str
+    destination: dict[str, Any]
     is_superseded: bool
+    token: UUID | None
+    now: datetime
 
 
-def lock_named(stream_id: str, key: str) -> tuple[LockedLane, bool, float] | None:
-    """Lock the lane; return it, whether its stream delivers, and the seconds until it is due (0 or less: now)."""
-    row = fetch_one(_LOCK_NAMED, {"stream": stream_id, "key": key, "probe": False})
-    return None if row is None else (LockedLane(*row[:6]), row[6], float(row[7]))
-
-
-def lock_oldest(stream_id: str, *, probe: bool = False) -> LockedLane | None:
-    """Lock the lane that has been due longest and that nobody holds; a probe takes one of a held stream, due or not."""
-    row = fetch_one(_LOCK_OLDEST, {"stream": stream_id, "probe": probe})
-    return None if row is None else LockedLane(*row)
+def lock_named(stream_id: str, key: str) -> NamedLane | None:
+    """Lock the lane; `due_in` is 0 or less when it may be claimed now."""
+    row = fetch_one(_LOCK_NAMED, [stream_id, key])
+    return None if row is None else NamedLane(row[0], row[1], row[2], float(row[3]))
 
 
 def lock_claimed(lane_id: int, token: UUID) -> bool:
     """Lock the lane if the claim still holds it."""
-    return fetch_one(_LOCK_CLAIMED, [lane_id, token]) is not None and fetch_one(_LEASE_LIVES, [lane_id]) is not None
+    return fetch_one(_LOCK_CLAIMED, [lane_id, token]) is not None
 
 
-def first_waiting(lane_id: int, *, probe: bool = False) -> Waiting | None:
-    """Return the delivery that runs next; None when nothing waits or the stream does not deliver now."""
-    row = fetch_one(_FIRST_WAITING, {"lane": lane_id, "probe": probe})
-    if row is None:
-        return None
-    values = list(row)
-    if values[6] is not None:
-        values[6] = bytes(values[6])
-    return Waiting(*values)
+def take_first(lane_id: int, *, lease_seconds: float, most_attempts: int, probe: bool = False) -> Taken | None:
+    """Claim the first waiting delivery of a lane whose row is locked; None when the lane is gone."""
+    return _taken(fetch_one(_TAKE_THIS, {"lane": lane_id, "lease": lease_seconds, "most": most_attempts, "probe": probe}))
 
 
-def take(lane_id: int, delivery_id: int, lease_seconds: float) -> tuple[UUID, int, int, datetime]:
-    """Claim: new token and lease for the lane, and the attempt is counted before it starts, so a crasher is counted too."""
-    row = fetch_one(_TAKE, {"lane": lane_id, "delivery": delivery_id, "lease": lease_seconds})
-    if row is None:
-        raise AssertionError("the delivery of a locked lane is there")
-    token, attempts, series_attempts, started_at = row
-    return token, attempts, series_attempts, started_at
+def take_oldest(stream_id: str, *, lease_seconds: float, most_attempts: int, probe: bool = False) -> Taken | None:
+    """Lock the lane that has been due longest and that nobody holds, and claim its first delivery.
+
+    A probe takes a lane of a held stream, due or not. What the lane is said not to contain must be asked again.
+    """
+    return _taken(fetch_one(_TAKE_OLDEST, {"stream": stream_id, "lease": lease_seconds, "most": most_attempts, "probe": probe}))
+
+
+def drop_if_empty(lane_id: int) -> bool:
+    """Delete a locked lane when nothing waits in it; tell whether it was deleted."""
+    return execute(_DROP_IF_EMPTY, [lane_id]) == 1
 
 
 def leave(lane_id: int, *, delay_seconds: float = 0.0, grace_seconds: float = 0.0) -> bool:
-    """Give the lane up: delete it when nothing waits in it, else free it, due after the delay, and return True.
+    """Give a locked lane up: delete it when nothing waits in it, else free it, due after the delay, and return True.
 
     `grace_seconds` is how long the sweeper may trust that a message for the lane is under way.
     """
-    if execute(_DROP_IF_EMPTY, [lane_id]):
+    if drop_if_empty(lane_id):
         return False
     execute(_FREE_LANE, {"lane": lane_id, "delay": delay_seconds, "grace": delay_seconds + grace_seconds})
     return True
+
+
+def _taken(row: tuple[Any, ...] | None) -> Taken | None:
+    if row is None:
+        return None
+    values = list(row)
+    values[10] = None if values[10] is None else bytes(values[10])
+    values[12] = json.loads(values[12]) if values[12] else {}
+    return Taken(*values)

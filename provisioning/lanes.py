@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import TypedDict
 
 from django.conf import settings
 from django.db import transaction
@@ -34,6 +35,11 @@ ON CONFLICT (stream_id, key) DO UPDATE SET nudged_until = NULL, not_before = clo
 """
 
 
+class _Limits(TypedDict):
+    lease_seconds: float
+    most_attempts: int
+
+
 @dataclass(frozen=True)
 class Step:
     """What follows a settled claim: the next claim, or why there is none."""
@@ -47,15 +53,12 @@ class Step:
 def claim_named(stream_id: str, key: str) -> Claim | NotDue | None:
     """Claim the first delivery of one lane; None when nothing is left, another worker has it, or the stream rests."""
     with transaction.atomic():
-        found = lane_rows.lock_named(stream_id, key)
-        if found is None:
+        lane = lane_rows.lock_named(stream_id, key)
+        if lane is None or not lane.is_delivering:
             return None
-        lane, is_active, seconds = found
-        if not is_active:
-            return None
-        if seconds > 0:
-            return None if lane.token is not None else NotDue(seconds)
-        return _claim_waiting(lane)
+        if lane.due_in > 0:
+            return None if lane.is_leased else NotDue(lane.due_in)
+        return _claim_in(lane.id)
 
 
 def claim_oldest(stream_id: str, *, is_probe: bool = False) -> Claim | None:
@@ -70,10 +73,8 @@ def settle(claim: Claim, success: Success, *, go_on: bool) -> Step:
     Raises `LeaseLost`, and writes nothing, when the claim does not hold any more.
     """
     with transaction.atomic():
-        _require_lease(claim)
-        delivery_rows.write_success(claim, success)
-        if not success.is_skipped:
-            breaker.forget_failures(claim.stream_id)
+        if not delivery_rows.write_success(claim, success):
+            raise LeaseLost
         step = _onward(claim, go_on=go_on)
         failpoints.reach("settling")
     failpoints.reach("settled")
@@ -124,17 +125,18 @@ def requeue(*, stream_id: str, key: str, tenant_id: str, delivery_id: int, is_fo
 
 
 def bury_waiting(stream_id: str, cause: Failure, *, limit: int) -> int:
-    """Turn what waits in the oldest free lanes of a stream into dead letters; return how many."""
+    """Turn what waits in a stream into dead letters, `limit` of them at most; return how many.
+
+    Each is claimed first, held or not, so that it is not buried while a worker runs it.
+    """
     buried = 0
-    while buried < limit:
+    while buried < limit and (claim := claim_oldest(stream_id, is_probe=True)) is not None:
         with transaction.atomic():
-            lane = lane_rows.lock_oldest(stream_id, probe=True)
-            if lane is None:
-                return buried
-            while (waiting := lane_rows.first_waiting(lane.id, probe=True)) is not None:
-                delivery_rows.bury(waiting.id, cause)
-                buried += 1
-            lane_rows.leave(lane.id)
+            _require_lease(claim)
+            delivery_rows.uncount(claim.delivery_id)
+            delivery_rows.bury(claim.delivery_id, cause)
+            lane_rows.leave(claim.lane_id)
+        buried += 1
     return buried
 
 
@@ -147,51 +149,67 @@ def _onward(claim: Claim, *, go_on: bool) -> Step:
     """Go on in the same lane, then in the oldest one; or leave the lane to whoever comes."""
     if not go_on:
         return Step(is_waiting=lane_rows.leave(claim.lane_id, grace_seconds=NUDGE_GRACE_SECONDS))
-    lane = lane_rows.LockedLane(claim.lane_id, claim.stream_id, claim.key, claim.tenant_id, None, None)
-    return Step(next=_claim_waiting(lane) or _claim_oldest(claim.stream_id))
+    following = None if lane_rows.drop_if_empty(claim.lane_id) else _claim_in(claim.lane_id)
+    return Step(next=following or _claim_oldest(claim.stream_id))
 
 
 def _claim_oldest(stream_id: str, *, is_probe: bool = False) -> Claim | None:
-    while (lane := lane_rows.lock_oldest(stream_id, probe=is_probe)) is not None:
-        claim = _claim_waiting(lane, is_probe=is_probe)
+    limits = _limits()
+    while (taken := lane_rows.take_oldest(stream_id, probe=is_probe, **limits)) is not None:
+        claim = _claim_of(taken, is_probe=is_probe) or _claim_in(taken.lane_id, is_probe=is_probe)
         if claim is not None:
             return claim
     return None
 
 
-def _claim_waiting(lane: lane_rows.LockedLane, *, is_probe: bool = False) -> Claim | None:
+def _claim_in(lane_id: int, *, is_probe: bool = False) -> Claim | None:
     """Claim the first delivery of a locked lane that should run; None when there is none, and the lane is left."""
-    if lane.token is not None and lane.delivery_id is not None:
-        delivery_rows.write_lost_attempt(lane.delivery_id)
-    while (waiting := lane_rows.first_waiting(lane.id, probe=is_probe)) is not None:
-        if waiting.is_superseded:
-            delivery_rows.supersede(waiting.id)
-        elif waiting.body is None:
-            delivery_rows.bury(waiting.id, _MISSING)
-        elif waiting.series_attempts >= attempts_in_series(settings.DELIVERY_RETRY_DELAYS):
-            # Its last attempt was counted and never reported: it would kill worker after worker.
-            delivery_rows.bury(waiting.id, _LOST)
-        else:
-            return _take(lane, waiting, waiting.body, is_probe=is_probe)
-    lane_rows.leave(lane.id)
+    limits = _limits()
+    while (taken := lane_rows.take_first(lane_id, probe=is_probe, **limits)) is not None and taken.delivery_id is not None:
+        claim = _claim_of(taken, is_probe=is_probe)
+        if claim is not None:
+            return claim
+        _settle_unrun(taken, taken.delivery_id)
+    lane_rows.leave(lane_id)
     return None
 
 
-def _take(lane: lane_rows.LockedLane, waiting: lane_rows.Waiting, body: bytes, *, is_probe: bool) -> Claim:
-    token, attempts, series_attempts, started_at = lane_rows.take(lane.id, waiting.id, settings.DELIVERY_LEASE_SECONDS)
+def _settle_unrun(taken: lane_rows.Taken, delivery_id: int) -> None:
+    """Settle a delivery that must not run."""
+    if taken.is_superseded:
+        delivery_rows.supersede(delivery_id)
+    elif taken.body is None:
+        delivery_rows.bury(delivery_id, _MISSING)
+    else:
+        # Its last attempt was counted and never reported: it would kill worker after worker.
+        delivery_rows.bury(delivery_id, _LOST)
+
+
+def _limits() -> _Limits:
+    return {
+        "lease_seconds": settings.DELIVERY_LEASE_SECONDS,
+        "most_attempts": attempts_in_series(settings.DELIVERY_RETRY_DELAYS),
+    }
+
+
+def _claim_of(taken: lane_rows.Taken, *, is_probe: bool) -> Claim | None:
+    if taken.token is None or taken.delivery_id is None or taken.body is None:
+        return None
     return Claim(
-        lane_id=lane.id,
-        token=token,
-        stream_id=lane.stream_id,
-        tenant_id=lane.tenant_id,
-        key=lane.key,
-        delivery_id=waiting.id,
-        event_id=waiting.event_id,
-        event_type=waiting.event_type,
-        body=body,
-        attempt=attempts,
-        series_attempt=series_attempts,
-        is_redelivery=waiting.is_redelivery,
+        lane_id=taken.lane_id,
+        token=taken.token,
+        stream_id=taken.stream_id,
+        tenant_id=taken.tenant_id,
+        key=taken.key,
+        destination_type=taken.destination_type,
+        destination=taken.destination,
+        delivery_id=taken.delivery_id,
+        event_id=taken.event_id,
+        event_type=taken.event_type,
+        body=taken.body,
+        attempt=taken.attempts,
+        series_attempt=taken.series_attempts,
+        is_redelivery=taken.is_redelivery,
         is_probe=is_probe,
-        started_at=started_at,
+        started_at=taken.now,
     )

@@ -29,6 +29,8 @@ class Claim:
     stream_id: str
     tenant_id: str
     key: str
+    destination_type: str
+    destination: dict[str, Any]
     delivery_id: int
     event_id: str
     event_type: str

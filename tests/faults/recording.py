@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from events.models import EventStream
 from provisioning import destinations
 from provisioning.outcomes import Claim
 
@@ -28,7 +27,7 @@ class Taken:
     log_lines: list[dict[str, Any]] = field(default_factory=list)
 
 
-def take_event(stream: EventStream, claim: Claim, envelope: dict[str, Any], deadline_seconds: float) -> Taken:
+def take_event(claim: Claim, envelope: dict[str, Any], deadline_seconds: float, memory: dict[str, Any]) -> Taken:
     """Append that the run started and that it ended; between the two, wait while the file `pause` lies there."""
     directory = Path(os.environ[DIRECTORY_VARIABLE])
     line = {"key": claim.key, "number": envelope["data"]["object"]["number"], "attempt": claim.attempt, "pid": os.getpid()}

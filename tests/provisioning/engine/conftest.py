@@ -32,8 +32,8 @@ class Recorder:
         self.taken: list[tuple[str, str, int]] = []
         self.answers: dict[str, list[Answer | Exception]] = {}
 
-    def __call__(self, stream: EventStream, claim: Claim, envelope: dict[str, Any], deadline_seconds: float) -> Answer:
-        assert envelope["x0stream"] == stream.pk
+    def __call__(self, claim: Claim, envelope: dict[str, Any], deadline_seconds: float, memory: dict[str, Any]) -> Answer:
+        assert envelope["x0stream"] == claim.stream_id
         self.taken.append((claim.key, claim.event_id, claim.attempt))
         answers = self.answers.get(claim.key)
         answer = answers.pop(0) if answers else Answer()
