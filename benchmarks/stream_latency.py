@@ -114,6 +114,8 @@ class Samples:
     def __init__(self, tenant: Tenant, user: User) -> None:
         self._tenant = tenant
         self._user = user
+        # The management client changes another user of the tenant meanwhile.
+        self._root = Event.objects.filter(tenant_id=tenant.pk, type="user.created").earliest("id").root
         self._bare = open_connection()
         self._bare.execute("CREATE TABLE IF NOT EXISTS bench_bare (id bigserial PRIMARY KEY, body bytea)")
         self._redis = redis.Redis.from_url(settings.REDIS_URL)
@@ -128,7 +130,7 @@ class Samples:
             transaction.on_commit(lambda: moments.append(time.perf_counter()))
             users.update_user(tenant_id=self._tenant.pk, user_id=self._user.user_id, changes={"nickname": f"n{number}"})
         time.sleep(random.uniform(*_PAUSE_SECONDS))
-        event = Event.objects.filter(tenant_id=self._tenant.pk).latest("id")
+        event = Event.objects.filter(tenant_id=self._tenant.pk, root=self._root).latest("id")
         self.committed[event.event_id] = moments[0]
         self._take_bare(str(number))
         time.sleep(random.uniform(*_PAUSE_SECONDS))
