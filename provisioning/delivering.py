@@ -95,7 +95,8 @@ def run_claim(claim: Claim, memory: Memory) -> Success | Failure:
     is_skipped = outcome.status == "skipped"
     return Success(
         is_skipped=is_skipped,
-        is_written=not is_skipped,
+        # A deletion that found nothing to delete counts too: what is older must not bring the document back.
+        is_written=not is_skipped or claim.is_deletion,
         duration_ms=_milliseconds_since(started),
         reason=outcome.reason or "",
         detail=outcome.detail,

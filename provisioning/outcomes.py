@@ -41,6 +41,11 @@ class Claim:
     is_probe: bool
     started_at: datetime
 
+    @property
+    def is_deletion(self) -> bool:
+        """Whether the document of the lane ceased to exist with this event; the loss of a relation is none."""
+        return self.event_type == f"{self.key.partition(':')[0]}.deleted"
+
 
 @dataclass(frozen=True)
 class NotDue:

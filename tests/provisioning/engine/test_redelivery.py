@@ -11,7 +11,7 @@ from provisioning import delivering, dispatch, redelivery
 from provisioning.failures import DataFailure
 from provisioning.models import Attempt, DeadLetter, Delivery
 from tests.provisioning.engine.conftest import Answer, Recorder
-from tests.provisioning.engine.logs import append_events
+from tests.provisioning.engine.logs import append_events, make_stream
 
 
 @pytest.fixture(autouse=True)
@@ -99,6 +99,36 @@ def test_a_newer_event_that_was_not_written_supersedes_nothing(
     delivering.deliver_lane(stream.pk, "user:a")
 
     assert recorder.event_ids == [event.event_id]
+
+
+def test_a_deletion_that_found_nothing_to_delete_supersedes_what_is_older(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+    recorder.answers["user:a"] = [DataFailure("too long", status=400), Answer(status="skipped", reason="no user to delete")]
+    (created,) = append_events(tenant, ["user:a"], event_type="user.created")
+    append_events(tenant, ["user:a"], event_type="user.deleted")
+    dispatch.dispatch_tenant(tenant.pk)
+    delivering.deliver_lane(stream.pk, "user:a")
+    recorder.taken.clear()
+
+    _redeliver(tenant, _letter(created))
+    delivering.deliver_lane(stream.pk, "user:a")
+
+    assert recorder.taken == [], "a deleted user was created again"
+    assert Delivery.objects.get(event=created.pk).state == "superseded"
+
+
+def test_a_skipped_deletion_of_a_relation_supersedes_nothing(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+    wide = make_stream(tenant, subscriptions=["group.updated", "group.member.deleted"])
+    recorder.answers["group:a"] = [DataFailure("too long", status=400), Answer(status="skipped", reason="unsupported type")]
+    (updated,) = append_events(tenant, ["group:a"], event_type="group.updated")
+    append_events(tenant, ["group:a"], event_type="group.member.deleted")
+    dispatch.dispatch_tenant(tenant.pk)
+    delivering.deliver_lane(wide.pk, "group:a")
+    recorder.taken.clear()
+
+    _redeliver(tenant, _letter(updated))
+    delivering.deliver_lane(wide.pk, "group:a")
+
+    assert recorder.event_ids == [updated.event_id]
 
 
 def test_a_redelivered_event_goes_before_what_waits_of_its_user(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
