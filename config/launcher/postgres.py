@@ -33,6 +33,9 @@ def prepare(data_dir: Path, *, durable: bool) -> Program:
     Raises `MissingProgram` with everything that was tried, `NotReady` when the directory stays in use.
     """
     identity = spawn.server_identity()
+    if identity.account:
+        # Another account has to pass through; the directories inside stay closed.
+        data_dir.chmod(0o711)
     directory = data_dir / "postgres"
     programs = _programs_for(directory)
     _wait_for_previous(directory)
@@ -122,9 +125,6 @@ def _create(directory: Path, programs: Path, identity: spawn.Identity) -> None:
     draft = directory.with_name(f"{directory.name}.new")
     shutil.rmtree(draft, ignore_errors=True)
     make_private(draft, account=identity.account)
-    if identity.account:
-        # Another account has to pass through; the directories inside stay closed.
-        directory.parent.chmod(0o711)
     command = [str(programs / "initdb"), "-D", str(draft), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "-N"]
     try:
         status, printed = spawn.run(command, identity=identity, environment={**os.environ, "LC_ALL": "C.UTF-8"})
