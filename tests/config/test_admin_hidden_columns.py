@@ -39,7 +39,7 @@ def _list_of(model: type[models.Model]) -> str:
 @pytest.mark.parametrize("lookup", ["", "__startswith", "__gte"])
 def test_a_list_is_not_filtered_by_a_hidden_column(browser: Client, label: str, column: str, lookup: str) -> None:
     model = _MODELS[label]
-    assert model._meta.get_field(column)
+    model._meta.get_field(column)
 
     assert browser.get(_list_of(model), {f"{column}{lookup}": "a"}).status_code == 400
 
