@@ -77,10 +77,12 @@ def deliver_claim(claim: Claim, turn: Turn) -> lanes.Step:
     result = run_claim(claim, turn.memory)
     failpoints.reach("ran")
     try:
-        return _conclude(claim, result, go_on=turn.goes_on())
+        step = _conclude(claim, result, go_on=turn.goes_on())
     except LeaseLost:
+        step = lanes.Step(is_discarded=True)
+    if step.is_discarded:
         logger.warning("the outcome of %s on %s came after its lease and is discarded", claim.event_id, claim.stream_id)
-        return lanes.Step()
+    return step
 
 
 def run_claim(claim: Claim, memory: Memory) -> Success | Failure:

@@ -22,7 +22,7 @@ VALUES (%(delivery)s, %(tenant)s, %(number)s, %(trigger)s, %(started_at)s, %(dur
 )
 # One statement, since it runs for every delivery: nothing of it happens unless the claim still holds its lane, and the
 # lane stays locked. A write also ends the row of failures that the breaker counts.
-_SETTLE = f"""
+SETTLE = f"""
 WITH lane AS (
     SELECT id FROM provisioning_lane WHERE id = %(lane)s AND token = %(token)s AND lease_until > clock_timestamp() FOR UPDATE
 ),
@@ -73,11 +73,11 @@ WHERE id = %s AND state = 'dead'
 """
 
 
-def write_success(claim: Claim, success: Success) -> bool:
-    """Settle the delivery as delivered or skipped, with the attempt that did it; False when the claim holds no more."""
+def success_values(claim: Claim, success: Success) -> dict[str, Any]:
+    """Return the parameters of `SETTLE`."""
     # Bodies of successful runs are not kept; what a skip has to say is.
     log_lines = success.log_lines if success.is_skipped else []
-    values = {
+    return {
         **_attempt(claim, "skipped" if success.is_skipped else "delivered"),
         "lane": claim.lane_id,
         "token": claim.token,
@@ -89,7 +89,12 @@ def write_success(claim: Claim, success: Success) -> bool:
         "reason": shortened(success.reason)[:128],
         "detail": Jsonb(storable(success.detail)),
     }
-    if not execute(_SETTLE, values):
+
+
+def write_success(claim: Claim, success: Success) -> bool:
+    """Settle the delivery as delivered or skipped, with the attempt that did it; False when the claim holds no more."""
+    values = success_values(claim, success)
+    if not execute(SETTLE, values):
         return False
     if claim.is_redelivery:
         execute(_RESOLVE_LETTER, [values["outcome"], claim.delivery_id])

@@ -78,6 +78,19 @@ SELECT lane.id, lane.stream_id, lane.key, lane.tenant_id, w.id, w.event_id, w.ev
     w.is_redelivery, w.body, w.destination_type, w.destination, w.is_superseded, claimed.token, w.now
 FROM lane LEFT JOIN waiting w ON true LEFT JOIN claimed ON true
 """
+# The claim's own lane while it is there, else the oldest one; the lane is this transaction's since the settling.
+_NEXT_LANE = f"""
+WITH this AS (
+    SELECT id, stream_id, key, tenant_id, NULL::uuid AS token, NULL::bigint AS delivery_id FROM provisioning_lane
+    WHERE id = %(lane)s AND token = %(token)s AND lease_until > clock_timestamp()
+), oldest AS ({_OLDEST_LANE.replace("WHERE", "WHERE NOT EXISTS (SELECT 1 FROM this) AND", 1)})
+SELECT * FROM this UNION ALL SELECT * FROM oldest
+"""  # noqa: S608
+DROP_IF_SETTLED = """
+DELETE FROM provisioning_lane l WHERE id = %(lane)s AND token = %(token)s AND NOT EXISTS (
+    SELECT 1 FROM provisioning_delivery d WHERE d.stream_id = l.stream_id AND d.key = l.key AND d.state = 'todo')
+"""
+TAKE_NEXT = _TAKE.format(lane=_NEXT_LANE, delivers=_DELIVERS)
 _TAKE_THIS = _TAKE.format(lane=_THIS_LANE, delivers=_DELIVERS)
 _TAKE_OLDEST = _TAKE.format(lane=_OLDEST_LANE, delivers=_DELIVERS)
 _DROP_IF_EMPTY = """
@@ -137,7 +150,7 @@ def lock_claimed(lane_id: int, token: UUID) -> bool:
 
 def take_first(lane_id: int, *, lease_seconds: float, most_attempts: int, probe: bool = False) -> Taken | None:
     """Claim the first waiting delivery of a lane whose row is locked; None when the lane is gone."""
-    return _taken(fetch_one(_TAKE_THIS, {"lane": lane_id, "lease": lease_seconds, "most": most_attempts, "probe": probe}))
+    return taken_of(fetch_one(_TAKE_THIS, {"lane": lane_id, "lease": lease_seconds, "most": most_attempts, "probe": probe}))
 
 
 def take_oldest(stream_id: str, *, lease_seconds: float, most_attempts: int, probe: bool = False) -> Taken | None:
@@ -145,7 +158,7 @@ def take_oldest(stream_id: str, *, lease_seconds: float, most_attempts: int, pro
 
     A probe takes a lane of a held stream, due or not. What the lane is said not to contain must be asked again.
     """
-    return _taken(fetch_one(_TAKE_OLDEST, {"stream": stream_id, "lease": lease_seconds, "most": most_attempts, "probe": probe}))
+    return taken_of(fetch_one(_TAKE_OLDEST, {"stream": stream_id, "lease": lease_seconds, "most": most_attempts, "probe": probe}))
 
 
 def drop_if_empty(lane_id: int) -> bool:
@@ -164,7 +177,8 @@ def leave(lane_id: int, *, delay_seconds: float = 0.0, grace_seconds: float = 0.
     return True
 
 
-def _taken(row: tuple[Any, ...] | None) -> Taken | None:
+def taken_of(row: tuple[Any, ...] | None) -> Taken | None:
+    """Return what a claiming statement answered."""
     if row is None:
         return None
     values = list(row)

@@ -50,6 +50,15 @@ def _forward(stream: EventStream, seconds: float) -> None:
         )
 
 
+def _assert_discarded(claim: Claim) -> None:
+    before = list(Delivery.objects.filter(pk=claim.delivery_id).values()), list(Attempt.objects.filter(delivery=claim.delivery_id).values())
+    with pytest.raises(LeaseLost):
+        lanes.settle(claim, DONE, go_on=False)
+    assert lanes.settle(claim, DONE, go_on=True).is_discarded
+    after = list(Delivery.objects.filter(pk=claim.delivery_id).values()), list(Attempt.objects.filter(delivery=claim.delivery_id).values())
+    assert before == after
+
+
 def _state(event: Event, stream: EventStream) -> str:
     return Delivery.objects.get(stream_id=stream.pk, event=event.pk).state
 
@@ -164,12 +173,18 @@ def test_an_outcome_after_the_lease_is_discarded(tenant: Tenant, stream: EventSt
     _forward(stream, 1000)
 
     with pytest.raises(LeaseLost):
-        lanes.settle(claim, DONE, go_on=True)
+        lanes.settle(claim, DONE, go_on=False)
     with pytest.raises(LeaseLost):
         lanes.fail(claim, BUSY, go_on=True)
-
-    assert _state(event, stream) == "todo"
     assert not Attempt.objects.filter(delivery__event=event.pk).exists()
+    step = lanes.settle(claim, DONE, go_on=True)
+
+    # Whoever comes late goes on like anybody else: the delivery is tried again under a new token.
+    assert step.is_discarded
+    assert step.next is not None
+    assert (step.next.event_id, step.next.attempt) == (event.event_id, 2)
+    assert _state(event, stream) == "todo"
+    assert Attempt.objects.get(delivery__event=event.pk).outcome == "lost"
 
 
 def test_an_outcome_with_another_token_is_discarded(tenant: Tenant, stream: EventStream) -> None:
@@ -178,10 +193,8 @@ def test_an_outcome_with_another_token_is_discarded(tenant: Tenant, stream: Even
     _forward(stream, 1000)
     successor = _claimed(stream)
 
-    with pytest.raises(LeaseLost):
-        lanes.settle(claim, DONE, go_on=True)
-    with pytest.raises(LeaseLost):
-        lanes.settle(replace(successor, token=uuid.uuid4()), DONE, go_on=True)
+    _assert_discarded(claim)
+    _assert_discarded(replace(successor, token=uuid.uuid4()))
     assert lanes.settle(successor, DONE, go_on=True).next is None
 
 
@@ -193,8 +206,7 @@ def test_a_zombie_cannot_settle_a_lane_that_was_made_anew(tenant: Tenant, stream
     _queue(tenant, "user:a")
     _claimed(stream)
 
-    with pytest.raises(LeaseLost):
-        lanes.settle(zombie, DONE, go_on=True)
+    _assert_discarded(zombie)
 
 
 def test_an_expired_lease_is_taken_over_and_noted_as_a_lost_attempt(tenant: Tenant, stream: EventStream) -> None:
