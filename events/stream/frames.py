@@ -47,7 +47,7 @@ def heartbeat(offset: str) -> bytes:
     return COMMENT_HEARTBEAT + offset_only(offset)
 
 
-def error(code: str, message: str, offset: str) -> bytes:
+def error(code: str, message: str, offset: str | None) -> bytes:
     """Return the message that ends a stream. It has no `id`: an error moves no cursor."""
     return b"event: error\ndata: %b\n\n" % error_message(code, message, offset)
 

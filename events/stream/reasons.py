@@ -1,4 +1,4 @@
-"""Why a stream ends: the six codes of the error message, and the sentence that goes with each. Pure.
+"""Why a stream ends: the six codes of the error message, and the sentence that goes with each.
 
 The set of codes is closed in public clients, so an expired token or a suspended tenant is a planned close in words.
 """
@@ -26,6 +26,7 @@ TENANT_CLOSED = Reason("connection_timeout", "The tenant is not active.")
 CURSOR_EXPIRED = Reason("cursor_expired", "The cursor points to data no longer available in the stream.")
 LOG_GONE = Reason("processing_error", "The tenant has no event log.")
 LOG_BROKEN = Reason("processing_error", "The event log could not be read.")
+FAILED = Reason("processing_error", "The service met an unexpected condition; reconnect with the last offset.")
 READ_TIMEOUT = Reason("timeout", "Reading the event log took too long; reconnect with the last offset.")
 
 UNREADABLE: dict[type[LogError], Reason] = {CursorExpired: CURSOR_EXPIRED, NoLog: LOG_GONE, LogHasHole: LOG_BROKEN}

@@ -11,6 +11,7 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -22,7 +23,7 @@ from events.log import Bounds, LogError
 from events.stream import frames
 from events.stream.frames import Frame
 from events.stream.pages import FramePage, SharedPages
-from events.stream.reasons import LOG_BROKEN, READ_TIMEOUT, ROTATION, TOKEN_EXPIRED, UNREADABLE, Reason
+from events.stream.reasons import FAILED, LOG_BROKEN, READ_TIMEOUT, ROTATION, TOKEN_EXPIRED, UNREADABLE, Reason
 from events.stream.tail import READ_FAILURES, Tails
 
 logger = logging.getLogger(__name__)
@@ -115,6 +116,9 @@ class Stream:
             await self._end(self._ending)
         except Broken:
             logger.debug("a stream broke: %s", self.broken_by)
+        except Exception:
+            logger.exception("A stream failed unexpectedly.")
+            await self._fail()
 
     def leave(self) -> None:
         """Stop following the tail; every stream does this once, whatever ended it."""
@@ -233,6 +237,12 @@ class Stream:
         last_words = frames.offset_only(self._offset()) + frames.error(reason.code, reason.message, self._offset())
         await self._send_body(last_words, more=True)
         await self._send_body(b"", more=False)
+
+    async def _fail(self) -> None:
+        # Without an offset: what was taken last may not have been written, and no offset may name more than that.
+        with suppress(Broken):
+            await self._send_body(frames.error(FAILED.code, FAILED.message, None), more=True)
+            await self._send_body(b"", more=False)
 
     async def _send_body(self, body: bytes, *, more: bool) -> None:
         if self.broken_by is not None:

@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from django.db import transaction
 from pytest_django.plugin import DjangoDbBlocker
 
 from authapi.services.clients import delete_client, revoke_client
+from events.models import Head, LogEntry
 from identity.models import Tenant
 from tests.conformance.conftest import HEARTBEAT_SECONDS
 from tests.conformance.reader import Block, StreamEnded, Subscriber
@@ -143,6 +145,65 @@ def test_a_full_process_answers_503_with_retry_after(short_lived: WebProcess, te
     finally:
         for stream in streams:
             stream.close()
+
+
+def test_a_log_that_went_back_in_time_ends_every_open_stream(target: Target) -> None:
+    with target.subscribe() as stream:
+        stream.opened()
+        Head.objects.filter(pk=target.tenant.pk).update(epoch=2)
+        error = _until_end(stream, within=10.0)[-1]
+        assert error.message["error"]["code"] == "cursor_expired"
+        assert stream.ended_cleanly
+    with target.subscribe() as stream:
+        stream.opened()
+        [expected] = target.write("user.created")
+        assert stream.events(1)[0].message["event"]["id"] == expected
+
+
+def test_a_log_that_is_pruned_under_a_reader_that_is_behind_ends_its_stream(target: Target) -> None:
+    with target.subscribe() as stream:
+        start = stream.opened().id
+    target.write(*["user.updated"] * 300, padding=20_000)
+    with target.subscribe({"from": start}, receive_buffer=4096) as slow:
+        # The reader stops after its first bytes, 6 MB behind, while the log before the head is dropped.
+        with transaction.atomic():
+            Head.objects.filter(pk=target.tenant.pk).update(floor=299)
+            LogEntry.objects.filter(tenant_id=target.tenant.pk, position__lt=300).delete()
+        blocks = _until_end(slow, within=20.0)
+        events = [block for block in blocks if block.event == "user.updated"]
+        assert len(events) < 299
+        assert blocks[-1].message["error"] == {
+            "code": "cursor_expired",
+            "message": blocks[-1].message["error"]["message"],
+            "offset": events[-1].id,
+        }
+
+
+def test_too_many_connection_attempts_are_told_when_to_come_back(tenant: Tenant) -> None:
+    with web_process("uvicorn", RATE_LIMIT_BURST="3", RATE_LIMIT_PER_SECOND="1") as web:
+        target = make_target(tenant, web.address)
+        token = target.token()
+        answers = []
+        for _ in range(8):
+            with target.subscribe("colour=red", token=token) as stream:
+                answers.append((stream.status, stream.headers))
+        refused = [headers for status, headers in answers if status == 429]
+        assert {status for status, _ in answers} == {400, 429}
+        assert refused[0]["x-ratelimit-remaining"] == "0"
+        assert int(refused[0]["retry-after"]) >= 1
+
+
+def test_a_server_that_restarts_sends_new_streams_elsewhere(tenant: Tenant) -> None:
+    with web_process("uvicorn", EVENTS_DRAIN_SECONDS="4") as web:
+        target = make_target(tenant, web.address)
+        token = target.token()
+        held = [target.subscribe(token=token) for _ in range(6)]
+        for stream in held:
+            stream.opened()
+        web.terminate()
+        assert _eventually(lambda: target.subscribe(token=token), status=503, within=4.0) < 3.0
+        for stream in held:
+            assert _until_end(stream, within=8.0)[-1].event == "error"
 
 
 @pytest.mark.parametrize("name", SERVERS)

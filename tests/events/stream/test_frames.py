@@ -1,0 +1,41 @@
+"""The bytes on the wire, to the letter."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from events.cursor import Cursor, CursorSealer
+from events.log import LoggedEvent
+from events.stream import frames
+
+SEALER = CursorSealer({"k1": "k" * 40}, tenant_id="acme")
+MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_an_event_is_three_lines_around_its_stored_bytes() -> None:
+    body = b'{"specversion":"1.0","data":{"text":"line\\nbreak"}}'
+    [frame] = frames.encode_frames([LoggedEvent(7, MOMENT, "user.created", body)], epoch=1, sealer=SEALER)
+    offset = SEALER.seal(Cursor(1, 7)).encode()
+    assert frame.data == (
+        b"event: user.created\nid: " + offset + b'\ndata: {"type":"user.created","offset":"' + offset + b'","event":' + body + b"}\n\n"
+    )
+    assert (frame.position, frame.recorded_at, frame.type) == (7, MOMENT, "user.created")
+
+
+def test_the_opening_is_connected_retry_and_the_first_offset() -> None:
+    assert frames.opening(2000, "abc") == (
+        b':connected\n\nretry: 2000\n\nevent: offset-only\nid: abc\ndata: {"type":"offset-only","offset":"abc"}\n\n'
+    )
+
+
+def test_a_heartbeat_is_a_comment_and_the_offset() -> None:
+    assert frames.heartbeat("abc") == b': heartbeat\n\nevent: offset-only\nid: abc\ndata: {"type":"offset-only","offset":"abc"}\n\n'
+
+
+def test_an_error_has_no_id_and_its_offset_only_where_it_is_known() -> None:
+    assert frames.error("timeout", "Slow.", "abc") == (
+        b'event: error\ndata: {"type":"error","error":{"code":"timeout","message":"Slow.","offset":"abc"}}\n\n'
+    )
+    assert (
+        frames.error("timeout", "Slow.", None) == b'event: error\ndata: {"type":"error","error":{"code":"timeout","message":"Slow."}}\n\n'
+    )
