@@ -119,7 +119,8 @@ def keys(name: str, default: str, effect: str) -> dict[str, str]:
 
 
 def _register(name: str, kind: str, default: str, effect: str) -> None:
-    SETTINGS[name] = Setting(name, kind, default, effect)
+    # The settings files come first; a later reader of the same variable adds nothing.
+    SETTINGS.setdefault(name, Setting(name, kind, default, effect))
 
 
 def _converted(name: str, default: Value, convert: Callable[[str], Value], expected: str) -> Value:
