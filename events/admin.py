@@ -89,7 +89,7 @@ def message_of(event: Event) -> str:
 class LogEntryAdmin(ReadOnlyAdmin[LogEntry]):
     """The log browser."""
 
-    list_display = ("position", "type", "entity", "event_id_text", "recorded_at", "tenant_id")
+    list_display = ("position", "type", "entity", "recorded_at", "event_id_text", "tenant_id")
     list_display_links = ("position", "event_id_text")
     list_filter = ("recorded_at", TypeFilter)
     sortable_by = ()
