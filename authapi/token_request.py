@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from authapi.failures import Case, RequestRefused
 from identity.hosts import HostMatch
 
 
@@ -19,6 +20,11 @@ class TokenRequest:
     form: Mapping[str, Any] = field(repr=False)
 
     def text(self, name: str) -> str | None:
-        """Return a parameter when it is there and text; a parameter of another type counts as absent."""
+        """Return a parameter, None when it is absent. Raises `RequestRefused` for one that is no text.
+
+        To take it for absent would give more than was asked for: all scopes in place of a list of one.
+        """
         value = self.form.get(name)
-        return value if isinstance(value, str) else None
+        if value is None or isinstance(value, str):
+            return value
+        raise RequestRefused(Case.MALFORMED_REQUEST, reason=f"The parameter {name} must be a string.")

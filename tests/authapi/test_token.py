@@ -56,6 +56,15 @@ REFUSALS: dict[str, Refusal] = {
 }
 
 
+@pytest.mark.parametrize("name", ["grant_type", "client_id", "client_secret", "audience", "scope"])
+@pytest.mark.parametrize("value", [["read:users"], {"a": 1}, 7, True])
+def test_a_parameter_that_is_no_text_is_refused_and_not_taken_for_absent(tenant: Tenant, name: str, value: object) -> None:
+    answer = ask_token(tenant, {**form_of(tenant, global_client(tenant)), name: value}, as_json=True)
+
+    assert (answer.status, answer.json()["error"]) == (400, "invalid_request")
+    assert answer.json()["error_description"] == f"The parameter {name} must be a string."
+
+
 @pytest.mark.parametrize("case", REFUSALS)
 @pytest.mark.parametrize("as_json", [False, True])
 def test_a_bad_request_gets_its_row_of_the_table(tenant: Tenant, case: str, as_json: bool) -> None:
