@@ -19,6 +19,11 @@ app.autodiscover_tasks()
 _CONNECTION_SECONDS = 600
 
 
+@signals.setup_logging.connect
+def keep_the_logging_of_the_settings(**_: Any) -> None:
+    """Answer the signal, so that Celery leaves the handlers alone, which mask secrets."""
+
+
 @signals.worker_init.connect
 def use_one_connection_per_thread(**_: Any) -> None:
     """Give each worker thread a lasting connection instead of the pool, which Celery would close after each task."""

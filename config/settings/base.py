@@ -8,6 +8,7 @@ from pathlib import Path
 from config import env
 from config.broker_url import broker_url
 from config.database_url import database_settings
+from config.logging import configure_structlog, logging_settings
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 DATA_DIR = Path(env.text("DATA_DIR", str(BASE_DIR / ".data"), "Where the embedded servers and the demo keep their files."))
@@ -139,6 +140,12 @@ CELERY_BEAT_SCHEDULE = {
 }
 # Opening a database connection for each message costs more than the message; `config.celery` checks them instead.
 CELERY_DB_REUSE_MAX = 1_000_000_000
+
+# --- Logs -------------------------------------------------------------------------------------------------------------
+LOG_LEVEL = env.text("LOG_LEVEL", "INFO", "The least severe lines that are logged.", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
+LOG_FORMAT = env.text("LOG_FORMAT", "console", "Readable lines, or one JSON object each.", choices=("console", "json"))
+LOGGING = logging_settings(level=LOG_LEVEL, as_json=LOG_FORMAT == "json")
+configure_structlog()
 
 # --- Django -----------------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
@@ -302,6 +309,8 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX_TRIM": True,
     "COMPONENT_SPLIT_PATCH": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    # Choices stand where they are used; components named after fields would clash.
+    "POSTPROCESSING_HOOKS": [],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "SERVE_AUTHENTICATION": [],

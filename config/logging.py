@@ -1,0 +1,94 @@
+"""How log lines look and what never stands in one: readable on a terminal, JSON in production, secrets masked in both."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+
+MASKED = "[masked]"
+# A bearer or basic credential, a JWT, and the members and parameters that carry secrets, wherever they end up in a line.
+_SECRETS = (
+    (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}"), rf"\1 {MASKED}"),
+    (re.compile(r"\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*"), MASKED),
+    (
+        re.compile(
+            r"(?i)([\"']?(?:client_secret|client_assertion|access_token|refresh_token|id_token|password|scim_bearer_token|code_verifier)"
+            r"[\"']?\s*[=:]\s*[\"']?)[^\s\"'&,}]+"
+        ),
+        rf"\1{MASKED}",
+    ),
+    # A password inside a database or broker address.
+    (re.compile(r"(?i)\b([a-z+]+://[^\s:/@]*:)[^\s@/]+@"), rf"\1{MASKED}@"),
+)
+
+
+def masked(text: str) -> str:
+    """Return `text` with everything that looks like a credential replaced."""
+    for pattern, replacement in _SECRETS:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def mask_secrets(_: Any, __: str, event: dict[str, Any]) -> dict[str, Any]:
+    """A processor that masks every text of a log entry, its traceback included."""
+    return {name: _masked_value(value) for name, value in event.items()}
+
+
+def _masked_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return masked(value)
+    if isinstance(value, Mapping):
+        return {name: _masked_value(member) for name, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_masked_value(member) for member in value]
+    return value
+
+
+_SHARED: tuple[Any, ...] = (
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_logger_name,
+    structlog.stdlib.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+)
+
+
+def configure_structlog() -> None:
+    """Send structlog's entries through the standard library, where the formatter below masks and writes them."""
+    structlog.configure(
+        processors=[*_SHARED, structlog.stdlib.PositionalArgumentsFormatter(), structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+
+
+def logging_settings(*, level: str, as_json: bool) -> dict[str, Any]:
+    """Return Django's LOGGING: one handler to standard output, in one of the two forms."""
+    renderer = structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=False)
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {
+            "line": {
+                "()": structlog.stdlib.ProcessorFormatter,
+                "foreign_pre_chain": list(_SHARED),
+                "processors": [
+                    structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                    structlog.processors.format_exc_info,
+                    mask_secrets,
+                    renderer,
+                ],
+            }
+        },
+        "handlers": {"out": {"class": "logging.StreamHandler", "stream": "ext://sys.stdout", "formatter": "line"}},
+        "root": {"handlers": ["out"], "level": level},
+        "loggers": {
+            "django": {"handlers": [], "propagate": True, "level": level},
+            # A 404 or 403 is an answer and no event of ours; failures of 500 stay.
+            "django.request": {"level": "ERROR"},
+            "django.security.DisallowedHost": {"handlers": [], "level": "CRITICAL"},
+        },
+    }
