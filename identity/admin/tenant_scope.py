@@ -126,6 +126,16 @@ class TenantScopedAdmin(_ModelAdmin[Row]):
         """Compare exact terms as they are: without regard to case no index would help."""
         return [f"{name[1:]}__exact" if name.startswith("=") else name for name in super().get_search_fields(request)]
 
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        """Let the address of a list filter by what the list offers as a filter, and by no other column.
+
+        Django lets it filter by every column of the row: a hidden one, such as a password hash, could be told letter by letter.
+        """
+        name = lookup.partition("__")[0]
+        columns = {column for field in self.model._meta.get_fields() for column in (field.name, getattr(field, "attname", field.name))}
+        offered = {item[0] if isinstance(item, tuple) else item for item in self.get_list_filter(request)}
+        return super().lookup_allowed(lookup, value, request) and (name not in columns or name in offered)
+
     # The tenant itself: shown where rows of several are mixed, never chosen
 
     def get_list_display(self, request: HttpRequest) -> Any:
