@@ -34,7 +34,7 @@ class Claim:
     delivery_id: int
     event_id: str
     event_type: str
-    body: bytes
+    body: bytes = field(repr=False)
     attempt: int
     series_attempt: int
     is_redelivery: bool

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from django.db import connection
 
 from identity.models import Tenant
 from provisioning import dispatch
@@ -156,6 +157,21 @@ def test_a_broker_that_hangs_delays_deliveries_and_loses_none(
 
     eventually(lambda: _is_settled(stream.pk) and len(recorded(directory, step="end")) >= 330, seconds=60)
     assert_in_order(directory, {key: count + 1 for key, count in expected.items()})
+
+
+def test_lost_database_connections_lose_nothing(tenant: Tenant, start_worker: StartWorker, directory: Path) -> None:
+    stream = make_stream(tenant)
+    start_worker(DELIVERY_LEASE_SECONDS="1.5")
+    expected = _append_rounds(tenant, _keys(tenant, 20), 10)
+    for threshold in (20, 60, 100):
+        eventually(functools.partial(_has_recorded, directory, threshold), seconds=20)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+
+    eventually(lambda: len(recorded(directory, step="end")) >= 200 and _is_settled(stream.pk), seconds=60)
+    assert_in_order(directory, expected)
 
 
 def test_the_processes_of_a_killed_worker_do_not_outlive_it(start_worker: StartWorker) -> None:
