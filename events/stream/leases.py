@@ -71,6 +71,7 @@ class Leases:
     _held: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     _count: int = 0
     _quiet_until: float = 0.0
+    _given_back: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     _released: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -104,9 +105,12 @@ class Leases:
         if not held:
             del self._held[lease.tenant_id]
         self._count -= 1
-        release = asyncio.get_running_loop().create_task(self._remove(lease))
-        self._released.add(release)
-        release.add_done_callback(self._released.discard)
+        # A proxy that restarts takes all its streams with it: they go back together, not over a connection each.
+        self._given_back[lease.tenant_id].add(lease.member)
+        if all(task.done() for task in self._released):
+            release = asyncio.get_running_loop().create_task(self._remove())
+            self._released.add(release)
+            release.add_done_callback(self._released.discard)
 
     async def renew(self) -> None:
         """Renew every held slot, three times per lease, until cancelled."""
@@ -139,12 +143,14 @@ class Leases:
             return True
         return bool(granted)
 
-    async def _remove(self, lease: Lease) -> None:
-        try:
-            await self._redis.zrem(self._key(lease.tenant_id), lease.member)
-        except (RedisError, OSError) as error:
-            # Nobody renews it, so it expires by itself.
-            self._note(error)
+    async def _remove(self) -> None:
+        while self._given_back:
+            tenant_id, members = self._given_back.popitem()
+            try:
+                await self._redis.zrem(self._key(tenant_id), *members)
+            except (RedisError, OSError) as error:
+                # Nobody renews them, so they expire by themselves.
+                self._note(error)
 
     def _note(self, error: Exception) -> None:
         self._quiet_until = asyncio.get_running_loop().time() + _PAUSE_AFTER_FAILURE_SECONDS

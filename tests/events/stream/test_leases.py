@@ -48,6 +48,19 @@ def test_a_tenant_gets_its_slots_and_no_more() -> None:
     _run(story)
 
 
+def test_thousands_of_slots_that_are_given_back_together_are_free_at_once() -> None:
+    async def story() -> None:
+        prefix = f"{settings.REDIS_PREFIX}:{secrets.token_hex(6)}"
+        leases, other = _leases(prefix=prefix, process_limit=3000), _leases(prefix=prefix)
+        held = [await leases.acquire("acme", limit=2000) for _ in range(2000)]
+        for lease in held:
+            leases.release(lease)
+        await asyncio.gather(*leases._released)
+        await other.acquire("acme", limit=1)
+
+    _run(story)
+
+
 def test_connections_that_arrive_together_do_not_pass_the_limit_together() -> None:
     async def story() -> None:
         leases = _leases()
