@@ -15,6 +15,8 @@ LEEWAY_SECONDS = 60
 MANAGEMENT_PATH = "api/v2/"
 # Raised with a client's secret, scopes or standing; a token of an older version has ended.
 VERSION_CLAIM = "client_version"
+# Dialects with this ending name the granted scopes once more, as a list (`contract/auth.md` 4.1).
+_WITH_PERMISSIONS = "_authz"
 _TYPES = {"access_token": "JWT", "rfc9068_profile": "at+jwt"}
 _ALLOWED_TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 # Headers that name a key or change how the token is read: a token of ours never has them (RFC 8725, 3.1 and 3.10).
@@ -70,7 +72,7 @@ def machine_subject(client_id: str) -> str:
 
 
 def token_header(order: TokenOrder, *, kid: str) -> dict[str, str]:
-    return {"alg": "RS256", "typ": _TYPES[order.dialect], "kid": kid}
+    return {"alg": "RS256", "typ": _TYPES[order.dialect.removesuffix(_WITH_PERMISSIONS)], "kid": kid}
 
 
 def token_claims(order: TokenOrder, *, now: int) -> dict[str, Any]:
@@ -86,7 +88,9 @@ def token_claims(order: TokenOrder, *, now: int) -> dict[str, Any]:
     }
     if order.scopes:
         claims["scope"] = " ".join(order.scopes)
-    if order.dialect == "rfc9068_profile":
+    if order.dialect.endswith(_WITH_PERMISSIONS):
+        claims["permissions"] = list(order.scopes)
+    if order.dialect.startswith("rfc9068_profile"):
         return claims | {"client_id": order.client_id}
     return claims | {"gty": order.grant, "azp": order.client_id}
 

@@ -79,8 +79,8 @@ def _load_by_audience(key: tuple[str, str]) -> ApiResource:
 def _load_granted(key: tuple[str, int, str]) -> tuple[str, ...] | None:
     tenant_id, client_pk, resource_pk = key
     grants = ClientGrant.objects.of(tenant_id).filter(client_id=client_pk, api_resource_id=resource_pk)
-    scopes = grants.values_list("scopes", flat=True).first()
-    return None if scopes is None else tuple(scopes)
+    grant = grants.filter(subject_type=ClientGrant.SubjectType.CLIENT).select_related("api_resource").first()
+    return None if grant is None else grant.granted_scopes
 
 
 _management: Remembered[str, ApiResource] = Remembered(ensure_management_api, seconds=_REMEMBERED_SECONDS)

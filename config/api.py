@@ -16,6 +16,8 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from authapi import throttling
+from authapi.api import client_schemas, resource_schemas
+from authapi.api.routes import ROUTES as AUTHAPI_ROUTES
 from authapi.drf import RATE, ManagementMixin
 from authapi.scopes import MANAGEMENT_SCOPES
 from events.api import stream_components, subscribe_operation
@@ -44,6 +46,8 @@ _DESCRIBED: tuple[Any, ...] = (
     group_schemas,
     organization_schemas,
     role_schemas,
+    client_schemas,
+    resource_schemas,
     event_stream_schemas,
 )
 
@@ -76,7 +80,7 @@ class ApiBrowser(SpectacularSwaggerSplitView):
 
 def management_urls() -> list[URLPattern]:
     """Return every address of the management interface that Django answers."""
-    routes = [path(f"api/v2/{route.path}", _view(route)) for route in (*IDENTITY_ROUTES, *PROVISIONING_ROUTES)]
+    routes = [path(f"api/v2/{route.path}", _view(route)) for route in (*IDENTITY_ROUTES, *AUTHAPI_ROUTES, *PROVISIONING_ROUTES)]
     unknown = re_path(r"^api/v2(?:/.*)?$", UnknownAddress.as_view())
     return [*routes, path("api/v2/openapi.json", openapi), unknown]
 

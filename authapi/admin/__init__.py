@@ -7,6 +7,7 @@ from django.contrib import admin
 from authapi.admin.clients import ClientAdmin
 from authapi.admin.credentials import CredentialAdmin, DeviceGrantAdmin, RefreshTokenAdmin
 from authapi.admin.keys import RevokedTokenAdmin, SigningKeyAdmin
+from authapi.admin.permissions import OrganizationClientGrantAdmin, PermissionAdmin, RolePermissionAdmin, UserPermissionAdmin
 from authapi.admin.resources import ApiResourceAdmin, ClientGrantAdmin
 from authapi.models import (
     AccessToken,
@@ -16,9 +17,13 @@ from authapi.models import (
     ClientGrant,
     DeviceGrant,
     IDToken,
+    OrganizationClientGrant,
+    Permission,
     RefreshToken,
     RevokedToken,
+    RolePermission,
     SigningKey,
+    UserPermission,
 )
 
 
@@ -27,6 +32,10 @@ def register(site: admin.AdminSite) -> None:
     site.register(Client, ClientAdmin)
     site.register(ApiResource, ApiResourceAdmin)
     site.register(ClientGrant, ClientGrantAdmin)
+    site.register(Permission, PermissionAdmin)
+    site.register(RolePermission, RolePermissionAdmin)
+    site.register(UserPermission, UserPermissionAdmin)
+    site.register(OrganizationClientGrant, OrganizationClientGrantAdmin)
     site.register(SigningKey, SigningKeyAdmin)
     site.register(RevokedToken, RevokedTokenAdmin)
     site.register((AuthorizationCode, AccessToken, IDToken), CredentialAdmin)

@@ -3,6 +3,7 @@
 from authapi.models.clients import Client
 from authapi.models.credentials import AccessToken, AuthorizationCode, DeviceGrant, IDToken, RefreshToken
 from authapi.models.keys import RevokedToken, SigningKey
+from authapi.models.permissions import OrganizationClientGrant, Permission, RolePermission, UserPermission
 from authapi.models.resources import ApiResource, ClientGrant
 
 __all__ = [
@@ -13,7 +14,11 @@ __all__ = [
     "ClientGrant",
     "DeviceGrant",
     "IDToken",
+    "OrganizationClientGrant",
+    "Permission",
     "RefreshToken",
     "RevokedToken",
+    "RolePermission",
     "SigningKey",
+    "UserPermission",
 ]

@@ -51,6 +51,9 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
     )
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
     metadata = models.JSONField(default=dict, blank=True)
+    app_type = models.CharField(max_length=32, blank=True, help_text="What kind of application it is.")
+    is_first_party = models.BooleanField(default=True)
+    settings = models.JSONField(default=dict, blank=True, help_text="Everything else that is set, by the names of the wire.")
 
     # Derived here, columns in the toolkit: one truth each.
     hash_client_secret: ClassVar[bool] = False

@@ -17,7 +17,9 @@ class ApiResource(UnrecordedOwned):
 
     class Dialect(models.TextChoices):
         ACCESS_TOKEN = "access_token"  # noqa: S105  (the name of a dialect)
+        ACCESS_TOKEN_AUTHZ = "access_token_authz"  # noqa: S105
         RFC9068_PROFILE = "rfc9068_profile"
+        RFC9068_PROFILE_AUTHZ = "rfc9068_profile_authz"
 
     id = models.CharField(primary_key=True, max_length=24, default=new_hex_id, editable=False)
     identifier = models.CharField(max_length=600, help_text="The audience, any text; never changes.")
@@ -30,6 +32,7 @@ class ApiResource(UnrecordedOwned):
         help_text="Seconds. Empty: the platform's default.",
     )
     token_dialect = models.CharField(max_length=32, choices=Dialect, default=Dialect.ACCESS_TOKEN)
+    settings = models.JSONField(default=dict, blank=True, help_text="What users' tokens to this API need, by the names of the wire.")
     is_system = models.BooleanField(default=False, editable=False, help_text="The management interface.")
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
@@ -52,20 +55,44 @@ class ApiResource(UnrecordedOwned):
             return tuple(MANAGEMENT_SCOPES)
         return tuple(scope["value"] for scope in self.scopes)
 
+    @property
+    def scope_descriptions(self) -> dict[str, str]:
+        """What each scope is for, empty where nobody said."""
+        if self.is_system:
+            return MANAGEMENT_SCOPES
+        return {scope["value"]: scope.get("description") or "" for scope in self.scopes}
+
 
 class ClientGrant(UnrecordedOwned):
-    """What one client may ask for at one API without a user."""
+    """What one client may ask for at one API: without a user, or, as `subject_type` says, for one."""
+
+    class SubjectType(models.TextChoices):
+        CLIENT = "client"
+        USER = "user"
 
     id = models.CharField(primary_key=True, max_length=32, default=new_client_grant_id, editable=False)
     client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="client_grants")
     api_resource = models.ForeignKey(ApiResource, on_delete=models.CASCADE, related_name="client_grants")
     scopes = models.JSONField(default=list, blank=True)
+    subject_type = models.CharField(max_length=8, choices=SubjectType, default=SubjectType.CLIENT)
+    allows_all_scopes = models.BooleanField(default=False, help_text="Every scope of the API, later ones included.")
+    settings = models.JSONField(default=dict, blank=True, help_text="Use in organizations, by the names of the wire.")
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta(UnrecordedOwned.Meta):
-        constraints = [models.UniqueConstraint(fields=["client", "api_resource"], name="authapi_clientgrant_unique")]
+        constraints = [
+            models.UniqueConstraint(fields=["client", "api_resource", "subject_type"], name="authapi_clientgrant_unique"),
+            models.UniqueConstraint(fields=["tenant", "id"], name="authapi_clientgrant_tenant_id_unique"),
+        ]
+        # Lists of a tenant's grants, oldest first.
+        indexes = [models.Index(fields=["tenant", "created_at", "id"], name="authapi_clientgrant_list")]
         ordering = ("created_at", "id")
 
     def __str__(self) -> str:
         return self.id
+
+    @property
+    def granted_scopes(self) -> tuple[str, ...]:
+        """The scopes it gives now."""
+        return self.api_resource.scope_values if self.allows_all_scopes else tuple(self.scopes)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from authapi.models import ApiResource
 from authapi.scopes import MANAGEMENT_SCOPES
 from identity.hosts import scheme
 from identity.models import CustomDomain, Tenant
+from identity.services.failures import Invalid
 from identity.services.saving import validated_save
 from identity.transactions import lock_rows, unit_of_work
 
@@ -53,6 +56,7 @@ def create_api_resource(
     scopes: list[dict[str, str]] | None = None,
     token_lifetime: int | None = None,
     token_dialect: str = ApiResource.Dialect.ACCESS_TOKEN,
+    settings: dict[str, Any] | None = None,
 ) -> ApiResource:
     """Create an API; `identifier` is the audience of its tokens and never changes. Raises `Invalid`, `AlreadyExists`."""
     resource = ApiResource(
@@ -62,6 +66,14 @@ def create_api_resource(
         scopes=scopes or [],
         token_lifetime=token_lifetime,
         token_dialect=token_dialect,
+        settings=settings or {},
     )
+    check_scopes(resource)
     validated_save(resource)
     return resource
+
+
+def check_scopes(resource: ApiResource) -> None:
+    """Refuse a scope that is named twice."""
+    if len(set(resource.scope_values)) != len(resource.scope_values):
+        raise Invalid({"scopes": ["Each value once."]})

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from typing import Any
 
 from django.db import transaction
 
 from authapi.entitlements import forget_grant
-from authapi.models import ApiResource, Client, ClientGrant
+from authapi.models import ApiResource, Client, ClientGrant, OrganizationClientGrant
 from authapi.services.clients import locked_client, raise_auth_version
 from identity.services.failures import Invalid, NotFound
+from identity.services.organizations import locked_organization
 from identity.services.saving import validated_save
 from identity.transactions import unit_of_work
 
 
 @unit_of_work
-def create_client_grant(*, tenant_id: str, client_id: str, api_resource: ApiResource, scopes: Iterable[str]) -> ClientGrant:
-    """Let a client ask for `scopes` at an API. Raises `NotFound`, `Invalid`, `AlreadyExists`."""
+def create_client_grant(
+    *, tenant_id: str, client_id: str, api_resource: ApiResource, scopes: Iterable[str] = (), **columns: Any
+) -> ClientGrant:
+    """Let a client ask for `scopes` at an API. Raises `NotFound`, `Invalid`, `AlreadyExists`.
+
+    `columns` may hold `subject_type`, `allows_all_scopes` and `settings`.
+    """
     client = locked_client(tenant_id, client_id)
     if api_resource.tenant_id != tenant_id:
         raise Invalid({"api_resource": ["There is no such API."]})
-    grant = ClientGrant(tenant_id=tenant_id, client=client, api_resource=api_resource, scopes=_checked(api_resource, scopes))
+    grant = ClientGrant(tenant_id=tenant_id, client=client, api_resource=api_resource, scopes=_checked(api_resource, scopes), **columns)
     validated_save(grant)
     _end_tokens(client, grant.api_resource_id)
     return grant
@@ -36,6 +43,48 @@ def update_client_grant(*, tenant_id: str, grant_id: str, scopes: Iterable[str])
     grant.save(update_fields=["scopes", "updated_at"])
     _end_tokens(client, grant.api_resource_id)
     return grant
+
+
+@unit_of_work
+def change_client_grant(*, tenant_id: str, grant_id: str, changes: dict[str, Any]) -> ClientGrant:
+    """Replace `scopes`, `allows_all_scopes` or `settings`. Raises `NotFound`, `Invalid`."""
+    grant = _found(tenant_id, grant_id)
+    client = locked_client(tenant_id, grant.client.client_id)
+    for name, value in changes.items():
+        setattr(grant, name, _checked(grant.api_resource, value) if name == "scopes" else value)
+    validated_save(grant, fields=list(changes))
+    _end_tokens(client, grant.api_resource_id)
+    return grant
+
+
+@unit_of_work
+def drop_scopes(*, api_resource: ApiResource, kept: Iterable[str]) -> None:
+    """Take every scope that is not `kept` from the grants of an API."""
+    wanted = frozenset(kept)
+    grants = ClientGrant.objects.of(api_resource.tenant_id).filter(api_resource=api_resource).select_related("client")
+    for grant in grants.order_by("client_id", "pk"):
+        left = [scope for scope in grant.scopes if scope in wanted]
+        if left != grant.scopes:
+            client = locked_client(api_resource.tenant_id, grant.client.client_id)
+            grant.scopes = left
+            grant.save(update_fields=["scopes", "updated_at"])
+            _end_tokens(client, api_resource.pk)
+
+
+@unit_of_work
+def add_grant_to_organization(*, tenant_id: str, organization_id: str, grant_id: str) -> ClientGrant:
+    """Let a client grant count in an organization. Raises `NotFound`, or `AlreadyExists` when it does."""
+    organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
+    grant = _found(tenant_id, grant_id)
+    validated_save(OrganizationClientGrant(tenant_id=tenant_id, organization=organization, client_grant=grant))
+    return grant
+
+
+@unit_of_work
+def remove_grant_from_organization(*, tenant_id: str, organization_id: str, grant_id: str) -> None:
+    """Let a client grant no longer count in an organization; nothing happens when it does not."""
+    locked_organization(tenant_id=tenant_id, organization_id=organization_id)
+    OrganizationClientGrant.objects.of(tenant_id).filter(organization_id=organization_id, client_grant_id=grant_id).delete()
 
 
 @unit_of_work

@@ -1,4 +1,4 @@
-"""Clients: create, rotate the secret, revoke, delete. A secret is returned once and never again."""
+"""Clients: create, change, rotate the secret, revoke, delete. A secret is returned once and never again."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
 
 from authapi import client_auth
 from authapi.models import Client
-from identity.services.failures import Invalid, NotFound
+from identity.models import Connection, Tenant
+from identity.services.enabled_clients import remove_enabled_clients
+from identity.services.failures import AlreadyExists, Invalid, NotFound
 from identity.services.saving import validated_save
 from identity.transactions import lock_rows, unit_of_work
 
 # 48 random bytes make 64 characters of A-Za-z0-9_-, more than the 256 bits that need no slow hash.
 _SECRET_BYTES = 48
+_COLUMNS = ("app_type", "is_first_party", "redirect_uris", "post_logout_redirect_uris", "allowed_origins", "settings")
+_STANDING = ("token_endpoint_auth_method", "grant_types")
 
 
 @unit_of_work
@@ -32,8 +36,10 @@ def create_client(
     grant_types: Iterable[str] = ("client_credentials",),
     metadata: dict[str, Any] | None = None,
     algorithm: str = "",
+    **columns: Any,
 ) -> tuple[Client, str]:
-    """Create a client; return it with its secret in clear, empty for a public client. Raises `Invalid`."""
+    """Create a client; return it with its secret in clear, empty for a public client. Raises `Invalid`, `AlreadyExists`."""
+    _refuse_unknown(columns)
     client = Client(
         tenant_id=tenant_id,
         name=name,
@@ -42,16 +48,36 @@ def create_client(
         grant_types=list(grant_types),
         metadata=metadata or {},
         algorithm=algorithm,
+        **columns,
     )
-    try:
-        client.clean()
-    except ValidationError as error:
-        raise Invalid(error.message_dict) from error
+    _check(client)
     secret = "" if client.is_public else new_secret()
     if secret:
         client.set_secret(secret)
     validated_save(client)
     return client, secret
+
+
+@unit_of_work
+def update_client(*, tenant_id: str, client_id: str, changes: dict[str, Any], secret: str | None = None) -> Client:
+    """Replace the named columns and, when one is given, the secret. Raises `NotFound`, `Invalid`, `AlreadyExists`.
+
+    Tokens end when the secret, the way to authenticate or the grants change.
+    """
+    client = locked_client(tenant_id, client_id)
+    _refuse_unknown({name: value for name, value in changes.items() if name not in ("name", *_STANDING, "metadata", "algorithm")})
+    is_standing_changed = secret is not None or any(getattr(client, name) != changes[name] for name in _STANDING if name in changes)
+    for name, value in changes.items():
+        setattr(client, name, value)
+    _check(client)
+    if secret is not None:
+        client.set_secret(secret)
+    if changes or secret is not None:
+        validated_save(client)
+        _forget_after_commit(tenant_id, client_id)
+    if is_standing_changed:
+        raise_auth_version(client)
+    return client
 
 
 @unit_of_work
@@ -78,10 +104,42 @@ def revoke_client(*, tenant_id: str, client_id: str) -> Client:
 
 @unit_of_work
 def delete_client(*, tenant_id: str, client_id: str) -> None:
-    """Delete a client with its grants; its tokens and streams end. Raises `NotFound`."""
+    """Delete a client with its grants and its places in connections; its tokens and streams end. Raises `NotFound`."""
+    for connection in Connection.objects.of(tenant_id).filter(enabled_clients__contains=[client_id]).order_by("pk"):
+        remove_enabled_clients(tenant_id=tenant_id, connection_id=connection.pk, client_ids=[client_id])
     client = locked_client(tenant_id, client_id)
     client.delete()
     _forget_after_commit(tenant_id, client_id)
+
+
+def _check(client: Client) -> None:
+    try:
+        client.clean()
+    except ValidationError as error:
+        raise Invalid(error.message_dict) from error
+    use = {name for name in ("organization_usage", "organization_require_behavior") if client.settings.get(name)}
+    if use and not client.is_first_party:
+        raise Invalid({"is_first_party": ["Only a client without organization settings can be of a third party."]})
+    _check_aliases(client)
+
+
+def _check_aliases(client: Client) -> None:
+    """Refuse an alias of another client. The tenant is locked, so that two requests at once cannot both pass."""
+    aliases = client.settings.get("client_aliases") or []
+    if not aliases:
+        return
+    lock_rows(Tenant, [client.tenant_id])
+    taken = Q()
+    for alias in aliases:
+        taken |= Q(settings__client_aliases__contains=[alias])
+    if Client.objects.of(client.tenant_id).filter(taken).exclude(pk=client.pk).exists():
+        raise AlreadyExists("A client with this alias already exists.")
+
+
+def _refuse_unknown(columns: dict[str, Any]) -> None:
+    unknown = {name: ["Unknown field."] for name in columns if name not in _COLUMNS}
+    if unknown:
+        raise Invalid(unknown)
 
 
 def new_secret() -> str:

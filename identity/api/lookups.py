@@ -26,9 +26,10 @@ def user_at(user_id: str) -> User:
 
 
 def role_at(role_id: str) -> Role:
+    """Return the role; 404 when there is none."""
     role = Role.objects.filter(pk=role_id).first()
     if role is None:
-        raise NotFound("The role does not exist.")
+        raise Refusal(404, "The role does not exist.")
     return role
 
 
@@ -48,6 +49,7 @@ def check_group_id(group_id: str, name: str = "id") -> None:
 
 
 def organization_at(organization_id: str) -> Organization:
+    """Return the organization; 404 when there is none."""
     organization = Organization.objects.filter(pk=organization_id).first()
     if organization is None:
         raise NotFound(NO_ORGANIZATION)
@@ -55,6 +57,7 @@ def organization_at(organization_id: str) -> Organization:
 
 
 def connection_at(connection_id: str) -> Connection:
+    """Return the connection; 404 when there is none."""
     connection = Connection.objects.filter(pk=connection_id).first()
     if connection is None:
         raise Refusal(404, "The connection does not exist.", "inexistent_connection")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
@@ -43,9 +42,12 @@ class _Endpoint(Endpoint):
     """What both forms do; they differ in their fields and in which rows they show."""
 
     listing: ClassVar[Listing]
-    render: ClassVar[Callable[[OrganizationConnection], dict[str, Any]]]
     to_add: ClassVar[type[Closed]]
     to_change: ClassVar[type[Closed]]
+
+    def render(self, row: OrganizationConnection) -> dict[str, Any]:
+        """Return the row in this form."""
+        raise NotImplementedError
 
     def rows(self, organization_id: str) -> QuerySet[OrganizationConnection]:
         return OrganizationConnection.objects.filter(organization_id=organization_id).select_related("connection")
@@ -54,15 +56,15 @@ class _Endpoint(Endpoint):
         rows = self.rows(organization_at(id).pk)
         if self.listing.key == "connections" and request.query_params.get("is_enabled"):
             rows = rows.filter(is_enabled=switch_of(request.query_params, "is_enabled", default=True))
-        return Response(answer_list(rows, request.query_params, self.listing, type(self).render))
+        return Response(answer_list(rows, request.query_params, self.listing, self.render))
 
     def create(self, request: Request, id: str) -> Response:
         flags = _without_null(self.body_of(request, self.to_add))
         row = memberships.add_connection(tenant_id=self.tenant_id, organization_id=id, **flags)
-        return Response(type(self).render(row), status=201)
+        return Response(self.render(row), status=201)
 
     def retrieve(self, request: Request, id: str, connection_id: str) -> Response:
-        return Response(type(self).render(self._found(id, connection_id)))
+        return Response(self.render(self._found(id, connection_id)))
 
     def partial_update(self, request: Request, id: str, connection_id: str) -> Response:
         changes = _without_null(self.body_of(request, self.to_change))
@@ -70,7 +72,7 @@ class _Endpoint(Endpoint):
         row = memberships.update_organization_connection(
             tenant_id=self.tenant_id, organization_id=id, connection_id=connection_id, changes=changes
         )
-        return Response(type(self).render(row))
+        return Response(self.render(row))
 
     def destroy(self, request: Request, id: str, connection_id: str) -> Response:
         organization_at(id)
@@ -93,7 +95,6 @@ class EnabledConnectionEndpoint(_Endpoint):
     """The older form: enabled connections and three flags."""
 
     listing = Listing("enabled_connections")
-    render = staticmethod(enabled_connection_resource)
     to_add = EnabledConnectionToAdd
     to_change = EnabledConnectionToChange
     operations: ClassVar[dict[str, Operation]] = {
@@ -137,6 +138,9 @@ class EnabledConnectionEndpoint(_Endpoint):
         ),
     }
 
+    def render(self, row: OrganizationConnection) -> dict[str, Any]:
+        return enabled_connection_resource(row)
+
     def rows(self, organization_id: str) -> QuerySet[OrganizationConnection]:
         return super().rows(organization_id).filter(is_enabled=True)
 
@@ -145,7 +149,6 @@ class OrganizationConnectionEndpoint(_Endpoint):
     """The newer form: every connection, with its switch, name and levels."""
 
     listing = Listing("connections")
-    render = staticmethod(organization_connection_resource)
     to_add = OrganizationConnectionToAdd
     to_change = OrganizationConnectionToChange
     operations: ClassVar[dict[str, Operation]] = {
@@ -197,6 +200,9 @@ class OrganizationConnectionEndpoint(_Endpoint):
             lifecycle=Lifecycle.EARLY_ACCESS,
         ),
     }
+
+    def render(self, row: OrganizationConnection) -> dict[str, Any]:
+        return organization_connection_resource(row)
 
 
 def _without_null(flags: dict[str, Any]) -> dict[str, Any]:

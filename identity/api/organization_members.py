@@ -16,7 +16,7 @@ from identity.api.paging import Listing, answer_list
 from identity.api.queries import projection_of
 from identity.api.relation_bodies import OrganizationMembersToChange, RolesToChange
 from identity.api.role_schemas import EFFECTIVE_ROLES, ROLES
-from identity.documents.role import role_document
+from identity.documents.role import effective_role_document, role_document
 from identity.models import OrganizationMember, OrganizationMemberRole, Role
 from identity.services import memberships
 from identity.services.effective_roles import effective_member_roles
@@ -148,6 +148,6 @@ class EffectiveMemberRoleEndpoint(Endpoint):
         effective = effective_member_roles(user, organization.pk)
 
         def render(role: Role) -> dict[str, Any]:
-            return {"id": role.pk, "name": role.name, "description": role.description, "sources": effective.sources_of(role.pk)}
+            return effective_role_document(role, effective.sources_of(role.pk))
 
         return Response(answer_list(effective.rows(self.tenant_id), request.query_params, Listing("roles", only_take=True), render))

@@ -19,6 +19,7 @@ from identity.api.refusals import invalid_query
 from identity.api.role_schemas import EFFECTIVE_ROLES, ROLE_ID
 from identity.documents.group import group_resource
 from identity.documents.organization import organization_resource
+from identity.documents.role import effective_role_document
 from identity.models import GroupMember, OrganizationMember, Role
 from identity.services.effective_roles import effective_roles, groups_with_role
 from identity.timestamps import wire_time
@@ -84,7 +85,7 @@ class EffectiveRoleEndpoint(Endpoint):
         effective = effective_roles(user_at(id))
 
         def render(role: Role) -> dict[str, Any]:
-            return {"id": role.pk, "name": role.name, "description": role.description, "sources": effective.sources_of(role.pk)}
+            return effective_role_document(role, effective.sources_of(role.pk))
 
         return Response(answer_list(effective.rows(self.tenant_id), request.query_params, Listing("roles", only_take=True), render))
 

@@ -11,3 +11,8 @@ def role_document(role: Role) -> dict[str, Any]:
     """Return the role as the management interface shows it."""
     owner = {"owner_id": role.organization_id} if role.organization_id else {}
     return {"id": role.pk, "name": role.name, "description": role.description, "type": role.type, **owner}
+
+
+def effective_role_document(role: Role, sources: list[str]) -> dict[str, Any]:
+    """Return a role that counts for somebody, with the ways in which it came."""
+    return {"id": role.pk, "name": role.name, "description": role.description, "sources": sources}

@@ -65,7 +65,8 @@ def test_bodies_are_closed(document: Schema) -> None:
     assert bodies
     for body in bodies:
         assert body["content"].keys() == {"application/json", "application/x-www-form-urlencoded"}
-        name = body["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+        schema = body["content"]["application/json"]["schema"]
+        name = schema.get("items", schema)["$ref"].rpartition("/")[2]
         assert document["components"]["schemas"][name]["additionalProperties"] is False
 
 

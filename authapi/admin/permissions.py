@@ -1,0 +1,47 @@
+"""Admin pages of permissions: who has what. They are given and taken through the management interface."""
+
+from __future__ import annotations
+
+from authapi.models import OrganizationClientGrant, Permission, RolePermission, UserPermission
+from identity.admin.tenant_scope import ReadOnlyAdmin
+
+
+class PermissionAdmin(ReadOnlyAdmin[Permission]):
+    list_display = ("value", "api_resource", "created_at", "tenant")
+    list_filter = ("api_resource",)
+    list_select_related = ("api_resource", "tenant")
+    search_fields = ("=value",)
+    sortable_by = ()
+    ordering = ("-pk",)
+    fields = ("tenant", "api_resource", "value", "created_at")
+    empty_text = "No permissions yet. They appear when a role or a user gets one."
+
+
+class RolePermissionAdmin(ReadOnlyAdmin[RolePermission]):
+    list_display = ("role", "permission", "created_at", "tenant")
+    list_select_related = ("role", "permission", "tenant")
+    search_fields = ("=role__id", "=permission__value")
+    sortable_by = ()
+    ordering = ("-pk",)
+    fields = ("tenant", "role", "permission", "created_at")
+    empty_text = "No role has permissions. Give some with POST /roles/{id}/permissions."
+
+
+class UserPermissionAdmin(ReadOnlyAdmin[UserPermission]):
+    list_display = ("user", "permission", "created_at", "tenant")
+    list_select_related = ("user", "permission", "tenant")
+    search_fields = ("=user__user_id", "=permission__value")
+    sortable_by = ()
+    ordering = ("-pk",)
+    fields = ("tenant", "user", "permission", "created_at")
+    empty_text = "No user has permissions of its own. Give some with POST /users/{id}/permissions."
+
+
+class OrganizationClientGrantAdmin(ReadOnlyAdmin[OrganizationClientGrant]):
+    list_display = ("organization", "client_grant", "created_at", "tenant")
+    list_select_related = ("organization", "client_grant", "tenant")
+    search_fields = ("=organization__id", "=client_grant__id")
+    sortable_by = ()
+    ordering = ("-pk",)
+    fields = ("tenant", "organization", "client_grant", "created_at")
+    empty_text = "No client grant counts in an organization. Add one with POST /organizations/{id}/client-grants."

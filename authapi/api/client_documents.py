@@ -1,0 +1,90 @@
+"""Clients on the wire against their columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from authapi.models import Client
+from identity.api.refusals import not_supported
+from identity.timestamps import wire_time
+
+# Lists that the toolkit keeps as text with spaces between.
+_SPACED = {"callbacks": "redirect_uris", "allowed_logout_urls": "post_logout_redirect_uris", "allowed_origins": "allowed_origins"}
+_COLUMNS = ("name", "app_type", "is_first_party", "grant_types", "token_endpoint_auth_method")
+# Switches that promise a check which this service does not make yet, with the values that promise nothing.
+_PROMISES: dict[str, tuple[Any, ...]] = {
+    "client_authentication_methods": (None, {}),
+    "require_pushed_authorization_requests": (False,),
+    "require_proof_of_possession": (False,),
+    "compliance_level": (None, "none"),
+}
+_PUBLIC_TYPES = ("native", "spa")
+_SUMMARY = ("client_id", "tenant", "name", "app_type", "is_first_party", "global", "logo_uri", "description")
+
+
+def client_resource(client: Client, *, secret: str | None = None) -> dict[str, Any]:
+    """Return the client as the management interface shows it; its secret only to whoever made it."""
+    lists = {name: getattr(client, column).split() for name, column in _SPACED.items()}
+    token = {"alg": client.algorithm or "RS256", "lifetime_in_seconds": 36_000, "secret_encoded": False}
+    optional = {**lists, "app_type": client.app_type, "client_metadata": client.metadata, "client_secret": secret}
+    return {
+        "tenant": client.tenant_id,
+        "client_id": client.client_id,
+        "name": client.name,
+        "global": client.is_global,
+        "is_first_party": client.is_first_party,
+        "grant_types": client.grant_types,
+        "token_endpoint_auth_method": client.token_endpoint_auth_method,
+        **client.settings,
+        "jwt_configuration": {**token, **client.settings.get("jwt_configuration", {})},
+        **{name: value for name, value in optional.items() if value},
+        "created_at": wire_time(client.created),
+        "updated_at": wire_time(client.updated),
+    }
+
+
+def client_summary(client: Client) -> dict[str, Any]:
+    """Return what a token may see that reads summaries only."""
+    document = client_resource(client)
+    return {name: document[name] for name in _SUMMARY if name in document}
+
+
+def columns_of(body: dict[str, Any], client: Client | None = None) -> dict[str, Any]:
+    """Return the columns that a checked body sets, on top of those of `client` where something is merged.
+
+    Refuses with `operation_not_supported` what would promise a check that is not made.
+    """
+    _refuse_promises(body)
+    columns = {name: body[name] for name in _COLUMNS if name in body}
+    columns |= {column: " ".join(body[name]) for name, column in _SPACED.items() if name in body}
+    if "client_metadata" in body:
+        columns["metadata"] = _merged(client.metadata if client else {}, body["client_metadata"])
+    settings = {name: value for name, value in body.items() if name not in (*_COLUMNS, *_SPACED, "client_metadata", "client_secret")}
+    if "jwt_configuration" in settings:
+        token = dict(settings["jwt_configuration"])
+        columns["algorithm"] = token.pop("alg", client.algorithm if client else "")
+        settings["jwt_configuration"] = token
+    if settings:
+        columns["settings"] = _merged(client.settings if client else {}, settings)
+    return columns
+
+
+def defaults_of(app_type: str) -> dict[str, Any]:
+    """Return what a new client of this type gets where the body says nothing."""
+    if app_type in _PUBLIC_TYPES:
+        return {"grant_types": ["authorization_code", "refresh_token"], "token_endpoint_auth_method": Client.AuthMethod.NONE}
+    if app_type == "non_interactive":
+        return {"grant_types": ["client_credentials"]}
+    return {"grant_types": ["authorization_code", "refresh_token", "client_credentials"]}
+
+
+def _refuse_promises(body: dict[str, Any]) -> None:
+    for name, harmless in _PROMISES.items():
+        if name in body and body[name] not in harmless:
+            raise not_supported(f"This service makes no such check yet: {name}.")
+    if body.get("jwt_configuration", {}).get("alg") in ("RS512", "PS256"):
+        raise not_supported("Tokens are signed with RS256 or HS256.")
+
+
+def _merged(old: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in {**old, **change}.items() if value is not None}

@@ -1,0 +1,44 @@
+"""What the OpenAPI document says about clients."""
+
+from __future__ import annotations
+
+from authapi.api.client_bodies import APP_TYPES
+from identity.api.list_schemas import LIST_FORMS, PROJECTION, list_of, reference, taken_list
+from identity.api.operations import Parameter, Schema
+
+_TEXT: Schema = {"type": "string"}
+_TEXTS: Schema = {"type": "array", "items": _TEXT}
+_SWITCH: Schema = {"type": "boolean"}
+_OBJECT: Schema = {"type": "object", "additionalProperties": True}
+_TIME: Schema = {"type": "string", "format": "date-time"}
+_PROPERTIES: dict[str, Schema] = {
+    "tenant": _TEXT,
+    "client_id": _TEXT,
+    "client_secret": {**_TEXT, "description": "Only in the answer of the call that made it."},
+    "global": _SWITCH,
+    "app_type": {**_TEXT, "enum": list(APP_TYPES)},
+    **dict.fromkeys(("name", "description", "logo_uri", "initiate_login_uri", "token_endpoint_auth_method"), _TEXT),
+    **dict.fromkeys(("organization_usage", "organization_require_behavior", "compliance_level"), _TEXT),
+    **dict.fromkeys(("callbacks", "allowed_logout_urls", "allowed_origins", "web_origins", "client_aliases"), _TEXTS),
+    **dict.fromkeys(("allowed_clients", "grant_types"), _TEXTS),
+    **dict.fromkeys(("client_metadata", "jwt_configuration", "refresh_token", "default_organization", "oidc_logout"), _OBJECT),
+    **dict.fromkeys(("is_first_party", "oidc_conformant", "sso_disabled", "cross_origin_authentication"), _SWITCH),
+    **dict.fromkeys(("custom_login_page_on", "is_token_endpoint_ip_header_trusted"), _SWITCH),
+    **dict.fromkeys(("require_pushed_authorization_requests", "require_proof_of_possession"), _SWITCH),
+    "par_request_expiry": {"type": "integer"},
+    "created_at": _TIME,
+    "updated_at": _TIME,
+}
+CLIENT_FIELDS = tuple(name for name in _PROPERTIES if name != "client_secret")
+CLIENT = reference("Client")
+CLIENTS = list_of("clients", CLIENT)
+_CLIENT_ID: Schema = {"type": "object", "required": ["client_id"], "properties": {"client_id": _TEXT}}
+CONNECTION_CLIENTS = taken_list("clients", _CLIENT_ID)
+COMPONENTS: dict[str, Schema] = {"Client": {"type": "object", "properties": _PROPERTIES}}
+LIST_PARAMETERS = (
+    *LIST_FORMS,
+    *PROJECTION,
+    Parameter("is_global", _SWITCH, "Global clients are listed only when asked for."),
+    Parameter("is_first_party", _SWITCH, "Only clients of the tenant itself, or only those of others."),
+    Parameter("app_type", _TEXT, "Comma list of types."),
+)

@@ -1,0 +1,151 @@
+"""Clients: `/clients`, `/clients/{id}`, `/clients/{id}/rotate-secret`."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.db.models import F, QuerySet
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from authapi.api.client_bodies import APP_TYPES, ClientToChange, ClientToCreate
+from authapi.api.client_documents import client_resource, client_summary, columns_of, defaults_of
+from authapi.api.client_schemas import CLIENT, CLIENT_FIELDS, CLIENTS, LIST_PARAMETERS
+from authapi.models import Client
+from authapi.services import clients
+from identity.api.endpoint import Endpoint
+from identity.api.list_schemas import PROJECTION
+from identity.api.lookups import scopes_of
+from identity.api.operations import Operation
+from identity.api.paging import Listing, answer_list
+from identity.api.queries import Projection, projection_of, switch_of, text_of
+from identity.api.refusals import Refusal, invalid_query, not_supported
+from identity.services.failures import NotFound
+
+INEXISTENT_CLIENT = "inexistent_client"
+_LISTING = Listing("clients")
+_READ = ("read:clients", "read:client_summary")
+
+
+class ClientEndpoint(Endpoint):
+    """The applications of a tenant."""
+
+    not_found_code = INEXISTENT_CLIENT
+    operations: ClassVar[dict[str, Operation]] = {
+        "list": Operation("list_clients", "List clients", _READ, 200, CLIENTS, parameters=LIST_PARAMETERS),
+        "create": Operation(
+            "create_client",
+            "Create a client; its secret is in this answer only",
+            ("create:clients",),
+            201,
+            CLIENT,
+            ClientToCreate,
+            refuses=(409,),
+        ),
+        "retrieve": Operation("get_client", "Read a client", _READ, 200, CLIENT, parameters=PROJECTION, refuses=(404,)),
+        "partial_update": Operation(
+            "update_client",
+            "Change a client; metadata is merged, other fields are replaced",
+            ("update:clients", "update:client_keys"),
+            200,
+            CLIENT,
+            ClientToChange,
+            refuses=(404, 409),
+        ),
+        "destroy": Operation("delete_client", "Delete a client, if it is there", ("delete:clients",), 204),
+    }
+
+    def list(self, request: Request) -> Response:
+        query = request.query_params
+        project = _projection(request)
+        # Global clients administer the whole tenant: they are shown only to whoever asks for them.
+        rows = Client.objects.filter(is_global=switch_of(query, "is_global", default=False))
+        if query.get("is_first_party"):
+            rows = rows.filter(is_first_party=switch_of(query, "is_first_party", default=True))
+        types = [name for name in (text_of(query, "app_type") or "").split(",") if name]
+        if set(types) - set(APP_TYPES):
+            raise invalid_query(f"Expected some of {', '.join(APP_TYPES)}", "app_type")
+        if types:
+            rows = rows.filter(app_type__in=types)
+        if text_of(query, "q"):
+            raise not_supported("Clients cannot be searched by query here.")
+        render = client_resource if "read:clients" in scopes_of(request) else client_summary
+        return Response(answer_list(by_creation(rows), query, _LISTING, lambda client: project(render(client))))
+
+    def create(self, request: Request) -> Response:
+        body = self.body_of(request, ClientToCreate)
+        columns = {**defaults_of(body.get("app_type", "")), **columns_of(body)}
+        client, secret = clients.create_client(tenant_id=self.tenant_id, **columns)
+        return Response(client_resource(client, secret=secret), status=201)
+
+    def retrieve(self, request: Request, id: str) -> Response:
+        render = client_resource if "read:clients" in scopes_of(request) else client_summary
+        return Response(_projection(request)(render(client_at(id))))
+
+    def partial_update(self, request: Request, id: str) -> Response:
+        body = self.body_of(request, ClientToChange)
+        if "client_secret" in body:
+            self.require_scope(request, "update:client_keys")
+        if body.keys() - {"client_secret"}:
+            self.require_scope(request, "update:clients")
+        client = _changeable(id)
+        changes = columns_of(body, client)
+        changed = clients.update_client(tenant_id=self.tenant_id, client_id=id, changes=changes, secret=body.get("client_secret"))
+        return Response(client_resource(changed))
+
+    def destroy(self, request: Request, id: str) -> Response:
+        try:
+            _changeable(id)
+            clients.delete_client(tenant_id=self.tenant_id, client_id=id)
+        except NotFound:
+            # Clients repeat a delete whose answer was lost: gone is gone.
+            return Response(status=204)
+        return Response(status=204)
+
+
+class ClientSecretEndpoint(Endpoint):
+    """A new secret for a client."""
+
+    not_found_code = INEXISTENT_CLIENT
+    operations: ClassVar[dict[str, Operation]] = {
+        "create": Operation(
+            "rotate_client_secret",
+            "Give a client a new secret; tokens made with the old one end",
+            ("update:client_keys",),
+            200,
+            CLIENT,
+            refuses=(404,),
+        )
+    }
+
+    def create(self, request: Request, id: str) -> Response:
+        if _changeable(id).is_public:
+            raise not_supported("A client that does not authenticate has no secret.")
+        client, secret = clients.rotate_client_secret(tenant_id=self.tenant_id, client_id=id)
+        return Response(client_resource(client, secret=secret))
+
+
+def client_at(client_id: str) -> Client:
+    """Return the client; 404 when there is none."""
+    client = Client.objects.filter(client_id=client_id).first()
+    if client is None:
+        raise NotFound("The client does not exist.")
+    return client
+
+
+def by_creation(rows: QuerySet[Client]) -> QuerySet[Client]:
+    """Give clients the name that lists sort by: the toolkit calls it otherwise."""
+    return rows.annotate(created_at=F("created"))
+
+
+def _changeable(client_id: str) -> Client:
+    client = client_at(client_id)
+    if client.is_global:
+        raise Refusal(403, "A global client is managed by the platform.")
+    return client
+
+
+def _projection(request: Request) -> Any:
+    """Return the projection asked for; the tenant stays whatever is kept."""
+    project = projection_of(request.query_params, CLIENT_FIELDS)
+    return Projection(project.names | {"tenant"}, keeps=True) if project.names and project.keeps else project

@@ -1,0 +1,84 @@
+"""What the OpenAPI document says about resource servers, client grants and permissions."""
+
+from __future__ import annotations
+
+from identity.api.list_schemas import LIST_FORMS, TAKE_FORM, list_of, reference, taken_list
+from identity.api.operations import Parameter, Schema
+
+_TEXT: Schema = {"type": "string"}
+_TEXTS: Schema = {"type": "array", "items": _TEXT}
+_SWITCH: Schema = {"type": "boolean"}
+_SECONDS: Schema = {"type": "integer"}
+_SUBJECT: Schema = {**_TEXT, "enum": ["client", "user"]}
+_PERMISSION = dict.fromkeys(("permission_name", "description", "resource_server_name", "resource_server_identifier"), _TEXT)
+_NAMED = ["permission_name", "resource_server_identifier"]
+_SOURCE: Schema = {"type": "object", "properties": dict.fromkeys(("source_id", "source_name", "source_type"), _TEXT)}
+
+RESOURCE_SERVER = reference("ResourceServer")
+RESOURCE_SERVERS = list_of("resource_servers", RESOURCE_SERVER)
+CLIENT_GRANT = reference("ClientGrant")
+CLIENT_GRANTS = list_of("client_grants", CLIENT_GRANT)
+PERMISSIONS = list_of("permissions", reference("Permission"))
+USER_PERMISSIONS = list_of("permissions", reference("UserPermission"))
+EFFECTIVE_PERMISSIONS = taken_list("permissions", reference("EffectivePermission"))
+COMPONENTS: dict[str, Schema] = {
+    "ResourceServer": {
+        "type": "object",
+        "required": ["id", "identifier", "is_system"],
+        "properties": {
+            "id": _TEXT,
+            "identifier": _TEXT,
+            "name": _TEXT,
+            "is_system": _SWITCH,
+            "scopes": {"type": "array", "items": {"type": "object", "properties": {"value": _TEXT, "description": _TEXT}}},
+            "signing_alg": _TEXT,
+            "token_lifetime": _SECONDS,
+            "token_lifetime_for_web": _SECONDS,
+            "token_dialect": _TEXT,
+            "enforce_policies": _SWITCH,
+            "allow_offline_access": _SWITCH,
+            "skip_consent_for_verifiable_first_party_clients": _SWITCH,
+            "subject_type_authorization": {"type": "object", "additionalProperties": True},
+        },
+    },
+    "ClientGrant": {
+        "type": "object",
+        "required": ["id", "client_id", "audience", "subject_type"],
+        "properties": {
+            **dict.fromkeys(("id", "client_id", "audience", "organization_usage"), _TEXT),
+            "scope": _TEXTS,
+            "subject_type": _SUBJECT,
+            "allow_all_scopes": _SWITCH,
+            "allow_any_organization": _SWITCH,
+            "authorization_details_types": _TEXTS,
+        },
+    },
+    "Permission": {"type": "object", "required": _NAMED, "properties": _PERMISSION},
+    "UserPermission": {
+        "type": "object",
+        "required": [*_NAMED, "sources"],
+        "properties": {**_PERMISSION, "sources": {"type": "array", "items": _SOURCE}},
+    },
+    "EffectivePermission": {
+        "type": "object",
+        "required": [*_NAMED, "sources"],
+        "properties": {**_PERMISSION, "sources": {"type": "array", "items": {**_TEXT, "enum": ["direct", "roles"]}}},
+    },
+}
+LIST_PARAMETERS = (*LIST_FORMS, Parameter("identifiers", _TEXTS, "Identifiers; repeat the parameter for several."))
+GRANT_PARAMETERS = (
+    *LIST_FORMS,
+    Parameter("client_id", _TEXT, "Grants of one client."),
+    Parameter("audience", _TEXT, "Grants for one API."),
+    Parameter("allow_any_organization", _SWITCH, "Only those that count in every organization, or only the others."),
+    Parameter("subject_type", _SUBJECT, "Only those for clients, or only those for users."),
+    Parameter("default_for", _TEXT, "Defaults; there are none."),
+)
+ORGANIZATION_GRANT_PARAMETERS = (
+    *LIST_FORMS,
+    Parameter("client_id", _TEXT, "Grants of one client."),
+    Parameter("audience", _TEXT, "Grants for one API."),
+)
+RESOURCE_SERVER_IDENTIFIER = Parameter("resource_server_identifier", _TEXT, "The API.", is_required=True)
+EFFECTIVE_PARAMETERS = (RESOURCE_SERVER_IDENTIFIER, *TAKE_FORM)
+SOURCE_PARAMETERS = (*EFFECTIVE_PARAMETERS, Parameter("permission_name", _TEXT, "The permission.", is_required=True))

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import pytest
+
+from identity.models import Tenant, User
+from tests.factories.organizations import make_role
+from tests.management import Management, segment
+
+ORDERS = "https://api.example.test/orders"
+SCOPES = [{"value": "read:orders", "description": "Read orders"}, {"value": "write:orders", "description": ""}]
+
+
+def test_an_api_is_found_by_id_and_by_identifier_encoded_once_or_twice(api: Management) -> None:
+    made = api.post("resource-servers", {"identifier": ORDERS, "name": "Orders", "scopes": SCOPES, "enforce_policies": True})
+    assert made.status == 201
+    assert (made.json["scopes"], made.json["is_system"], made.json["enforce_policies"]) == (SCOPES, False, True)
+    for name in (made.json["id"], segment(ORDERS), segment(segment(ORDERS))):
+        assert api.get(f"resource-servers/{name}").json == made.json, name
+    assert api.post("resource-servers", {"identifier": ORDERS}).status == 409
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"identifier": ""},
+        {"identifier": "a", "name": "<b>"},
+        {"identifier": "a", "scopes": ["read"]},
+        {"identifier": "a", "scopes": [{"value": "a b"}]},
+        {"identifier": "a", "scopes": [{"value": "a"}, {"value": "a"}]},
+        {"identifier": "a", "token_lifetime": 2_592_001},
+        {"identifier": "a", "token_dialect": "morse"},
+        {"identifier": "a", "is_system": True},
+    ],
+)
+def test_a_body_that_does_not_fit_makes_no_api(api: Management, body: object) -> None:
+    answer = api.post("resource-servers", body)
+    assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
+    assert [found["is_system"] for found in api.get("resource-servers").json] == [True]
+
+
+@pytest.mark.parametrize("promise", [{"signing_alg": "HS256"}, {"proof_of_possession": {"required": True}}, {"token_encryption": {"a": 1}}])
+def test_a_check_that_is_not_made_is_not_promised(api: Management, promise: dict[str, object]) -> None:
+    answer = api.post("resource-servers", {"identifier": ORDERS, **promise})
+    assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")
+    assert api.post("resource-servers", {"identifier": ORDERS, **dict.fromkeys(promise)}).status == (
+        400 if "signing_alg" in promise else 201
+    )
+
+
+def test_a_dropped_scope_goes_from_roles_users_and_grants(api: Management, tenant: Tenant, ada: User) -> None:
+    server = api.post("resource-servers", {"identifier": ORDERS, "scopes": SCOPES}).json["id"]
+    role = make_role(tenant)
+    both = {"permissions": [{"resource_server_identifier": ORDERS, "permission_name": scope["value"]} for scope in SCOPES]}
+    assert api.post(f"roles/{role.pk}/permissions", both).status == 201
+    assert api.post(f"users/{segment(ada.user_id)}/permissions", both).status == 201
+    client = api.post("clients", {"name": "Shop"}).json["client_id"]
+    grant = api.post("client-grants", {"client_id": client, "audience": ORDERS, "scope": ["read:orders", "write:orders"]}).json["id"]
+    assert api.patch(f"resource-servers/{server}", {"scopes": SCOPES[:1]}).json["scopes"] == SCOPES[:1]
+    assert api.get(f"client-grants/{grant}").json["scope"] == ["read:orders"]
+    for path in (f"roles/{role.pk}/permissions", f"users/{segment(ada.user_id)}/permissions"):
+        assert [found["permission_name"] for found in api.get(path).json] == ["read:orders"], path
+    assert api.patch(f"resource-servers/{server}", {"name": "Orders"}).json["scopes"] == SCOPES[:1]
+
+
+def test_the_management_interface_is_listed_and_stays_as_it_is(api: Management, tenant: Tenant) -> None:
+    identifier = f"http://{tenant.pk}.example.test/api/v2/"
+    (system,) = api.get("resource-servers", [("identifiers", identifier)]).json
+    assert (system["is_system"], system["identifier"]) == (True, identifier)
+    assert "read:users" in {scope["value"] for scope in system["scopes"]}
+    path = f"resource-servers/{segment(identifier)}"
+    assert api.patch(path, {"scopes": []}).status == 403
+    assert api.delete(path).status == 403
+    assert api.patch(path, {"token_lifetime": 3600}).json["token_lifetime"] == 3600
+
+
+def test_a_deleted_api_takes_its_grants_and_permissions_along(api: Management, tenant: Tenant) -> None:
+    server = api.post("resource-servers", {"identifier": ORDERS, "scopes": SCOPES}).json["id"]
+    client = api.post("clients", {"name": "Shop"}).json["client_id"]
+    grant = api.post("client-grants", {"client_id": client, "audience": ORDERS}).json["id"]
+    role = make_role(tenant)
+    api.post(f"roles/{role.pk}/permissions", {"permissions": [{"resource_server_identifier": ORDERS, "permission_name": "read:orders"}]})
+    assert [api.delete(f"resource-servers/{server}").status for _ in range(2)] == [204, 204]
+    assert api.get(f"client-grants/{grant}").status == 404
+    assert api.get(f"roles/{role.pk}/permissions").json == []
+    for answer in (api.get(f"resource-servers/{server}"), api.patch(f"resource-servers/{server}", {})):
+        assert (answer.status, answer.json["errorCode"]) == (404, "inexistent_resource_server")

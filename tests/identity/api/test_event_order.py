@@ -1,0 +1,211 @@
+"""Which call records which events, in which order (`contract/management.md` 15)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from identity.models import Connection, Tenant, User
+from tests.events.log_reading import folded, numbered, tables, types
+from tests.factories.identity import make_connection, make_user
+from tests.factories.organizations import make_group, make_organization, make_role
+from tests.management import Answer, Management, segment
+
+Recorded = Callable[[Answer], list[str]]
+
+
+@pytest.fixture
+def recorded(tenant: Tenant) -> Recorded:
+    """Return the types of the events that were recorded since the last time, after a call that succeeded."""
+    seen = [0]
+
+    def since(answer: Answer) -> list[str]:
+        assert answer.status < 300, answer.body
+        every = types(tenant.pk)
+        new = every[seen[0] :]
+        seen[0] = len(every)
+        return new
+
+    return since
+
+
+@pytest.fixture
+def story(api: Management, tenant: Tenant, ada: User, database_connection: Connection) -> dict[str, Any]:
+    """Ada in an organization and in a group, with a role everywhere; the group inside a second one."""
+    directory = make_connection(tenant_id=tenant.pk, strategy="samlp", options={"signInEndpoint": "https://idp.example.test"})
+    organization = make_organization(tenant, "acme")
+    group = make_group(tenant, "inner", type="connection", connection_id=directory.pk)
+    outer = make_group(tenant, "outer")
+    own = make_group(tenant, "own", type="organization", organization_id=organization.pk)
+    role = make_role(tenant)
+    place = f"organizations/{organization.pk}"
+    api.post(f"{place}/enabled_connections", {"connection_id": database_connection.pk})
+    api.post(f"{place}/members", {"members": [ada.user_id]})
+    api.post(f"{place}/members/{segment(ada.user_id)}/roles", {"roles": [role.pk]})
+    api.post(f"{place}/groups/{group.pk}/roles", {"roles": [role.pk]})
+    api.post(f"groups/{group.pk}/members", {"members": [ada.user_id]})
+    api.post(f"groups/{outer.pk}/members", {"members": [group.pk]})
+    api.post(f"groups/{group.pk}/roles", {"roles": [role.pk]})
+    return {
+        "organization": organization.pk,
+        "group": group.pk,
+        "outer": outer.pk,
+        "own": own.pk,
+        "role": role.pk,
+        "directory": directory.pk,
+        "user": segment(ada.user_id),
+    }
+
+
+def judged(tenant: Tenant) -> None:
+    """Folding the events gives the tables, and each event came where it could be understood."""
+    assert folded(numbered(tenant.pk)) == tables(tenant.pk)
+
+
+def test_calls_about_relations_record_one_event_per_pair(
+    api: Management, tenant: Tenant, ada: User, database_connection: Connection, recorded: Recorded
+) -> None:
+    bob = make_user(connection=database_connection)
+    roles = [make_role(tenant).pk for _ in range(2)]
+    group = api.post("groups", {"name": "g", "type": "tenant"})
+    recorded(api.get("roles"))
+    body = {"name": "acme", "enabled_connections": [{"connection_id": database_connection.pk}]}
+    organization = api.post("organizations", body)
+    assert recorded(organization) == ["organization.created", "organization.connection.added"]
+    place, members = f"organizations/{organization.json['id']}", {"members": [ada.user_id, bob.user_id]}
+    assert recorded(api.patch(place, {"display_name": "Acme"})) == ["organization.updated"]
+    one = f"{place}/connections/{database_connection.pk}"
+    assert recorded(api.patch(one, {"is_enabled": False})) == ["organization.connection.updated"]
+    assert recorded(api.patch(one, {"is_enabled": False})) == []
+    assert recorded(api.patch(one, {"organization_connection_name": "staff"})) == []
+    assert recorded(api.delete(one)) == ["organization.connection.removed"]
+    assert recorded(api.delete(one)) == []
+    assert recorded(api.post(f"{place}/members", members)) == ["organization.member.added"] * 2
+    assert recorded(api.post(f"{place}/members", members)) == []
+    mine = f"{place}/members/{segment(ada.user_id)}/roles"
+    assert recorded(api.post(mine, {"roles": roles})) == ["organization.member.role.assigned"] * 2
+    assert recorded(api.post(mine, {"roles": roles})) == []
+    assert recorded(api.delete(mine, {"roles": roles[:1]})) == ["organization.member.role.deleted"]
+    assert recorded(api.delete(f"{place}/members", members)) == [
+        "organization.member.role.deleted",
+        "organization.member.deleted",
+        "organization.member.deleted",
+    ]
+    path = f"groups/{group.json['id']}"
+    assert recorded(api.post(f"{path}/members", members)) == ["group.member.added"] * 2
+    assert recorded(api.delete(f"{path}/members", members)) == ["group.member.deleted"] * 2
+    assert recorded(api.post(f"{path}/roles", {"roles": roles})) == ["group.role.assigned"] * 2
+    assert recorded(api.delete(f"roles/{roles[0]}/groups", {"groups": [group.json["id"]]})) == ["group.role.deleted"]
+    assert recorded(api.post(f"roles/{roles[0]}/groups", {"groups": [group.json["id"]]})) == ["group.role.assigned"]
+    inside = f"{place}/{path}/roles"
+    assert recorded(api.post(inside, {"roles": roles})) == ["organization.group.role.assigned"] * 2
+    assert recorded(api.delete(inside, {"roles": roles})) == ["organization.group.role.deleted"] * 2
+    assert recorded(api.patch(path, {"name": "h"})) == ["group.updated"]
+    assert recorded(api.patch(path, {"description": "Nobody sees this in an event."})) == []
+    judged(tenant)
+
+
+def test_roles_and_clients_record_nothing(api: Management, tenant: Tenant, ada: User, recorded: Recorded) -> None:
+    recorded(api.get("roles"))
+    role = api.post("roles", {"name": "editor"})
+    assert recorded(role) == []
+    identifier = "https://api.example.test"
+    permissions = {"permissions": [{"resource_server_identifier": identifier, "permission_name": "read:orders"}]}
+    calls = [
+        api.patch(f"roles/{role.json['id']}", {"name": "writer"}),
+        api.post(f"roles/{role.json['id']}/users", {"users": [ada.user_id]}),
+        api.post("resource-servers", {"identifier": identifier, "scopes": [{"value": "read:orders"}]}),
+        api.post(f"roles/{role.json['id']}/permissions", permissions),
+        api.post(f"users/{segment(ada.user_id)}/permissions", permissions),
+        api.delete(f"users/{segment(ada.user_id)}/roles", {"roles": [role.json["id"]]}),
+        api.post("clients", {"name": "Shop"}),
+        api.delete(f"roles/{role.json['id']}"),
+    ]
+    assert [recorded(answer) for answer in calls] == [[]] * len(calls)
+
+
+def test_the_clients_of_a_connection_are_part_of_it(
+    api: Management, tenant: Tenant, database_connection: Connection, recorded: Recorded
+) -> None:
+    client = api.post("clients", {"name": "Shop"}).json["client_id"]
+    recorded(api.get("clients"))
+    path = f"connections/{database_connection.pk}/clients"
+    assert recorded(api.patch(path, [{"client_id": client, "status": True}])) == ["connection.updated"]
+    assert recorded(api.patch(path, [{"client_id": client, "status": True}])) == []
+    assert recorded(api.delete(f"clients/{client}")) == ["connection.updated"]
+    assert api.get(path).json == {"clients": []}
+    judged(tenant)
+
+
+def test_a_deleted_user_leaves_organizations_then_groups(
+    api: Management, tenant: Tenant, story: dict[str, Any], recorded: Recorded
+) -> None:
+    recorded(api.get("users"))
+    assert recorded(api.delete(f"users/{story['user']}")) == [
+        "organization.member.role.deleted",
+        "organization.member.deleted",
+        "group.member.deleted",
+        "user.deleted",
+    ]
+    judged(tenant)
+
+
+def test_a_deleted_role_leaves_groups_then_organizations(
+    api: Management, tenant: Tenant, story: dict[str, Any], recorded: Recorded
+) -> None:
+    recorded(api.get("users"))
+    assert recorded(api.delete(f"roles/{story['role']}")) == [
+        "group.role.deleted",
+        "organization.group.role.deleted",
+        "organization.member.role.deleted",
+    ]
+    judged(tenant)
+
+
+def test_a_deleted_group_is_emptied_first(api: Management, tenant: Tenant, story: dict[str, Any], recorded: Recorded) -> None:
+    recorded(api.get("users"))
+    assert recorded(api.delete(f"groups/{story['group']}")) == [
+        "group.member.deleted",
+        "group.member.deleted",
+        "group.role.deleted",
+        "organization.group.role.deleted",
+        "group.deleted",
+    ]
+    judged(tenant)
+
+
+def test_a_deleted_organization_is_emptied_first(api: Management, tenant: Tenant, story: dict[str, Any], recorded: Recorded) -> None:
+    recorded(api.get("users"))
+    assert recorded(api.delete(f"organizations/{story['organization']}")) == [
+        "organization.member.role.deleted",
+        "organization.group.role.deleted",
+        "organization.member.deleted",
+        "organization.connection.removed",
+        "group.deleted",
+        "organization.deleted",
+    ]
+    judged(tenant)
+
+
+def test_a_deleted_connection_takes_its_places_its_groups_and_its_users(
+    api: Management, tenant: Tenant, story: dict[str, Any], database_connection: Connection, recorded: Recorded
+) -> None:
+    recorded(api.get("users"))
+    assert recorded(api.delete(f"connections/{database_connection.pk}")) == [
+        "organization.connection.removed",
+        "organization.member.role.deleted",
+        "organization.member.deleted",
+        "group.member.deleted",
+        "user.deleted",
+        "connection.deleted",
+    ]
+    assert recorded(api.delete(f"connections/{story['directory']}")) == [
+        "group.member.deleted",
+        "group.role.deleted",
+        "organization.group.role.deleted",
+        "group.deleted",
+        "connection.deleted",
+    ]
+    judged(tenant)
