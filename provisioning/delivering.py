@@ -14,6 +14,7 @@ from provisioning.destinations import Memory, run_destination
 from provisioning.models import FailureClass
 from provisioning.outcomes import Claim, Failure, LeaseLost, NotDue, Success
 from provisioning.retrying import LONGEST_RETRY_SECONDS, RetryLater
+from provisioning.statements import forget_plans
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +46,7 @@ def deliver_lane(stream_id: str, key: str) -> None:
     pauses for at most 30 seconds; longer pauses are the sweeper's.
     """
     turn, pause = Turn(), None
+    forget_plans()
     claim = lanes.claim_named(stream_id, key)
     if isinstance(claim, NotDue):
         pause, claim = claim.seconds, None

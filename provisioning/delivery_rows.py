@@ -7,7 +7,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from provisioning.outcomes import Claim, Failure, Success, shortened, storable
-from provisioning.statements import execute
+from provisioning.statements import Prepared, execute, run_script
 
 _ATTEMPT_COLUMNS = """
 INSERT INTO provisioning_attempt (delivery_id, tenant_id, number, trigger, started_at, duration_ms, outcome, error_class, error_status,
@@ -22,7 +22,7 @@ VALUES (%(delivery)s, %(tenant)s, %(number)s, %(trigger)s, %(started_at)s, %(dur
 )
 # One statement, since it runs for every delivery: nothing of it happens unless the claim still holds its lane, and the
 # lane stays locked. A write also ends the row of failures that the breaker counts.
-SETTLE = f"""
+_SETTLE = f"""
 WITH lane AS (
     SELECT id FROM provisioning_lane WHERE id = %(lane)s AND token = %(token)s AND lease_until > clock_timestamp() FOR UPDATE
 ),
@@ -41,6 +41,24 @@ UPDATE provisioning_delivery SET state = %(outcome)s, is_written = %(written)s, 
     error_fingerprint = ''
 WHERE id = %(delivery)s AND EXISTS (SELECT 1 FROM lane)
 """  # noqa: S608  (constants of this module)
+_SETTLE_TYPES = {
+    "lane": "bigint",
+    "token": "uuid",
+    "delivery": "bigint",
+    "tenant": "text",
+    "number": "integer",
+    "trigger": "text",
+    "started_at": "timestamptz",
+    "duration": "double precision",
+    "outcome": "text",
+    "log_lines": "jsonb",
+    "stream": "text",
+    "reached": "boolean",
+    "written": "boolean",
+    "reason": "text",
+    "detail": "jsonb",
+}
+SETTLE = Prepared("provisioning_settle", _SETTLE, _SETTLE_TYPES)
 _NOTE_FAILURE = """
 UPDATE provisioning_delivery SET error_class = %(class)s, error_status = %(status)s, error_scim_type = %(scim_type)s,
     error_message = %(message)s, error_fingerprint = %(fingerprint)s
@@ -94,7 +112,7 @@ def success_values(claim: Claim, success: Success) -> dict[str, Any]:
 def write_success(claim: Claim, success: Success) -> bool:
     """Settle the delivery as delivered or skipped, with the attempt that did it; False when the claim holds no more."""
     values = success_values(claim, success)
-    if not execute(SETTLE, values):
+    if not run_script([SETTLE], values)[0][0]:
         return False
     if claim.is_redelivery:
         execute(_RESOLVE_LETTER, [values["outcome"], claim.delivery_id])

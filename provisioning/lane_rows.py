@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from provisioning.statements import execute, fetch_one
+from provisioning.statements import Prepared, execute, fetch_one
 
 _DELIVERS = "s.status = 'enabled' AND (s.held_since IS NULL OR %(probe)s)"
 # Waits for the lock: it is held for moments only, and a skipped lane would wait for the sweeper.
@@ -86,11 +86,16 @@ WITH this AS (
 ), oldest AS ({_OLDEST_LANE.replace("WHERE", "WHERE NOT EXISTS (SELECT 1 FROM this) AND", 1)})
 SELECT * FROM this UNION ALL SELECT * FROM oldest
 """  # noqa: S608
-DROP_IF_SETTLED = """
+_DROP_IF_SETTLED = """
 DELETE FROM provisioning_lane l WHERE id = %(lane)s AND token = %(token)s AND NOT EXISTS (
     SELECT 1 FROM provisioning_delivery d WHERE d.stream_id = l.stream_id AND d.key = l.key AND d.state = 'todo')
 """
-TAKE_NEXT = _TAKE.format(lane=_NEXT_LANE, delivers=_DELIVERS)
+DROP_IF_SETTLED = Prepared("provisioning_drop_if_settled", _DROP_IF_SETTLED, {"lane": "bigint", "token": "uuid"})
+TAKE_NEXT = Prepared(
+    "provisioning_take_next",
+    _TAKE.format(lane=_NEXT_LANE, delivers=_DELIVERS),
+    {"lane": "bigint", "token": "uuid", "stream": "text", "probe": "boolean", "lease": "double precision", "most": "integer"},
+)
 _TAKE_THIS = _TAKE.format(lane=_THIS_LANE, delivers=_DELIVERS)
 _TAKE_OLDEST = _TAKE.format(lane=_OLDEST_LANE, delivers=_DELIVERS)
 _DROP_IF_EMPTY = """

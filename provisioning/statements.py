@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from django.db import connection
+from django.db.backends.utils import CursorWrapper
 
 Row = tuple[Any, ...]
 
@@ -18,19 +21,61 @@ def execute(statement: str, parameters: Any = None) -> int:
         return count
 
 
-def run_script(statements: Sequence[str], parameters: Any) -> list[tuple[int, Row | None]]:
-    """Run statements that share their parameters, in one message; return for each its row count and its first row.
+@dataclass(frozen=True)
+class Prepared:
+    """A statement that a connection parses and plans once: planning it anew costs more than running it.
+
+    `types` names its parameters, in the text `%(name)s`, with their PostgreSQL types.
+    """
+
+    name: str
+    text: str
+    types: Mapping[str, str]
+
+    @property
+    def declaration(self) -> str:
+        text = self.text
+        for number, parameter in enumerate(self.types, start=1):
+            text = text.replace(f"%({parameter})s", f"${number}")
+        return f"PREPARE {self.name} ({', '.join(self.types.values())}) AS {text}"
+
+    @property
+    def call(self) -> str:
+        return f"EXECUTE {self.name} ({', '.join(f'%({parameter})s' for parameter in self.types)})"
+
+
+# Which statements a connection has prepared; a new connection starts without any.
+_prepared: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
+
+
+def run_script(statements: Sequence[Prepared], parameters: Mapping[str, Any]) -> list[tuple[int, Row | None]]:
+    """Run statements one after the other, in one message; return for each its row count and its first row.
 
     Outside a transaction they are one of their own. Each has a snapshot of its own, as if they were sent one by one:
     psycopg's client-side cursor, Django's default, sends the text in the simple protocol.
     """
     results: list[tuple[int, Row | None]] = []
     with connection.cursor() as cursor:
-        cursor.execute(";".join(statements), parameters)
+        _prepare(cursor, statements)
+        cursor.execute(";".join(statement.call for statement in statements), parameters)
         for _ in statements:
             results.append((cursor.rowcount, cursor.fetchone() if cursor.description else None))
             cursor.nextset()
     return results
+
+
+def forget_plans() -> None:
+    """Have prepared statements planned again: a plan made for empty tables would be kept while they fill."""
+    execute("DISCARD PLANS")
+
+
+def _prepare(cursor: CursorWrapper, statements: Sequence[Prepared]) -> None:
+    known = _prepared.setdefault(connection.connection, set())
+    for statement in statements:
+        if statement.name not in known:
+            cursor.execute("SET plan_cache_mode = force_generic_plan")
+            cursor.execute(statement.declaration)
+            known.add(statement.name)
 
 
 def fetch_one(statement: str, parameters: Any = None) -> Row | None:

@@ -157,7 +157,7 @@ class Migration(migrations.Migration):
                 ('retry_at', models.DateTimeField(help_text='When the next try was planned.', null=True)),
                 ('exchanges', models.JSONField(default=list, help_text='HTTP exchanges, secrets masked before they are stored.')),
                 ('log_lines', models.JSONField(default=list)),
-                ('delivery', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='tries', to='provisioning.delivery')),
+                ('delivery', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='tries', to='provisioning.delivery')),
             ],
         ),
         migrations.CreateModel(

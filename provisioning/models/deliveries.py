@@ -89,7 +89,8 @@ class Attempt(models.Model):
         SCHEDULED = "scheduled", "Scheduled"
         MANUAL = "manual", "Redelivered by hand"
 
-    delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, db_constraint=False, related_name="tries")
+    # The unique constraint below begins with the delivery and serves as its index.
+    delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, db_constraint=False, db_index=False, related_name="tries")
     tenant_id = models.CharField(max_length=63)
     number = models.PositiveIntegerField()
     trigger = models.CharField(max_length=16, choices=Trigger, default=Trigger.SCHEDULED)
