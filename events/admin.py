@@ -24,7 +24,7 @@ from identity.admin.panels import Cell, Panel
 from identity.admin.refusals import also_refuses
 from identity.admin.scope import tenant_in_scope
 from identity.admin.tenant_scope import ReadOnlyAdmin
-from identity.models import Connection, User
+from identity.models import Connection, Group, Organization, User
 
 # A rare type is looked for among so many entries at most, so that the page costs the same in a log of any length.
 TYPE_WINDOW = 10_000
@@ -222,7 +222,7 @@ def events_of(site: admin.AdminSite, kind: str, identifier: str, tenant_id: str)
 
 
 def register(site: admin.AdminSite) -> None:
-    """Register every model of this app with `site`, and show the last events on the pages of users and connections."""
+    """Register every model of this app with `site`, and show the last events on the pages of what has them."""
     also_refuses(EventTooLarge)
     site.register(LogEntry, LogEntryAdmin)
     site.register(Event, EventAdmin)
@@ -231,7 +231,8 @@ def register(site: admin.AdminSite) -> None:
     site.register(Mark, MarkAdmin)
     site.register(EventStream, EventStreamAdmin)
     _show_events(site, User, "user", "user_id")
-    _show_events(site, Connection, "connection", "id")
+    for model, kind in ((Connection, "connection"), (Group, "group"), (Organization, "organization")):
+        _show_events(site, model, kind, "id")
 
 
 def _show_events(site: admin.AdminSite, model: type[models.Model], kind: str, identity_field: str) -> None:

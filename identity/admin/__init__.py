@@ -6,10 +6,41 @@ from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 
 from identity.admin.connections import ConnectionAdmin
+from identity.admin.groups import GroupAdmin, GroupMemberAdmin, GroupRoleAdmin
+from identity.admin.jobs import JobAdmin, JobChunkAdmin, JobErrorAdmin
+from identity.admin.organizations import (
+    OrganizationAdmin,
+    OrganizationConnectionAdmin,
+    OrganizationGroupRoleAdmin,
+    OrganizationMemberAdmin,
+    OrganizationMemberRoleAdmin,
+)
+from identity.admin.roles import RoleAdmin, UserRoleAdmin
 from identity.admin.staff import ActivityAdmin, StaffAdmin
 from identity.admin.tenants import CustomDomainAdmin, TenantAdmin
 from identity.admin.users import LinkedIdentityAdmin, PasswordCredentialAdmin, UserAdmin
-from identity.models import Connection, CustomDomain, LinkedIdentity, PasswordCredential, Staff, Tenant, User
+from identity.models import (
+    Connection,
+    CustomDomain,
+    Group,
+    GroupMember,
+    GroupRole,
+    Job,
+    JobChunk,
+    JobError,
+    LinkedIdentity,
+    Organization,
+    OrganizationConnection,
+    OrganizationGroupRole,
+    OrganizationMember,
+    OrganizationMemberRole,
+    PasswordCredential,
+    Role,
+    Staff,
+    Tenant,
+    User,
+    UserRole,
+)
 
 
 def register(site: admin.AdminSite) -> None:
@@ -18,6 +49,19 @@ def register(site: admin.AdminSite) -> None:
     site.register(LinkedIdentity, LinkedIdentityAdmin)
     site.register(PasswordCredential, PasswordCredentialAdmin)
     site.register(Connection, ConnectionAdmin)
+    site.register(Group, GroupAdmin)
+    site.register(GroupMember, GroupMemberAdmin)
+    site.register(GroupRole, GroupRoleAdmin)
+    site.register(Organization, OrganizationAdmin)
+    site.register(OrganizationConnection, OrganizationConnectionAdmin)
+    site.register(OrganizationMember, OrganizationMemberAdmin)
+    site.register(OrganizationMemberRole, OrganizationMemberRoleAdmin)
+    site.register(OrganizationGroupRole, OrganizationGroupRoleAdmin)
+    site.register(Role, RoleAdmin)
+    site.register(UserRole, UserRoleAdmin)
+    site.register(Job, JobAdmin)
+    site.register(JobChunk, JobChunkAdmin)
+    site.register(JobError, JobErrorAdmin)
     site.register(Tenant, TenantAdmin)
     site.register(CustomDomain, CustomDomainAdmin)
     site.register(Staff, StaffAdmin)

@@ -12,8 +12,9 @@ from django.db import models
 from django.test import Client
 from django.utils import timezone
 
-from identity.models import Connection, LinkedIdentity, PasswordCredential, Staff, Tenant, User
+from identity.models import Connection, Group, GroupMember, LinkedIdentity, PasswordCredential, Staff, Tenant, User
 from identity.services import users
+from identity.services.groups import add_group_members
 from identity.services.staff import create_staff
 from identity.services.tenants import create_tenant
 from tests.factories.identity import make_connection, make_user
@@ -26,6 +27,8 @@ _VALUES: dict[str, dict[str, Any]] = {
     "provisioning.action": {"template": "scim-user-provisioning"},
     "authapi.signingkey": {"state": "revoked"},
     "admin.logentry": {"action_flag": 2},
+    "identity.group": {"type": "tenant"},
+    "identity.role": {"type": "tenant"},
 }
 
 
@@ -111,11 +114,17 @@ def _linked(rows: Rows) -> LinkedIdentity:
     return LinkedIdentity.objects.of(rows.tenant.pk).get()
 
 
+def _group_member(rows: Rows) -> GroupMember:
+    add_group_members(tenant_id=rows.tenant.pk, group_id=rows.of(Group).pk, user_ids=[rows.of(User).user_id])
+    return GroupMember.objects.of(rows.tenant.pk).get()
+
+
 _MAKERS: dict[type[models.Model], Callable[[Rows], Any]] = {
     Tenant: lambda rows: rows.tenant,
     Connection: lambda rows: make_connection(tenant_id=rows.tenant.pk, name=f"people-{rows.tenant.pk}"),
     User: _user,
     LinkedIdentity: _linked,
+    GroupMember: _group_member,
     PasswordCredential: lambda rows: PasswordCredential.objects.get(user=rows.of(User)),
     Staff: lambda rows: new_staff(rows.tenant),
 }

@@ -1,0 +1,100 @@
+"""Admin pages of groups, their members and their roles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+
+from identity.admin.relations import RelationAdmin
+from identity.admin.service_admin import ServiceAdmin
+from identity.models import Group, GroupMember, GroupRole, Role, User
+from identity.services import groups
+from identity.services.failures import Invalid
+
+
+class GroupAdmin(ServiceAdmin[Group]):
+    list_display = ("name", "type", "connection", "organization", "id", "created_at", "tenant")
+    list_filter = ("type", "connection", "organization")
+    list_select_related = ("connection", "organization", "tenant")
+    sortable_by = ("name", "created_at")
+    search_fields = ("name", "=id", "=external_id")
+    autocomplete_fields = ("connection", "organization")
+    empty_text = "No groups yet. Add one for the whole tenant, for an organization, or for the directory of a connection."
+    deletion_effect = "Its memberships and roles go first, each with an event of its own."
+
+    def get_fieldsets(self, request: HttpRequest, obj: Group | None = None) -> Any:
+        own = ["name", "type", "connection", "organization", "description", "external_id"]
+        if obj is None:
+            hint = "A group of the tenant names neither a connection nor an organization; any other kind names its own."
+            return [(None, {"fields": own, "description": hint})]
+        return [(None, {"fields": ["id", *own, *([] if self.is_bound(request) else ["tenant"])]}),
+                ("Kept by the service", {"fields": ["created_at", "updated_at"], "classes": ["collapse"]})]  # fmt: skip
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Group | None = None) -> Any:
+        return () if obj is None else ("id", "type", "connection", "organization", "tenant", "created_at", "updated_at")
+
+    def create(self, request: HttpRequest, form: Any) -> Group:
+        values = dict(form.cleaned_data)
+        connection, organization = values.pop("connection"), values.pop("organization")
+        return groups.create_group(
+            tenant_id=self.tenant_for_new(request),
+            connection_id=connection.pk if connection else None,
+            organization_id=organization.pk if organization else None,
+            **{name: value for name, value in values.items() if value},
+        )
+
+    def change(self, request: HttpRequest, row: Group, form: Any) -> None:
+        if form.changes():
+            groups.update_group(tenant_id=row.tenant_id, group_id=row.pk, changes=form.changes())
+
+    def remove(self, request: HttpRequest, row: Group) -> None:
+        groups.delete_group(tenant_id=row.tenant_id, group_id=row.pk)
+
+
+class GroupMemberAdmin(RelationAdmin[GroupMember]):
+    joined = ("group", "user", "nested_group")
+    list_filter = ("group",)
+    list_select_related = ("group", "user", "nested_group", "tenant")
+    search_fields = ("=user__user_id", "=group__id")
+    search_help_text = "The id of a user or of a group."
+    empty_text = "No group has members yet. Add a user to a group here."
+    deletion_effect = "Subscribers receive group.member.deleted."
+
+    def get_list_display_links(self, request: HttpRequest, list_display: Any) -> Any:
+        return ["group"]
+
+    def join(self, tenant_id: str, **chosen: Any) -> None:
+        group: Group = chosen["group"]
+        user: User | None = chosen["user"]
+        nested: Group | None = chosen["nested_group"]
+        if (user is None) == (nested is None):
+            raise Invalid({"user": ["Choose either a user or a nested group."]})
+        groups.add_group_members(
+            tenant_id=tenant_id,
+            group_id=group.pk,
+            user_ids=[user.user_id] if user else [],
+            nested_ids=[nested.pk] if nested else [],
+        )
+
+    def remove(self, request: HttpRequest, row: GroupMember) -> None:
+        member = row.user.user_id if row.user is not None else str(row.nested_group_id)
+        groups.remove_group_members(tenant_id=row.tenant_id, group_id=row.group_id, member_ids=[member])
+
+
+class GroupRoleAdmin(RelationAdmin[GroupRole]):
+    joined = ("group", "role")
+    list_filter = ("group", "role")
+    list_select_related = ("group", "role", "tenant")
+    search_fields = ("=group__id", "=role__id")
+    search_help_text = "The id of a group or of a role."
+    empty_text = "No group has a role yet. Give one to a group here: every member then has it."
+    deletion_effect = "Every member of the group loses the role. Subscribers receive group.role.deleted."
+
+    def join(self, tenant_id: str, **chosen: Any) -> None:
+        group: Group = chosen["group"]
+        role: Role = chosen["role"]
+        groups.assign_group_roles(tenant_id=tenant_id, group_id=group.pk, role_ids=[role.pk])
+
+    def remove(self, request: HttpRequest, row: GroupRole) -> None:
+        groups.remove_group_roles(tenant_id=row.tenant_id, group_id=row.group_id, role_ids=[row.role_id])

@@ -1,0 +1,50 @@
+"""Admin pages of rows that join two others: made and taken away, never changed."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from django.db import models
+from django.http import HttpRequest
+
+from identity.admin.service_admin import ServiceAdmin
+
+Row = TypeVar("Row", bound=models.Model)
+
+
+class RelationAdmin(ServiceAdmin[Row]):
+    """`joined` names the columns that say what is joined; a subclass adds and removes through its services."""
+
+    joined: tuple[str, ...] = ()
+    sortable_by = ()
+    ordering = ("-pk",)
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        shown = (*self.joined, "created_at", "tenant")
+        return [name for name in shown if name != "tenant" or not self.is_bound(request)]
+
+    def get_list_display_links(self, request: HttpRequest, list_display: Any) -> Any:
+        return [self.joined[-1]]
+
+    def get_autocomplete_fields(self, request: HttpRequest) -> Any:
+        return self.joined
+
+    def get_fieldsets(self, request: HttpRequest, obj: Row | None = None) -> Any:
+        return [(None, {"fields": list(self.joined) if obj is None else [*self.joined, "created_at"]})]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Row | None = None) -> Any:
+        return () if obj is None else (*self.joined, "created_at")
+
+    def has_change_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
+        return False
+
+    def create(self, request: HttpRequest, form: Any) -> Row:
+        """Join what the form names; the row that is there already stays."""
+        tenant = self.tenant_for_new(request)
+        chosen = {name: form.cleaned_data.get(name) for name in self.joined}
+        self.join(tenant, **chosen)
+        return self.model._default_manager.get(tenant_id=tenant, **chosen)
+
+    def join(self, tenant_id: str, **chosen: Any) -> None:
+        """Join the chosen rows through a service."""
+        raise NotImplementedError

@@ -1,0 +1,66 @@
+"""Admin pages of roles and of the users who have them in the whole tenant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+
+from identity.admin.relations import RelationAdmin
+from identity.admin.service_admin import ServiceAdmin
+from identity.models import Role, User, UserRole
+from identity.services import roles
+
+
+class RoleAdmin(ServiceAdmin[Role]):
+    list_display = ("name", "type", "organization", "id", "created_at", "tenant")
+    list_filter = ("type", "organization")
+    list_select_related = ("organization", "tenant")
+    sortable_by = ("name", "created_at")
+    search_fields = ("name", "=id")
+    autocomplete_fields = ("organization",)
+    empty_text = "No roles yet. Add one, then give it to users, groups or members of an organization."
+    deletion_effect = "It is taken from every user, group and member first, each with an event of its own where there is one."
+
+    def get_fieldsets(self, request: HttpRequest, obj: Role | None = None) -> Any:
+        own = ["name", "description", "type", "organization"]
+        if obj is None:
+            hint = "A role of the tenant names no organization; a role of an organization names it and counts inside it alone."
+            return [(None, {"fields": own, "description": hint})]
+        return [(None, {"fields": ["id", *own, *([] if self.is_bound(request) else ["tenant"])]}),
+                ("Kept by the service", {"fields": ["created_at", "updated_at"], "classes": ["collapse"]})]  # fmt: skip
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Role | None = None) -> Any:
+        return () if obj is None else ("id", "type", "organization", "tenant", "created_at", "updated_at")
+
+    def create(self, request: HttpRequest, form: Any) -> Role:
+        values = dict(form.cleaned_data)
+        organization = values.pop("organization")
+        return roles.create_role(
+            tenant_id=self.tenant_for_new(request), organization_id=organization.pk if organization else None, **values
+        )
+
+    def change(self, request: HttpRequest, row: Role, form: Any) -> None:
+        if form.changes():
+            roles.update_role(tenant_id=row.tenant_id, role_id=row.pk, changes=form.changes())
+
+    def remove(self, request: HttpRequest, row: Role) -> None:
+        roles.delete_role(tenant_id=row.tenant_id, role_id=row.pk)
+
+
+class UserRoleAdmin(RelationAdmin[UserRole]):
+    joined = ("user", "role")
+    list_filter = ("role",)
+    list_select_related = ("user", "role", "tenant")
+    search_fields = ("=user__user_id", "=role__id")
+    search_help_text = "The id of a user or of a role."
+    empty_text = "No user has a role of the tenant yet. Give one here."
+    deletion_effect = "The user loses the role. No event tells of it."
+
+    def join(self, tenant_id: str, **chosen: Any) -> None:
+        user: User = chosen["user"]
+        role: Role = chosen["role"]
+        roles.assign_user_roles(tenant_id=tenant_id, user_id=user.user_id, role_ids=[role.pk])
+
+    def remove(self, request: HttpRequest, row: UserRole) -> None:
+        roles.remove_user_roles(tenant_id=row.tenant_id, user_id=row.user.user_id, role_ids=[row.role_id])

@@ -1,0 +1,158 @@
+"""Groups, roles and organizations in the admin: each change through its service, with the event it stands for."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.db import models
+from django.test import Client
+from django.urls import reverse
+
+from events.models import Event
+from identity.models import (
+    Connection,
+    Group,
+    GroupMember,
+    GroupRole,
+    Organization,
+    OrganizationConnection,
+    OrganizationGroupRole,
+    OrganizationMember,
+    OrganizationMemberRole,
+    Role,
+    Tenant,
+    User,
+    UserRole,
+)
+from identity.services.groups import create_group
+from identity.services.memberships import add_members
+from identity.services.organizations import create_organization
+from identity.services.roles import create_role
+from tests.factories.identity import make_user
+
+
+@pytest.fixture
+def user(database_connection: Connection) -> User:
+    return make_user(connection=database_connection, email="ada@example.test")
+
+
+@pytest.fixture
+def group(tenant: Tenant) -> Group:
+    return create_group(tenant_id=tenant.pk, name="Engineers")
+
+
+@pytest.fixture
+def role(tenant: Tenant) -> Role:
+    return create_role(tenant_id=tenant.pk, name="Reader")
+
+
+@pytest.fixture
+def organization(tenant: Tenant) -> Organization:
+    return create_organization(tenant_id=tenant.pk, name="acme")
+
+
+def place(model: type[models.Model], name: str, *key: object) -> str:
+    return reverse(f"admin:identity_{model._meta.model_name}_{name}", args=key)
+
+
+def types_of(tenant: Tenant, prefix: str) -> list[str]:
+    found = Event.objects.filter(tenant_id=tenant.pk, type__startswith=prefix).order_by("pk")
+    return list(found.values_list("type", flat=True))
+
+
+def test_a_group_is_made_changed_and_deleted(browser: Client, tenant: Tenant) -> None:
+    browser.post(place(Group, "add"), {"name": "Engineers", "type": "tenant"})
+    group = Group.objects.of(tenant.pk).get()
+    browser.post(place(Group, "change", group.pk), {"name": "Builders"})
+    browser.post(place(Group, "delete", group.pk), {"post": "yes"})
+
+    assert types_of(tenant, "group.") == ["group.created", "group.updated", "group.deleted"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [({"name": "Taken", "type": "tenant"}, "already exists"), ({"name": "New", "type": "connection"}, "names its connection_id")],
+)
+def test_a_group_that_does_not_fit_is_said_on_the_form(browser: Client, tenant: Tenant, sent: dict[str, str], said: str) -> None:
+    create_group(tenant_id=tenant.pk, name="Taken")
+
+    assert said in browser.post(place(Group, "add"), sent).content.decode()
+
+
+def test_members_and_roles_of_a_group_come_and_go(browser: Client, tenant: Tenant, group: Group, user: User, role: Role) -> None:
+    browser.post(place(GroupMember, "add"), {"group": group.pk, "user": user.pk})
+    browser.post(place(GroupRole, "add"), {"group": group.pk, "role": role.pk})
+    member, given = GroupMember.objects.of(tenant.pk).get(), GroupRole.objects.of(tenant.pk).get()
+    browser.post(place(GroupMember, "changelist"), {"action": "delete_selected", ACTION_CHECKBOX_NAME: [member.pk], "post": "yes"})
+    browser.post(place(GroupRole, "delete", given.pk), {"post": "yes"})
+
+    assert types_of(tenant, "group.")[1:] == ["group.member.added", "group.role.assigned", "group.member.deleted", "group.role.deleted"]
+
+
+def test_a_membership_without_a_member_is_said_on_the_form(browser: Client, group: Group) -> None:
+    answer = browser.post(place(GroupMember, "add"), {"group": group.pk})
+
+    assert "Choose either a user or a nested group" in answer.content.decode()
+    assert not GroupMember.objects.of(group.tenant_id).exists()
+
+
+def test_a_role_of_the_tenant_is_given_to_a_user(browser: Client, tenant: Tenant, user: User) -> None:
+    browser.post(place(Role, "add"), {"name": "Reader", "type": "tenant"})
+    role = Role.objects.of(tenant.pk).get()
+    browser.post(place(UserRole, "add"), {"user": user.pk, "role": role.pk})
+    given = UserRole.objects.of(tenant.pk).get()
+    browser.post(place(UserRole, "delete", given.pk), {"post": "yes"})
+
+    assert not UserRole.objects.of(tenant.pk).exists()
+
+
+def test_an_organization_gets_members_roles_and_connections(
+    browser: Client, tenant: Tenant, user: User, group: Group, role: Role, database_connection: Connection
+) -> None:
+    browser.post(place(Organization, "add"), {"name": "acme", "display_name": "Acme"})
+    acme = Organization.objects.of(tenant.pk).get()
+    browser.post(place(OrganizationMember, "add"), {"organization": acme.pk, "user": user.pk})
+    browser.post(place(OrganizationMemberRole, "add"), {"organization": acme.pk, "user": user.pk, "role": role.pk})
+    browser.post(place(OrganizationGroupRole, "add"), {"organization": acme.pk, "group": group.pk, "role": role.pk})
+    browser.post(place(OrganizationConnection, "add"), {"organization": acme.pk, "connection": database_connection.pk, "is_enabled": "on"})
+    row = OrganizationConnection.objects.of(tenant.pk).get()
+    browser.post(place(OrganizationConnection, "change", row.pk), {"show_as_button": "on", "is_enabled": "on"})
+
+    assert types_of(tenant, "organization.") == [
+        "organization.created",
+        "organization.member.added",
+        "organization.member.role.assigned",
+        "organization.group.role.assigned",
+        "organization.connection.added",
+        "organization.connection.updated",
+    ]
+    for model in (OrganizationMemberRole, OrganizationGroupRole, OrganizationMember, OrganizationConnection):
+        browser.post(place(model, "delete", model._default_manager.get(tenant_id=tenant.pk).pk), {"post": "yes"})
+    assert types_of(tenant, "organization.")[6:] == [
+        "organization.member.role.deleted",
+        "organization.group.role.deleted",
+        "organization.member.deleted",
+        "organization.connection.removed",
+    ]
+
+
+def test_a_role_for_somebody_who_is_no_member_is_said_on_the_form(
+    browser: Client, organization: Organization, user: User, role: Role
+) -> None:
+    sent = {"organization": organization.pk, "user": user.pk, "role": role.pk}
+
+    assert "not a member" in browser.post(place(OrganizationMemberRole, "add"), sent).content.decode()
+
+
+def test_a_member_that_is_there_already_stays_as_it_is(browser: Client, organization: Organization, user: User) -> None:
+    add_members(tenant_id=user.tenant_id, organization_id=organization.pk, user_ids=[user.user_id])
+
+    assert browser.post(place(OrganizationMember, "add"), {"organization": organization.pk, "user": user.pk}).status_code == 302
+    assert OrganizationMember.objects.of(user.tenant_id).count() == 1
+
+
+def test_a_relation_cannot_be_changed_into_another(browser: Client, group: Group, user: User) -> None:
+    browser.post(place(GroupMember, "add"), {"group": group.pk, "user": user.pk})
+    row = GroupMember.objects.of(group.tenant_id).get()
+
+    assert browser.post(place(GroupMember, "change", row.pk), {"group": group.pk, "user": ""}).status_code == 403
