@@ -86,7 +86,7 @@ def run_next_chunk(job_id: str) -> bool:
         job.lease_until = None
         job.save()
         return False
-    counts = _import_rows(job, chunk)
+    counts = _import_rows(job, _connection_of(job), chunk)
     job.status = Job.Status.PROCESSING
     job.lease_until = timezone.now() + _LEASE
     job.summary = {name: job.summary.get(name, 0) + counts[name] for name in _COUNTS}
@@ -103,20 +103,26 @@ def unattended_jobs() -> list[str]:
     return list(Job.all_tenants.filter(idle, status__in=(Job.Status.PENDING, Job.Status.PROCESSING)).values_list("pk", flat=True)[:50])
 
 
+def _connection_of(job: Job) -> Connection:
+    if job.connection is None:
+        raise NotFound("The connection does not exist.")
+    return job.connection
+
+
 def _chunks(rows: Iterable[Any]) -> Iterator[list[Any]]:
     iterator = iter(rows)
     while chunk := list(islice(iterator, CHUNK_ROWS)):
         yield chunk
 
 
-def _import_rows(job: Job, chunk: JobChunk) -> Counter[str]:
+def _import_rows(job: Job, connection: Connection, chunk: JobChunk) -> Counter[str]:
     first = chunk.number * CHUNK_ROWS
     counts: Counter[str] = Counter()
     good: list[tuple[int, dict[str, Any]]] = []
     seen: set[tuple[str, str]] = set()
     for number, row in enumerate(chunk.rows, start=first):
         problems = row_problems(row)
-        keys = set() if problems else set(_keys(job.connection, row))
+        keys = set() if problems else set(_keys(connection, row))
         if keys & seen:
             problems = [RowProblem("DUPLICATED_USER", "An earlier row of the file is the same user.")]
         if problems:
@@ -126,22 +132,20 @@ def _import_rows(job: Job, chunk: JobChunk) -> Counter[str]:
             good.append((number, row))
     try:
         with transaction.atomic():
-            return counts + _write_rows(job, good)
+            return counts + _write_rows(job, connection, good)
     except IntegrityError:
         # Somebody took a name meanwhile, or two rows of the file want the same: find out which, row by row.
         for number, row in good:
             try:
                 with transaction.atomic():
-                    counts += _write_rows(job, [(number, row)])
+                    counts += _write_rows(job, connection, [(number, row)])
             except IntegrityError:
                 _fail(job, number, row, [RowProblem("DUPLICATED_USER", "Another user has this id, address, name or number.")], counts)
     return counts
 
 
-def _write_rows(job: Job, rows: list[tuple[int, dict[str, Any]]]) -> Counter[str]:
+def _write_rows(job: Job, connection: Connection, rows: list[tuple[int, dict[str, Any]]]) -> Counter[str]:
     counts: Counter[str] = Counter()
-    connection = job.connection
-    assert connection is not None  # noqa: S101  (an import names its connection)
     existing = _matches(connection, [row for _, row in rows])
     new: list[User] = []
     hashes: list[str | None] = []
@@ -162,9 +166,8 @@ def _write_rows(job: Job, rows: list[tuple[int, dict[str, Any]]]) -> Counter[str
     return counts
 
 
-def _keys(connection: Connection | None, row: dict[str, Any]) -> list[tuple[str, str]]:
+def _keys(connection: Connection, row: dict[str, Any]) -> list[tuple[str, str]]:
     """Return by what a row matches an existing user, the strongest first."""
-    assert connection is not None  # noqa: S101  (an import names its connection)
     found = {**row, "user_id": user_id_of(connection, row["user_id"]) if row.get("user_id") else None}
     return [(name, found[name] if name == "user_id" else found[name].lower()) for name in _MATCHED_BY if found.get(name)]
 
