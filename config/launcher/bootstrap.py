@@ -81,7 +81,9 @@ def _install_with_uv(lock: str) -> bool:
         _pip("--require-hashes", "--target", str(TOOLS), "-r", str(LOCKS / "bootstrap.lock"))
     command = [str(uv), "pip", "sync", "--quiet", "--require-hashes", "--python", str(INTERPRETER), lock]
     # Without this uv would fetch an interpreter of its own when it dislikes the one that is here.
-    return subprocess.run(command, env={**os.environ, "UV_PYTHON_DOWNLOADS": "never"}, check=False).returncode == 0
+    # And it would trust only authorities of its own, where pip trusts those of the machine.
+    settings = {"UV_SYSTEM_CERTS": "true", **os.environ, "UV_PYTHON_DOWNLOADS": "never"}
+    return subprocess.run(command, env=settings, check=False).returncode == 0
 
 
 def _pip(*arguments: str) -> None:
