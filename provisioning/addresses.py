@@ -48,6 +48,9 @@ def _carried(address: Address) -> tuple[Address, ...]:
 
 
 def _is_public(address: Address) -> bool:
+    if isinstance(address, IPv6Address) and address.is_site_local:
+        # RFC 3879: no longer assigned, and so "global" to the library; networks that still use it use it inside.
+        return False
     return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
 
 
