@@ -82,8 +82,25 @@ def test_a_worker_that_would_delete_its_lane_waits_for_the_dispatch_that_fills_i
     _assert_second_event_is_claimable(stream)
 
 
-def test_a_dispatch_makes_the_lane_anew_that_a_worker_has_just_deleted(stream: EventStream, last_claim: Claim) -> None:
-    settling = Paused(lambda: lanes.settle(last_claim, DONE, go_on=False))
+def test_a_worker_that_goes_on_sees_what_a_dispatch_committed_while_it_waited(stream: EventStream, last_claim: Claim) -> None:
+    steps: list[lanes.Step] = []
+    filling = Paused(lambda: dispatch.dispatch_stream(stream.pk))
+    assert filling.is_done.wait(10)
+    settling = Paused(lambda: steps.append(lanes.settle(last_claim, DONE, go_on=True)))
+    eventually(_somebody_waits_for_a_lock)
+
+    filling.finish()
+    settling.finish()
+
+    (step,) = steps
+    assert step.next is not None
+    assert (step.next.lane_id, step.next.attempt) == (last_claim.lane_id, 1)
+    assert step.next.event_id != last_claim.event_id
+
+
+@pytest.mark.parametrize("go_on", [False, True])
+def test_a_dispatch_makes_the_lane_anew_that_a_worker_has_just_deleted(stream: EventStream, last_claim: Claim, go_on: bool) -> None:
+    settling = Paused(lambda: lanes.settle(last_claim, DONE, go_on=go_on))
     assert settling.is_done.wait(10)
     filling = Paused(lambda: dispatch.dispatch_stream(stream.pk))
     eventually(_somebody_waits_for_a_lock)
