@@ -15,6 +15,7 @@ ALLOWED = {
     "authapi/services/tokens.py": "expired rows of all tenants are dropped by the calendar; a revocation names its tenant",
     "config/admin_start_page.py": "the start page of a platform operator counts all tenants",
     "config/demo.py": "finds the demo's client again, the tenant named in the filter",
+    "identity/admin/relations.py": "reads back the row just joined, the tenant named in the filter",
     "provisioning/admin/streams.py": "an empty choice until the form knows its tenant",
     "identity/hosts.py": "a host names its tenant, so no tenant is known before",
     "identity/services/domains.py": "a host belongs to at most one tenant of the platform",
