@@ -1,114 +1,111 @@
-"""Every address of the management interface with every id of another tenant: unknown, and nothing changes."""
+"""Every operation of the management interface with every id of another tenant, in path and body: unknown, and nothing changes."""
 
 from __future__ import annotations
 
-import re
-import secrets
-from typing import Any
-
 import pytest
-from django.db import connection as database
 
-from config.api import management_urls
 from identity.models import Tenant
-from identity.services.tenants import create_tenant
-from provisioning.models import Action
-from tests.factories.actions import make_deployed_action
-from tests.factories.identity import make_connection, make_user
+from tests.config.two_tenants import UNKNOWN, Call, Ids, bodies, calls, ids_of, make_other_tenant, names_rows, rows_of
 from tests.management import Management, segment
 
-# An id that nobody has, of the form of each kind.
-UNKNOWN = {"user": "database|ffffffffffffffffffffffff", "connection": "con_ffffffffffffffff", "stream": "est_ffffffffffffffffffffff"}
-# A body that each operation would accept for a row of its own tenant.
-BODIES: dict[str, Any] = {"identities": {"provider": "email", "user_id": "nobody"}, "users": {"given_name": "Changed"}}
-_TABLES = "SELECT table_name FROM information_schema.columns WHERE column_name = 'tenant_id' AND table_schema = 'public'"
+CALLS = list(calls())
+# Operations that are answered alike whether what they delete was ever there: clients repeat deletes.
+IDEMPOTENT = {
+    "users/{id}",
+    "connections/{id}",
+    "clients/{id}",
+    "resource-servers/{id}",
+    "client-grants/{id}",
+    "event-streams/{id}",
+    "organizations/{id}/client-grants/{grant_id}",
+    "organizations/{id}/connections/{connection_id}",
+    "organizations/{id}/enabled_connections/{connection_id}",
+}
 
 
 @pytest.fixture
 def other(committed_db: None) -> Tenant:
-    tenant_id = f"o-{secrets.token_hex(6)}"
-    return create_tenant(tenant_id=tenant_id, name=tenant_id, host=f"{tenant_id}.example.test")
+    return make_other_tenant()
 
 
-def ids_of(tenant: Tenant) -> dict[str, str]:
-    """Make one row of each kind and return their ids."""
-    people = make_connection(tenant_id=tenant.pk, name="people")
-    user = make_user(connection=people, identifier="shared")
-    body = {
-        "subscriptions": [{"event_type": "user.created"}],
-        "destination": {"type": "action", "configuration": {"action_id": str(make_deployed_action(tenant).pk)}},
-    }
-    stream = Management(tenant).post("event-streams", body).json["id"]
-    return {"user": user.user_id, "connection": people.pk, "stream": stream}
+def named(call: Call) -> str:
+    return f"{call.method} {call.path}"
 
 
-def rows_of(tenant: Tenant) -> dict[str, list[Any]]:
-    """Return every row of the tenant in every table."""
-    with database.cursor() as cursor:
-        cursor.execute(_TABLES)
-        tables = sorted(row[0] for row in cursor.fetchall())
-        found = {}
-        for table in tables:
-            cursor.execute(f'SELECT row::text FROM "{table}" row WHERE tenant_id = %s ORDER BY 1', [tenant.pk])  # noqa: S608
-            found[table] = cursor.fetchall()
-    return found
+def last_of(call: Call) -> str:
+    return call.parameters[-1][0]
 
 
-def calls() -> list[tuple[str, str]]:
-    """Return method and pattern of every operation that takes an id."""
-    return [
-        (method.upper(), str(url.pattern).removeprefix("api/v2/"))
-        for url in management_urls()
-        for method in getattr(url.callback, "actions", {})
-        if "<segment:id>" in str(url.pattern) and method != "head"
-    ]
+def test_every_parameter_and_every_body_is_known_here() -> None:
+    for call in CALLS:
+        assert len(call.parameters) == call.path.count("{") or "identities" in call.path, named(call)
+        assert call.body is None or call.body in bodies(dict.fromkeys([*UNKNOWN, "connection name"], "one")), named(call)
+    assert len(CALLS) >= 90
 
 
 def test_an_id_of_another_tenant_is_as_unknown_as_one_that_nobody_has(tenant: Tenant, other: Tenant) -> None:
     api = Management(tenant)
-    # The other tenant's user has the same id as none of ours, and its names are those of ours.
-    make_connection(tenant_id=tenant.pk, name="people")
-    foreign = ids_of(other)
-    before = rows_of(other)
-    assert len(calls()) >= 11
-    for method, pattern in calls():
-        for kind, foreign_id in foreign.items():
-            answers = []
-            for sent_id in (foreign_id, UNKNOWN[kind]):
-                path = re.sub(r"<segment:(provider|user_id)>", "shared", pattern.replace("<segment:id>", segment(sent_id)))
-                body = next((body for name, body in BODIES.items() if name in pattern), {"display_name": "Changed"})
-                if "event-streams" in pattern:
-                    body = {"name": "Changed"}
-                answers.append(api.call(method, path, body=None if method in ("GET", "DELETE") else body))
-            foreign_answer, unknown_answer = answers
-            # Clients repeat deletes, so what is not there is 204; ids of another kind may be refused by their form.
-            assert foreign_answer.status in ({204, 400, 404} if method == "DELETE" else {400, 404}), (method, pattern, kind)
-            assert (foreign_answer.status, foreign_answer.body) == (unknown_answer.status, unknown_answer.body), (method, pattern, kind)
+    own, foreign = ids_of(tenant, "own"), ids_of(other, "foreign")
+    before, mine = rows_of(other), rows_of(tenant)
+    for call in CALLS:
+        for name, kind in call.parameters:
+            answer, unknown = (
+                call.send(api, own, replaced={name: replacement}, body_ids=own) for replacement in (foreign[kind], UNKNOWN[kind])
+            )
+            is_idempotent = call.method == "DELETE" and call.path in IDEMPOTENT and name == last_of(call)
+            assert answer.status == (204 if is_idempotent else 404), (named(call), name, answer.body)
+            assert (answer.status, answer.body) == (unknown.status, unknown.body), (named(call), name)
     assert rows_of(other) == before
+    assert rows_of(tenant) == mine
+
+
+def test_an_id_of_another_kind_is_found_nowhere(tenant: Tenant, other: Tenant) -> None:
+    api = Management(tenant)
+    own, foreign = ids_of(tenant, "own"), ids_of(other, "foreign")
+    before, mine = rows_of(other), rows_of(tenant)
+    for call in CALLS:
+        for name, kind in call.parameters:
+            kinds = [other_kind for other_kind in sorted(UNKNOWN) if other_kind != kind]
+            for sent in (foreign[kinds[0]], foreign[kinds[-1]]):
+                answer = call.send(api, own, replaced={name: sent}, body_ids=own)
+                allowed = {204, 400, 404} if call.method == "DELETE" else {400, 404}
+                assert answer.status in allowed, (named(call), name, sent)
+    assert rows_of(other) == before
+    assert rows_of(tenant) == mine
 
 
 def test_what_a_body_names_is_looked_for_in_the_own_tenant_alone(tenant: Tenant, other: Tenant) -> None:
     api = Management(tenant)
-    foreign = ids_of(other)
-    own = make_user(connection=make_connection(tenant_id=tenant.pk, name="own"))
-    before = rows_of(other)
-    assert api.post("users", {"connection": "people", "email": "a@example.test", "password": "Correct-horse-7"}).status == 400
-    link = {"provider": "database", "user_id": foreign["user"]}
-    assert api.post(f"users/{segment(own.user_id)}/identities", link).status == 404
-    assert api.post(f"users/{segment(own.user_id)}/identities", link | {"connection_id": foreign["connection"]}).status == 404
-    stream = {
-        "subscriptions": [{"event_type": "user.created"}],
-        "destination": {"type": "action", "configuration": {"action_id": str(Action.objects.of(other.pk).get().pk)}},
-    }
-    assert api.post("event-streams", stream).status == 400
+    own, foreign = ids_of(tenant, "own"), ids_of(other, "foreign")
+    before, mine = rows_of(other), rows_of(tenant)
+    naming = [call for call in CALLS if call.body and names_rows(call.body)]
+    assert len(naming) >= 25
+    for call in naming:
+        answer, unknown = (call.send(api, own, replaced={}, body_ids=ids) for ids in (foreign, _unknown(own)))
+        # What is taken away need not be there; what is added must.
+        assert answer.status in ({204} if call.method == "DELETE" else {400, 404}), (named(call), answer.body)
+        assert answer.status == unknown.status, named(call)
     assert rows_of(other) == before
+    assert rows_of(tenant) == mine
+
+
+def _unknown(own: Ids) -> Ids:
+    return {
+        **UNKNOWN,
+        "connection name": "nowhere",
+        "action": own["action"].translate(str.maketrans("0123456789abcdef", "123456789abcdef0")),
+    }
 
 
 def test_lists_and_tokens_end_at_the_tenant(tenant: Tenant, other: Tenant) -> None:
-    ids_of(other)
+    foreign = ids_of(other, "foreign")
     api, stranger = Management(tenant), Management(other)
-    assert (api.get("users").json, api.get("connections").json) == ([], [])
-    assert api.get("event-streams").json == {"eventStreams": []}
-    assert api.get("users-by-email", {"email": stranger.get("users").json[0]["email"]}).json == []
+    email = stranger.get(f"users/{segment(foreign['user'])}").json["email"]
+    for call in CALLS:
+        if call.method == "GET" and not call.parameters:
+            answer = api.get(call.path, {"email": email} if call.path == "users-by-email" else {})
+            shown = answer.body.decode()
+            assert answer.status == 200, named(call)
+            assert [value for value in foreign.values() if f'"{value}"' in shown] == [], named(call)
     crossed = api.call("GET", "users", headers={"authorization": f"Bearer {stranger.token}"})
     assert crossed.status == 401

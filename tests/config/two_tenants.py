@@ -1,0 +1,198 @@
+"""Two tenants with one row of each kind, and every operation of the OpenAPI document as a call that would succeed on its own rows."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from django.db import connection as database
+
+from authapi.services.api_resources import create_api_resource
+from authapi.services.client_grants import create_client_grant
+from authapi.services.clients import create_client
+from config.api import openapi_document
+from identity.models import Tenant
+from identity.services import groups, memberships
+from identity.services.tenants import create_tenant
+from tests.factories.actions import make_deployed_action
+from tests.factories.identity import make_connection, make_user
+from tests.factories.organizations import make_group, make_organization, make_role
+from tests.management import Answer, Management, segment
+
+# An id that nobody has, of the form of each kind.
+UNKNOWN = {
+    "user": "database|ffffffffffffffffffffffff",
+    "connection": "con_ffffffffffffffff",
+    "role": "rol_ffffffffffffffff",
+    "group": "grp_ffffffffffffffffffffff",
+    "organization": "org_ffffffffffffffff",
+    "organization name": "nobody",
+    "client": "f" * 32,
+    "resource server": "f" * 24,
+    "grant": "cgr_ffffffffffffffff",
+    "stream": "est_ffffffffffffffffffffff",
+    "action": "act_ffffffffffffffffffffff",
+    "audience": "https://nobody.example.test",
+}
+# Which kind of row a parameter of a path names: by its name, or by what stands before it where that is `id`.
+_BY_NAME = {"user_id": "user", "connection_id": "connection", "group_id": "group", "role_id": "role", "grant_id": "grant"}
+_BY_COLLECTION = {
+    "users": "user",
+    "connections": "connection",
+    "roles": "role",
+    "groups": "group",
+    "organizations": "organization",
+    "name": "organization name",
+    "clients": "client",
+    "resource-servers": "resource server",
+    "client-grants": "grant",
+    "event-streams": "stream",
+}
+# Not an id of a row: what it names is looked for below the user of the path.
+_WITHIN_A_USER = "users/{id}/identities/{provider}/{user_id}"
+_TABLES = "SELECT table_name FROM information_schema.columns WHERE column_name = 'tenant_id' AND table_schema = 'public'"
+
+Ids = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One operation: its method, its path with parameters in braces, and the component that its body is."""
+
+    method: str
+    path: str
+    body: str | None
+
+    @property
+    def parameters(self) -> list[tuple[str, str]]:
+        """Name and kind of each parameter that is the id of a row."""
+        if self.path == _WITHIN_A_USER:
+            return [("id", "user")]
+        return [
+            (name, _BY_NAME.get(name) or _BY_COLLECTION[before])
+            for before, name in re.findall(r"([a-z_-]+)/\{(\w+)\}", self.path)
+            if name in _BY_NAME or before in _BY_COLLECTION
+        ]
+
+    def send(self, api: Management, ids: Ids, *, replaced: dict[str, str], body_ids: Ids) -> Answer:
+        """Call with the ids of the path from `ids`, those of `replaced` parameters instead, and the body from `body_ids`."""
+        values = {name: ids[kind] for name, kind in self.parameters} | replaced
+        path = re.sub(r"\{(\w+)\}", lambda found: segment(values.get(found[1], "nobody")), self.path)
+        return api.call(self.method, path, body=None if self.body is None else bodies(body_ids)[self.body])
+
+
+def calls() -> Iterator[Call]:
+    """Yield every operation of the document but the subscription, which is no request and answer."""
+    for path, operations in orjson.loads(openapi_document())["paths"].items():
+        for method, operation in operations.items():
+            if path == "/events":
+                continue
+            content = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+            name = content.get("items", content)["$ref"].rpartition("/")[2] if content else None
+            yield Call(method.upper(), path.removeprefix("/"), name)
+
+
+def bodies(ids: Ids) -> dict[str, Any]:
+    """Return a body of each kind that names these rows."""
+    permission = {"resource_server_identifier": ids["audience"], "permission_name": "read:orders"}
+    fresh = secrets.token_hex(4)
+    stream = {
+        "subscriptions": [{"event_type": "user.created"}],
+        "destination": {"type": "action", "configuration": {"action_id": ids["action"]}},
+    }
+    return {
+        "ClientStatus": [{"client_id": ids["client"], "status": True}],
+        "ClientToChange": {"name": "Changed"},
+        "ClientToCreate": {"name": fresh},
+        "ConnectionToChange": {"display_name": "Changed"},
+        "ConnectionToCreate": {"name": fresh, "strategy": "email"},
+        "EnabledConnectionToAdd": {"connection_id": ids["connection"]},
+        "EnabledConnectionToChange": {"show_as_button": False},
+        "EventStreamToChange": {"name": "Changed"},
+        "EventStreamToCreate": stream,
+        "GrantToChange": {"scope": []},
+        "GrantToCreate": {"client_id": ids["client"], "audience": ids["audience"]},
+        "GrantToName": {"grant_id": ids["grant"]},
+        "GroupMembersToChange": {"members": [ids["user"]]},
+        "GroupToChange": {"name": "Changed"},
+        "GroupToCreate": {"name": fresh, "type": "connection", "connection_id": ids["connection"]},
+        "GroupsToChange": {"groups": [ids["group"]]},
+        "IdentityToLink": {"provider": "database", "user_id": ids["user"]},
+        "OrganizationConnectionToAdd": {"connection_id": ids["connection"]},
+        "OrganizationConnectionToChange": {"show_as_button": False},
+        "OrganizationMembersToChange": {"members": [ids["user"]]},
+        "OrganizationToChange": {"display_name": "Changed"},
+        "OrganizationToCreate": {"name": fresh, "enabled_connections": [{"connection_id": ids["connection"]}]},
+        "PermissionsToChange": {"permissions": [permission]},
+        "ResourceServerToChange": {"name": "Changed"},
+        "ResourceServerToCreate": {"identifier": fresh},
+        "RoleToChange": {"name": "Changed"},
+        "RoleToCreate": {"name": fresh, "type": "organization", "owner_id": ids["organization"]},
+        "RolesToChange": {"roles": [ids["role"]]},
+        "UserToChange": {"given_name": "Changed"},
+        "UserToCreate": {"connection": ids["connection name"], "email": "new@example.test", "password": "Correct-horse-7"},
+        "UsersToChange": {"users": [ids["user"]]},
+    }
+
+
+def names_rows(body: str) -> bool:
+    """Tell whether a body of this kind names rows."""
+    one, other = bodies(dict.fromkeys([*UNKNOWN, "connection name"], "one")), bodies(dict.fromkeys([*UNKNOWN, "connection name"], "other"))
+    return b"other" in orjson.dumps(other[body]) and one[body] != other[body]
+
+
+def make_other_tenant() -> Tenant:
+    """Create a second tenant."""
+    tenant_id = f"o-{secrets.token_hex(6)}"
+    return create_tenant(tenant_id=tenant_id, name=tenant_id, host=f"{tenant_id}.example.test")
+
+
+def ids_of(tenant: Tenant, name: str) -> Ids:
+    """Make one row of each kind, related to each other, and return their ids; `name` is in all that must differ."""
+    people = make_connection(tenant_id=tenant.pk, name=name)
+    user = make_user(connection=people)
+    role, group, organization = make_role(tenant, name), make_group(tenant, name), make_organization(tenant, name)
+    client, _ = create_client(tenant_id=tenant.pk, name=name)
+    audience = f"https://{name}.example.test"
+    server = create_api_resource(tenant_id=tenant.pk, identifier=audience, scopes=[{"value": "read:orders"}])
+    grant = create_client_grant(tenant_id=tenant.pk, client_id=client.client_id, api_resource=server)
+    inside = {"tenant_id": tenant.pk, "organization_id": organization.pk}
+    memberships.add_connection(**inside, connection_id=people.pk)
+    memberships.add_members(**inside, user_ids=[user.user_id])
+    memberships.assign_member_roles(**inside, user_id=user.user_id, role_ids=[role.pk])
+    memberships.assign_organization_group_roles(**inside, group_id=group.pk, role_ids=[role.pk])
+    groups.add_group_members(tenant_id=tenant.pk, group_id=group.pk, user_ids=[user.user_id])
+    groups.assign_group_roles(tenant_id=tenant.pk, group_id=group.pk, role_ids=[role.pk])
+    action = str(make_deployed_action(tenant).pk)
+    ids = {
+        "user": user.user_id,
+        "connection": people.pk,
+        "connection name": name,
+        "role": role.pk,
+        "group": group.pk,
+        "organization": organization.pk,
+        "organization name": name,
+        "client": client.client_id,
+        "resource server": server.pk,
+        "grant": grant.pk,
+        "action": action,
+        "audience": audience,
+    }
+    stream = Management(tenant).post("event-streams", bodies(ids)["EventStreamToCreate"])
+    return ids | {"stream": stream.json["id"]}
+
+
+def rows_of(tenant: Tenant) -> dict[str, list[Any]]:
+    """Return every row of the tenant in every table."""
+    with database.cursor() as cursor:
+        cursor.execute(_TABLES)
+        tables = sorted(row[0] for row in cursor.fetchall())
+        found = {}
+        for table in tables:
+            cursor.execute(f'SELECT row::text FROM "{table}" row WHERE tenant_id = %s ORDER BY 1', [tenant.pk])  # noqa: S608
+            found[table] = cursor.fetchall()
+    return found
