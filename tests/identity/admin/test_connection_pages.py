@@ -35,8 +35,9 @@ def test_a_secret_option_is_never_shown(browser: Client, company: Connection) ->
 
 
 def test_a_secret_stays_when_other_options_change(browser: Client, company: Connection) -> None:
-    browser.post(page(company), {"options": '{"client_id": "y"}'})
+    answer = browser.post(page(company), {"options": '{"client_id": "y"}'})
 
+    assert answer.headers.get("location") == reverse("admin:identity_connection_changelist"), answer.content.decode()
     assert now(company).options == {"client_id": "y"}
     assert now(company).secret_option("client_secret") == SECRET
 
