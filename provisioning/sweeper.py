@@ -10,6 +10,8 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
 from events import numbering, tripwire
+from identity.services.imports import take_unattended_jobs
+from identity.tasks import RUN_IMPORT
 from provisioning import breaker, lanes, nudges
 from provisioning.models import FailureClass
 from provisioning.outcomes import Failure
@@ -50,9 +52,11 @@ SELECT id FROM events_eventstream WHERE held_since < clock_timestamp() - make_in
 
 
 def sweep() -> None:
-    """Do one round: forgotten changes, streams behind their log, due lanes, probes, holds that took too long."""
+    """Do one round: forgotten changes and jobs, streams behind their log, due lanes, probes, holds that took too long."""
     if settings.EVENTS_SWEEPER_ENABLED:
         tripwire.sweep(_MARKS_PER_SWEEP)
+        for job_id in take_unattended_jobs():
+            nudges.send(RUN_IMPORT, job_id)
     for (tenant_id,) in fetch_all(_TENANTS_BEHIND):
         nudges.send(nudges.DISPATCH, tenant_id)
     if not nudges.is_silent():

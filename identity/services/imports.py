@@ -26,6 +26,7 @@ from identity.transactions import lock_rows, unit_of_work
 CHUNK_ROWS = 500
 RUNNING_LIMIT = 2
 _LEASE = timedelta(seconds=60)
+_TAKEN_AT_ONCE = 50
 _COUNTS = ("total", "inserted", "updated", "failed")
 _MATCHED_BY = ("user_id", "email", "username", "phone_number")
 
@@ -97,10 +98,18 @@ def run_next_chunk(job_id: str) -> bool:
     return True
 
 
-def unattended_jobs() -> list[str]:
-    """Return the jobs that nobody works on: pending ones, and those whose worker let its lease run out."""
-    idle = models.Q(lease_until__isnull=True, created_at__lt=Now() - timedelta(seconds=5)) | models.Q(lease_until__lt=Now())
-    return list(Job.all_tenants.filter(idle, status__in=(Job.Status.PENDING, Job.Status.PROCESSING)).values_list("pk", flat=True)[:50])
+@unit_of_work
+def take_unattended_jobs() -> list[str]:
+    """Return the imports that nobody works on, each leased for a minute to whoever is sent to it.
+
+    These are the pending ones, and those whose worker let its lease run out.
+    """
+    idle = models.Q(lease_until__isnull=True) | models.Q(lease_until__lt=Now())
+    unfinished = (Job.Status.PENDING, Job.Status.PROCESSING)
+    jobs = Job.all_tenants.filter(idle, type=Job.Type.USERS_IMPORT, status__in=unfinished).select_for_update(skip_locked=True)
+    taken = list(jobs.values_list("pk", flat=True)[:_TAKEN_AT_ONCE])
+    Job.all_tenants.filter(pk__in=taken).update(lease_until=timezone.now() + _LEASE)
+    return taken
 
 
 def _connection_of(job: Job) -> Connection:

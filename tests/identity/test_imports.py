@@ -14,7 +14,7 @@ from events.cursor import CursorSealer
 from identity.models import Connection, Job, JobError, PasswordCredential, Tenant, User
 from identity.services import users
 from identity.services.exports import export_cursor, exported_users
-from identity.services.imports import CHUNK_ROWS, TooManyImports, run_import, run_next_chunk, start_import, unattended_jobs
+from identity.services.imports import CHUNK_ROWS, TooManyImports, run_import, run_next_chunk, start_import, take_unattended_jobs
 from tests.events.log_reading import folded, numbered, tables
 
 HASH = "$2b$10$" + "a" * 53
@@ -97,12 +97,12 @@ def test_a_stopped_import_goes_on_and_imports_nothing_twice(tenant: Tenant, data
     assert run_next_chunk(job.pk)
     with connection.cursor() as cursor:
         cursor.execute("UPDATE identity_job SET lease_until = now() - interval '1 second' WHERE id = %s", [job.pk])
-    assert job.pk in unattended_jobs()
+    assert job.pk in take_unattended_jobs()
     assert run_import(job.pk)
     assert run_import(job.pk)
     job.refresh_from_db()
     assert job.summary["inserted"] == User.objects.of(tenant.pk).count() == CHUNK_ROWS * 2 + 1
-    assert job.pk not in unattended_jobs()
+    assert job.pk not in take_unattended_jobs()
 
 
 def test_a_third_import_at_once_is_refused(tenant: Tenant, database_connection: Connection) -> None:
