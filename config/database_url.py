@@ -37,7 +37,8 @@ def database_settings(url: str, *, pool_size: int) -> dict[str, Any]:
         "HOST": host,
         "PORT": str(parts.port or ""),
         "CONN_MAX_AGE": 0,
-        "CONN_HEALTH_CHECKS": False,
+        # A pooled connection that died with its server is replaced before a request meets it.
+        "CONN_HEALTH_CHECKS": True,
         "ATOMIC_REQUESTS": False,
         "OPTIONS": options,
     }
