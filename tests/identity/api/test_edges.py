@@ -69,7 +69,7 @@ def test_bytes_that_are_no_text_are_no_id(api: Management) -> None:
 
 
 def test_unknown_addresses_are_404_with_the_usual_body_and_never_redirect(api: Management, ada: User) -> None:
-    for path in ("clients", "users/", f"users/{segment(ada.user_id)}/", "users//identities", "/api/v2", "/api/v2/", "event-streams/"):
+    for path in ("nothing", "users/", f"users/{segment(ada.user_id)}/", "users//identities", "/api/v2", "/api/v2/", "event-streams/"):
         answer = api.get(path)
         assert refusal(answer) == (404, "Not Found", None), path
         assert set(RATES) <= answer.headers.keys()

@@ -89,14 +89,14 @@ def test_a_delete_whose_answer_was_lost_counts_as_deleted() -> None:
 @pytest.mark.parametrize(
     ("value", "asked"),
     [
-        ("120", 120.0),
-        ("1000000000", 86_400.0),
-        (format_datetime(datetime.now(UTC) + timedelta(hours=2), usegmt=True), 7200.0),
+        (lambda: "120", 120.0),
+        (lambda: "1000000000", 86_400.0),
+        (lambda: format_datetime(datetime.now(UTC) + timedelta(hours=2), usegmt=True), 7200.0),
     ],
     ids=["seconds", "huge", "date"],
 )
-def test_a_long_retry_after_is_left_to_the_delivery(value: str, asked: float) -> None:
-    with misbehaving_server(sequence(scim_error(429, **{"Retry-After": value}))) as server:
+def test_a_long_retry_after_is_left_to_the_delivery(value: Callable[[], str], asked: float) -> None:
+    with misbehaving_server(sequence(scim_error(429, **{"Retry-After": value()}))) as server:
         ran = run_event(server.base_url)
         assert ran.failed.kind == "transient"
         assert ran.failed.retry_after == pytest.approx(asked, abs=120)
