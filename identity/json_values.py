@@ -49,3 +49,8 @@ def text_problem(value: str) -> str | None:
     except UnicodeEncodeError:
         return "Text with a lone surrogate."
     return None
+
+
+def merged(old: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    """Return `old` with `change` laid over its first level; null removes a member."""
+    return {name: value for name, value in {**old, **change}.items() if value is not None}

@@ -49,8 +49,8 @@ def client_summary(client: Client) -> dict[str, Any]:
     return {name: document[name] for name in _SUMMARY if name in document}
 
 
-def columns_of(body: dict[str, Any], client: Client | None = None) -> dict[str, Any]:
-    """Return the columns that a checked body sets, on top of those of `client` where something is merged.
+def columns_of(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns that a checked body sets; `metadata` and `settings` hold what changes in them.
 
     Refuses with `operation_not_supported` what would promise a check that is not made.
     """
@@ -58,14 +58,16 @@ def columns_of(body: dict[str, Any], client: Client | None = None) -> dict[str, 
     columns = {name: body[name] for name in _COLUMNS if name in body}
     columns |= {column: " ".join(body[name]) for name, column in _SPACED.items() if name in body}
     if "client_metadata" in body:
-        columns["metadata"] = _merged(client.metadata if client else {}, body["client_metadata"])
+        columns["metadata"] = body["client_metadata"]
     settings = {name: value for name, value in body.items() if name not in (*_COLUMNS, *_SPACED, "client_metadata", "client_secret")}
     if "jwt_configuration" in settings:
         token = dict(settings["jwt_configuration"])
-        columns["algorithm"] = token.pop("alg", client.algorithm if client else "")
+        algorithm = token.pop("alg", None)
+        if algorithm is not None:
+            columns["algorithm"] = algorithm
         settings["jwt_configuration"] = token
     if settings:
-        columns["settings"] = _merged(client.settings if client else {}, settings)
+        columns["settings"] = settings
     return columns
 
 
@@ -84,7 +86,3 @@ def _refuse_promises(body: dict[str, Any]) -> None:
             raise not_supported(f"This service makes no such check yet: {name}.")
     if body.get("jwt_configuration", {}).get("alg") in ("RS512", "PS256"):
         raise not_supported("Tokens are signed with RS256 or HS256.")
-
-
-def _merged(old: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in {**old, **change}.items() if value is not None}

@@ -99,7 +99,7 @@ class ClientGrantEndpoint(Endpoint):
         if "client_id" not in body:
             raise invalid_body("Missing required property", "client_id")
         resource = _resource_of(self.tenant_id, body["audience"])
-        columns = _columns(body, {}) | {name: body[name] for name in ("subject_type",) if name in body}
+        columns = _columns(body) | {name: body[name] for name in ("subject_type",) if name in body}
         try:
             grant = client_grants.create_client_grant(
                 tenant_id=self.tenant_id, client_id=body["client_id"], api_resource=resource, **columns
@@ -119,7 +119,7 @@ class ClientGrantEndpoint(Endpoint):
             raise invalid_body("Too few properties defined, minimum 1", "body")
         grant = grant_at(id)
         try:
-            changed = client_grants.change_client_grant(tenant_id=self.tenant_id, grant_id=grant.pk, changes=_columns(body, grant.settings))
+            changed = client_grants.change_client_grant(tenant_id=self.tenant_id, grant_id=grant.pk, changes=_columns(body))
         except Invalid as error:
             raise _scope_refused(error) from error
         return Response(client_grant(changed))
@@ -232,7 +232,7 @@ def _resource_of(tenant_id: str, audience: str) -> ApiResource:
     return resource
 
 
-def _columns(body: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+def _columns(body: dict[str, Any]) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     if "scope" in body:
         columns["scopes"] = body["scope"] or []
@@ -240,7 +240,7 @@ def _columns(body: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
         columns["allows_all_scopes"] = body["allow_all_scopes"]
     kept = {name: body[name] for name in _SETTINGS if name in body}
     if kept:
-        columns["settings"] = {name: value for name, value in {**settings, **kept}.items() if value is not None}
+        columns["settings"] = kept
     return columns
 
 

@@ -88,8 +88,8 @@ class ClientEndpoint(Endpoint):
             self.require_scope(request, "update:client_keys")
         if body.keys() - {"client_secret"}:
             self.require_scope(request, "update:clients")
-        client = _changeable(id)
-        changes = columns_of(body, client)
+        _changeable(id)
+        changes = columns_of(body)
         changed = clients.update_client(tenant_id=self.tenant_id, client_id=id, changes=changes, secret=body.get("client_secret"))
         return Response(client_resource(changed))
 

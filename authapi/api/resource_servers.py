@@ -113,7 +113,7 @@ class ResourceServerEndpoint(Endpoint):
         return Response(answer_list(rows, request.query_params, Listing("resource_servers"), resource_server))
 
     def create(self, request: Request) -> Response:
-        columns = _columns(self.body_of(request, ResourceServerToCreate), {})
+        columns = _columns(self.body_of(request, ResourceServerToCreate))
         return Response(resource_server(create_api_resource(tenant_id=self.tenant_id, **columns)), status=201)
 
     def retrieve(self, request: Request, id: str) -> Response:
@@ -123,7 +123,7 @@ class ResourceServerEndpoint(Endpoint):
         body = self.body_of(request, ResourceServerToChange)
         resource = _resource_at(id)
         try:
-            changed = update_api_resource(tenant_id=self.tenant_id, resource_id=resource.pk, changes=_columns(body, resource.settings))
+            changed = update_api_resource(tenant_id=self.tenant_id, resource_id=resource.pk, changes=_columns(body))
         except SystemResource as error:
             raise Refusal(403, str(error)) from error
         return Response(resource_server(changed))
@@ -168,7 +168,7 @@ def _resource_at(sent: str) -> ApiResource:
     raise NotFound("The resource server does not exist.")
 
 
-def _columns(body: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+def _columns(body: dict[str, Any]) -> dict[str, Any]:
     """Return the columns that the body sets; refuse what would promise a check that is not made."""
     promised = next((name for name in _CHECKS if body.get(name)), None)
     if promised is not None or body.get("signing_alg", "RS256") != "RS256":
@@ -177,4 +177,4 @@ def _columns(body: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
     if "scopes" in columns:
         columns["scopes"] = [{**scope, "description": scope.get("description") or ""} for scope in columns["scopes"]]
     kept = {name: value for name, value in body.items() if name not in (*_COLUMNS, *_CHECKS, "signing_alg")}
-    return columns | ({"settings": {**settings, **kept}} if kept else {})
+    return columns | ({"settings": kept} if kept else {})

@@ -11,10 +11,11 @@ from django.db import transaction
 from authapi.entitlements import forget_grant
 from authapi.models import ApiResource, Client, ClientGrant, OrganizationClientGrant
 from authapi.services.clients import locked_client, raise_auth_version
+from identity.json_values import merged
 from identity.services.failures import Invalid, NotFound
 from identity.services.organizations import locked_organization
 from identity.services.saving import validated_save
-from identity.transactions import unit_of_work
+from identity.transactions import lock_rows, unit_of_work
 
 
 @unit_of_work
@@ -25,10 +26,12 @@ def create_client_grant(
 
     `columns` may hold `subject_type`, `allows_all_scopes` and `settings`.
     """
-    client = locked_client(tenant_id, client_id)
     if api_resource.tenant_id != tenant_id:
         raise Invalid({"api_resource": ["There is no such API."]})
+    _lock_scopes(api_resource)
+    client = locked_client(tenant_id, client_id)
     grant = ClientGrant(tenant_id=tenant_id, client=client, api_resource=api_resource, scopes=_checked(api_resource, scopes), **columns)
+    grant.settings = merged({}, grant.settings)
     validated_save(grant)
     _end_tokens(client, grant.api_resource_id)
     return grant
@@ -38,6 +41,7 @@ def create_client_grant(
 def update_client_grant(*, tenant_id: str, grant_id: str, scopes: Iterable[str]) -> ClientGrant:
     """Replace the scopes of a grant. Raises `NotFound`, `Invalid`."""
     grant = _found(tenant_id, grant_id)
+    _lock_scopes(grant.api_resource)
     client = locked_client(tenant_id, grant.client.client_id)
     grant.scopes = _checked(grant.api_resource, scopes)
     grant.save(update_fields=["scopes", "updated_at"])
@@ -47,11 +51,13 @@ def update_client_grant(*, tenant_id: str, grant_id: str, scopes: Iterable[str])
 
 @unit_of_work
 def change_client_grant(*, tenant_id: str, grant_id: str, changes: dict[str, Any]) -> ClientGrant:
-    """Replace `scopes`, `allows_all_scopes` or `settings`. Raises `NotFound`, `Invalid`."""
+    """Replace `scopes` or `allows_all_scopes`, merge `settings`. Raises `NotFound`, `Invalid`."""
     grant = _found(tenant_id, grant_id)
+    _lock_scopes(grant.api_resource)
     client = locked_client(tenant_id, grant.client.client_id)
+    grant.refresh_from_db(fields=["scopes", "allows_all_scopes", "settings"])
     for name, value in changes.items():
-        setattr(grant, name, _checked(grant.api_resource, value) if name == "scopes" else value)
+        setattr(grant, name, _new_value(grant, name, value))
     validated_save(grant, fields=list(changes))
     _end_tokens(client, grant.api_resource_id)
     return grant
@@ -94,6 +100,22 @@ def delete_client_grant(*, tenant_id: str, grant_id: str) -> None:
     client = locked_client(tenant_id, grant.client.client_id)
     grant.delete()
     _end_tokens(client, grant.api_resource_id)
+
+
+def _new_value(grant: ClientGrant, name: str, value: Any) -> Any:
+    match name:
+        case "scopes":
+            return _checked(grant.api_resource, value)
+        case "settings":
+            return merged(grant.settings, value)
+        case _:
+            return value
+
+
+def _lock_scopes(api_resource: ApiResource) -> None:
+    """Keep the scopes of an API as they are until the transaction ends. APIs are locked before clients, everywhere."""
+    lock_rows(ApiResource, [api_resource.pk])
+    api_resource.refresh_from_db(fields=["scopes"])
 
 
 def _end_tokens(client: Client, resource_pk: str) -> None:

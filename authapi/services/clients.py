@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from authapi import client_auth
 from authapi.models import Client
+from identity.json_values import merged
 from identity.models import Connection, Tenant
 from identity.services.enabled_clients import remove_enabled_clients
 from identity.services.failures import AlreadyExists, Invalid, NotFound
@@ -24,6 +25,7 @@ from identity.transactions import lock_rows, unit_of_work
 _SECRET_BYTES = 48
 _COLUMNS = ("app_type", "is_first_party", "redirect_uris", "post_logout_redirect_uris", "allowed_origins", "settings")
 _STANDING = ("token_endpoint_auth_method", "grant_types")
+_MERGED = ("metadata", "settings")
 
 
 @unit_of_work
@@ -46,10 +48,11 @@ def create_client(
         is_global=is_global,
         token_endpoint_auth_method=token_endpoint_auth_method,
         grant_types=list(grant_types),
-        metadata=metadata or {},
+        metadata=merged({}, metadata or {}),
         algorithm=algorithm,
         **columns,
     )
+    client.settings = merged({}, client.settings)
     _check(client)
     secret = "" if client.is_public else new_secret()
     if secret:
@@ -60,15 +63,15 @@ def create_client(
 
 @unit_of_work
 def update_client(*, tenant_id: str, client_id: str, changes: dict[str, Any], secret: str | None = None) -> Client:
-    """Replace the named columns and, when one is given, the secret. Raises `NotFound`, `Invalid`, `AlreadyExists`.
+    """Replace the named columns, merge `metadata` and `settings`, and set the secret when one is given.
 
-    Tokens end when the secret, the way to authenticate or the grants change.
+    Raises `NotFound`, `Invalid`, `AlreadyExists`. Tokens end when the secret, the way to authenticate or the grants change.
     """
     client = locked_client(tenant_id, client_id)
     _refuse_unknown({name: value for name, value in changes.items() if name not in ("name", *_STANDING, "metadata", "algorithm")})
     is_standing_changed = secret is not None or any(getattr(client, name) != changes[name] for name in _STANDING if name in changes)
     for name, value in changes.items():
-        setattr(client, name, value)
+        setattr(client, name, merged(getattr(client, name), value) if name in _MERGED else value)
     _check(client)
     if secret is not None:
         client.set_secret(secret)

@@ -100,7 +100,7 @@ def permissions_of_user(user: User) -> UserPermissions:
 
 def _made(tenant_id: str, named: Iterable[Named]) -> list[Permission]:
     """Return the rows of permissions in one order, making those that nobody had so far."""
-    resources = _resources(tenant_id, named)
+    resources = _resources(tenant_id, named, is_locked=True)
     found = []
     for one in sorted(set(named), key=lambda one: (one.identifier, one.value)):
         resource = resources.get(one.identifier)
@@ -123,6 +123,7 @@ def _known(tenant_id: str, named: Iterable[Named]) -> list[int]:
     return keys
 
 
-def _resources(tenant_id: str, named: Iterable[Named]) -> dict[str, ApiResource]:
-    identifiers = {one.identifier for one in named}
-    return {resource.identifier: resource for resource in ApiResource.objects.of(tenant_id).filter(identifier__in=identifiers)}
+def _resources(tenant_id: str, named: Iterable[Named], *, is_locked: bool = False) -> dict[str, ApiResource]:
+    """Return the APIs by identifier; locked, they keep their scopes until the transaction ends."""
+    rows = ApiResource.objects.of(tenant_id).filter(identifier__in={one.identifier for one in named}).order_by("pk")
+    return {resource.identifier: resource for resource in (rows.select_for_update(no_key=True) if is_locked else rows)}

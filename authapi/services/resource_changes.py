@@ -7,6 +7,7 @@ from typing import Any
 from authapi.models import ApiResource, ClientGrant, Permission
 from authapi.services.api_resources import check_scopes
 from authapi.services.client_grants import delete_client_grant, drop_scopes
+from identity.json_values import merged
 from identity.services.failures import Invalid, NotFound, NotSupported
 from identity.services.saving import validated_save
 from identity.transactions import unit_of_work
@@ -20,9 +21,10 @@ class SystemResource(NotSupported):
 
 @unit_of_work
 def update_api_resource(*, tenant_id: str, resource_id: str, changes: dict[str, Any]) -> ApiResource:
-    """Replace the named columns. A scope that is dropped goes from roles, users and grants. Raises `NotFound`, `Invalid`.
+    """Replace the named columns and merge `settings`. Raises `NotFound`, `Invalid`.
 
-    The scopes of the management interface come with the release: `SystemResource`.
+    A scope that is dropped goes from roles, users and grants. Those of the management interface come with the release:
+    `SystemResource`.
     """
     resource = locked_api_resource(tenant_id=tenant_id, resource_id=resource_id)
     if resource.is_system and changes.keys() & {"scopes", "identifier"}:
@@ -31,7 +33,7 @@ def update_api_resource(*, tenant_id: str, resource_id: str, changes: dict[str, 
     if unknown:
         raise Invalid(unknown)
     for name, value in changes.items():
-        setattr(resource, name, value)
+        setattr(resource, name, merged(resource.settings, value) if name == "settings" else value)
     if "scopes" in changes:
         check_scopes(resource)
         Permission.objects.of(tenant_id).filter(api_resource=resource).exclude(value__in=resource.scope_values).delete()

@@ -76,7 +76,7 @@ class OrganizationEndpoint(Endpoint):
         connections = body.pop("enabled_connections", None)
         if connections:
             self.require_scope(request, "create:organization_connections")
-        name, fields = body.pop("name"), _stored(body, {})
+        name, fields = body.pop("name"), _stored(body)
         try:
             organization = memberships.create_connected_organization(
                 tenant_id=self.tenant_id, name=name, connections=connections or [], **fields
@@ -93,7 +93,7 @@ class OrganizationEndpoint(Endpoint):
         return Response(organization_resource(organization_at(id)))
 
     def partial_update(self, request: Request, id: str) -> Response:
-        changes = _stored(self.body_of(request, OrganizationToChange), organization_at(id).extras)
+        changes = _stored(self.body_of(request, OrganizationToChange))
         organization = organizations.update_organization(tenant_id=self.tenant_id, organization_id=id, changes=changes)
         return Response(organization_resource(organization))
 
@@ -118,10 +118,10 @@ class OrganizationNameEndpoint(Endpoint):
         return Response(organization_resource(organization))
 
 
-def _stored(body: dict[str, Any], extras: dict[str, Any]) -> dict[str, Any]:
+def _stored(body: dict[str, Any]) -> dict[str, Any]:
     """Return the columns that the body sets: null clears, and what nothing acts on is kept together."""
     columns = {name: _EMPTY[name] if value is None else value for name, value in body.items() if name not in KEPT}
     kept = {name: body[name] for name in KEPT if name in body}
     if kept:
-        columns["extras"] = {name: value for name, value in {**extras, **kept}.items() if value is not None}
+        columns["extras"] = kept
     return columns

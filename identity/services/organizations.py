@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from identity.json_values import merged
 from identity.models import Group, Organization, Role
 from identity.services.failures import Invalid, NotFound
 from identity.services.groups import delete_group
@@ -25,17 +26,18 @@ def create_organization(*, tenant_id: str, name: str, **fields: Any) -> Organiza
     """Create an organization; raise `Invalid`, or `AlreadyExists` for a taken name."""
     _check(fields)
     organization = Organization(tenant_id=tenant_id, name=name, **fields)
+    organization.extras = merged({}, organization.extras)
     validated_save(organization)
     return organization
 
 
 @unit_of_work
 def update_organization(*, tenant_id: str, organization_id: str, changes: dict[str, Any]) -> Organization:
-    """Replace the named fields, maps as a whole; raise `NotFound`, `Invalid` or `AlreadyExists`."""
+    """Replace the named fields, maps as a whole but `extras`, which are merged; raise `NotFound`, `Invalid` or `AlreadyExists`."""
     organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     _check(changes)
     for name, value in changes.items():
-        setattr(organization, name, value)
+        setattr(organization, name, merged(organization.extras, value) if name == "extras" else value)
     if changes:
         validated_save(organization, fields=list(changes))
     return organization

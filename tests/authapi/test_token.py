@@ -13,6 +13,7 @@ from joserfc import jwt
 from joserfc.jwk import KeySet
 
 from authapi import throttling
+from authapi.claims import TokenOrder, token_claims, token_header
 from authapi.models import AccessToken, Client
 from authapi.services.api_resources import create_api_resource
 from authapi.services.client_grants import create_client_grant
@@ -216,6 +217,18 @@ def test_a_global_client_needs_neither_audience_nor_grant(tenant: Tenant) -> Non
 def test_a_global_client_still_needs_a_grant_for_other_apis(tenant: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier="urn:orders")
     assert ask_token(tenant, form_of(tenant, global_client(tenant), audience="urn:orders")).status == 403
+
+
+def test_a_dialect_with_permissions_lists_the_granted_scopes_once_more(tenant: Tenant) -> None:
+    for dialect, kind in (("access_token_authz", "JWT"), ("rfc9068_profile_authz", "at+jwt")):
+        order = TokenOrder(
+            issuer="https://a.example.test/", subject="c@clients", audience="https://api.example.test", client_id="c", client_version=1,
+            scopes=("read:orders", "write:orders"), grant="client-credentials", jti="j", seconds=60, dialect=dialect,
+        )  # fmt: skip
+        claims = token_claims(order, now=0)
+        assert (claims["permissions"], claims["scope"]) == (["read:orders", "write:orders"], "read:orders write:orders")
+        assert token_header(order, kid="k")["typ"] == kind
+        assert ("client_id" in claims) is dialect.startswith("rfc9068")
 
 
 def test_an_api_of_the_other_dialect_gets_its_claims_and_life(tenant: Tenant) -> None:
