@@ -12,6 +12,7 @@ from pathlib import Path
 from config.launcher import control, detach, options, up
 from config.launcher.console import Console
 from config.launcher.control import NothingRuns
+from config.launcher.directories import strangers
 
 # Open streams get their planned close, a running delivery its end.
 _STOP_SECONDS = 90.0
@@ -48,11 +49,15 @@ def _wait_for_end(data_dir: Path) -> int:
 
 
 def _reset() -> int:
-    """Remove the data directory after asking. Outside servers are never touched."""
+    """Remove the data directory after asking. Outside servers and the files of others are never touched."""
     data_dir = options.data_directory()
     if not (data_dir / "lock").exists():
         print(f"There is nothing to reset in {data_dir}.")
         return 0
+    if found := strangers(data_dir):
+        # DATA_DIR may name a directory that was in use before; only what we made is ours to remove.
+        print(f"make reset: {data_dir} also holds {', '.join(found[:5])}, which are not of make up: nothing was removed.", file=sys.stderr)
+        return 1
     if os.environ.get("YES", "") != "1" and not _confirms(data_dir):
         print("Nothing was removed.")
         return 1

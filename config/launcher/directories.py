@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 import pwd
+import re
 import stat
 import tempfile
 from pathlib import Path
 
 # A socket path may have 107 bytes; PostgreSQL appends `/.s.PGSQL.5432.lock`.
 _LONGEST_SOCKET_DIRECTORY = 85
+# Everything `make up` puts into the data directory; drafts of its files begin with a dot.
+_MADE_HERE = re.compile(r"\.?(beat|demo\.json|environment|keys|lock|postgres|redis|run|scim|tls|up\.json|up\.log)(\.[0-9]+)?")
 
 
 class NotPrivate(Exception):
@@ -37,6 +40,11 @@ def socket_directory(data_dir: Path, name: str, *, account: str | None = None) -
         return make_private(inside, account=account)
     digest = hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:12]
     return make_private(Path(tempfile.gettempdir()) / f"identity-{os.geteuid()}-{digest}-{name}", account=account)
+
+
+def strangers(data_dir: Path) -> list[str]:
+    """Return the names in the data directory that `make up` did not put there."""
+    return sorted(entry.name for entry in data_dir.iterdir() if _MADE_HERE.fullmatch(entry.name) is None)
 
 
 def write_private(path: Path, content: str) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from config import env
 from config.launcher import keys
-from config.launcher.directories import NotPrivate, socket_directory, write_private
+from config.launcher.directories import NotPrivate, socket_directory, strangers, write_private
 
 
 def mode(path: Path) -> int:
@@ -70,3 +73,30 @@ def test_a_directory_that_is_a_link_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(NotPrivate, match="is not ours"):
         socket_directory(tmp_path, "redis")
+
+
+def test_reset_removes_no_directory_that_holds_files_of_others(tmp_path: Path) -> None:
+    (tmp_path / "lock").touch()
+    (tmp_path / "thesis.txt").write_text("years of work")
+
+    answer = subprocess.run(
+        [sys.executable, "-m", "config.launcher", "reset"],
+        cwd=Path(__file__).parents[3],
+        env={**os.environ, "DATA_DIR": str(tmp_path), "YES": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert answer.returncode == 1
+    assert "thesis.txt" in answer.stderr
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"
+
+
+def test_what_make_up_leaves_is_its_own(tmp_path: Path) -> None:
+    for name in ("lock", "keys", ".keys.4711", "up.json", ".up.json.12", "up.log", "demo.json", "environment"):
+        (tmp_path / name).touch()
+    for name in ("postgres", "redis", "run", "scim", "beat", "tls"):
+        (tmp_path / name).mkdir()
+
+    assert strangers(tmp_path) == []
