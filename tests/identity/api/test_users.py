@@ -211,9 +211,9 @@ def test_a_list_costs_the_same_statements_however_long(api: Management, tenant: 
     def statements() -> int:
         with CaptureQueriesContext(database) as queries:
             assert api.get("users").status == 200
-        return len(queries)
+        # What is remembered for a second, of clients and hosts, is asked for now and then.
+        return sum('FROM "identity_user"' in query["sql"] or "identity_linkedidentity" in query["sql"] for query in queries)
 
-    api.get("users")
     few = statements()
     others = make_connection(tenant_id=tenant.pk, strategy="email")
     for _ in range(5):
