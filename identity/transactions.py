@@ -40,6 +40,12 @@ def unit_of_work(function: Callable[Params, Result]) -> Callable[Params, Result]
     return wrapper
 
 
+def lock_name(name: str) -> None:
+    """Hold a name that no single row stands for until the transaction ends, as with a user id that is moving between tables."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [name])
+
+
 def lock_rows(model: type[models.Model], keys: Iterable[Any]) -> None:
     """Lock the rows of `model` with these primary keys, in key order, until the transaction ends.
 

@@ -14,7 +14,7 @@ from identity.models import Connection, LinkedIdentity, PasswordCredential, User
 from identity.services.failures import AlreadyExists, Invalid, NotFound, NotSupported
 from identity.services.relations import delete_relations
 from identity.services.saving import validated_save
-from identity.transactions import lock_rows, unit_of_work
+from identity.transactions import lock_name, lock_rows, unit_of_work
 
 PROFILE = (
     "email",
@@ -43,6 +43,9 @@ def create_user(*, tenant_id: str, connection: Connection, identifier: str = "",
     """
     _refuse_unknown(profile)
     user = new_user(connection, identifier or new_hex_id(), profile)
+    if identifier:
+        # A link that is being made turns this id from a user into an identity: wait for it, then look.
+        _lock_user_id(tenant_id, user.user_id)
     if LinkedIdentity.objects.of(tenant_id).filter(provider=user.provider, identifier=user.identifier).exists():
         raise AlreadyExists("The user already exists.")
     validated_save(user)
@@ -111,6 +114,7 @@ def link_users(*, tenant_id: str, primary_id: str, secondary_id: str) -> User:
         identifier=secondary.identifier,
         profile_data=profile_data(secondary),
     )
+    _lock_user_id(tenant_id, secondary.user_id)
     delete_relations(tenant_id=tenant_id, user=secondary)
     secondary.delete()
     touch(primary)
@@ -174,6 +178,10 @@ def validated_save_identity(identity: LinkedIdentity) -> None:
     """Save a linked identity; its columns have no time of change."""
     identity.clean_fields()
     identity.save()
+
+
+def _lock_user_id(tenant_id: str, user_id: str) -> None:
+    lock_name(f"user:{tenant_id}:{user_id}")
 
 
 def _locked_pair(tenant_id: str, first_id: str, second_id: str) -> tuple[User, User]:

@@ -12,6 +12,8 @@ from events.catalogue import DOCUMENT_KINDS
 from events.recorder import record_document
 from identity.models import Connection, LinkedIdentity, Tenant, User
 from identity.services import users
+from identity.services.failures import ServiceError
+from tests.deadlines import eventually
 from tests.events.log_reading import folded, numbered, tables
 
 USER = next(kind for kind in DOCUMENT_KINDS if kind.name == "user")
@@ -104,8 +106,6 @@ def test_saving_a_linked_identity_locks_its_user_first(tenant: Tenant, database_
 
 
 def test_linking_crosswise_at_once_ends_without_a_deadlock_error(tenant: Tenant, database_connection: Connection) -> None:
-    from identity.services.failures import ServiceError
-
     first, second = rows(tenant, database_connection)
     refused: list[str] = []
 
@@ -125,3 +125,40 @@ def test_linking_crosswise_at_once_ends_without_a_deadlock_error(tenant: Tenant,
     with transaction.atomic():
         assert record_document(USER, str(first.pk)) == 0
     assert folded(numbered(tenant.pk)) == tables(tenant.pk)
+
+
+def test_an_id_that_is_being_linked_is_not_given_to_a_new_user(tenant: Tenant, database_connection: Connection) -> None:
+    primary, secondary = rows(tenant, database_connection)
+    linked, go_on = threading.Event(), threading.Event()
+    refused: list[str] = []
+
+    def link() -> None:
+        with transaction.atomic():
+            users.link_users(tenant_id=tenant.pk, primary_id=primary.user_id, secondary_id=secondary.user_id)
+            linked.set()
+            assert go_on.wait(10)
+        connection.close()
+
+    def create() -> None:
+        try:
+            users.create_user(tenant_id=tenant.pk, connection=database_connection, identifier=secondary.identifier, name="again")
+        except ServiceError as error:
+            refused.append(type(error).__name__)
+        connection.close()
+
+    first, second = threading.Thread(target=link), threading.Thread(target=create)
+    first.start()
+    assert linked.wait(10)
+    second.start()
+    eventually(_somebody_waits_for_a_lock)
+    go_on.set()
+    first.join()
+    second.join()
+    assert refused == ["AlreadyExists"]
+    assert folded(numbered(tenant.pk)) == tables(tenant.pk)
+
+
+def _somebody_waits_for_a_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+        return bool(cursor.fetchone()[0])
