@@ -87,6 +87,9 @@ def logging_settings(*, level: str, as_json: bool) -> dict[str, Any]:
         "root": {"handlers": ["out"], "level": level},
         "loggers": {
             "django": {"handlers": [], "propagate": True, "level": level},
+            # Two lines per message say nothing about deliveries, whose attempts are rows.
+            "celery.app.trace": {"level": "WARNING"},
+            "celery.worker.strategy": {"level": "WARNING"},
             # A 404 or 403 is an answer and no event of ours; failures of 500 stay.
             "django.request": {"level": "ERROR"},
             "django.security.DisallowedHost": {"handlers": [], "level": "CRITICAL"},
