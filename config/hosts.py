@@ -46,6 +46,10 @@ def guarded(application: Application) -> Application:
                 await answer(send, await _insecure(scope), head_only=scope["method"] == "HEAD")
                 return
             scope["scheme"] = "https"
+        elif not _arrived_on_loopback(scope):
+            refusal = Refused(403, "INSECURE_HTTP=1 serves loopback addresses alone; bind to 127.0.0.1 or serve TLS.")
+            await answer(send, refusal, head_only=scope["method"] == "HEAD")
+            return
         await application(scope, receive, send)
 
     return guard
@@ -103,6 +107,15 @@ def is_believed(address: str, trusted: Collection[str]) -> bool:
     except ValueError:
         return False
     return any(peer in ipaddress.ip_network(network, strict=False) for network in trusted)
+
+
+def _arrived_on_loopback(scope: Scope) -> bool:
+    """Tell whether the address that took the connection is loopback; a socket file or a name is no network address."""
+    address = str((scope.get("server") or ("",))[0] or "")
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return True
 
 
 def _is_secure(scope: Scope) -> bool:

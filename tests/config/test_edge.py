@@ -107,6 +107,22 @@ def test_only_a_trusted_proxy_is_believed_about_tls(tenant: Tenant) -> None:
     assert _asked(guarded(ok), _scope("POST", host=host, scheme="https", client=("203.0.113.5", 1))).status == 200
 
 
+@pytest.mark.parametrize(
+    ("server", "status"),
+    [
+        (("127.0.0.1", 80), 200),
+        (("::1", 80), 200),
+        (None, 200),
+        (("/run/web.sock", None), 200),
+        (("0.0.0.0", 80), 403),  # noqa: S104  (what a careless server says)
+        (("192.0.2.7", 80), 403),
+    ],
+)
+def test_plain_http_is_served_on_loopback_alone(settings: Settings, server: tuple[str, int | None] | None, status: int) -> None:
+    settings.INSECURE_HTTP = True
+    assert _asked(guarded(ok), _scope(server=server)).status == status
+
+
 @pytest.mark.parametrize(("address", "believed"), [("10.0.0.1", True), ("10.1.0.1", False), ("::1", True), ("", False), ("unix", False)])
 def test_proxies_are_addresses_or_networks(address: str, *, believed: bool) -> None:
     assert is_believed(address, ["10.0.0.0/24", "::1"]) is believed
