@@ -9,7 +9,7 @@ import orjson
 
 MAX_BODY_BYTES = 64 * 1024
 _MAX_FIELDS = 200
-# How client libraries spell "not set" (contract/auth.md 1.5).
+# How client libraries spell "not set".
 _ABSENT = (None, "", "None", "undefined")
 
 

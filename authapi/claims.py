@@ -15,7 +15,7 @@ LEEWAY_SECONDS = 60
 MANAGEMENT_PATH = "api/v2/"
 # Raised with a client's secret, scopes or standing; a token of an older version has ended.
 VERSION_CLAIM = "client_version"
-# Dialects with this ending name the granted scopes once more, as a list (`contract/auth.md` 4.1).
+# Dialects with this ending name the granted scopes once more, as a list.
 _WITH_PERMISSIONS = "_authz"
 _TYPES = {"access_token": "JWT", "rfc9068_profile": "at+jwt"}
 _ALLOWED_TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
@@ -76,7 +76,7 @@ def token_header(order: TokenOrder, *, kid: str) -> dict[str, str]:
 
 
 def token_claims(order: TokenOrder, *, now: int) -> dict[str, Any]:
-    """Return the payload in the API's dialect (`contract/auth.md` 4.1). `jti` is in both, so that a token can be revoked."""
+    """Return the payload in the API's dialect. `jti` is in both, so that a token can be revoked."""
     claims: dict[str, Any] = {
         "iss": order.issuer,
         "sub": order.subject,

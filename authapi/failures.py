@@ -1,4 +1,4 @@
-"""What happened -> status, error, description: the one table of the OAuth endpoints (`contract/auth.md` 2.3).
+"""What happened -> status, error, description: the one table of the OAuth endpoints.
 
 Clients compare some of these texts, so they are kept to the letter. Errors of the toolkit's engine are translated here as
 well. The management interface has error bodies of its own (`authapi.drf`).

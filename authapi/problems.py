@@ -39,7 +39,7 @@ class TooManyRequests(ApiProblem):
 
 
 def problem_body(status: int, message: str, error_code: str | None = None) -> dict[str, Any]:
-    """Return the error body (`contract/events.md` 1.4); `errorCode` is left out where there is none."""
+    """Return the error body; `errorCode` is left out where there is none."""
     body: dict[str, Any] = {"statusCode": status, "error": HTTPStatus(status).phrase, "message": message}
     if error_code is not None:
         body["errorCode"] = error_code

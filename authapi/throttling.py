@@ -38,7 +38,7 @@ class Rate:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The three headers of every answer, and `Retry-After` where the request was refused (`contract/auth.md` 9.1)."""
+        """The three headers of every answer, and `Retry-After` where the request was refused."""
         headers = {
             "X-RateLimit-Limit": str(self.limit),
             "X-RateLimit-Remaining": str(self.remaining),

@@ -55,7 +55,7 @@ class PlatformAdminSite(admin.AdminSite):
         return may_enter(request.user)
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002
-        """Bind who asked, so that the events of a change carry its request (`contract/events.md` 2.3)."""
+        """Bind who asked, so that the events of a change carry its request."""
 
         def with_context(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             with change_context(_context_of(request)):

@@ -1,4 +1,4 @@
-"""From row images to the document of a resource or relation, and to the data of its event (`contract/events.md` 2)."""
+"""From row images to the document of a resource or relation, and to the data of its event."""
 
 from __future__ import annotations
 

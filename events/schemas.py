@@ -1,4 +1,4 @@
-"""Closed schemas of event data, checked before an event is stored (`contract/events.md` 2). Pure.
+"""Closed schemas of event data, checked before an event is stored. Pure.
 
 Public client libraries drop an event that does not fit their models, silently; so nothing that they would drop may
 be stored. A schema names every field a type may have; fields are required unless marked.

@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ChangeContext:
-    """The client and the request behind a change, in the shapes of `contract/events.md` 2.3; None where unknown."""
+    """The client and the request behind a change, in the shapes of an event's context; None where unknown."""
 
     client: dict[str, Any] | None = None
     request: dict[str, Any] | None = None

@@ -1,4 +1,4 @@
-"""What a row of a user import may hold (`contract/management.md` 12). Pure.
+"""What a row of a user import may hold. Pure.
 
 A bad row never fails the job: it is counted, and kept with codes that say what is wrong.
 """

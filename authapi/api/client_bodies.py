@@ -1,4 +1,4 @@
-"""Bodies about clients (`contract/management.md` 8)."""
+"""Bodies about clients."""
 
 from __future__ import annotations
 

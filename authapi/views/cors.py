@@ -1,4 +1,4 @@
-"""Cross-origin rules of the OAuth endpoints: any origin, no cookies, rate headers readable (`contract/auth.md` 1.11). Pure."""
+"""Cross-origin rules of the OAuth endpoints: any origin, no cookies, rate headers readable. Pure."""
 
 from __future__ import annotations
 

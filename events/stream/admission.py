@@ -1,6 +1,6 @@
 """Every check before the 200, in order. A stream that is opened first and refused later makes clients reconnect for ever.
 
-Order (`design.md`, "The stream endpoint"): host and tenant come before this module; then method, draining, token and
+Order: host and tenant come before this module; then method, draining, token and
 global client, scope, rate, query, cursor, slot of the tenant, slot of the process, first page.
 """
 

@@ -1,4 +1,4 @@
-"""Bodies about connections (`contract/management.md` 4)."""
+"""Bodies about connections."""
 
 from __future__ import annotations
 

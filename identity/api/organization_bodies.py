@@ -1,4 +1,4 @@
-"""Bodies about organizations and their connections (`contract/management.md` 6)."""
+"""Bodies about organizations and their connections."""
 
 from __future__ import annotations
 

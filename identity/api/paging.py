@@ -1,4 +1,4 @@
-"""The three forms of a list (`contract/management.md` 1.3): plain, page by page with totals, and from a checkpoint on.
+"""The three forms of a list: plain, page by page with totals, and from a checkpoint on.
 
 The order is by creation, then key. Checkpoints are keysets: their cost does not grow with the list.
 """

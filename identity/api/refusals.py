@@ -1,4 +1,4 @@
-"""What the management interface refuses by itself, with the codes that clients know (`contract/management.md` 1.6)."""
+"""What the management interface refuses by itself, with the codes that clients know."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies about users (`contract/management.md` 2.2)."""
+"""Bodies about users."""
 
 from __future__ import annotations
 

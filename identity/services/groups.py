@@ -64,7 +64,7 @@ def delete_group(*, tenant_id: str, group_id: str) -> None:
 def add_group_members(*, tenant_id: str, group_id: str, user_ids: Sequence[str] = (), nested_ids: Sequence[str] = ()) -> None:
     """Add users and nested groups; those that are members already stay. All or none: `NotFound` when one is missing.
 
-    Only groups of a connection can be nested (`contract/events.md` 2.7): `NotSupported` for others.
+    Only groups of a connection can be nested: `NotSupported` for others.
     """
     group = locked_group(tenant_id=tenant_id, group_id=group_id)
     for user in users_named(tenant_id=tenant_id, user_ids=user_ids):

@@ -1,4 +1,4 @@
-"""Which profile fields fit the connection of a user (`contract/management.md` 2.2)."""
+"""Which profile fields fit the connection of a user."""
 
 from __future__ import annotations
 

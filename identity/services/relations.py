@@ -21,7 +21,7 @@ from identity.models import (
 from identity.models.base import RecordedModel
 from identity.transactions import lock_rows
 
-# What goes with each kind of target, in this order (`contract/management.md` 15).
+# What goes with each kind of target, in this order.
 _ORDERS: dict[str, tuple[type[RecordedModel], ...]] = {
     "user": (OrganizationMember, GroupMember),
     "role": (GroupRole, OrganizationGroupRole, OrganizationMemberRole),

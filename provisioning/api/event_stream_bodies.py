@@ -1,4 +1,4 @@
-"""Bodies about event streams (`contract/events.md` 3.2, 3.3)."""
+"""Bodies about event streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which call records which events, in which order (`contract/management.md` 15)."""
+"""Which call records which events, in which order."""
 
 from __future__ import annotations
 
