@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from django.core.checks import CheckMessage, Tags, Warning, register
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import connection
 
 from events import tripwire
+from events.models import Event
 
 
 @register(Tags.database)
@@ -29,4 +31,26 @@ def check_tripwire(databases: Sequence[str] | None = None, **_: Any) -> list[Che
         )
         for trigger in tripwire.expected_triggers()
         if found.get((trigger.table, trigger.name)) != trigger.fingerprint
+    ]
+
+
+@register(Tags.database)
+def check_spelling(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
+    """Report a prefix or namespace other than the one that stored events are spelled with.
+
+    An error: `migrate`, and with it every start of a new version, refuses to go on. One log has one spelling, because
+    a client that resumes would not know the fields after the change.
+    """
+    if not databases or "default" not in databases or "events_event" not in connection.introspection.table_names():
+        return []
+    newest = Event.objects.order_by("-id").values_list("body", flat=True).first()
+    wanted = (f'"{settings.EVENT_ATTRIBUTE_PREFIX}tenant":', f'"source":"urn:{settings.EVENT_SOURCE_NAMESPACE}:')
+    if newest is None or all(part.encode() in bytes(newest) for part in wanted):
+        return []
+    return [
+        Error(
+            "EVENT_ATTRIBUTE_PREFIX or EVENT_SOURCE_NAMESPACE differs from what the stored events are spelled with.",
+            hint="Set both back; another spelling needs an empty log.",
+            id="events.E002",
+        )
     ]

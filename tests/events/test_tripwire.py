@@ -11,9 +11,10 @@ from django.core.management import call_command
 from django.db import connection, transaction
 from django.db.models import F, Value
 from django.db.models.functions import Concat
+from pytest_django.fixtures import Settings
 
 from events import tripwire
-from events.checks import check_tripwire
+from events.checks import check_spelling, check_tripwire
 from events.models import Mark
 from identity.models import Connection, Tenant, User
 from identity.services import users
@@ -190,3 +191,10 @@ def test_the_check_reports_a_missing_trigger_and_migrating_mends_it(committed_db
     assert [message.id for message in check_tripwire(["default"])] == ["events.W001"]
     tripwire.install()
     assert check_tripwire(["default"]) == []
+
+
+@pytest.mark.parametrize("name", ["EVENT_ATTRIBUTE_PREFIX", "EVENT_SOURCE_NAMESPACE"])
+def test_another_spelling_of_a_log_that_has_events_is_reported(tenant: Tenant, user: User, settings: Settings, name: str) -> None:
+    assert check_spelling(["default"]) == []
+    setattr(settings, name, "brand")
+    assert [message.id for message in check_spelling(["default"])] == ["events.E002"]
