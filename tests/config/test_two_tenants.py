@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pytest_django.fixtures import Settings
 
 from identity.models import Tenant
 from tests.config.two_tenants import UNKNOWN, Call, Ids, bodies, calls, ids_of, make_other_tenant, names_rows, rows_of
@@ -41,6 +42,12 @@ def test_every_parameter_and_every_body_is_known_here() -> None:
         assert len(call.parameters) == call.path.count("{") or "identities" in call.path, named(call)
         assert call.body is None or call.body in bodies(dict.fromkeys([*UNKNOWN, "connection name"], "one")), named(call)
     assert len(CALLS) >= 90
+
+
+@pytest.fixture(autouse=True)
+def _many_calls_a_second(settings: Settings) -> None:
+    # Each test sends more calls than a client may; limits are tested elsewhere.
+    settings.RATE_LIMITS_ENABLED = False
 
 
 def test_an_id_of_another_tenant_is_as_unknown_as_one_that_nobody_has(tenant: Tenant, other: Tenant) -> None:
