@@ -22,7 +22,7 @@ MODELS = sorted(site._registry, key=lambda model: model._meta.label_lower)
 # What a policy of `default-src 'self'` blocks: style attributes and elements, script without a file, event handlers, and
 # anything that is loaded from elsewhere. An address that is text of a row is none of these.
 _BLOCKED = re.compile(
-    r"\sstyle=|<style|<script(?![^>]*\ssrc=)|\son[a-z]+=|javascript:|\s(?:src|action|data)=[\"']https?://|<link[^>]+https?://",
+    r"\sstyle=|<style|<script(?![^>]*\ssrc=)|\son[a-z]+=|javascript:|\s(?:src|srcset|action|formaction|poster|data)=[\"']https?://|<link[^>]+https?://",
     re.IGNORECASE,
 )
 
