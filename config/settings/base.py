@@ -9,6 +9,7 @@ from config import env
 from config.broker_url import broker_url
 from config.database_url import database_settings
 from config.logging import configure_structlog, logging_settings
+from config.settings import frameworks
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 DATA_DIR = Path(env.text("DATA_DIR", str(BASE_DIR / ".data"), "Where the embedded servers and the demo keep their files."))
@@ -242,77 +243,6 @@ OAUTH2_PROVIDER_REFRESH_TOKEN_MODEL = "authapi.RefreshToken"
 OAUTH2_PROVIDER_ID_TOKEN_MODEL = "authapi.IDToken"
 OAUTH2_PROVIDER_DEVICE_GRANT_MODEL = "authapi.DeviceGrant"
 
-REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["authapi.drf.BearerAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["authapi.drf.HasScope"],
-    "EXCEPTION_HANDLER": "authapi.problems.exception_handler",
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser", "rest_framework.parsers.FormParser"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "UNAUTHENTICATED_USER": None,
-}
-
-# The toolkit decides grants and stores codes and opaque tokens; addresses, client authentication, JWTs and errors are authapi's.
-OAUTH2_PROVIDER = {
-    "OAUTH2_SERVER_CLASS": "authapi.engine.Server",
-    "OIDC_SERVER_CLASS": "authapi.engine.Server",
-    "OAUTH2_VALIDATOR_CLASS": "authapi.engine.Validator",
-    "SCOPES_BACKEND_CLASS": "authapi.engine.ClientGrantScopes",
-    "SCOPES": {"openid": "Sign in"},
-    "DEFAULT_SCOPES": [],
-    "OIDC_ENABLED": False,
-    "ACCESS_TOKEN_EXPIRE_SECONDS": ACCESS_TOKEN_SECONDS,
-    "AUTHORIZATION_CODE_EXPIRE_SECONDS": 60,
-    "REFRESH_TOKEN_EXPIRE_SECONDS": 2_592_000,
-    "REFRESH_TOKEN_GRACE_PERIOD_SECONDS": 0,
-    "ROTATE_REFRESH_TOKEN": True,
-    "REFRESH_TOKEN_REUSE_PROTECTION": True,
-    "PKCE_REQUIRED": True,
-    "ALLOWED_REDIRECT_URI_SCHEMES": ["https"],
-    "ALLOW_URI_WILDCARDS": False,
-    "ALLOW_LOCALHOST_LOOPBACK": False,
-    "DCR_ENABLED": False,
-    "CIMD_ENABLED": False,
-    # RFC 9700, every recommendation enforced.
-    "COMPLIANT_BCP_RFC9700_IMPLICIT_GRANT": True,
-    "COMPLIANT_BCP_RFC9700_PASSWORD_GRANT": True,
-    "COMPLIANT_BCP_RFC9700_PKCE_METHOD": True,
-    "COMPLIANT_BCP_RFC9700_PKCE_REQUIRED": True,
-    "COMPLIANT_BCP_RFC9700_ACCESS_TOKEN_TRANSPORT": True,
-    "COMPLIANT_BCP_RFC9700_AUTHZ_RESPONSE_ISS": True,
-    "COMPLIANT_BCP_RFC9700_TOKEN_STORAGE": True,
-    "COMPLIANT_BCP_RFC9700_REFRESH_TOKEN": True,
-    "COMPLIANT_BCP_RFC9700_REDIRECT_URI_SCHEME": True,
-    "COMPLIANT_BCP_RFC9700_REDIRECT_URI_MATCHING": True,
-}
-
-# The wiring (`config.api`) puts tokens, tenant and rates around every endpoint; a view outside of it is closed.
-REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["authapi.drf.BearerAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["authapi.drf.HasScope"],
-    "DEFAULT_PARSER_CLASSES": ["identity.api.bodies.JsonBody", "identity.api.bodies.FormBody"],
-    "DEFAULT_RENDERER_CLASSES": ["identity.api.wire.JsonAnswer"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "identity.api.wire.AlwaysJson",
-    "DEFAULT_METADATA_CLASS": None,
-    "DEFAULT_SCHEMA_CLASS": "identity.api.schema.OperationSchema",
-    "EXCEPTION_HANDLER": "config.problems.exception_handler",
-    "UNAUTHENTICATED_USER": None,
-    "URL_FORMAT_OVERRIDE": None,
-}
-SPECTACULAR_SETTINGS = {
-    "TITLE": "Identity service",
-    "DESCRIPTION": "The management interface: users, connections, event streams, and the stream of events.",
-    # Document, "Versioning": version 2.0, base path ending in /api/v2.
-    "VERSION": "2.0",
-    "SERVERS": [{"url": "/api/v2"}],
-    "SCHEMA_PATH_PREFIX": "/api/v2",
-    "SCHEMA_PATH_PREFIX_TRIM": True,
-    "COMPONENT_SPLIT_PATCH": False,
-    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    # Choices stand where they are used; components named after fields would clash.
-    "POSTPROCESSING_HOOKS": [],
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "SERVE_AUTHENTICATION": [],
-    "SERVE_PERMISSIONS": [],
-}
+OAUTH2_PROVIDER = {**frameworks.OAUTH2_PROVIDER, "ACCESS_TOKEN_EXPIRE_SECONDS": ACCESS_TOKEN_SECONDS}
+REST_FRAMEWORK = frameworks.REST_FRAMEWORK
+SPECTACULAR_SETTINGS = frameworks.SPECTACULAR_SETTINGS
