@@ -21,7 +21,8 @@ django.setup()
 
 from events.numbering import number_tenant, open_connection  # noqa: E402
 from identity.services import connections, tenants  # noqa: E402
-from identity.services.imports import CHUNK_ROWS, run_next_chunk, start_import  # noqa: E402
+from identity.services.imports import CHUNK_ROWS, start_import  # noqa: E402
+from identity.services.jobs import run_next_chunk  # noqa: E402
 
 
 def main(count: int) -> None:

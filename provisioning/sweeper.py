@@ -10,8 +10,8 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
 from events import numbering, tripwire
-from identity.services.imports import take_unattended_jobs
-from identity.tasks import RUN_IMPORT
+from identity.services.jobs import take_unattended_jobs
+from identity.tasks import RUN_JOB
 from provisioning import breaker, lanes, nudges
 from provisioning.models import FailureClass
 from provisioning.outcomes import Failure
@@ -56,7 +56,7 @@ def sweep() -> None:
     if settings.EVENTS_SWEEPER_ENABLED:
         tripwire.sweep(_MARKS_PER_SWEEP)
         for job_id in take_unattended_jobs():
-            nudges.send(RUN_IMPORT, job_id)
+            nudges.send(RUN_JOB, job_id)
     for (tenant_id,) in fetch_all(_TENANTS_BEHIND):
         nudges.send(nudges.DISPATCH, tenant_id)
     if not nudges.is_silent():

@@ -9,11 +9,15 @@ from identity.models.base import TenantOwned
 
 
 class Job(TenantOwned):
-    """One import or export. `summary` counts rows; a chunk and its counts are one transaction."""
+    """Long work for a tenant. `summary` counts what was done; a chunk and its counts are one transaction."""
 
     class Type(models.TextChoices):
         USERS_IMPORT = "users_import"
         USERS_EXPORT = "users_export"
+        VERIFICATION_EMAIL = "verification_email"
+        CONNECTION_DELETION = "connection_deletion"
+        ORGANIZATION_DELETION = "organization_deletion"
+        TENANT_DELETION = "tenant_deletion"
 
     class Status(models.TextChoices):
         PENDING = "pending"
@@ -24,14 +28,16 @@ class Job(TenantOwned):
     id = models.CharField(primary_key=True, max_length=32, default=new_job_id, editable=False)
     type = models.CharField(max_length=32, choices=Type)
     status = models.CharField(max_length=16, choices=Status, default=Status.PENDING)
-    connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, null=True, blank=True, related_name="jobs")
+    connection = models.ForeignKey("identity.Connection", on_delete=models.SET_NULL, null=True, blank=True, related_name="jobs")
     parameters = models.JSONField(default=dict, blank=True)
     summary = models.JSONField(default=dict, blank=True)
     status_details = models.CharField(max_length=500, blank=True)
     events_cursor = models.CharField(max_length=64, blank=True, help_text="Where the event stream stood before the snapshot was read.")
     # A worker that dies loses its lease, and the sweep sends the job on.
     lease_until = models.DateTimeField(null=True, blank=True)
+    failures = models.PositiveSmallIntegerField(default=0, help_text="Unexpected errors since the last chunk that went well.")
     started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 

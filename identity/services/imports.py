@@ -1,4 +1,4 @@
-"""Import users as a job: rows are cut into chunks, each chunk is one transaction, and a repeated run goes on after the last one.
+"""Import users as a job: rows are cut into chunks, and a repeated run goes on after the last one that was imported.
 
 Other writers of the tenant wait for at most one chunk's rows; new users are inserted and recorded together.
 """
@@ -7,26 +7,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
 from itertools import islice
 from typing import Any
 
 from django.db import IntegrityError, models, transaction
-from django.db.models.functions import Lower, Now
-from django.utils import timezone
+from django.db.models.functions import Lower
 
 from identity.ids import new_hex_id
 from identity.import_rows import RowProblem, row_problems, shown_row
 from identity.models import Connection, Job, JobChunk, JobError, PasswordCredential, User
 from identity.services.failures import NotFound, NotSupported
+from identity.services.jobs import step_of, unfinished
 from identity.services.saving import validated_save
 from identity.services.users import new_user, user_id_of
 from identity.transactions import lock_rows, unit_of_work
 
 CHUNK_ROWS = 500
 RUNNING_LIMIT = 2
-_LEASE = timedelta(seconds=60)
-_TAKEN_AT_ONCE = 50
 _COUNTS = ("total", "inserted", "updated", "failed")
 _MATCHED_BY = ("user_id", "email", "username", "phone_number")
 
@@ -41,8 +38,7 @@ def start_import(*, tenant_id: str, connection_id: str, rows: Iterable[Any], ups
     connection = Connection.objects.of(tenant_id).filter(pk=connection_id).first()
     if connection is None:
         raise NotFound("The connection does not exist.")
-    running = Job.objects.of(tenant_id).filter(type=Job.Type.USERS_IMPORT, status__in=(Job.Status.PENDING, Job.Status.PROCESSING))
-    if running.count() >= RUNNING_LIMIT:
+    if unfinished(tenant_id, Job.Type.USERS_IMPORT).count() >= RUNNING_LIMIT:
         raise TooManyImports
     job = Job(
         tenant_id=tenant_id,
@@ -61,55 +57,18 @@ def start_import(*, tenant_id: str, connection_id: str, rows: Iterable[Any], ups
     return job
 
 
-def run_import(job_id: str, *, chunks: int | None = None) -> bool:
-    """Work through up to `chunks` open chunks of a job; return whether it is finished. Running it twice does no harm."""
-    done = 0
-    while chunks is None or done < chunks:
-        if not run_next_chunk(job_id):
-            return True
-        done += 1
-    return False
-
-
-@unit_of_work
-def run_next_chunk(job_id: str) -> bool:
-    """Import the next open chunk of the job and count it; return False when none is left, and the job is completed.
-
-    The job's row is locked, so two workers never import one chunk twice.
-    """
-    job = Job.all_tenants.select_for_update(no_key=True, of=("self",)).select_related("connection").get(pk=job_id)
-    if job.is_finished:
-        return False
+@step_of(Job.Type.USERS_IMPORT)
+def import_next_chunk(job: Job) -> bool:
+    """Import the next open chunk of a job whose row is locked, and count it; return False when none is left."""
     chunk = job.chunks.filter(is_done=False).first()
-    job.started_at = job.started_at or timezone.now()
     if chunk is None:
-        job.status = Job.Status.COMPLETED
-        job.lease_until = None
-        job.save()
         return False
     counts = _import_rows(job, _connection_of(job), chunk)
-    job.status = Job.Status.PROCESSING
-    job.lease_until = timezone.now() + _LEASE
     job.summary = {name: job.summary.get(name, 0) + counts[name] for name in _COUNTS}
-    job.save()
     chunk.is_done = True
     chunk.rows = []
     chunk.save()
     return True
-
-
-@unit_of_work
-def take_unattended_jobs() -> list[str]:
-    """Return the imports that nobody works on, each leased for a minute to whoever is sent to it.
-
-    These are the pending ones, and those whose worker let its lease run out.
-    """
-    idle = models.Q(lease_until__isnull=True) | models.Q(lease_until__lt=Now())
-    unfinished = (Job.Status.PENDING, Job.Status.PROCESSING)
-    jobs = Job.all_tenants.filter(idle, type=Job.Type.USERS_IMPORT, status__in=unfinished).select_for_update(skip_locked=True)
-    taken = list(jobs.values_list("pk", flat=True)[:_TAKEN_AT_ONCE])
-    Job.all_tenants.filter(pk__in=taken).update(lease_until=timezone.now() + _LEASE)
-    return taken
 
 
 def _connection_of(job: Job) -> Connection:

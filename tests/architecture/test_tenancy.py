@@ -19,7 +19,7 @@ ALLOWED = {
     "provisioning/admin/streams.py": "an empty choice until the form knows its tenant",
     "identity/hosts.py": "a host names its tenant, so no tenant is known before",
     "identity/services/domains.py": "a host belongs to at most one tenant of the platform",
-    "identity/services/imports.py": "a worker takes a job by its id, and the sweep looks for those nobody works on",
+    "identity/services/jobs.py": "a worker takes a job by its id, and the sweep looks for those nobody works on",
     "identity/management/commands/import_users.py": "an operator goes on with a job by its id",
 }
 

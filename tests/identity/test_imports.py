@@ -14,7 +14,8 @@ from events.cursor import CursorSealer
 from identity.models import Connection, Job, JobError, PasswordCredential, Tenant, User
 from identity.services import users
 from identity.services.exports import export_cursor, exported_users
-from identity.services.imports import CHUNK_ROWS, TooManyImports, run_import, run_next_chunk, start_import, take_unattended_jobs
+from identity.services.imports import CHUNK_ROWS, TooManyImports, start_import
+from identity.services.jobs import run_job, run_next_chunk, take_unattended_jobs
 from tests.events.log_reading import folded, numbered, tables
 
 HASH = "$2b$10$" + "a" * 53
@@ -22,7 +23,7 @@ HASH = "$2b$10$" + "a" * 53
 
 def imported(tenant: Tenant, database_connection: Connection, rows: list[object], *, upsert: bool = False) -> Job:
     job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=rows, upsert=upsert)
-    assert run_import(job.pk)
+    assert run_job(job.pk)
     job.refresh_from_db()
     return job
 
@@ -98,8 +99,8 @@ def test_a_stopped_import_goes_on_and_imports_nothing_twice(tenant: Tenant, data
     with connection.cursor() as cursor:
         cursor.execute("UPDATE identity_job SET lease_until = now() - interval '1 second' WHERE id = %s", [job.pk])
     assert job.pk in take_unattended_jobs()
-    assert run_import(job.pk)
-    assert run_import(job.pk)
+    assert run_job(job.pk)
+    assert run_job(job.pk)
     job.refresh_from_db()
     assert job.summary["inserted"] == User.objects.of(tenant.pk).count() == CHUNK_ROWS * 2 + 1
     assert job.pk not in take_unattended_jobs()

@@ -14,7 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from identity.models import Connection, Job
 from identity.services.failures import ServiceError
-from identity.services.imports import CHUNK_ROWS, run_next_chunk, start_import
+from identity.services.imports import CHUNK_ROWS, start_import
+from identity.services.jobs import run_next_chunk
 
 
 class Command(BaseCommand):
