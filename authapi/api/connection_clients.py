@@ -43,6 +43,7 @@ class ConnectionClientEndpoint(Endpoint):
             CONNECTION_CLIENTS,
             parameters=TAKE_FORM,
             refuses=(404,),
+            snapshot_of="connection",
         ),
         "partial_update": Operation(
             "update_connection_clients",
@@ -83,6 +84,7 @@ class ClientConnectionEndpoint(Endpoint):
             taken_list("connections", CONNECTION),
             parameters=TAKE_FORM,
             refuses=(404,),
+            snapshot_of="connection",
         )
     }
 

@@ -30,7 +30,13 @@ class ConnectionEndpoint(Endpoint):
     not_found_code = "inexistent_connection"
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
-            "list_connections", "List connections", ("read:connections",), 200, CONNECTIONS, parameters=(*LIST_PARAMETERS, *PROJECTION)
+            "list_connections",
+            "List connections",
+            ("read:connections",),
+            200,
+            CONNECTIONS,
+            parameters=(*LIST_PARAMETERS, *PROJECTION),
+            snapshot_of="connection",
         ),
         "create": Operation(
             "create_connection", "Create a connection", ("create:connections",), 201, CONNECTION, ConnectionToCreate, refuses=(409,)

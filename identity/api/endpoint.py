@@ -14,6 +14,7 @@ from rest_framework.viewsets import ViewSet
 from identity.api.fields import Closed
 from identity.api.operations import Operation
 from identity.api.refusals import insufficient_scope, invalid_body, invalid_path
+from identity.api.snapshots import with_cursor
 from identity.json_values import text_problem
 from identity.tenancy import TenantRequired, current_tenant
 
@@ -31,6 +32,9 @@ class Endpoint(ViewSet):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         cls.required_scopes = {action: operation.single_scopes for action, operation in cls.operations.items()}
+        for action, operation in cls.operations.items():
+            if operation.snapshot_of is not None:
+                setattr(cls, action, with_cursor(getattr(cls, action)))
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
         correlation_id = request.headers.get("X-Correlation-ID", "")

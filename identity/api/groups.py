@@ -50,7 +50,9 @@ class GroupEndpoint(Endpoint):
     """The groups of a tenant, of its connections and of its organizations."""
 
     operations: ClassVar[dict[str, Operation]] = {
-        "list": Operation("list_groups", "List groups", ("read:groups",), 200, TAKEN_GROUPS, parameters=LIST_PARAMETERS),
+        "list": Operation(
+            "list_groups", "List groups", ("read:groups",), 200, TAKEN_GROUPS, parameters=LIST_PARAMETERS, snapshot_of="group"
+        ),
         "create": Operation(
             "create_group",
             "Create a group",
@@ -114,7 +116,14 @@ class GroupMemberEndpoint(Endpoint):
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
-            "list_group_members", "List the members of a group", ("read:group_members",), 200, MEMBERS, parameters=TAKE_FORM, refuses=(404,)
+            "list_group_members",
+            "List the members of a group",
+            ("read:group_members",),
+            200,
+            MEMBERS,
+            parameters=TAKE_FORM,
+            refuses=(404,),
+            snapshot_of="group.member",
         ),
         "create": Operation(
             "add_group_members",
@@ -160,7 +169,14 @@ class GroupRoleEndpoint(Endpoint):
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
-            "list_group_roles", "List the roles of a group", ("read:group_roles",), 200, TAKEN_ROLES, parameters=TAKE_FORM, refuses=(404,)
+            "list_group_roles",
+            "List the roles of a group",
+            ("read:group_roles",),
+            200,
+            TAKEN_ROLES,
+            parameters=TAKE_FORM,
+            refuses=(404,),
+            snapshot_of="group.role",
         ),
         "create": Operation(
             "assign_group_roles", "Give roles to a group", ("create:group_roles",), 204, body=RolesToChange, refuses=(404,)

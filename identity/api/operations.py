@@ -40,7 +40,8 @@ class Operation:
     """One method of one path. A token needs one of `scopes`; those joined by a space are needed together.
 
     `refuses` are statuses beyond those of every operation. A `body` with `is_body_list` is a list of such objects.
-    `repeated_status` answers a call whose work is already done, where that differs.
+    `repeated_status` answers a call whose work is already done, where that differs. A list whose rows the stream continues
+    is a `snapshot_of` their kind of document, and answers with a cursor (`identity.api.snapshots`).
     """
 
     id: str
@@ -53,6 +54,7 @@ class Operation:
     refuses: tuple[int, ...] = ()
     repeated_status: int | None = None
     is_body_list: bool = False
+    snapshot_of: str | None = None
     lifecycle: Lifecycle = Lifecycle.GENERALLY_AVAILABLE
 
     @property

@@ -106,6 +106,7 @@ class EnabledConnectionEndpoint(_Endpoint):
             ENABLED_CONNECTIONS,
             parameters=LIST_FORMS,
             refuses=(404,),
+            snapshot_of="organization.connection",
         ),
         "create": Operation(
             "add_organization_enabled_connection",
@@ -161,6 +162,7 @@ class OrganizationConnectionEndpoint(_Endpoint):
             parameters=(*LIST_FORMS, IS_ENABLED),
             refuses=(404,),
             lifecycle=Lifecycle.EARLY_ACCESS,
+            snapshot_of="organization.connection",
         ),
         "create": Operation(
             "add_organization_connection",

@@ -38,6 +38,7 @@ class OrganizationGroupEndpoint(Endpoint):
             parameters=TAKE_FORM,
             refuses=(404,),
             lifecycle=Lifecycle.EARLY_ACCESS,
+            snapshot_of="group",
         )
     }
 
@@ -61,6 +62,7 @@ class OrganizationGroupRoleEndpoint(Endpoint):
             parameters=TAKE_FORM,
             refuses=(404,),
             lifecycle=Lifecycle.EARLY_ACCESS,
+            snapshot_of="organization.group.role",
         ),
         "create": Operation(
             "assign_organization_group_roles",
@@ -113,6 +115,7 @@ class OrganizationRoleGroupEndpoint(Endpoint):
             parameters=TAKE_FORM,
             refuses=(404,),
             lifecycle=Lifecycle.EARLY_ACCESS,
+            snapshot_of="organization.group.role",
         )
     }
 
@@ -134,6 +137,7 @@ class OrganizationRoleMemberEndpoint(Endpoint):
             parameters=TAKE_FORM,
             refuses=(404,),
             lifecycle=Lifecycle.EARLY_ACCESS,
+            snapshot_of="organization.member.role",
         )
     }
 

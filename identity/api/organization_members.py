@@ -34,6 +34,7 @@ class MemberEndpoint(Endpoint):
             MEMBERS,
             parameters=(*LIST_FORMS, *PROJECTION),
             refuses=(404,),
+            snapshot_of="organization.member",
         ),
         "create": Operation(
             "add_organization_members",
@@ -90,6 +91,7 @@ class MemberRoleEndpoint(Endpoint):
             ROLES,
             parameters=LIST_FORMS,
             refuses=(404,),
+            snapshot_of="organization.member.role",
         ),
         "create": Operation(
             "assign_organization_member_roles",

@@ -36,6 +36,7 @@ class OrganizationEndpoint(Endpoint):
             200,
             ORGANIZATIONS,
             parameters=LIST_PARAMETERS,
+            snapshot_of="organization",
         ),
         "create": Operation(
             "create_organization",

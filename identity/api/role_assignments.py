@@ -67,6 +67,7 @@ class RoleGroupEndpoint(Endpoint):
             TAKEN_GROUPS,
             parameters=TAKE_FORM,
             refuses=(404,),
+            snapshot_of="group.role",
         ),
         "create": Operation(
             "assign_role_groups", "Give a role to groups", ("create:group_roles",), 204, body=GroupsToChange, refuses=(404,)

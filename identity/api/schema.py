@@ -10,6 +10,7 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from identity.api.fields import Closed
 from identity.api.list_schemas import reference
 from identity.api.operations import Operation, Schema
+from identity.api.snapshots import CURSOR_HEADER
 
 BEARER = "bearer"
 CLIENT_CREDENTIALS = "client_credentials"
@@ -47,6 +48,12 @@ RATE_HEADERS: Schema = {
         "X-RateLimit-Reset": "When the next one starts, in Unix seconds.",
     }.items()
 }
+
+
+def cursor_header(kind: str) -> Schema:
+    """Return the header of a list that the stream continues."""
+    text = f"On the first page: the cursor taken before it was read. `GET /events?from=` it continues this list with its `{kind}` events."
+    return {CURSOR_HEADER: {"schema": {"type": "string"}, "description": text}}
 
 
 def error_responses(*statuses: int) -> dict[str, Schema]:
@@ -125,6 +132,6 @@ class OperationSchema(AutoSchema):
     def _get_response_bodies(self, direction: Any = "response") -> Schema:
         bodies: Schema = super()._get_response_bodies(direction)
         for body in bodies.values():
-            body["headers"] = RATE_HEADERS
+            body["headers"] = RATE_HEADERS | (cursor_header(self.operation.snapshot_of) if self.operation.snapshot_of else {})
         conflicts = (413,) if self.operation.body is not None else ()
         return bodies | error_responses(*sorted({*_STATUSES_OF_ALL, *self.operation.refuses, *conflicts}))

@@ -39,6 +39,7 @@ class UserOrganizationEndpoint(Endpoint):
             ORGANIZATIONS,
             parameters=LIST_FORMS,
             refuses=(404,),
+            snapshot_of="organization.member",
         )
     }
 
@@ -53,7 +54,14 @@ class UserGroupEndpoint(Endpoint):
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
-            "list_user_groups", "List the groups of a user", ("read:groups",), 200, TAKEN_GROUPS, parameters=TAKE_FORM, refuses=(404,)
+            "list_user_groups",
+            "List the groups of a user",
+            ("read:groups",),
+            200,
+            TAKEN_GROUPS,
+            parameters=TAKE_FORM,
+            refuses=(404,),
+            snapshot_of="group.member",
         )
     }
 

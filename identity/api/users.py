@@ -41,7 +41,14 @@ class UserEndpoint(Endpoint):
     not_found_code = INEXISTENT_USER
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
-            "list_users", "List users", ("read:users",), 200, USERS, parameters=(*LIST_PARAMETERS, *PROJECTION), refuses=(503,)
+            "list_users",
+            "List users",
+            ("read:users",),
+            200,
+            USERS,
+            parameters=(*LIST_PARAMETERS, *PROJECTION),
+            refuses=(503,),
+            snapshot_of="user",
         ),
         "create": Operation("create_user", "Create a user", ("create:users",), 201, USER, UserToCreate, refuses=(409,)),
         "retrieve": Operation("get_user", "Read a user", ("read:users",), 200, USER, parameters=PROJECTION, refuses=(404,)),
