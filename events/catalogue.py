@@ -95,6 +95,8 @@ class DocumentKind:
 
 
 _TIMES = frozenset({"created_at", "updated_at"})
+# That a deletion is under way is in no document: its event comes when the row has gone.
+_DELETION = frozenset({"deletion_started_at"})
 _CONNECTION = Reference("connection_id", "identity_connection", ("id", "name", "strategy"))
 _ORGANIZATION = Reference("organization_id", "identity_organization", ("id", "name"))
 _GROUP = Reference("group_id", "identity_group", ("id", "type", "connection_id", "organization_id", "external_id"))
@@ -115,7 +117,7 @@ DOCUMENT_KINDS: tuple[DocumentKind, ...] = (
         updated="connection.updated",
         deleted="connection.deleted",
         # Secrets of a connection are in no document.
-        silent=_TIMES | {"sealed_options"},
+        silent=_TIMES | _DELETION | {"sealed_options"},
     ),
     DocumentKind(
         name="user",
@@ -139,7 +141,7 @@ DOCUMENT_KINDS: tuple[DocumentKind, ...] = (
         updated="organization.updated",
         deleted="organization.deleted",
         # No field of the event shows the extras.
-        silent=_TIMES | {"extras"},
+        silent=_TIMES | _DELETION | {"extras"},
     ),
     DocumentKind(
         name="group",
@@ -150,7 +152,7 @@ DOCUMENT_KINDS: tuple[DocumentKind, ...] = (
         updated="group.updated",
         deleted="group.deleted",
         # No field of the event shows the description.
-        silent=_TIMES | {"description"},
+        silent=_TIMES | _DELETION | {"description"},
     ),
     DocumentKind(
         name="organization.connection",

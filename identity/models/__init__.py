@@ -12,12 +12,13 @@ from identity.models.organizations import (
 )
 from identity.models.roles import Role, UserRole
 from identity.models.staff import Staff
-from identity.models.tenants import CustomDomain, Tenant
+from identity.models.tenants import CustomDomain, FormerTenant, Tenant
 from identity.models.users import LinkedIdentity, PasswordCredential, User
 
 __all__ = [
     "Connection",
     "CustomDomain",
+    "FormerTenant",
     "Group",
     "GroupMember",
     "GroupRole",

@@ -51,3 +51,21 @@ class RecordedModel(TenantOwned):
         model, key = self.root()
         if key is not None and not (self._state.adding and model is type(self)):
             lock_rows(model, [key])
+
+
+class DeletedInParts(models.Model):
+    """A row with so much hanging on it that deleting it may take several transactions.
+
+    The mark is set by the first of them, and from then on nothing about the row changes but that it goes. It is no
+    part of the document: subscribers learn of the deletion from its own event, the last one.
+    """
+
+    deletion_started_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta:
+        abstract = True
+
+    @property
+    def is_being_deleted(self) -> bool:
+        """Whether it is on its way out: nothing is attached to it, and nobody signs in through it."""
+        return self.deletion_started_at is not None

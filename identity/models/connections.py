@@ -10,7 +10,7 @@ from django.db import models
 
 from identity import vault
 from identity.ids import new_connection_id
-from identity.models.base import RecordedModel
+from identity.models.base import DeletedInParts, RecordedModel
 
 PASSWORDLESS_STRATEGIES = ("email", "sms")
 ENTERPRISE_STRATEGIES = ("oidc", "okta", "samlp", "pingfederate", "adfs", "ad", "waad", "google-apps")
@@ -24,7 +24,7 @@ def known_strategies() -> tuple[str, ...]:
     return (settings.DATABASE_STRATEGY, *PASSWORDLESS_STRATEGIES, *ENTERPRISE_STRATEGIES, *SOCIAL_STRATEGIES, *OTHER_STRATEGIES)
 
 
-class Connection(RecordedModel):
+class Connection(DeletedInParts, RecordedModel):
     """A source of users: a database, passwordless by e-mail or SMS, an enterprise directory or a social provider."""
 
     id = models.CharField(primary_key=True, max_length=32, default=new_connection_id, editable=False)

@@ -10,10 +10,10 @@ from django.db.models import Q, Value
 from django.db.models.functions import Coalesce
 
 from identity.ids import new_group_id
-from identity.models.base import RecordedModel
+from identity.models.base import DeletedInParts, RecordedModel
 
 
-class Group(RecordedModel):
+class Group(DeletedInParts, RecordedModel):
     """A set of users: of a connection's directory, of an organization, or of the whole tenant."""
 
     class Type(models.TextChoices):

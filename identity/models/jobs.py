@@ -17,6 +17,8 @@ class Job(TenantOwned):
         VERIFICATION_EMAIL = "verification_email"
         CONNECTION_DELETION = "connection_deletion"
         ORGANIZATION_DELETION = "organization_deletion"
+        GROUP_DELETION = "group_deletion"
+        ROLE_DELETION = "role_deletion"
         TENANT_DELETION = "tenant_deletion"
 
     class Status(models.TextChoices):
@@ -29,6 +31,7 @@ class Job(TenantOwned):
     type = models.CharField(max_length=32, choices=Type)
     status = models.CharField(max_length=16, choices=Status, default=Status.PENDING)
     connection = models.ForeignKey("identity.Connection", on_delete=models.SET_NULL, null=True, blank=True, related_name="jobs")
+    target = models.CharField(max_length=64, blank=True, help_text="Id of what is deleted.")
     parameters = models.JSONField(default=dict, blank=True)
     summary = models.JSONField(default=dict, blank=True)
     status_details = models.CharField(max_length=500, blank=True)
@@ -44,6 +47,14 @@ class Job(TenantOwned):
     class Meta(TenantOwned.Meta):
         ordering = ("-created_at", "id")
         indexes = [models.Index(fields=["status", "lease_until"], name="identity_job_unfinished")]
+        constraints = [
+            # One deletion at work per thing; also how the thing finds it.
+            models.UniqueConstraint(
+                fields=["tenant", "target"],
+                condition=models.Q(status__in=("pending", "processing")) & ~models.Q(target=""),
+                name="identity_job_one_deletion_per_target",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.id

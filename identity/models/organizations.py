@@ -8,12 +8,12 @@ from django.core.validators import RegexValidator
 from django.db import models
 
 from identity.ids import new_organization_id
-from identity.models.base import RecordedModel
+from identity.models.base import DeletedInParts, RecordedModel
 
 ACCESS_LEVELS = [("none", "None"), ("readonly", "Read only"), ("limited", "Limited"), ("full", "Full")]
 
 
-class Organization(RecordedModel):
+class Organization(DeletedInParts, RecordedModel):
     """A customer of the tenant: a set of users with connections and roles of its own."""
 
     id = models.CharField(primary_key=True, max_length=32, default=new_organization_id, editable=False)

@@ -7,10 +7,10 @@ from django.db.models import Q, Value
 from django.db.models.functions import Coalesce
 
 from identity.ids import new_role_id
-from identity.models.base import TenantOwned
+from identity.models.base import DeletedInParts, TenantOwned
 
 
-class Role(TenantOwned):
+class Role(DeletedInParts, TenantOwned):
     """A named set of permissions, of the tenant or of one organization. No event tells of it; assigning it to groups and members does."""
 
     class Type(models.TextChoices):

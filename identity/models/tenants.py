@@ -25,12 +25,16 @@ class Tenant(models.Model):
         ACTIVE = "active"
         SUSPENDED = "suspended"
         DRAINING = "draining"
+        DELETING = "deleting"
+        DELETED = "deleted"
 
     id = models.CharField(primary_key=True, max_length=63, validators=[validate_tenant_id])
     name = models.CharField(max_length=200)
     status = models.CharField(max_length=16, choices=Status, default=Status.ACTIVE)
     event_retention_days = models.PositiveIntegerField(null=True, blank=True, help_text="Empty: the platform's default.")
     max_event_connections = models.PositiveIntegerField(null=True, blank=True, help_text="Empty: the platform's default.")
+    deletion_started_at = models.DateTimeField(null=True, blank=True, editable=False)
+    purge_after = models.DateTimeField(null=True, blank=True, editable=False, help_text="When its last rows go, once everything else has.")
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -43,6 +47,24 @@ class Tenant(models.Model):
     @property
     def is_active(self) -> bool:
         return self.status == self.Status.ACTIVE
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether it is being deleted or is deleted, and only waits for its log to become old."""
+        return self.status in (self.Status.DELETING, self.Status.DELETED)
+
+
+class FormerTenant(models.Model):
+    """The id of a tenant whose rows are all gone. It stands in events that others keep, so nobody gets it again."""
+
+    id = models.CharField(primary_key=True, max_length=63)
+    purged_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("-purged_at", "id")
+
+    def __str__(self) -> str:
+        return self.id
 
 
 class CustomDomain(TenantOwned):
