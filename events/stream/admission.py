@@ -27,7 +27,7 @@ from events.stream.pages import FramePage
 from events.stream.refusals import Header, Refused, insufficient_scope, unauthorized, unavailable
 from events.stream.request import InvalidQuery, Wanted, read_wanted
 from events.stream.runtime import StreamRuntime
-from events.stream.stream import Subscription
+from events.stream.subscription import Subscription
 from events.stream.tail import READ_FAILURES
 from identity.hosts import HostMatch
 

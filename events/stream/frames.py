@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from events.cursor import Cursor, CursorSealer
 from events.envelope import error_message, event_message, offset_only_message
+from events.stream.lag import Lag
 
 if TYPE_CHECKING:
     # Its type alone: the log itself speaks to the database.
     from events.log import LoggedEvent
-
-COMMENT_HEARTBEAT = b": heartbeat\n\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +41,9 @@ def offset_only(offset: str) -> bytes:
     return b"event: offset-only\nid: %b\ndata: %b\n\n" % (offset.encode(), offset_only_message(offset))
 
 
-def heartbeat(offset: str) -> bytes:
-    """Return a comment, which keeps proxies awake, and the cursor."""
-    return COMMENT_HEARTBEAT + offset_only(offset)
+def heartbeat(offset: str, lag: Lag) -> bytes:
+    """Return two comments, which keep proxies awake and tell how far the reader is, and the cursor."""
+    return b": heartbeat\n:head=%d lag_events=%d lag_ms=%d\n\n" % (lag.head, lag.events, lag.ms) + offset_only(offset)
 
 
 def error(code: str, message: str, offset: str | None) -> bytes:

@@ -27,6 +27,14 @@ class FramePage:
     def size(self) -> int:
         return sum(len(frame.data) for frame in self.frames)
 
+    def frames_after(self, position: int) -> list[Frame]:
+        """Return the frames after a position that is not before the page; dense positions make it an index."""
+        return self.frames[position + 1 - self.frames[0].position :] if self.frames else []
+
+    def frame_after(self, position: int) -> Frame | None:
+        """Return the next frame after a position, or None when it is not on this page."""
+        return self.frames[position + 1 - self.frames[0].position] if self.frames and position < self.frames[-1].position else None
+
 
 async def read_page(log: LogReader, tenant_id: str, cursor: Cursor, sealer: CursorSealer) -> FramePage:
     """Read and encode the page after a cursor; raises what `LogReader.page` raises."""

@@ -41,6 +41,10 @@ class Ring:
         """Return the frames after a position that the ring covers; dense positions make it an index."""
         return self._frames[max(position - self.after, 0) :]
 
+    def frame_after(self, position: int) -> Frame | None:
+        """Return the next frame after a position, or None when it is not here."""
+        return self._frames[position - self.after] if self.after <= position < self.end and self._frames else None
+
     def clear(self) -> None:
         """Let go of every frame; streams that still need them read pages."""
         self._frames.clear()

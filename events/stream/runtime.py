@@ -17,7 +17,8 @@ from events.stream.leases import Leases
 from events.stream.pages import SharedPages
 from events.stream.reasons import DRAINING
 from events.stream.standing import watch_standing
-from events.stream.stream import Pace, Sources, Stream
+from events.stream.stream import Stream
+from events.stream.subscription import Pace, Sources
 from events.stream.tail import Tails
 from events.stream.timers import Wheel, tick_for
 

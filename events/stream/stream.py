@@ -12,19 +12,20 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from psycopg import errors
 
 from events.cursor import Cursor, CursorSealer
-from events.log import Bounds, LogError
+from events.log import LogError
 from events.stream import frames
 from events.stream.frames import Frame
-from events.stream.pages import FramePage, SharedPages
+from events.stream.lag import Lag, lag_of
+from events.stream.pages import FramePage
 from events.stream.reasons import FAILED, LOG_BROKEN, READ_TIMEOUT, ROTATION, TOKEN_EXPIRED, UNREADABLE, Reason
-from events.stream.tail import READ_FAILURES, Tails
+from events.stream.subscription import Sources, Subscription
+from events.stream.tail import READ_FAILURES
 
 logger = logging.getLogger(__name__)
 
@@ -38,40 +39,6 @@ _REPLAY_PATIENCE_SECONDS = 30.0
 
 class Broken(Exception):
     """The connection is gone or stuck; nothing more can be written to it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """The times of a stream, in seconds."""
-
-    heartbeat: float
-    lifetime: float
-    write_deadline: float
-    retry_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Subscription:
-    """What was admitted: whose log, from where, which events, and until when the token holds."""
-
-    tenant_id: str
-    client_id: str
-    client_version: int
-    jti: str
-    expires_at: float
-    start: Cursor
-    bounds: Bounds
-    types: frozenset[str] | None
-    not_before: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """What all streams of a process share."""
-
-    tails: Tails
-    pages: SharedPages
-    pace: Pace
 
 
 class Stream:
@@ -98,6 +65,7 @@ class Stream:
         self._heartbeat_due = False
         self._writing_since = 0.0
         self._unreadable_since = 0.0
+        self._read_to: datetime | None = None
         self._task = asyncio.current_task()
         now = asyncio.get_running_loop().time()
         self._written_at = now
@@ -160,11 +128,23 @@ class Stream:
         quiet_until = max(self._written_at + self._pace.heartbeat, now)
         return min(quiet_until, self._expires_at, self._rotates_at, now + self._pace.write_deadline)
 
+    def lag(self) -> Lag:
+        """Return what was not written yet, by what the tail has heard of; reads nothing."""
+        return lag_of(position=self.position, head=self._tail.head, oldest_at=self._oldest_unwritten_at(), now=time.time())
+
+    def _oldest_unwritten_at(self) -> float:
+        if self._tail.ring.end <= self.position:
+            return self._tail.heard_at
+        following = self._tail.ring.frame_after(self.position) or (self._page and self._page.frame_after(self.position))
+        # Between two pages the next event is not known, but it was recorded no earlier than the last one.
+        recorded_at = following.recorded_at if following else self._read_to
+        return recorded_at.timestamp() if recorded_at else self._tail.heard_at
+
     async def _step(self) -> None:
         if self.broken_by is not None:
             raise Broken
         if self._heartbeat_due:
-            await self._write(frames.heartbeat(self._offset()))
+            await self._write(frames.heartbeat(self._offset(), self.lag()))
         elif self._is_behind_ring():
             await self._replay()
         elif self.position < self._tail.ring.end:
@@ -178,10 +158,10 @@ class Stream:
 
     async def _replay(self) -> None:
         page = self._page
-        if page is None or not page.frames or page.frames[-1].position <= self.position:
+        if page is None or page.frame_after(self.position) is None:
             self._page = page = await self._read_page()
         if page is not None and page.frames:
-            await self._write(self._taken(page.frames[self.position + 1 - page.frames[0].position :]))
+            await self._write(self._taken(page.frames_after(self.position)))
         # A write need not wait for anything: without this a long replay keeps every other stream from its turn.
         await asyncio.sleep(0)
 
@@ -213,6 +193,7 @@ class Stream:
                 parts.append(frame.data)
                 size += len(frame.data)
             self.position = frame.position
+            self._read_to = frame.recorded_at
         return b"".join(parts)
 
     def _wants(self, frame: Frame) -> bool:

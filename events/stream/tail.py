@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import deque
 from typing import Protocol
 
@@ -46,12 +47,14 @@ class Follower(Protocol):
 class Tail:
     """The end of one tenant's log as this process has read it."""
 
-    __slots__ = ("epoch", "followers", "heard", "queued", "ring", "sealer", "tenant_id")
+    __slots__ = ("epoch", "followers", "heard", "heard_at", "queued", "ring", "sealer", "tenant_id")
 
     def __init__(self, tenant_id: str, bounds: Bounds, sealer: CursorSealer) -> None:
         self.tenant_id = tenant_id
         self.epoch = bounds.epoch
         self.heard = bounds.head
+        # When this process first heard of events that it has not read yet, in Unix seconds.
+        self.heard_at = time.time()
         self.ring = Ring(bounds.head)
         self.sealer = sealer
         self.followers: set[Follower] = set()
@@ -60,6 +63,11 @@ class Tail:
     @property
     def cursor(self) -> Cursor:
         return Cursor(self.epoch, self.ring.end)
+
+    @property
+    def head(self) -> int:
+        """The last position that this process knows of."""
+        return max(self.heard, self.ring.end)
 
     @property
     def is_behind(self) -> bool:
@@ -108,6 +116,8 @@ class Tails:
         """Note that the tenant's log reaches `position`; tenants that nobody watches cost nothing."""
         tail = self._tails.get(tenant_id)
         if tail is not None and position > tail.heard:
+            if not tail.is_behind:
+                tail.heard_at = time.time()
             tail.heard = position
         if tail is not None and tail.is_behind:
             self._queue(tail)

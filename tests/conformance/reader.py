@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 from urllib.parse import urlencode
@@ -135,6 +136,13 @@ class Subscriber:
         text = self.body[self._taken : end].decode()
         self._taken = end + 2
         return _parsed(text)
+
+    def peek(self) -> bytes:
+        """Take in what has arrived, without waiting for more, and return what was not read as blocks yet."""
+        with suppress(TimeoutError, BlockingIOError):
+            while True:
+                self._more_body(time.monotonic() + 0.001)
+        return self.body[self._taken :]
 
     def blocks(self, *, within: float | None = None) -> Iterator[Block]:
         """Yield blocks until the stream ends."""

@@ -42,10 +42,33 @@ def test_silence_is_broken_by_a_comment_and_the_cursor(target: Target) -> None:
     with target.subscribe() as stream:
         first = stream.opened()
         started = time.monotonic()
-        assert stream.block().comments == ["heartbeat"]
+        assert stream.block().comments[0] == "heartbeat"
         assert time.monotonic() - started >= HEARTBEAT_SECONDS * 0.8
         beat = stream.block()
         assert (beat.event, beat.id) == ("offset-only", first.id)
+
+
+def test_a_heartbeat_tells_the_head_and_that_nothing_is_missing(target: Target, tenant: Tenant) -> None:
+    with target.subscribe() as stream:
+        stream.opened()
+        target.write("user.created", "user.updated")
+        stream.events(2)
+        assert stream.block().comments == ["heartbeat", "head=2 lag_events=0 lag_ms=0"]
+
+
+def test_a_busy_stream_without_a_matching_event_still_gets_its_heartbeats(target: Target) -> None:
+    with target.subscribe({"event_type": "user.deleted"}) as stream:
+        last = stream.opened().id
+        started = time.monotonic()
+        for _ in range(3):
+            # The log is never silent, but this stream is: only what is delivered counts.
+            while b"\n\nevent: offset-only" not in stream.peek():
+                target.write("user.updated")
+            assert stream.block().comments[0] == "heartbeat"
+            beat = stream.block()
+            assert beat.id != last, "the cursor moves over what is left out"
+            last = beat.id
+        assert time.monotonic() - started < 5 * HEARTBEAT_SECONDS
 
 
 def test_an_event_without_a_hint_is_found_by_the_poll(target: Target) -> None:

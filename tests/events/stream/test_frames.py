@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from events.cursor import Cursor, CursorSealer
 from events.log import LoggedEvent
 from events.stream import frames
+from events.stream.lag import Lag
 
 SEALER = CursorSealer({"k1": "k" * 40}, tenant_id="acme")
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -28,8 +29,10 @@ def test_the_opening_is_connected_retry_and_the_first_offset() -> None:
     )
 
 
-def test_a_heartbeat_is_a_comment_and_the_offset() -> None:
-    assert frames.heartbeat("abc") == b': heartbeat\n\nevent: offset-only\nid: abc\ndata: {"type":"offset-only","offset":"abc"}\n\n'
+def test_a_heartbeat_is_two_comments_and_the_offset() -> None:
+    assert frames.heartbeat("abc", Lag(12, 3, 450)) == (
+        b': heartbeat\n:head=12 lag_events=3 lag_ms=450\n\nevent: offset-only\nid: abc\ndata: {"type":"offset-only","offset":"abc"}\n\n'
+    )
 
 
 def test_an_error_has_no_id_and_its_offset_only_where_it_is_known() -> None:

@@ -3,49 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Callable
 
 import psycopg
 
-from events.cursor import Cursor, CursorSealer
-from events.log import Bounds, CursorExpired, LoggedEvent, LogHasHole, Page
+from events.cursor import CursorSealer
+from events.log import CursorExpired, LogHasHole
 from events.stream.reasons import CURSOR_EXPIRED, LOG_BROKEN, LOG_GONE, Reason
 from events.stream.tail import Tail, Tails
+from tests.events.stream.fake_log import FakeLog
 
 SEALER = CursorSealer({"k1": "k" * 40}, tenant_id="acme")
-
-
-class FakeLog:
-    """A log in memory that can be slow, stale or broken: what a real database does only sometimes."""
-
-    def __init__(self) -> None:
-        self.head = 0
-        self.epoch = 1
-        self.gone = False
-        self.failures: list[Exception] = []
-        self.before_answer: list[Callable[[], None]] = []
-        self.reads = 0
-        self.page_size = 100
-
-    def bounds(self) -> Bounds:
-        return Bounds(self.epoch, self.head, 0, None, "est_x")
-
-    async def page(self, tenant_id: str, cursor: Cursor, *, max_events: int, max_bytes: int) -> Page:
-        self.reads += 1
-        head = self.head
-        if self.before_answer:
-            self.before_answer.pop(0)()
-        await asyncio.sleep(0)
-        if self.failures:
-            raise self.failures.pop(0)
-        last = min(head, cursor.position + self.page_size)
-        moment = datetime(2026, 1, 1, tzinfo=UTC)
-        events = [LoggedEvent(position, moment, "user.created", b"{}") for position in range(cursor.position + 1, last + 1)]
-        return Page(Bounds(self.epoch, head, 0, None, "est_x"), events)
-
-    async def heads(self, tenant_ids: Sequence[str]) -> dict[str, Cursor]:
-        return {} if self.gone else {tenant: Cursor(self.epoch, self.head) for tenant in tenant_ids}
 
 
 class Stream:

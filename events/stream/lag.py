@@ -1,0 +1,25 @@
+"""How far a stream is behind its tenant's log, as far as its process knows; asking reads nothing. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """The end of the log, how many events before it were not looked at yet, and how old the oldest of them is at most."""
+
+    head: int
+    events: int
+    ms: int
+
+
+def lag_of(*, position: int, head: int, oldest_at: float, now: float) -> Lag:
+    """Return the lag of a stream at `position`; `oldest_at` is when the oldest event after it was recorded (Unix seconds).
+
+    A stream may have read further than the head that its process was told of. Clocks of two machines may disagree, so
+    an age is never below zero.
+    """
+    if head <= position:
+        return Lag(position, 0, 0)
+    return Lag(head, head - position, max(0, round((now - oldest_at) * 1000)))

@@ -1,0 +1,45 @@
+"""What one stream was admitted with, and what all streams of a process share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from events.cursor import Cursor
+from events.log import Bounds
+from events.stream.pages import SharedPages
+from events.stream.tail import Tails
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The times of a stream, in seconds."""
+
+    heartbeat: float
+    lifetime: float
+    write_deadline: float
+    retry_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """What was admitted: whose log, from where, which events, and until when the token holds."""
+
+    tenant_id: str
+    client_id: str
+    client_version: int
+    jti: str
+    expires_at: float
+    start: Cursor
+    bounds: Bounds
+    types: frozenset[str] | None
+    not_before: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What all streams of a process share."""
+
+    tails: Tails
+    pages: SharedPages
+    pace: Pace

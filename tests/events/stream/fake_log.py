@@ -1,0 +1,112 @@
+"""A log in memory, and one stream on it whose connection does what a test wants."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from events.cursor import Cursor, CursorSealer
+from events.log import Bounds, LoggedEvent, Page
+from events.stream.pages import SharedPages
+from events.stream.stream import Stream
+from events.stream.subscription import Pace, Sources, Subscription
+from events.stream.tail import Tails
+
+SEALER = CursorSealer({"k1": "k" * 40}, tenant_id="acme")
+
+
+class FakeLog:
+    """A log in memory that can be slow, stale or broken: what a real database does only sometimes."""
+
+    def __init__(self) -> None:
+        self.head = 0
+        self.epoch = 1
+        self.gone = False
+        self.failures: list[Exception] = []
+        self.before_answer: list[Callable[[], None]] = []
+        self.reads = 0
+        self.page_size = 100
+        self.recorded_at = datetime(2026, 1, 1, tzinfo=UTC)
+        self.type_of: Callable[[int], str] = lambda _position: "user.created"
+
+    def bounds(self) -> Bounds:
+        return Bounds(self.epoch, self.head, 0, None, "est_x")
+
+    async def page(self, tenant_id: str, cursor: Cursor, *, max_events: int, max_bytes: int) -> Page:
+        self.reads += 1
+        head = self.head
+        if self.before_answer:
+            self.before_answer.pop(0)()
+        await asyncio.sleep(0)
+        if self.failures:
+            raise self.failures.pop(0)
+        last = min(head, cursor.position + self.page_size)
+        positions = range(cursor.position + 1, last + 1)
+        events = [LoggedEvent(position, self.recorded_at, self.type_of(position), b"{}") for position in positions]
+        return Page(Bounds(self.epoch, head, 0, None, "est_x"), events)
+
+    async def heads(self, tenant_ids: Sequence[str]) -> dict[str, Cursor]:
+        return {} if self.gone else {tenant: Cursor(self.epoch, self.head) for tenant in tenant_ids}
+
+
+class Connection:
+    """Takes what a stream writes, or lets it wait."""
+
+    def __init__(self) -> None:
+        self.body = b""
+        self.reads = asyncio.Event()
+        self.reads.set()
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        await self.reads.wait()
+        self.body += message["body"]
+
+
+class OpenStream:
+    """A stream of the log from its first position on, and what it hangs on."""
+
+    def __init__(self, log: FakeLog, *, types: frozenset[str] | None = None, pace: Pace | None = None) -> None:
+        self.log = log
+        self.connection = Connection()
+        self.tails = Tails(log, ring_bytes=1_000_000)  # type: ignore[arg-type]  # the three methods that a tail uses
+        pages = SharedPages(log, limit=1_000_000)  # type: ignore[arg-type]  # the method that pages use
+        self.sources = Sources(self.tails, pages, pace or Pace(15.0, 600.0, 20.0, 2000))
+        start = Cursor(log.epoch, 0)
+        self.subscription = Subscription("acme", "client", 1, "jti", time.time() + 3600, start, log.bounds(), types, None)
+        self.task = asyncio.create_task(self._run())
+        self._stream: asyncio.Future[Stream] = asyncio.get_running_loop().create_future()
+
+    async def _run(self) -> None:
+        stream = Stream(self.subscription, None, send=self.connection.send, sealer=SEALER, sources=self.sources)
+        self._stream.set_result(stream)
+        await stream.run()
+
+    async def opened(self) -> Stream:
+        """Return the stream once its opening was written."""
+        stream = await self._stream
+        await until(lambda: self.connection.body.count(b"\n\n") >= 3)
+        return stream
+
+    def grow(self, count: int) -> None:
+        """Let the log grow and the tail hear of it."""
+        self.log.head += count
+        self.tails.heard("acme", self.log.head)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Let the loop go on until `condition()` is true; the story around it has the deadline."""
+    while not condition():  # noqa: ASYNC110  (the condition may be anything)
+        await asyncio.sleep(0)
+
+
+def run_story(story: Callable[[], Awaitable[None]]) -> None:
+    """Run a test in a loop of its own, for ten seconds at most."""
+
+    async def told() -> None:
+        async with asyncio.timeout(10):
+            await story()
+
+    asyncio.run(told())

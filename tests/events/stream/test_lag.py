@@ -1,0 +1,72 @@
+"""What a heartbeat says about the distance to the head, and what it never says."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+
+from events.stream.lag import Lag, lag_of
+from tests.events.stream.fake_log import SEALER, FakeLog, OpenStream, run_story, until
+
+
+def test_a_stream_that_has_everything_has_no_lag() -> None:
+    assert lag_of(position=7, head=7, oldest_at=0.0, now=1000.0) == Lag(7, 0, 0)
+
+
+def test_a_stream_that_read_further_than_its_process_was_told_has_no_lag_either() -> None:
+    assert lag_of(position=9, head=7, oldest_at=0.0, now=1000.0) == Lag(9, 0, 0)
+
+
+def test_a_clock_that_is_behind_the_database_makes_no_negative_age() -> None:
+    assert lag_of(position=6, head=7, oldest_at=1000.5, now=1000.0) == Lag(7, 1, 0)
+
+
+def test_a_reader_that_stops_falls_behind_by_events_and_by_the_age_of_the_first_it_misses() -> None:
+    async def story() -> None:
+        log = FakeLog()
+        opened = OpenStream(log)
+        stream = await opened.opened()
+        opened.connection.reads.clear()
+        opened.grow(1)
+        await until(lambda: stream.position == 1)
+        log.recorded_at = datetime.now(UTC) - timedelta(seconds=90)
+        opened.grow(4)
+        await until(lambda: opened.tails.follow(stream, "acme", log.bounds(), SEALER).ring.end == 5)
+        lag = stream.lag()
+        assert (lag.head, lag.events) == (5, 4)
+        assert 90_000 <= lag.ms < 100_000
+        opened.connection.reads.set()
+        await until(lambda: stream.position == 5)
+        assert stream.lag() == Lag(5, 0, 0)
+
+    run_story(story)
+
+
+def test_what_was_heard_of_and_not_read_yet_is_as_old_as_the_hint() -> None:
+    async def story() -> None:
+        log = FakeLog()
+        opened = OpenStream(log)
+        stream = await opened.opened()
+        log.failures = [OSError("gone")] * 1000
+        before = time.time()
+        opened.grow(3)
+        lag = stream.lag()
+        assert (lag.head, lag.events) == (3, 3)
+        assert lag.ms <= (time.time() - before) * 1000 + 1
+
+    run_story(story)
+
+
+def test_between_two_pages_the_age_is_that_of_the_last_event_read() -> None:
+    async def story() -> None:
+        log = FakeLog()
+        log.head, log.page_size = 20, 10
+        log.recorded_at = datetime.now(UTC) - timedelta(hours=1)
+        log.before_answer = [lambda: None, lambda: log.failures.extend([OSError("gone")] * 1000)]
+        stream = await OpenStream(log).opened()
+        await until(lambda: stream.position == 10)
+        lag = stream.lag()
+        assert (lag.head, lag.events) == (20, 10)
+        assert 3_590_000 < lag.ms < 3_700_000
+
+    run_story(story)
