@@ -7,6 +7,7 @@ from django.conf import settings
 from authapi.scopes import READ_EVENTS
 from events.catalogue import EVENT_TYPES
 from events.envelope import TEST_PURPOSE
+from events.stream.floor import FLOOR, FLOOR_TIME
 from events.stream.request import MAX_FROM_LENGTH, MAX_FROM_TIMESTAMP_LENGTH
 from identity.api.list_schemas import reference
 from identity.api.operations import Lifecycle, Schema
@@ -14,6 +15,16 @@ from identity.api.schema import RATE_HEADERS, error_responses, security_of
 
 _ERROR_CODES = ("invalid_cursor", "cursor_expired", "timeout", "payload_too_large", "processing_error", "connection_timeout")
 _CURSOR: Schema = {"type": "string", "maxLength": MAX_FROM_LENGTH, "description": "Opaque cursor; delivery goes on after it."}
+_FLOOR_HEADERS: Schema = {
+    FLOOR: {
+        "schema": _CURSOR,
+        "description": "The earliest cursor that is served: with it as `from`, everything that is kept is delivered.",
+    },
+    FLOOR_TIME: {
+        "schema": {"type": "string", "format": "date-time"},
+        "description": "Everything from this time on is available, the earliest `from_timestamp`. Left out while nothing was dropped.",
+    },
+}
 _EVENT_TYPE: Schema = {"type": "string", "enum": list(EVENT_TYPES)}
 
 
@@ -42,7 +53,7 @@ def subscribe_operation() -> Schema:
         "responses": {
             "200": {
                 "description": "The stream.",
-                "headers": RATE_HEADERS,
+                "headers": RATE_HEADERS | _FLOOR_HEADERS,
                 "content": {"text/event-stream": {"schema": reference("EventStreamMessage")}},
             },
             **error_responses(400, 401, 403, 404, 410, 429, 503),

@@ -11,6 +11,7 @@ import math
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from authapi import throttling
@@ -21,8 +22,9 @@ from authapi.tokens import InsufficientScope, TokenRefused, VerifiedToken, requi
 from events.catalogue import EVENT_TYPES
 from events.cursor import Cursor, InvalidCursor
 from events.log import Bounds, CursorExpired, LogError, NoLog
+from events.stream.floor import expiry_notice, floor_headers
 from events.stream.leases import Lease, ProcessLimitReached, TenantLimitReached
-from events.stream.limits import connection_limit
+from events.stream.limits import Limits, limits_of
 from events.stream.pages import FramePage
 from events.stream.refusals import Header, Refused, insufficient_scope, unauthorized, unavailable
 from events.stream.request import InvalidQuery, Wanted, read_wanted
@@ -61,7 +63,8 @@ async def admit(scope: Mapping[str, Any], host: HostMatch, shared: StreamRuntime
         raise Refused(429, TOO_MANY_REQUESTS, headers=wire_headers(rate))
     wanted = _wanted(scope)
     bounds, start = await _placed(wanted, host.tenant_id, shared)
-    lease = await _slot(host.tenant_id, shared)
+    limits = await _limits(host.tenant_id)
+    lease = await _slot(host.tenant_id, limits, shared)
     try:
         first_page = await _first_page(host.tenant_id, bounds, start, shared)
     except BaseException:
@@ -77,8 +80,9 @@ async def admit(scope: Mapping[str, Any], host: HostMatch, shared: StreamRuntime
         bounds=bounds,
         types=wanted.types,
         not_before=wanted.moment,
+        notice=_notice(wanted, start, first_page, limits),
     )
-    return Admitted(subscription, lease, first_page, wire_headers(rate))
+    return Admitted(subscription, lease, first_page, wire_headers(rate) + floor_headers(bounds, shared.sealer(host.tenant_id)))
 
 
 def wire_headers(rate: Rate) -> list[Header]:
@@ -136,15 +140,20 @@ async def _placed(wanted: Wanted, tenant_id: str, shared: StreamRuntime) -> tupl
         raise _unreadable(error) from error
 
 
-async def _slot(tenant_id: str, shared: StreamRuntime) -> Lease:
+async def _limits(tenant_id: str) -> Limits:
     try:
-        return await shared.leases.acquire(tenant_id, limit=await connection_limit(tenant_id))
+        return await limits_of(tenant_id)
+    except READ_FAILURES as error:
+        raise _unreadable(error) from error
+
+
+async def _slot(tenant_id: str, limits: Limits, shared: StreamRuntime) -> Lease:
+    try:
+        return await shared.leases.acquire(tenant_id, limit=limits.connections)
     except TenantLimitReached as error:
         raise Refused(403, LIMIT_MESSAGE, code="connection_limit") from error
     except ProcessLimitReached as error:
         raise unavailable("This server holds as many streams as it may.", retry_after_seconds=_jittered_seconds()) from error
-    except READ_FAILURES as error:
-        raise _unreadable(error) from error
 
 
 async def _first_page(tenant_id: str, bounds: Bounds, start: Cursor, shared: StreamRuntime) -> FramePage | None:
@@ -156,6 +165,13 @@ async def _first_page(tenant_id: str, bounds: Bounds, start: Cursor, shared: Str
         raise Refused(410, EXPIRED_MESSAGE, code="cursor_expired") from error
     except (LogError, *READ_FAILURES) as error:
         raise _unreadable(error) from error
+
+
+def _notice(wanted: Wanted, start: Cursor, page: FramePage | None, limits: Limits) -> bytes:
+    # Who asks for a time knows how old it is; who comes back with a cursor may not.
+    if wanted.cursor is None or page is None:
+        return b""
+    return expiry_notice(page.frame_after(start.position), limits.retention, now=datetime.now(UTC))
 
 
 def _unreadable(error: Exception) -> Refused:

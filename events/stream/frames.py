@@ -46,6 +46,11 @@ def heartbeat(offset: str, lag: Lag) -> bytes:
     return b": heartbeat\n:head=%d lag_events=%d lag_ms=%d\n\n" % (lag.head, lag.events, lag.ms) + offset_only(offset)
 
 
+def comment(text: str) -> bytes:
+    """Return a comment of its own block, which every client passes over."""
+    return b":%b\n\n" % text.encode()
+
+
 def error(code: str, message: str, offset: str | None) -> bytes:
     """Return the message that ends a stream. It has no `id`: an error moves no cursor."""
     return b"event: error\ndata: %b\n\n" % error_message(code, message, offset)

@@ -1,7 +1,9 @@
-"""How many streams a tenant may hold open: its own number, else the platform's."""
+"""What a tenant may and gets: its own number where it has one, else the platform's. A change is seen after five seconds."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 
 from django.conf import settings
@@ -13,17 +15,29 @@ from identity.models import Tenant
 _REMEMBERED_SECONDS = 5.0
 
 
-async def connection_limit(tenant_id: str) -> int:
-    """Return the tenant's limit; a change is seen after five seconds."""
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many streams a tenant may hold open, and how long its events are kept."""
+
+    connections: int
+    retention: timedelta
+
+
+async def limits_of(tenant_id: str) -> Limits:
+    """Return the limits of a tenant; reads them away from the event loop, once in five seconds."""
     try:
-        own = _own_limits.warm(tenant_id)
+        connections, days = _own_limits.warm(tenant_id)
     except Cold:
-        own = await executor.run(partial(_own_limits.get, tenant_id))
-    return settings.EVENTS_MAX_CONNECTIONS_PER_TENANT if own is None else own
+        connections, days = await executor.run(partial(_own_limits.get, tenant_id))
+    return Limits(
+        settings.EVENTS_MAX_CONNECTIONS_PER_TENANT if connections is None else connections,
+        timedelta(days=settings.EVENTS_RETENTION_DAYS if days is None else days),
+    )
 
 
-def _load(tenant_id: str) -> int | None:
-    return Tenant.objects.filter(pk=tenant_id).values_list("max_event_connections", flat=True).first()
+def _load(tenant_id: str) -> tuple[int | None, int | None]:
+    own = Tenant.objects.filter(pk=tenant_id).values_list("max_event_connections", "event_retention_days").first()
+    return (None, None) if own is None else own
 
 
-_own_limits: Remembered[str, int | None] = Remembered(_load, seconds=_REMEMBERED_SECONDS)
+_own_limits: Remembered[str, tuple[int | None, int | None]] = Remembered(_load, seconds=_REMEMBERED_SECONDS)

@@ -77,7 +77,7 @@ class Stream:
     async def run(self) -> None:
         """Write the opening, then events, heartbeats and the end. Returns when the connection needs nothing more."""
         try:
-            await self._write(frames.opening(self._pace.retry_ms, self._offset()))
+            await self._write(frames.opening(self._pace.retry_ms, self._offset()) + self.subscription.notice)
             while self._ending is None:
                 self._woken.clear()
                 await self._step()

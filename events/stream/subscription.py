@@ -34,6 +34,8 @@ class Subscription:
     bounds: Bounds
     types: frozenset[str] | None
     not_before: datetime | None
+    # A comment right after the opening, if there is something to say.
+    notice: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
+from events.models import Head, LogEntry
 from tests.conformance.target import Target
 
 
@@ -40,3 +43,60 @@ def test_a_message_is_type_offset_and_the_stored_envelope(target: Target) -> Non
         envelope = block.message["event"]
         assert list(envelope) == ["specversion", "type", "source", "id", "time", "data", "x0tenant", "x0stream"]
         assert (envelope["id"], envelope["x0tenant"], envelope["x0stream"]) == (event_id, target.tenant.pk, target.head().stream_id)
+
+
+def test_the_floor_header_is_a_cursor_that_brings_everything_that_is_kept(target: Target) -> None:
+    ids = target.write("user.created", "user.updated")
+    with target.subscribe() as stream:
+        floor = stream.headers["x-events-floor"]
+        assert "x-events-floor-time" not in stream.headers, "nothing was ever dropped"
+    with target.subscribe({"from": floor}) as stream:
+        stream.opened()
+        assert [block.message["event"]["id"] for block in stream.events(2)] == ids
+
+
+def test_the_floor_time_is_the_earliest_timestamp_that_is_not_gone(target: Target) -> None:
+    target.write("user.created")
+    dropped_at = LogEntry.objects.get(tenant_id=target.tenant.pk).recorded_at
+    LogEntry.objects.filter(tenant_id=target.tenant.pk).delete()
+    Head.objects.filter(pk=target.tenant.pk).update(floor=1, floor_recorded_at=dropped_at)
+    with target.subscribe() as stream:
+        time = stream.headers["x-events-floor-time"]
+        start = stream.opened().id
+        assert stream.headers["x-events-floor"] == start
+    with target.subscribe({"from_timestamp": time}) as stream:
+        assert stream.status == 200
+    earlier = datetime.fromisoformat(time) - timedelta(seconds=1)
+    with target.subscribe({"from_timestamp": earlier.strftime("%Y-%m-%dT%H:%M:%SZ")}) as stream:
+        assert stream.status == 410
+
+
+def test_a_cursor_that_will_soon_be_gone_is_warned_about_right_after_the_opening(target: Target) -> None:
+    with target.subscribe() as stream:
+        start = stream.opened().id
+    target.write("user.created", "user.updated")
+    _record_days_ago(target, 28)
+    with target.subscribe({"from": start}) as stream:
+        stream.opened()
+        [comment] = stream.block().comments
+        assert comment.startswith("warning=cursor_expiring next_event_at=")
+        assert [block.event for block in stream.events(2)] == ["user.created", "user.updated"]
+    _record_days_ago(target, 26)
+    with target.subscribe({"from": start}) as stream:
+        stream.opened()
+        assert stream.block().event == "user.created"
+
+
+def test_the_end_of_an_old_log_is_no_place_to_be_warned_about(target: Target) -> None:
+    with target.subscribe() as stream:
+        stream.opened()
+        target.write("user.created")
+        [last] = stream.events(1)
+    _record_days_ago(target, 29)
+    with target.subscribe({"from": last.id}) as stream:
+        stream.opened()
+        assert stream.block().comments[0] == "heartbeat"
+
+
+def _record_days_ago(target: Target, days: int) -> None:
+    LogEntry.objects.filter(tenant_id=target.tenant.pk).update(recorded_at=datetime.now(UTC) - timedelta(days=days))
