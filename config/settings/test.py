@@ -23,6 +23,6 @@ for _name, _value in {
 
 from config.settings.base import *  # noqa: E402, F403  (the variables above must be set first)
 
-PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher", "identity.hashers.ImportedPasswordHasher"]
 # Where `provisioning.failpoints` looks for the places at which a test wants the process to die.
 FAILPOINTS_DIR = os.environ.get("FAILPOINTS_DIR", "")

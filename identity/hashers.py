@@ -1,0 +1,33 @@
+"""Django's view of imported hashes: `check_password` verifies them and asks for a renewal with the first hasher at once."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from django.contrib.auth.hashers import BasePasswordHasher
+
+from identity import imported_passwords
+
+
+class ImportedPasswordHasher(BasePasswordHasher):
+    """Verifies what `identity.imported_passwords` stored. It never makes a hash, so a password that fits gets a new one."""
+
+    algorithm = imported_passwords.PREFIX
+
+    def verify(self, password: str, encoded: str) -> bool:
+        return imported_passwords.verify(encoded, password)
+
+    def encode(self, password: str, salt: str) -> NoReturn:
+        raise NotImplementedError("Hashes of other systems are only verified.")
+
+    def decode(self, encoded: str) -> dict[str, Any]:
+        return {"algorithm": self.algorithm, "hash": encoded}
+
+    def must_update(self, encoded: str) -> bool:
+        return True
+
+    def safe_summary(self, encoded: str) -> dict[str, str]:
+        return {"algorithm": self.algorithm}
+
+    def harden_runtime(self, password: str, encoded: str) -> None:
+        """Do nothing: the costs of a foreign hash are its own."""
