@@ -8,12 +8,13 @@ is found waiting may be taken in the statement that locks, since nothing but the
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from provisioning.statements import Prepared, execute, fetch_one
+from provisioning.statements import Prepared, execute, fetch_all, fetch_one
 
 _DELIVERS = "s.status = 'enabled' AND (s.held_since IS NULL OR %(probe)s)"
 # Waits for the lock: it is held for moments only, and a skipped lane would wait for the sweeper.
@@ -98,6 +99,21 @@ TAKE_NEXT = Prepared(
 )
 _TAKE_THIS = _TAKE.format(lane=_THIS_LANE, delivers=_DELIVERS)
 _TAKE_OLDEST = _TAKE.format(lane=_OLDEST_LANE, delivers=_DELIVERS)
+_NEEDS_THE_LOG = """
+d.state = 'todo' AND d.position <= %(through)s AND NOT EXISTS (
+    SELECT 1 FROM provisioning_deadletter letter WHERE letter.delivery_id = d.id AND letter.body IS NOT NULL)
+"""
+# The stream's row before its lanes, as the dispatch locks them; the stream cannot be enabled meanwhile.
+_LOCK_DISABLED = f"""
+SELECT l.id FROM events_eventstream s JOIN provisioning_lane l ON l.stream_id = s.id
+WHERE s.id = %(stream)s AND s.status = 'disabled' AND (l.lease_until IS NULL OR l.lease_until <= clock_timestamp())
+    AND EXISTS (SELECT 1 FROM provisioning_delivery d WHERE d.stream_id = s.id AND d.key = l.key AND {_NEEDS_THE_LOG})
+ORDER BY l.key LIMIT %(limit)s FOR NO KEY UPDATE OF s FOR UPDATE OF l
+"""  # noqa: S608  (constants of this module)
+_WAITING_IN = f"""
+SELECT d.id FROM provisioning_lane l JOIN provisioning_delivery d ON d.stream_id = l.stream_id AND d.key = l.key
+WHERE l.id = ANY(%(lanes)s) AND {_NEEDS_THE_LOG} ORDER BY d.position
+"""  # noqa: S608
 _DROP_IF_EMPTY = """
 DELETE FROM provisioning_lane l WHERE id = %s AND NOT EXISTS (
     SELECT 1 FROM provisioning_delivery d WHERE d.stream_id = l.stream_id AND d.key = l.key AND d.state = 'todo')
@@ -164,6 +180,16 @@ def take_oldest(stream_id: str, *, lease_seconds: float, most_attempts: int, pro
     A probe takes a lane of a held stream, due or not. What the lane is said not to contain must be asked again.
     """
     return taken_of(fetch_one(_TAKE_OLDEST, {"stream": stream_id, "lease": lease_seconds, "most": most_attempts, "probe": probe}))
+
+
+def lock_disabled(stream_id: str, *, through: int, limit: int) -> list[int]:
+    """Lock lanes of a disabled stream that nobody works in and that need events at or below `through` from the log."""
+    return [lane_id for (lane_id,) in fetch_all(_LOCK_DISABLED, {"stream": stream_id, "through": through, "limit": limit})]
+
+
+def waiting_in(lane_ids: Sequence[int], *, through: int) -> list[int]:
+    """Return the waiting deliveries of locked lanes that need events at or below `through`, in order."""
+    return [delivery_id for (delivery_id,) in fetch_all(_WAITING_IN, {"lanes": list(lane_ids), "through": through})]
 
 
 def drop_if_empty(lane_id: int) -> bool:

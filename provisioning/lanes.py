@@ -145,6 +145,20 @@ def bury_waiting(stream_id: str, cause: Failure, *, limit: int) -> int:
     return buried
 
 
+def bury_disabled(stream_id: str, cause: Failure, *, through: int, limit: int) -> int:
+    """Turn what waits in a disabled stream for events at or below `through` into dead letters with copies of the events.
+
+    Goes through `limit` lanes at most and returns how many it was; one in which an attempt still runs is left alone.
+    """
+    with transaction.atomic():
+        lane_ids = lane_rows.lock_disabled(stream_id, through=through, limit=limit)
+        for delivery_id in lane_rows.waiting_in(lane_ids, through=through):
+            delivery_rows.bury(delivery_id, cause)
+        for lane_id in lane_ids:
+            lane_rows.leave(lane_id)
+    return len(lane_ids)
+
+
 def _require_lease(claim: Claim) -> None:
     if not lane_rows.lock_claimed(claim.lane_id, claim.token):
         raise LeaseLost

@@ -1,0 +1,150 @@
+"""Dropping events that are older than their tenant's retention: the floor rises and the rows below it go, together.
+
+Locks are taken in one order: the tenant's pruning lock (an advisory one, so that two runs never meet), log rows and
+events, last of all the head row, for one update and the commit. Numbering takes the head row and then inserts positions
+that nobody deletes, so it waits for that update at most, and neither waits for the other in a ring. Writers lock neither.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from django.conf import settings
+from django.db import connection, transaction
+
+from events.hooks import Hold, followers
+
+logger = logging.getLogger(__name__)
+
+CHUNK = 5000
+_DAY = 86400.0
+_ADVISORY_CLASS = 0x70727565  # Any number that nothing else here uses: the locks of pruning.
+
+# The newest position that is old enough, per tenant that has one. Times of recording never fall, so everything before
+# it is old enough too. The earlier of two clocks decides: one that has run ahead must not empty the logs.
+_DUE = """
+SELECT h.tenant_id, h.floor, due.position
+FROM events_head h LEFT JOIN identity_tenant t ON t.id = h.tenant_id
+CROSS JOIN LATERAL (
+    SELECT l.position FROM events_logentry l
+    WHERE l.tenant_id = h.tenant_id AND l.position <= h.position
+        AND l.recorded_at < least(clock_timestamp(), %(now)s)
+            - make_interval(secs => coalesce(t.event_retention_days::double precision * %(day)s, %(default)s))
+    ORDER BY l.recorded_at DESC, l.position DESC LIMIT 1
+) due
+WHERE (%(tenant)s::text IS NULL OR h.tenant_id = %(tenant)s) ORDER BY h.tenant_id
+"""
+_LOCK = "SELECT pg_try_advisory_xact_lock(%(class)s, hashtext(%(tenant)s))"
+_FLOOR = "SELECT floor FROM events_head WHERE tenant_id = %(tenant)s"
+_DROP = """
+WITH dropped AS (
+    DELETE FROM events_logentry WHERE tenant_id = %(tenant)s AND position > %(after)s AND position <= %(last)s
+    RETURNING event_id, recorded_at
+), bodies AS (DELETE FROM events_event WHERE id IN (SELECT event_id FROM dropped))
+SELECT count(*), max(recorded_at) FROM dropped
+"""
+_RAISE_FLOOR = """
+UPDATE events_head SET floor = %(last)s, floor_recorded_at = coalesce(%(recorded_at)s, floor_recorded_at) WHERE tenant_id = %(tenant)s
+"""
+
+Progress = Callable[[str, int], None]
+
+
+@dataclass(frozen=True)
+class DueLog:
+    """A log with positions older than its retention: everything after `floor` up to `through`."""
+
+    tenant_id: str
+    floor: int
+    through: int
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What was dropped of one log, and what is past its retention and stays because somebody needs it."""
+
+    tenant_id: str
+    count: int
+    held_back: int = 0
+    holds: Sequence[Hold] = ()
+    is_busy: bool = False  # Another run prunes this log.
+
+    def told(self) -> str:
+        """Say who holds how much back."""
+        holders = "; ".join(f"{hold.holder} at {hold.position:,}" for hold in self.holds)
+        return f"{self.tenant_id}: {self.held_back:,} positions are kept beyond their retention for {holders}"
+
+
+def prune(tenant_id: str | None = None, *, is_dry_run: bool = False, progress: Progress | None = None) -> Iterator[Pruned]:
+    """Apply the retention to one tenant's log or to all, log after log, and yield what was done; stopping is harmless.
+
+    A dry run counts and changes nothing.
+    """
+    for due in due_logs(tenant_id):
+        done = prune_log(due, is_dry_run=is_dry_run, progress=progress)
+        if done.held_back:
+            logger.warning("%s", done.told())
+        yield done
+
+
+def due_logs(tenant_id: str | None = None, *, now: datetime | None = None) -> list[DueLog]:
+    """Return the logs with something to prune."""
+    values = {"tenant": tenant_id, "now": now or datetime.now(UTC), "day": _DAY, "default": settings.EVENTS_RETENTION_DAYS * _DAY}
+    with connection.cursor() as cursor:
+        cursor.execute(_DUE, values)
+        return [DueLog(*row) for row in cursor.fetchall()]
+
+
+def prune_log(due: DueLog, *, is_dry_run: bool = False, progress: Progress | None = None) -> Pruned:
+    """Drop what is due and what nobody holds, at most 5,000 positions in each transaction.
+
+    1. Let followers copy what rests.
+    2. Ask once who needs what, which `LogFollower` promises to stay true.
+    3. Drop chunk after chunk, up to the lowest hold.
+    """
+    if not is_dry_run:
+        for follower in followers():
+            follower.make_way(due.tenant_id, through=due.through)
+    holds = _holds(due, is_dry_run=is_dry_run)
+    last = max(min([due.through, *(hold.position for hold in holds)]), due.floor)
+    if is_dry_run:
+        return Pruned(due.tenant_id, last - due.floor, due.through - last, holds)
+    count, floor = 0, due.floor
+    while floor < last:
+        dropped = _drop_chunk(due.tenant_id, last)
+        if dropped is None:
+            return Pruned(due.tenant_id, count, is_busy=True)
+        floor, rows = dropped
+        count += rows
+        if progress is not None:
+            progress(due.tenant_id, rows)
+    return Pruned(due.tenant_id, count, due.through - last, holds)
+
+
+def _holds(due: DueLog, *, is_dry_run: bool) -> list[Hold]:
+    holds = [hold for follower in followers() for hold in follower.holds(due.tenant_id, through=due.through)]
+    return sorted(hold for hold in holds if hold.position < due.through and not (is_dry_run and hold.does_yield))
+
+
+def _drop_chunk(tenant_id: str, last: int) -> tuple[int, int] | None:
+    """Drop the next chunk up to `last`; return the new floor and the number of rows, or None when another run is at it."""
+    values: dict[str, int | str] = {"class": _ADVISORY_CLASS, "tenant": tenant_id}
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_LOCK, values)
+        if not cursor.fetchone()[0]:
+            return None
+        # A statement of its own after the lock: it sees the floor that another run has left.
+        cursor.execute(_FLOOR, values)
+        row = cursor.fetchone()
+        if row is None or row[0] >= last:
+            return last, 0
+        chunk_end = min(row[0] + CHUNK, last)
+        cursor.execute(_DROP, {**values, "after": row[0], "last": chunk_end})
+        count, recorded_at = cursor.fetchone()
+        cursor.execute(_RAISE_FLOOR, {**values, "last": chunk_end, "recorded_at": recorded_at})
+        if count != chunk_end - row[0]:
+            logger.error("the log of %s had only %s of %s positions after %s", tenant_id, count, chunk_end - row[0], row[0])
+    return chunk_end, count

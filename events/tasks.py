@@ -1,0 +1,19 @@
+"""Celery's edges of the event log. Running any of them twice is harmless."""
+
+from __future__ import annotations
+
+import logging
+
+from celery import shared_task
+
+from events import retention
+
+logger = logging.getLogger(__name__)
+
+
+@shared_task(name="events.prune")
+def prune() -> None:
+    """Drop events that are older than their tenant's retention."""
+    for done in retention.prune():
+        if done.count:
+            logger.info("pruned %s positions of %s", done.count, done.tenant_id)

@@ -1,0 +1,327 @@
+"""Pruning a log: what goes, what stays, and what readers and writers beside it see."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from io import StringIO
+from typing import Any
+
+import psycopg
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection, connections
+
+from events import retention, tasks
+from events.cursor import Cursor
+from events.log import CursorExpired, LogReader, read_pool
+from events.models import Head
+from events.numbering import number_tenant, open_connection
+from events.retention import DueLog, prune_log
+from identity.models import Connection, Tenant
+from identity.services.tenants import create_tenant
+from identity.services.users import create_user
+from tests.deadlines import eventually
+from tests.events.long_logs import fill_log, remaining
+from tests.faults.worker import test_database_url
+
+NOW = datetime.now(UTC)
+OLD = NOW - timedelta(days=31)
+FRESH = NOW - timedelta(days=29)
+
+
+@pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "CHUNK", 3)
+
+
+def _prune(tenant: Tenant, **options: Any) -> list[retention.Pruned]:
+    return list(retention.prune(tenant.pk, **options))
+
+
+def _assert_whole(tenant: Tenant) -> None:
+    floor, head, positions, bodies = remaining(tenant.pk)
+    assert positions == list(range(floor + 1, head + 1))
+    assert bodies == len(positions)
+
+
+def test_what_is_older_than_the_retention_goes_with_its_body_and_the_rest_stays(tenant: Tenant, small_chunks: None) -> None:
+    fill_log(tenant.pk, 8, recorded_at=OLD)
+    fill_log(tenant.pk, 4, recorded_at=FRESH)
+
+    assert [(done.count, done.held_back) for done in _prune(tenant)] == [(8, 0)]
+
+    assert remaining(tenant.pk) == (8, 12, [9, 10, 11, 12], 4)
+    assert Head.objects.get(pk=tenant.pk).floor_recorded_at == OLD
+    assert _prune(tenant) == []
+
+
+def test_a_tenant_may_keep_its_log_longer_or_shorter_than_the_platform(tenant: Tenant) -> None:
+    fill_log(tenant.pk, 2, recorded_at=OLD)
+    fill_log(tenant.pk, 2, recorded_at=FRESH)
+    Tenant.objects.filter(pk=tenant.pk).update(event_retention_days=32)
+    assert _prune(tenant) == []
+    Tenant.objects.filter(pk=tenant.pk).update(event_retention_days=28)
+    assert [done.count for done in _prune(tenant)] == [4]
+
+
+def test_the_calendar_prunes_every_tenant(tenant: Tenant) -> None:
+    other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
+    for each in (tenant, other):
+        fill_log(each.pk, 2, recorded_at=OLD)
+    tasks.prune()
+    assert remaining(tenant.pk)[0] == remaining(other.pk)[0] == 2
+
+
+def test_one_clock_that_has_run_ahead_or_stayed_behind_prunes_nothing_early(tenant: Tenant) -> None:
+    fill_log(tenant.pk, 2, recorded_at=FRESH)
+    for wrong in (NOW + timedelta(days=400), NOW - timedelta(days=400)):
+        assert retention.due_logs(tenant.pk, now=wrong) == []
+
+
+def test_events_recorded_while_the_clock_was_ahead_keep_those_after_them(tenant: Tenant, database_connection: Connection) -> None:
+    """The clock ran ahead by two days and was set back: times of recording stay in order, and so does what is old."""
+    ahead = datetime.now(UTC) + timedelta(days=2)
+    fill_log(tenant.pk, 1, recorded_at=ahead)
+    create_user(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test")
+    number_tenant(tenant.pk)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT array_agg(recorded_at ORDER BY position) FROM events_logentry WHERE tenant_id = %s", [tenant.pk])
+        times = cursor.fetchone()[0]
+    assert times == sorted(times)
+    assert times[-1] >= ahead
+    Tenant.objects.filter(pk=tenant.pk).update(event_retention_days=1)
+    assert _prune(tenant) == []
+
+
+def test_the_cursor_of_an_idle_tenant_stays_valid_when_all_its_events_are_gone(tenant: Tenant) -> None:
+    head = fill_log(tenant.pk, 5, recorded_at=OLD)
+    _prune(tenant)
+    assert remaining(tenant.pk) == (5, 5, [], 0)
+
+    assert _read(lambda log: log.page(tenant.pk, Cursor(1, head), max_events=9, max_bytes=9999)).events == []
+    fill_log(tenant.pk, 1, recorded_at=NOW)
+    assert [event.position for event in _read(lambda log: log.page(tenant.pk, Cursor(1, head), max_events=9, max_bytes=9999)).events] == [6]
+    with pytest.raises(CursorExpired):
+        _read(lambda log: log.page(tenant.pk, Cursor(1, head - 1), max_events=9, max_bytes=9999))
+
+
+def test_floor_and_rows_are_of_one_snapshot_for_a_reader_beside_a_chunk(tenant: Tenant) -> None:
+    fill_log(tenant.pk, 4, recorded_at=OLD)
+
+    def seen() -> tuple[int, list[int]]:
+        page = _read(lambda log: log.page(tenant.pk, Cursor(1, 0), max_events=9, max_bytes=9999))
+        return page.bounds.floor, [event.position for event in page.events]
+
+    with open_connection() as old_snapshot, open_connection() as blocker:
+        old_snapshot.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        look = (
+            "SELECT floor, (SELECT count(*) FROM events_logentry l WHERE l.tenant_id = h.tenant_id) FROM events_head h WHERE tenant_id = %s"
+        )
+        with old_snapshot.transaction():
+            assert old_snapshot.execute(look, [tenant.pk]).fetchone() == (0, 4)
+            with blocker.transaction():
+                # The chunk has deleted its rows and waits for the head: to every reader it has not happened.
+                blocker.execute("SELECT 1 FROM events_head WHERE tenant_id = %s FOR UPDATE", [tenant.pk])
+                pruner = _in_thread(lambda: _prune(tenant))
+                eventually(lambda: _somebody_waits_for_a_lock())
+                assert seen() == (0, [1, 2, 3, 4])
+            pruner.join(10)
+            assert old_snapshot.execute(look, [tenant.pk]).fetchone() == (0, 4)
+    with pytest.raises(CursorExpired):
+        seen()
+    assert remaining(tenant.pk) == (4, 4, [], 0)
+
+
+@pytest.mark.parametrize("pages_before", range(5))
+@pytest.mark.parametrize("pruned_through", range(1, 13))
+def test_a_reader_meets_pruning_at_a_page_boundary_and_sees_everything_or_410(
+    tenant: Tenant, small_chunks: None, pages_before: int, pruned_through: int
+) -> None:
+    fill_log(tenant.pk, 12, recorded_at=OLD)
+
+    async def replay(log: LogReader) -> list[int] | None:
+        positions: list[int] = []
+        for number in range(5):
+            if number == pages_before:
+                await asyncio.to_thread(_pruned_in_thread, tenant, pruned_through)
+            try:
+                page = await log.page(tenant.pk, Cursor(1, len(positions)), max_events=3, max_bytes=9999)
+            except CursorExpired:
+                assert positions == list(range(1, len(positions) + 1))
+                assert len(positions) < pruned_through, "everything after the cursor was still there"
+                return None
+            positions += [event.position for event in page.events]
+        return positions
+
+    positions = _read(replay)
+    assert positions is None or positions == list(range(1, 13))
+    assert (positions is None) == (pages_before * 3 < pruned_through)
+
+
+def test_readers_that_race_with_pruning_never_see_a_hole(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "CHUNK", 2)
+    fill_log(tenant.pk, 600, recorded_at=OLD)
+    ends: list[int] = []
+
+    async def read(log: LogReader) -> None:
+        pruning = asyncio.create_task(asyncio.to_thread(_pruned_in_thread, tenant, 600))
+        while not pruning.done():
+            start = position = remaining_floor = (await log.bounds(tenant.pk)).floor
+            try:
+                while position < 600:
+                    page = await log.page(tenant.pk, Cursor(1, position), max_events=random.randint(1, 7), max_bytes=9999)
+                    # `LogReader.page` raises `LogHasHole` for a missing position; this says it once more.
+                    assert [event.position for event in page.events] == list(range(position + 1, position + 1 + len(page.events)))
+                    position += len(page.events)
+            except CursorExpired:
+                assert (await log.bounds(tenant.pk)).floor > position >= start >= remaining_floor
+            ends.append(position)
+        await pruning
+
+    _read(read)
+    assert len(ends) > 5
+    _assert_whole(tenant)
+
+
+def test_pruning_beside_writers_numberer_and_a_second_run_meets_no_deadlock(
+    tenant: Tenant, database_connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "CHUNK", 50)
+    fill_log(tenant.pk, 4000, recorded_at=OLD)
+    stop = threading.Event()
+
+    def write(number: int) -> None:
+        for turn in range(25):
+            create_user(tenant_id=tenant.pk, connection=database_connection, email=f"u{number}-{turn}@example.test")
+
+    def number() -> None:
+        while not stop.is_set():
+            number_tenant(tenant.pk)
+
+    failures: list[BaseException] = []
+    writers = [_in_thread(partial(write, n), failures) for n in range(4)]
+    others = [_in_thread(number, failures)]
+    pruners = [_in_thread(lambda: _prune(tenant), failures) for _ in range(2)]
+    for thread in (*writers, *pruners):
+        thread.join(60)
+    stop.set()
+    others[0].join(10)
+    _prune(tenant)
+    number_tenant(tenant.pk)
+
+    assert failures == []
+    assert remaining(tenant.pk)[:2] == (4000, 4101)
+    _assert_whole(tenant)
+
+
+def test_a_second_run_leaves_a_log_that_is_being_pruned_to_the_first(tenant: Tenant) -> None:
+    fill_log(tenant.pk, 3, recorded_at=OLD)
+    with open_connection() as other, other.transaction():
+        other.execute(retention._LOCK, {"class": retention._ADVISORY_CLASS, "tenant": tenant.pk})
+        assert [(done.count, done.is_busy) for done in _prune(tenant)] == [(0, True)]
+    assert [(done.count, done.is_busy) for done in _prune(tenant)] == [(3, False)]
+
+
+def test_a_run_that_is_killed_between_two_chunks_leaves_a_whole_log_and_the_next_one_ends_it(tenant: Tenant) -> None:
+    fill_log(tenant.pk, 12_000, recorded_at=OLD)
+    with open_connection() as blocker:
+        with blocker.transaction():
+            # The third chunk waits here, so the process dies in the middle of it.
+            blocker.execute("SELECT 1 FROM events_logentry WHERE tenant_id = %s AND position = 11000 FOR UPDATE", [tenant.pk])
+            process = _prune_process(tenant)
+            try:
+                eventually(lambda: remaining(tenant.pk)[0] == 2 * retention.CHUNK, seconds=30)
+            finally:
+                os.kill(process.pid, signal.SIGKILL)
+                process.communicate()
+        eventually(lambda: not _somebody_waits_for_a_lock())
+    assert remaining(tenant.pk)[0] == 2 * retention.CHUNK
+    _assert_whole(tenant)
+
+    assert [done.count for done in _prune(tenant)] == [2000]
+    assert remaining(tenant.pk) == (12_000, 12_000, [], 0)
+
+
+def test_a_dry_run_counts_and_changes_nothing(tenant: Tenant) -> None:
+    fill_log(tenant.pk, 5, recorded_at=OLD)
+    out = StringIO()
+    call_command("events", "prune", "--tenant", tenant.pk, "--dry-run", stdout=out)
+    assert f"{tenant.pk}: would prune 5 positions" in out.getvalue()
+    assert remaining(tenant.pk) == (0, 5, [1, 2, 3, 4, 5], 5)
+
+
+def test_the_command_says_what_it_did_and_how_fast(tenant: Tenant) -> None:
+    fill_log(tenant.pk, 5, recorded_at=OLD)
+    out = StringIO()
+    call_command("events", "prune", "--tenant", tenant.pk, stdout=out)
+    assert f"{tenant.pk}: pruned 5 positions" in out.getvalue()
+    assert "pruned 5 positions of 1 logs in" in out.getvalue()
+    assert "held back: 0" in out.getvalue()
+
+
+def test_the_command_refuses_a_tenant_without_a_log(committed_db: None) -> None:
+    with pytest.raises(CommandError, match="no log of a tenant nobody"):
+        call_command("events", "prune", "--tenant", "nobody")
+
+
+def _read(question: Callable[[LogReader], Any]) -> Any:
+    async def asked() -> Any:
+        pool = read_pool()
+        await pool.open()
+        try:
+            return await question(LogReader(pool))
+        finally:
+            await pool.close()
+
+    return asyncio.run(asked())
+
+
+def _pruned_in_thread(tenant: Tenant, through: int) -> None:
+    try:
+        prune_log(DueLog(tenant.pk, 0, through))
+    finally:
+        connections.close_all()
+
+
+def _in_thread(work: Callable[[], Any], failures: list[BaseException] | None = None) -> threading.Thread:
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            if failures is None:
+                raise
+            failures.append(error)
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+def _somebody_waits_for_a_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+        return bool(cursor.fetchone()[0])
+
+
+def _prune_process(tenant: Tenant) -> subprocess.Popen[str]:
+    environment = {**os.environ, "DATABASE_URL": test_database_url()}
+    return subprocess.Popen(
+        [sys.executable, "manage.py", "events", "prune", "--tenant", tenant.pk], env=environment, stdout=subprocess.PIPE, text=True
+    )
+
+
+@pytest.fixture(autouse=True)
+def no_open_threads() -> Iterator[None]:
+    yield
+    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("Thread-")] == []
