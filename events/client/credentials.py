@@ -1,0 +1,143 @@
+"""Where access tokens come from: a fixed one, a file that somebody renews, or the token endpoint. None of it is ever shown."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlencode
+
+from events.client.exchange import Deadlines, exchange
+from events.client.failures import NoToken, Refused, Remedy, Untrusted
+from events.client.server import Server
+
+TOKEN_PATH = "/oauth/token"  # noqa: S105  (a path)
+_SHORTEST_SECRET = 8
+# A token is renewed before it ends, so that no connection is made only to be closed again.
+_EARLY_SECONDS = 10.0
+
+
+class Credentials(Protocol):
+    """A source of access tokens."""
+
+    def token(self) -> str:
+        """Return a token, fetched or read where there is none yet. Raises `StreamError`."""
+        ...
+
+    def renew(self) -> bool:
+        """Forget a token that was refused. False when there will be no other."""
+        ...
+
+    def secrets(self) -> list[str]:
+        """Return what must not be shown."""
+        ...
+
+
+class FixedToken:
+    """One token, for as long as it holds."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token.strip()
+
+    def token(self) -> str:
+        return self._token
+
+    def renew(self) -> bool:
+        return False
+
+    def secrets(self) -> list[str]:
+        return [self._token]
+
+
+class TokenFile:
+    """A file with one token, which something else renews."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._token = ""
+
+    def token(self) -> str:
+        if not self._token:
+            self._token = self._read()
+        return self._token
+
+    def renew(self) -> bool:
+        refused, self._token = self._token, self._read()
+        return self._token != refused
+
+    def secrets(self) -> list[str]:
+        return [self._token]
+
+    def _read(self) -> str:
+        try:
+            token = self._path.read_text(encoding="ascii").strip()
+        except (OSError, UnicodeError) as error:
+            raise NoToken(f"The token file cannot be read: {getattr(error, 'strerror', None) or type(error).__name__}.") from error
+        if not token:
+            raise NoToken("The token file is empty.")
+        return token
+
+
+class ClientCredentials:
+    """A client with its secret, which asks the token endpoint (RFC 6749, 4.4)."""
+
+    def __init__(self, server: Server, client_id: str, client_secret: str, *, audience: str | None = None, deadlines: Deadlines) -> None:
+        self._server = server
+        self._client_id = client_id
+        self._client_secret = client_secret
+        self._audience = audience or server.audience
+        self._deadlines = deadlines
+        self._token = ""
+        self._ends_at = 0.0
+
+    def token(self) -> str:
+        if not self._token or time.monotonic() > self._ends_at - _EARLY_SECONDS:
+            self._fetch()
+        return self._token
+
+    def renew(self) -> bool:
+        self._token = ""
+        return True
+
+    def secrets(self) -> list[str]:
+        return [self._client_secret, self._token]
+
+    def _fetch(self) -> None:
+        fields = {
+            "grant_type": "client_credentials",
+            "client_id": self._client_id,
+            "client_secret": self._client_secret,
+            "audience": self._audience,
+        }
+        headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
+        body = urlencode(fields).encode()
+        with exchange(self._server, TOKEN_PATH, headers, method="POST", body=body, deadlines=self._deadlines) as answer:
+            if answer.status != 200:
+                raise _refused(answer.refusal())
+            content = answer.content()
+        try:
+            document = json.loads(content)
+            self._token, seconds = str(document["access_token"]), float(document.get("expires_in", 3600))
+        except (ValueError, KeyError, TypeError) as error:
+            raise NoToken("The token endpoint answered 200 without a token.") from error
+        self._ends_at = time.monotonic() + seconds
+
+
+def _refused(refusal: Refused) -> Refused | NoToken:
+    """A full or restarting token endpoint passes; wrong credentials do not."""
+    return refusal if refusal.remedy is Remedy.WAIT else NoToken(f"The token endpoint refused these credentials: {refusal}")
+
+
+def masked(text: str, credentials: Credentials) -> str:
+    """Return text in which no secret stands, whoever wrote it there."""
+    for secret in credentials.secrets():
+        if len(secret) >= _SHORTEST_SECRET:
+            text = text.replace(secret, "***")
+    return text
+
+
+def require_private(server: Server, *, allow_http: bool) -> None:
+    """Refuse to send a secret in plain text over a network. Raises `Untrusted`."""
+    if server.is_plain and not allow_http:
+        raise Untrusted(f"{server.origin} is plain http on a network: a token would be readable there. Use https, or --allow-http.")

@@ -1,0 +1,130 @@
+"""One HTTP/1.1 request and its answer, read as it comes; every wait has a deadline, every failure is a `StreamError`.
+
+The standard library's client is enough: a stream is one long answer, and a tool that judges proxies must see pieces as they
+arrive. Redirects are not followed: they would carry a token to wherever somebody points.
+"""
+
+from __future__ import annotations
+
+import http.client
+import re
+import socket
+import ssl
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import TracebackType
+
+from events.client.backoff import retry_after_seconds
+from events.client.failures import Refused, Unreachable, Untrusted, printable
+from events.client.server import Server
+
+_LARGEST_BODY = 64 * 1024
+_VISIBLE = re.compile(r"[\x20-\x7e]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """The longest waits, in seconds: for a connection, and for anything at all to come over it."""
+
+    connect: float = 10.0
+    # Three heartbeats of the service: a connection that is silent for so long is dead.
+    read: float = 45.0
+
+
+class Exchange:
+    """A request that was answered. `read` returns what has come, as soon as something has."""
+
+    def __init__(self, sock: socket.socket, answer: http.client.HTTPResponse, *, connected_at: float, sent_at: float) -> None:
+        self.socket = sock
+        self.answer = answer
+        self.status = answer.status
+        self.connected_at = connected_at
+        self.sent_at = sent_at
+        self.headers_at = time.monotonic()
+
+    def header(self, name: str) -> str:
+        """Return a header in one line; empty when it is not there."""
+        return ", ".join(self.answer.headers.get_all(name, []))
+
+    def read(self, *, within: float | None = None) -> bytes:
+        """Return the next piece, empty at the end of the body. Raises `Unreachable` when it breaks off or nothing comes."""
+        with _translated("the stream broke off"):
+            if within is not None:
+                self.socket.settimeout(max(within, 0.001))
+            return self.answer.read1(65536)
+
+    def content(self) -> bytes:
+        """Return the whole body of an answer that is no stream, up to a limit."""
+        with _translated("the answer broke off"):
+            return self.answer.read(_LARGEST_BODY)
+
+    def refusal(self) -> Refused:
+        """Return this answer as an error, with its document."""
+        wait = retry_after_seconds(self.answer.headers.get("Retry-After"), datetime.now(UTC))
+        return Refused(self.status, printable(self.answer.reason), self.content(), self.answer.headers.get("Location"), wait)
+
+    def close(self) -> None:
+        """Close the connection at once, whatever is still on its way."""
+        self.answer.close()
+        self.socket.close()
+
+    def __enter__(self) -> Exchange:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def exchange(
+    server: Server, path: str, headers: Mapping[str, str], *, method: str = "GET", body: bytes | None = None, deadlines: Deadlines
+) -> Exchange:
+    """Send one request over a connection of its own and return the answer, of whatever status. Raises `StreamError`."""
+    for name, value in headers.items():
+        # The library would raise with the value in its text, and the value may be a token.
+        if not _VISIBLE.fullmatch(value):
+            raise Untrusted(f"The header {name} holds characters that no header has.")
+    sock = _connected(server, deadlines)
+    try:
+        connected_at = time.monotonic()
+        sock.settimeout(deadlines.read)
+        connection = http.client.HTTPConnection(server.host, server.port)
+        connection.sock = sock
+        with _translated("no answer came"):
+            connection.request(method, path, body, {"Host": server.authority, **headers})
+            sent_at = time.monotonic()
+            return Exchange(sock, connection.getresponse(), connected_at=connected_at, sent_at=sent_at)
+    except BaseException:
+        sock.close()
+        raise
+
+
+def _connected(server: Server, deadlines: Deadlines) -> socket.socket:
+    host, port = server.address
+    with _translated(f"cannot connect to {host} port {port}"):
+        sock = socket.create_connection((host, port), timeout=deadlines.connect)
+        try:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if server.scheme == "http":
+                return sock
+            context = ssl.create_default_context(cafile=server.ca_file)
+            context.set_alpn_protocols(["http/1.1"])
+            return context.wrap_socket(sock, server_hostname=server.host)
+        except BaseException:
+            sock.close()
+            raise
+
+
+@contextmanager
+def _translated(what: str) -> Iterator[None]:
+    try:
+        yield
+    except ssl.SSLCertVerificationError as error:
+        raise Untrusted(f"the certificate does not verify: {error.verify_message}") from error
+    except TimeoutError as error:
+        raise Unreachable(f"{what}: nothing came in time") from error
+    except (OSError, http.client.HTTPException) as error:
+        words = getattr(error, "strerror", None) or type(error).__name__
+        raise Unreachable(f"{what}: {printable(str(words))}") from error

@@ -1,0 +1,107 @@
+"""Where a service answers, read from what an operator types: the address of its stream, its base, or its host alone. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
+
+_VISIBLE = re.compile(r"[\x21-\x7e]+")
+_PORTS = {"http": 80, "https": 443}
+_BASE_PATH = "/api/v2"
+_EVENTS_PATH = "/events"
+
+
+class InvalidAddress(ValueError):
+    """The text is no address of a service; it says what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One service: how it is named to itself and in certificates, and where it is really reached.
+
+    `connect_to` goes round name service, and so round a proxy: an origin is asked directly under its public name.
+    """
+
+    scheme: str
+    host: str
+    port: int
+    base_path: str = _BASE_PATH
+    connect_to: tuple[str, int] | None = None
+    ca_file: str | None = None
+
+    @property
+    def authority(self) -> str:
+        """Return host and port as they stand in `Host` and in addresses."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def origin(self) -> str:
+        return f"{self.scheme}://{self.authority}"
+
+    @property
+    def base_url(self) -> str:
+        return f"{self.origin}{self.base_path}"
+
+    @property
+    def audience(self) -> str:
+        """Return the audience of tokens for the management interface, to which the stream belongs."""
+        return f"{self.base_url}/"
+
+    @property
+    def events_path(self) -> str:
+        return f"{self.base_path}{_EVENTS_PATH}"
+
+    @property
+    def events_url(self) -> str:
+        return f"{self.origin}{self.events_path}"
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Return where the connection really goes."""
+        return self.connect_to or (self.host, self.port)
+
+    @property
+    def is_plain(self) -> bool:
+        """Tell whether a secret would travel readable over a network."""
+        return self.scheme == "http" and not _is_loopback(self.address[0])
+
+
+def read_server(url: str, *, connect_to: str | None = None, ca_file: str | None = None) -> Server:
+    """Read `https://host`, `https://host/api/v2` or `https://host/api/v2/events`. Raises `InvalidAddress`."""
+    try:
+        parts = urlsplit(url if "://" in url else f"https://{url}")
+        port = parts.port
+    except ValueError as error:
+        raise InvalidAddress(f"{url!r} is no address: {error}.") from error
+    if parts.scheme not in _PORTS or not parts.hostname:
+        raise InvalidAddress(f"{url!r} is no http or https address.")
+    if parts.username is not None or parts.query or parts.fragment:
+        raise InvalidAddress("The address has no place for credentials, a query or a fragment; there are options for them.")
+    if not _VISIBLE.fullmatch(parts.hostname + parts.path):
+        raise InvalidAddress("The address holds characters that no address has.")
+    path = parts.path.rstrip("/").removesuffix(_EVENTS_PATH) or _BASE_PATH
+    server = Server(parts.scheme, parts.hostname, port or _PORTS[parts.scheme], path, ca_file=ca_file)
+    return replace(server, connect_to=_place(connect_to, server.port)) if connect_to else server
+
+
+def _place(text: str, port: int) -> tuple[str, int]:
+    try:
+        parts = urlsplit(f"//{text}")
+        if not parts.hostname or parts.path:
+            raise InvalidAddress(f"{text!r} is no host and port.")
+        return parts.hostname, parts.port or port
+    except ValueError as error:
+        raise InvalidAddress(f"{text!r} is no host and port.") from error
+
+
+def _is_loopback(host: str) -> bool:
+    # RFC 6761, 6.3: names below localhost never leave the machine.
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

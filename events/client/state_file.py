@@ -1,0 +1,55 @@
+"""A file that remembers how far a stream was read, so that a killed reader goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+from events.client.failures import StreamError
+
+
+class UnusableState(StreamError):
+    """The state file cannot be used."""
+
+
+class StateFile:
+    """One stream's last offset. It is replaced in one step, so a kill leaves the old offset or the new one, never half of one."""
+
+    def __init__(self, path: Path, url: str) -> None:
+        self._path = path
+        self._url = url
+        self._written: str | None = None
+
+    def read(self) -> str | None:
+        """Return the offset, None when there is no file yet. Raises `UnusableState` for a file of another stream."""
+        try:
+            document = json.loads(self._path.read_text(encoding="utf-8"))
+            url, offset = document["url"], document["offset"]
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UnusableState(f"{self._path} is no state of a stream ({type(error).__name__}); name another file.") from error
+        if url != self._url or not isinstance(offset, str):
+            raise UnusableState(f"{self._path} remembers {url}, not {self._url}; name another file.")
+        self._written = offset
+        return offset
+
+    def write(self, offset: str) -> None:
+        """Remember the offset durably. Raises `UnusableState`."""
+        if offset == self._written:
+            return
+        document = {"url": self._url, "offset": offset, "written_at": datetime.now(UTC).isoformat(timespec="seconds")}
+        draft = self._path.with_name(f".{self._path.name}.{os.getpid()}")
+        try:
+            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump(document, file)
+                file.write("\n")
+                file.flush()
+                os.fsync(descriptor)
+            draft.replace(self._path)
+        except OSError as error:
+            raise UnusableState(f"{self._path} cannot be written: {error.strerror}.") from error
+        self._written = offset

@@ -1,0 +1,64 @@
+"""Ctrl+C and SIGTERM that never cut an event in half: they interrupt a wait at once and work in hand after it."""
+
+from __future__ import annotations
+
+import signal
+from types import FrameType, TracebackType
+
+
+class Stopped(Exception):
+    """Somebody asked the process to stop; `number` is the signal."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+    @property
+    def exit_status(self) -> int:
+        """Return what shells expect of a process that a signal ended."""
+        return 128 + self.number
+
+
+class Stopping:
+    """Watches for both signals inside its block. `with stopping.interruptible:` marks the waits."""
+
+    def __init__(self) -> None:
+        self.interruptible = _Interruptible(self)
+        self.asked: int | None = None
+        self.is_waiting = False
+        self._before: dict[int, signal._HANDLER] = {}
+
+    def check(self) -> None:
+        """Raise `Stopped` if a signal came while work was in hand."""
+        if self.asked is not None:
+            raise Stopped(self.asked)
+
+    def _asked(self, number: int, _frame: FrameType | None) -> None:
+        self.asked = number
+        if self.is_waiting:
+            self.is_waiting = False
+            raise Stopped(number)
+
+    def __enter__(self) -> Stopping:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._asked)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+
+class _Interruptible:
+    def __init__(self, stopping: Stopping) -> None:
+        self._stopping = stopping
+
+    def __enter__(self) -> None:
+        # In this order: a signal between the two lines is seen by one of them.
+        self._stopping.is_waiting = True
+        if self._stopping.asked is not None:
+            self._stopping.is_waiting = False
+            self._stopping.check()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._stopping.is_waiting = False

@@ -1,0 +1,190 @@
+"""A stream that outlives its connections: it comes back with the last offset that was fully handed over.
+
+Nothing is lost and nothing comes twice while the caller lives: what was handed over is what the next connection starts
+after, and a block that was cut in the middle was never handed over.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from events.client.backoff import Backoff
+from events.client.credentials import Credentials
+from events.client.exchange import Deadlines, Exchange, exchange
+from events.client.failures import Ended, NoStream, Remedy, StreamError, ended_by, printable
+from events.client.parser import BlockTooLarge, Bookmark, Comment, EventStreamParser, Item, Message, Retry
+from events.client.server import Server
+
+# A connection that lasted was good for something, also when nothing happened at the service meanwhile.
+_LASTING_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to subscribe to, and where to start when there is no offset yet: at a cursor, at a moment, or now."""
+
+    types: tuple[str, ...] = ()
+    cursor: str | None = None
+    timestamp: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A connection stands."""
+
+    status: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """Everything that has come so far was handed over: the moment to flush and to note the offset."""
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """A connection is over, and the next one follows after a pause. `error` is None after an ordinary end."""
+
+    error: StreamError | None
+    pause_seconds: float
+
+
+Happening = Item | Opened | Drained | Closed
+
+
+@dataclass(frozen=True, slots=True)
+class Endurance:
+    """When to stop: after the first connection, or when none could be opened for so long."""
+
+    is_once: bool = False
+    give_up_seconds: float | None = None
+
+
+class Subscription:
+    """Reads one stream. `offset` is the last one whose message the caller has come back from."""
+
+    def __init__(
+        self,
+        server: Server,
+        credentials: Credentials,
+        wanted: Wanted,
+        *,
+        offset: str | None = None,
+        deadlines: Deadlines = Deadlines(),  # noqa: B008  (frozen)
+        endurance: Endurance = Endurance(),
+        backoff: Backoff | None = None,
+    ) -> None:
+        self.offset = offset
+        self.connections = 0
+        self._server = server
+        self._credentials = credentials
+        self._wanted = wanted
+        self._deadlines = deadlines
+        self._endurance = endurance
+        self._backoff = backoff or Backoff(random.random)
+        self._is_token_new = False
+        self._well_at = time.monotonic()
+
+    def happenings(self) -> Iterator[Happening]:
+        """Yield items, and what becomes of the connections, for ever. Raises `StreamError` when going on makes no sense.
+
+        With `is_once` it returns after an ordinary end.
+        """
+        while True:
+            opened_at, offset = time.monotonic(), self.offset
+            error: StreamError | None = None
+            try:
+                yield from self._connection()
+            except StreamError as failure:
+                error = failure
+                if not self._may_go_on(failure):
+                    raise
+            if isinstance(error, Ended) and error.is_planned:
+                error = None
+            if self._endurance.is_once:
+                if error is not None:
+                    raise error
+                return
+            if self.offset != offset or self._well_at - opened_at > _LASTING_SECONDS:
+                pause = self._backoff.after_progress()
+            else:
+                pause = self._backoff.after_failure(error.retry_after if error else None)
+            yield Closed(error, pause)
+            time.sleep(pause)
+
+    def _may_go_on(self, error: StreamError) -> bool:
+        if error.remedy is Remedy.STOP:
+            return False
+        if error.remedy is Remedy.NEW_TOKEN:
+            # A token that was refused the moment it was issued will not get better.
+            if self._is_token_new or not self._credentials.renew():
+                return False
+            self._is_token_new = True
+        limit = self._endurance.give_up_seconds
+        return limit is None or time.monotonic() - self._well_at < limit
+
+    def _connection(self) -> Iterator[Happening]:
+        with self._open() as stream:
+            self.connections += 1
+            self._is_token_new = False
+            self._well_at = time.monotonic()
+            yield Opened(stream.status, self.connections)
+            parser = EventStreamParser(last_id=self.offset or "")
+            while piece := stream.read():
+                try:
+                    for item in parser.feed(piece):
+                        yield from self._handed_over(item)
+                except BlockTooLarge as error:
+                    raise NoStream(str(error)) from error
+                self._well_at = time.monotonic()
+                yield Drained()
+
+    def _handed_over(self, item: Item) -> Iterator[Item]:
+        match item:
+            case Retry(milliseconds):
+                self._backoff.wish(milliseconds)
+            case Message("error", data):
+                yield item
+                raise ended_by(data)
+            case Comment() | Message() | Bookmark():
+                pass
+        yield item
+        # The caller asks for the next item, so it is done with this one.
+        if isinstance(item, Message | Bookmark) and item.id:
+            self.offset = item.id
+
+    def _open(self) -> Exchange:
+        token = self._credentials.token()
+        headers = {
+            "Accept": "text/event-stream",
+            # Compressed streams are held back until a block is full.
+            "Accept-Encoding": "identity",
+            "Cache-Control": "no-store",
+            "Authorization": f"Bearer {token}",
+        }
+        if self.offset is not None:
+            headers["Last-Event-ID"] = self.offset
+        stream = exchange(self._server, f"{self._server.events_path}{self._query()}", headers, deadlines=self._deadlines)
+        try:
+            if stream.status != 200:
+                raise stream.refusal()
+            content_type = stream.header("Content-Type")
+            if content_type.partition(";")[0].strip().lower() != "text/event-stream":
+                raise NoStream(f"The answer is 200 and no event stream, but {printable(content_type) or 'of no type'}.")
+            return stream
+        except BaseException:
+            stream.close()
+            raise
+
+    def _query(self) -> str:
+        pairs = [("event_type", name) for name in self._wanted.types]
+        # The header carries the place from the first offset on; a start that is left behind is not repeated.
+        if self.offset is None and self._wanted.cursor is not None:
+            pairs.append(("from", self._wanted.cursor))
+        elif self.offset is None and self._wanted.timestamp is not None:
+            pairs.append(("from_timestamp", self._wanted.timestamp))
+        return f"?{urlencode(pairs)}" if pairs else ""

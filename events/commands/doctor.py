@@ -1,0 +1,103 @@
+"""`manage.py events doctor`: tell whether a server in between buffers, compresses, caches or cuts a stream."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError, CommandParser, OutputWrapper
+
+from events.client.credentials import masked
+from events.client.exchange import Deadlines
+from events.client.failures import StreamError
+from events.client.options import CREDENTIALS_HELP, InvalidOptions, access_of, add_access_arguments
+from events.client.output import Notes, wants_colour
+from events.doctor.examination import Plan, examine
+from events.doctor.findings import Finding, Verdict, worst
+from events.doctor.observing import Patient
+
+_COLOURS = {"ok": "\x1b[32m", "warn": "\x1b[33m", "FAIL": "\x1b[31m", "skip": "\x1b[2m"}
+_RESET = "\x1b[0m"
+
+HELP = f"""Tell whether something between a service and its clients buffers, compresses, caches or cuts a stream.
+
+It asks as a client does, and says one line per check: ok, warn or FAIL, what was found, and what to change. Nothing is
+written to the service. It holds one stream at a time, with --slots as many as the tenant may have.
+
+Checks
+  error answers       401, 400 with their JSON arrive as the service gives them; Last-Event-ID reaches it
+  compression         gzip, br and zstd are offered; a compressor holds events back
+  TLS, HTTP/2         version, certificate, what else is offered
+  headers, framing    how soon, HTTP version, chunked; content type, cache headers, X-Accel-Buffering
+  first byte, opening the first comment at once and the opening in one go: a buffer in between shows here
+  heartbeat           bytes within --watch seconds
+  long life           --idle MINUTES: who ends the connection, and when
+  slots               --slots: whether the service sees that clients have gone
+
+Examples
+  manage.py events doctor https://id.example.com                              through the proxy, as clients come
+  manage.py events doctor https://id.example.com --connect-to 10.0.0.7:8000   past the proxy: is it the service itself?
+  manage.py events doctor https://id.example.com --idle 15 --slots            before going live
+  manage.py events doctor https://id.example.com --json | jq '.findings[] | select(.verdict != "ok")'
+
+{CREDENTIALS_HELP}
+
+Exit status
+  0  everything is as it should be
+  1  warnings
+  2  at least one FAIL, or the command line makes no sense"""
+
+
+def add_arguments(parser: CommandParser) -> None:
+    add_access_arguments(parser)
+    parser.set_defaults(read_timeout=10.0)
+    what = parser.add_argument_group("what to examine")
+    what.add_argument("--watch", type=_positive, default=20.0, metavar="SECONDS", help="longest wait for a heartbeat (20)")
+    what.add_argument("--idle", type=_positive, metavar="MINUTES", help="keep the stream open for so long")
+    what.add_argument("--slots", action="store_true", help="fill the tenant's slots and see whether they are given back")
+    parser.add_argument("--json", action="store_true", help="one JSON document instead of lines")
+
+
+def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrapper) -> int:
+    try:
+        access = access_of(options, os.environ, settings.DATA_DIR / "up.json")
+    except (InvalidOptions, StreamError) as error:
+        raise CommandError(str(error), returncode=Verdict.FAIL) from error
+    patient = Patient(access.server, access.credentials, Deadlines(options["connect_timeout"], options["read_timeout"]))
+    plan = Plan(options["watch"], options["idle"], with_slots=options["slots"])
+    notes = Notes(stderr, access.credentials, is_verbose=sys.stderr.isatty() or options["idle"] is not None)
+    is_coloured = wants_colour(stdout, os.environ, forced=options["force_color"], refused=options["no_color"])
+    found: list[Finding] = []
+    try:
+        for finding in examine(patient, plan, notes.detail):
+            found.append(finding)
+            if not options["json"]:
+                stdout.write(masked(_line(finding, is_coloured=is_coloured), access.credentials))
+                stdout.flush()
+    except KeyboardInterrupt:
+        notes.say("stopped before the end")
+        return int(Verdict.FAIL)
+    if options["json"]:
+        document = {
+            "url": access.server.events_url,
+            "verdict": worst(found).name.lower(),
+            "findings": [finding.document() for finding in found],
+        }
+        stdout.write(masked(json.dumps(document, indent=2), access.credentials))
+    return int(worst(found))
+
+
+def _line(finding: Finding, *, is_coloured: bool) -> str:
+    line = finding.line()
+    return f"{_COLOURS[finding.word]}{line[:4]}{_RESET}{line[4:]}" if is_coloured else line
+
+
+def _positive(text: str) -> float:
+    if not 0 < (number := float(text)) <= 1_000_000:
+        raise argparse.ArgumentTypeError("more than 0")
+    return number

@@ -1,0 +1,53 @@
+"""What to change, in the words of the server that stands in between where its name is known. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_ELSEWHERE = "Run again with --connect-to and the service's own address: what is still there then is not the proxy's doing."
+
+BUFFERING = {
+    "nginx": "in the location of the stream: proxy_buffering off; (or no proxy_ignore_headers X-Accel-Buffering), and gzip off;",
+    "caddy": "in reverse_proxy: flush_interval -1, and no encode for this path",
+    "haproxy": "remove option http-buffer-request and compression for this backend",
+    "envoy": "remove the buffer and compressor filters from this route",
+    "apache": "ProxyPass ... flushpackets=on, and SetEnv no-gzip 1 for this path",
+    "traefik": "remove the buffering and compress middlewares from this router",
+}
+COMPRESSION = {
+    "nginx": "gzip off; (and brotli off;) in the location of the stream, or take text/event-stream out of gzip_types",
+    "caddy": "match encode to other paths than the stream",
+    "haproxy": "leave text/event-stream out of compression type",
+    "envoy": "leave text/event-stream out of the compressor's content_type",
+    "apache": "SetEnv no-gzip 1 for this path",
+    "traefik": "excludedContentTypes = text/event-stream in the compress middleware",
+}
+TIMEOUTS = {
+    "nginx": "proxy_read_timeout 1h; and send_timeout above the heartbeat interval",
+    "caddy": "no read_timeout, write_timeout or stream_timeout below the lifetime of a stream",
+    "haproxy": "timeout server 1h and timeout client 1h (timeout tunnel counts for upgraded connections only)",
+    "envoy": "timeout: 0s on the route (its default ends every answer after 15 s) and a long stream_idle_timeout",
+    "apache": "ProxyTimeout 3600 and no mod_reqtimeout limit on the body of this path",
+    "traefik": "respondingTimeouts.writeTimeout = 0 and idleTimeout above the heartbeat interval",
+}
+HTTP_1_0 = {
+    "nginx": "proxy_http_version 1.1; and proxy_set_header Connection '';",
+    "apache": "remove SetEnv proxy-nokeepalive and force-proxy-request-1.0",
+}
+HEADERS = {
+    "nginx": "no expires and no add_header Cache-Control in the location of the stream",
+    "apache": "no ExpiresByType and no Header set Cache-Control for this path",
+}
+DISCONNECTS = {
+    "nginx": "proxy_ignore_client_abort off; (its default)",
+    "haproxy": "option abortonclose",
+}
+
+
+def to_do(remedies: Mapping[str, str], between: str) -> str:
+    """Return the remedy for the server named `between`; for all known ones when it does not say what it is."""
+    lowered = between.lower()
+    for name, remedy in remedies.items():
+        if name in lowered:
+            return f"{name}: {remedy}. {_ELSEWHERE}"
+    return "; ".join(f"{name}: {remedy}" for name, remedy in remedies.items()) + f". {_ELSEWHERE}"

@@ -1,0 +1,64 @@
+"""Error answers: they have to reach the client as the service gives them, with status, JSON and headers, not as a proxy's page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from events.client.exchange import Exchange
+from events.client.failures import printable
+from events.doctor.findings import Finding, fail, ok
+from events.doctor.observing import Patient
+
+_PASS_ON = "Let the answers of the service through as they are: no error pages, no rewriting (nginx: proxy_intercept_errors off;)"  # noqa: S105
+_NOT_A_CURSOR = "doctor-not-a-cursor"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A request that has to be refused, and how."""
+
+    name: str
+    status: int
+    query: str = ""
+    last_event_id: str | None = None
+    with_token: bool = True
+    advice: str = _PASS_ON
+
+
+_CASES = (
+    Case("answer without token", 401, with_token=False),
+    Case("answer to a bad cursor", 400, query=f"?from={_NOT_A_CURSOR}"),
+    Case("answer to an unknown parameter", 400, query="?doctor=1", advice="Pass the query on unchanged. " + _PASS_ON),
+    # A bad one is refused only where it arrives: without it every reconnect would start at now and lose events.
+    Case("Last-Event-ID arrives", 400, last_event_id=_NOT_A_CURSOR, advice="Pass the header Last-Event-ID on to the service"),
+)
+
+
+def examine_answers(patient: Patient) -> Iterator[Finding]:
+    """Yield one finding per case. Raises `StreamError` when nothing answers at all."""
+    for case in _CASES:
+        headers = {"Last_Event_ID": case.last_event_id} if case.last_event_id else {}
+        with patient.ask(case.query, with_token=case.with_token, **headers) as answer:
+            yield _judged(case, answer)
+
+
+def _judged(case: Case, answer: Exchange) -> Finding:
+    facts = {"status": answer.status, "content_type": answer.header("Content-Type")}
+    if answer.status != case.status:
+        return fail(case.name, f"{answer.status} where {case.status} is due", case.advice, **facts)
+    if answer.header("Content-Type").partition(";")[0].strip() != "application/json" or not _is_document(answer):
+        kind = printable(answer.header("Content-Type")) or "no content type"
+        return fail(case.name, f"{case.status}, but with {kind} instead of the JSON error document", _PASS_ON, **facts)
+    if case.status == 401 and not answer.header("WWW-Authenticate").lower().startswith("bearer"):
+        return fail(case.name, "401 without WWW-Authenticate: Bearer", "Pass the header WWW-Authenticate on to the client", **facts)
+    return ok(case.name, f"{case.status} with its JSON document", **facts)
+
+
+def _is_document(answer: Exchange) -> bool:
+    try:
+        document = json.loads(answer.content())
+    except ValueError:
+        return False
+    return isinstance(document, dict) and document.get("statusCode") == answer.status

@@ -1,0 +1,68 @@
+"""The whole examination, check by check, in an order in which each one is worth making only if those before it were."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from events.client.failures import Refused, StreamError, Unreachable
+from events.doctor.answers import examine_answers
+from events.doctor.findings import Finding, Verdict, fail
+from events.doctor.flow import (
+    describe_refusal,
+    examine_compression,
+    held_back,
+    judge_heartbeat,
+    judge_long_life,
+    judge_opening,
+)
+from events.doctor.heads import judge_head
+from events.doctor.observing import Observation, Patient
+from events.doctor.slots import examine_slots
+from events.doctor.transport import examine_http2, judge_transport
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which of the longer checks to make."""
+
+    watch_seconds: float
+    idle_minutes: float | None = None
+    with_slots: bool = False
+
+
+def examine(patient: Patient, plan: Plan, tell: Callable[[str], None]) -> Iterator[Finding]:
+    """Yield findings as they are made. A check that cannot be made any more is the last finding."""
+    try:
+        yield from examine_answers(patient)
+        yield from examine_compression(patient)
+        yield from _examine_stream(patient, plan, tell)
+        if plan.with_slots:
+            yield examine_slots(patient, tell)
+    except Refused as error:
+        yield describe_refusal(error)
+    except StreamError as error:
+        yield fail("connection", str(error), "Check the address, the name service, the port and the certificate")
+
+
+def _examine_stream(patient: Patient, plan: Plan, tell: Callable[[str], None]) -> Iterator[Finding]:
+    try:
+        stream = patient.ask()
+    except Unreachable as error:
+        yield held_back(error)
+        return
+    with stream:
+        if stream.status != 200:
+            raise stream.refusal()
+        yield judge_transport(patient.server, stream, datetime.now(UTC))
+        yield examine_http2(patient.server, patient.deadlines.connect)
+        yield from judge_head(stream)
+        observation = Observation(stream)
+        is_flowing = True
+        for finding in judge_opening(observation):
+            is_flowing = is_flowing and finding.verdict is not Verdict.FAIL
+            yield finding
+        if is_flowing:
+            yield judge_heartbeat(observation, plan.watch_seconds, tell)
+            yield judge_long_life(observation, plan.idle_minutes, tell)

@@ -1,0 +1,91 @@
+"""A stream as it arrives: every piece with its time, and what the pieces say together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from events.client.credentials import Credentials
+from events.client.exchange import Deadlines, Exchange, exchange
+from events.client.failures import Unreachable
+from events.client.parser import BlockTooLarge, EventStreamParser, Item, Message
+from events.client.server import Server
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """Who is examined, and how long each answer may take."""
+
+    server: Server
+    credentials: Credentials
+    deadlines: Deadlines
+
+    def ask(self, query: str = "", *, with_token: bool = True, **headers: str) -> Exchange:
+        """Send one request to the stream. Raises `StreamError`."""
+        sent = {"Accept": "text/event-stream", "Accept-Encoding": "identity"}
+        if with_token:
+            sent["Authorization"] = f"Bearer {self.credentials.token()}"
+        sent |= {name.replace("_", "-"): value for name, value in headers.items()}
+        return exchange(self.server, f"{self.server.events_path}{query}", sent, deadlines=self.deadlines)
+
+
+@dataclass
+class Observation:
+    """What came over one connection so far. Times are seconds since the headers."""
+
+    stream: Exchange
+    pieces: list[tuple[float, int]] = field(default_factory=list)
+    items: list[tuple[float, Item]] = field(default_factory=list)
+    ended: str | None = None
+    _parser: EventStreamParser = field(default_factory=EventStreamParser)
+
+    @property
+    def age(self) -> float:
+        return time.monotonic() - self.stream.headers_at
+
+    @property
+    def first_byte_seconds(self) -> float | None:
+        return self.pieces[0][0] if self.pieces else None
+
+    @property
+    def messages(self) -> list[tuple[float, Message]]:
+        return [(moment, item) for moment, item in self.items if isinstance(item, Message)]
+
+    @property
+    def longest_silence(self) -> float:
+        """Return the longest time without a byte, the one that still lasts included."""
+        moments = [0.0, *(moment for moment, _ in self.pieces)]
+        if self.ended is None:
+            moments.append(self.age)
+        return max((later - earlier for earlier, later in pairwise(moments)), default=0.0)
+
+    def watch(self, seconds: float, *, until: Callable[[Observation], bool], tell: Callable[[str], None] | None = None) -> bool:
+        """Read until the condition holds (True), the connection is over, or the time is up (False)."""
+        deadline = time.monotonic() + seconds
+        while not until(self):
+            left = deadline - time.monotonic()
+            if left <= 0 or self.ended is not None:
+                return False
+            self._read(left)
+            if tell is not None and self.ended is None:
+                tell(f"  {self.age:6.1f} s  {self.pieces[-1][1]} bytes")
+        return True
+
+    def _read(self, seconds: float) -> None:
+        try:
+            piece = self.stream.read(within=seconds)
+        except Unreachable as error:
+            # The library cannot go on after a wait that was too long, so the connection counts as over.
+            self.ended = "silence" if isinstance(error.__cause__, TimeoutError) else str(error)
+            return
+        moment = self.age
+        if not piece:
+            self.ended = "the end of the body"
+            return
+        self.pieces.append((moment, len(piece)))
+        try:
+            self.items += [(moment, item) for item in self._parser.feed(piece)]
+        except BlockTooLarge as error:
+            self.ended = str(error)

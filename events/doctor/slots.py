@@ -1,0 +1,62 @@
+"""Whether the service notices that a client has gone: it must see disconnects through the proxy, or slots fill up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from events.client.exchange import Exchange
+from events.doctor.advice import DISCONNECTS, to_do
+from events.doctor.findings import Finding, fail, ok, skip, warn
+from events.doctor.heads import between
+from events.doctor.observing import Patient
+
+_MOST_STREAMS = 64
+_PATIENCE_SECONDS = 30.0
+_PROMPT_SECONDS = 3.0
+_PAUSE_SECONDS = 0.25
+
+
+def examine_slots(patient: Patient, tell: Callable[[str], None]) -> Finding:
+    """Open streams up to the tenant's limit, close them all, and see how soon one is admitted again. Raises `StreamError`."""
+    named, count = "", 0
+    with ExitStack() as open_streams:
+        while count < _MOST_STREAMS:
+            stream = open_streams.enter_context(patient.ask())
+            if stream.status != 200:
+                _require_full(stream)
+                break
+            named, count = between(stream), count + 1
+    if count == _MOST_STREAMS:
+        return skip("slots", f"{count} streams were admitted; the limit of this tenant is higher than this check goes")
+    if count == 0:
+        return skip("slots", "every slot is taken by others; nothing to measure")
+    tell(f"  {count} streams opened up to the limit, all closed; waiting for a free slot")
+    seconds = _free_again(patient)
+    facts = {"limit": count, "seconds": seconds}
+    if seconds is None:
+        text = f"{count} streams were closed, and {_PATIENCE_SECONDS:.0f} s later no slot is free: the service does not see the disconnects"
+        return fail("slots", text, to_do(DISCONNECTS, named), **facts)
+    text = f"{count} streams up to the limit; after closing them a slot was free within {seconds:.1f} s"
+    if seconds > _PROMPT_SECONDS:
+        return warn("slots", text, "Disconnects reach the service late: " + to_do(DISCONNECTS, named), **facts)
+    return ok("slots", text, **facts)
+
+
+def _require_full(stream: Exchange) -> None:
+    """Raise the answer unless it says that the limit is reached."""
+    error = stream.refusal()
+    if error.code != "connection_limit":
+        raise error
+
+
+def _free_again(patient: Patient) -> float | None:
+    started = time.monotonic()
+    while time.monotonic() - started < _PATIENCE_SECONDS:
+        with patient.ask() as stream:
+            if stream.status == 200:
+                return time.monotonic() - started
+            _require_full(stream)
+        time.sleep(_PAUSE_SECONDS)
+    return None

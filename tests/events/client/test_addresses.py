@@ -1,0 +1,83 @@
+"""What operators type as the address of a service, and as a time."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from events.client.credentials import require_private
+from events.client.failures import Untrusted
+from events.client.moments import InvalidMoment, wire_moment
+from events.client.server import InvalidAddress, read_server
+from events.stream.request import parse_moment
+
+NOW = datetime(2026, 5, 1, 12, 0, 0, 999, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("url", "events_url", "audience"),
+    [
+        ("https://id.example.com", "https://id.example.com/api/v2/events", "https://id.example.com/api/v2/"),
+        ("id.example.com", "https://id.example.com/api/v2/events", "https://id.example.com/api/v2/"),
+        ("https://id.example.com/api/v2/", "https://id.example.com/api/v2/events", "https://id.example.com/api/v2/"),
+        ("https://id.example.com:443/api/v2/events", "https://id.example.com/api/v2/events", "https://id.example.com/api/v2/"),
+        ("http://localhost:8000/events", "http://localhost:8000/api/v2/events", "http://localhost:8000/api/v2/"),
+        ("http://[::1]:8000/x/events", "http://[::1]:8000/x/events", "http://[::1]:8000/x/"),
+    ],
+)
+def test_an_address_may_stop_at_the_host_the_base_or_the_stream(url: str, events_url: str, audience: str) -> None:
+    server = read_server(url)
+    assert (server.events_url, server.audience) == (events_url, audience)
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://a.example", "https://", "https://user:pass@a.example", "https://a.example/?from=x", "https://a.example:x", "http://a b/"]
+)
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(InvalidAddress):
+        read_server(url)
+
+
+def test_another_place_to_connect_to_changes_no_name() -> None:
+    server = read_server("https://id.example.com", connect_to="10.0.0.7:8000")
+    assert (server.address, server.authority) == (("10.0.0.7", 8000), "id.example.com")
+    assert read_server("https://id.example.com", connect_to="10.0.0.7").address == ("10.0.0.7", 443)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://localhost:1", "http://127.0.0.9:1", "http://[::1]:1", "http://demo.localhost", "https://a.example"]
+)
+def test_tokens_may_go_over_tls_and_within_the_machine(url: str) -> None:
+    require_private(read_server(url), allow_http=False)
+
+
+@pytest.mark.parametrize("url", ["http://a.example", "http://10.0.0.7", "http://localhost.a.example"])
+def test_tokens_go_in_plain_text_over_no_network_unless_told_so(url: str) -> None:
+    with pytest.raises(Untrusted):
+        require_private(read_server(url), allow_http=False)
+    require_private(read_server(url), allow_http=True)
+    require_private(read_server(url, connect_to="127.0.0.1:80"), allow_http=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("90s", "2026-05-01T11:58:30Z"),
+        ("10m", "2026-05-01T11:50:00Z"),
+        ("2h", "2026-05-01T10:00:00Z"),
+        ("7d", "2026-04-24T12:00:00Z"),
+        ("2026-04-30T23:59:59z", "2026-04-30T23:59:59Z"),
+        ("2026-05-01T01:30:00+02:00", "2026-04-30T23:30:00Z"),
+        ("2026-05-01T01:30:00.999Z", "2026-05-01T01:30:00Z"),
+    ],
+)
+def test_a_start_is_an_age_or_a_time_and_the_service_takes_what_comes_of_it(text: str, moment: str) -> None:
+    assert wire_moment(text, NOW) == moment
+    parse_moment(moment)
+
+
+@pytest.mark.parametrize("text", ["", "10", "10w", "yesterday", "2026-05-01T12:00:00", "999999999d", "2026-13-01T00:00:00Z"])
+def test_what_is_no_time_is_refused_with_the_forms_that_are(text: str) -> None:
+    with pytest.raises(InvalidMoment):
+        wire_moment(text, NOW)

@@ -1,0 +1,59 @@
+"""How long a client waits, with chance and time given."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from events.client.backoff import Backoff, retry_after_seconds
+
+NOW = datetime(2026, 5, 1, 12, 0, 0, tzinfo=UTC)
+
+
+def test_failures_in_a_row_double_the_pause_up_to_its_limit() -> None:
+    backoff = Backoff(lambda: 1.0, base_seconds=0.5, longest_seconds=30.0, retry_seconds=0.0)
+    assert [backoff.after_failure() for _ in range(9)] == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]
+
+
+def test_the_pause_may_be_anything_below_its_ceiling() -> None:
+    assert Backoff(lambda: 0.0, retry_seconds=0.0).after_failure() == 0.0
+
+
+def test_progress_starts_over_and_waits_as_the_server_wishes() -> None:
+    backoff = Backoff(lambda: 0.0)
+    for _ in range(5):
+        backoff.after_failure()
+    backoff.wish(2000)
+    assert backoff.after_progress() == 2.0
+    assert backoff.failures == 0
+
+
+def test_a_server_cannot_send_a_client_away_for_ever() -> None:
+    backoff = Backoff(lambda: 0.0)
+    backoff.wish(10**12)
+    assert backoff.after_progress() == 30.0
+
+
+def test_retry_after_is_a_floor_and_retry_another() -> None:
+    backoff = Backoff(lambda: 0.0, retry_seconds=3.0)
+    assert backoff.after_failure(retry_after=7.0) == 7.0
+    assert backoff.after_failure(retry_after=1.0) == 3.0
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("5", 5.0),
+        (" 7 ", 7.0),
+        ("99999999", 600.0),
+        ("Fri, 01 May 2026 12:00:30 GMT", 30.0),
+        ("Fri, 01 May 2026 11:00:00 GMT", 0.0),
+        ("soon", None),
+        ("-1", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date(value: str | None, seconds: float | None) -> None:
+    assert retry_after_seconds(value, NOW) == seconds
