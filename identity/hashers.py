@@ -26,7 +26,7 @@ class ImportedPasswordHasher(BasePasswordHasher):
     def must_update(self, encoded: str) -> bool:
         return True
 
-    def safe_summary(self, encoded: str) -> dict[str, str]:
+    def safe_summary(self, encoded: str) -> dict[Any, Any]:
         return {"algorithm": self.algorithm}
 
     def harden_runtime(self, password: str, encoded: str) -> None:

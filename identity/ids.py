@@ -65,3 +65,7 @@ def new_group_id() -> str:
 
 def new_job_id() -> str:
     return "job_" + _random(_ALPHANUMERIC, 16)
+
+
+def new_ticket_id() -> str:
+    return "tkt_" + _random(_ALPHANUMERIC, 22)

@@ -6,6 +6,13 @@ from typing import Any
 
 MAX_DEPTH = 64
 _LARGEST = 2**63
+# What the service itself keeps about a user under the same names.
+RESERVED_APP_METADATA = frozenset(
+    {
+        "__tenant", "_id", "blocked", "clientID", "created_at", "email_verified", "email", "globalClientID", "global_client_id",
+        "identities", "lastIP", "lastLogin", "loginsCount", "metadata", "multifactor_last_modified", "multifactor", "updated_at", "user_id",
+    }
+)  # fmt: skip
 
 
 def json_problem(value: Any, *, depth: int = 0) -> str | None:

@@ -46,6 +46,13 @@ def lock_name(name: str) -> None:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [name])
 
 
+def lock_names(names: Iterable[str]) -> None:
+    """Hold several names, always in one order, until the transaction ends."""
+    with connection.cursor() as cursor:
+        keys = "SELECT DISTINCT hashtextextended(name, 0) AS key FROM unnest(%s::text[]) AS name ORDER BY key"
+        cursor.execute(f"SELECT pg_advisory_xact_lock(key) FROM ({keys}) AS keys", [list(names)])  # noqa: S608  (no part of it is a value)
+
+
 def lock_rows(model: type[models.Model], keys: Iterable[Any]) -> None:
     """Lock the rows of `model` with these primary keys, in key order, until the transaction ends.
 

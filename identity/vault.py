@@ -27,21 +27,35 @@ class SecretUnreadable(RuntimeError):
 
 def seal(value: str, *, place: str) -> str:
     """Encrypt `value` for `place`, such as `tenant:table:row:name`; return `<key id>.<base64url>`."""
-    key_id, key = _newest(settings.ENCRYPTION_KEYS, "ENCRYPTION_KEYS")
-    nonce = os.urandom(_NONCE_BYTES)
-    sealed = AESGCM(_derived(key)).encrypt(nonce, value.encode(), place.encode())
-    return f"{key_id}.{base64.urlsafe_b64encode(nonce + sealed).decode().rstrip('=')}"
+    key_id, _, sealed = seal_bytes(value.encode(), place=place).partition(b".")
+    return f"{key_id.decode()}.{base64.urlsafe_b64encode(sealed).decode().rstrip('=')}"
 
 
 def unseal(token: str, *, place: str) -> str:
     """Decrypt what `seal` returned for the same `place`; raise `SecretUnreadable` otherwise."""
     key_id, _, text = token.partition(".")
-    key = settings.ENCRYPTION_KEYS.get(key_id)
-    if key is None:
-        raise SecretUnreadable(f"The encryption key {key_id!r} is not in ENCRYPTION_KEYS.")
     try:
-        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-        return AESGCM(_derived(key)).decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], place.encode()).decode()
+        sealed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        return unseal_bytes(key_id.encode() + b"." + sealed, place=place).decode()
+    except ValueError as error:
+        raise SecretUnreadable from error
+
+
+def seal_bytes(value: bytes, *, place: str) -> bytes:
+    """Encrypt many bytes for `place`; return `<key id>.` and the sealed bytes as they are."""
+    key_id, key = _newest(settings.ENCRYPTION_KEYS, "ENCRYPTION_KEYS")
+    nonce = os.urandom(_NONCE_BYTES)
+    return key_id.encode() + b"." + nonce + AESGCM(_derived(key)).encrypt(nonce, value, place.encode())
+
+
+def unseal_bytes(sealed: bytes, *, place: str) -> bytes:
+    """Decrypt what `seal_bytes` returned for the same `place`; raise `SecretUnreadable` otherwise."""
+    key_id, _, raw = sealed.partition(b".")
+    key = settings.ENCRYPTION_KEYS.get(key_id.decode(errors="replace"))
+    if key is None:
+        raise SecretUnreadable(f"The encryption key {key_id.decode(errors='replace')[:8]!r} is not in ENCRYPTION_KEYS.")
+    try:
+        return AESGCM(_derived(key)).decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], place.encode())
     except (InvalidTag, ValueError) as error:
         raise SecretUnreadable from error
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from config import env
 from config.broker_url import broker_url
 from config.database_url import database_settings
+from config.email_url import email_settings
 from config.logging import configure_structlog, logging_settings
 from config.settings import frameworks
 
@@ -78,6 +79,22 @@ FAILED_AUTHENTICATIONS_PER_MINUTE = env.integer(
 
 # --- Management interface ---------------------------------------------------------------------------------------------
 OFFSET_LIMIT = env.integer("OFFSET_LIMIT", 0, "Rows a list pages through by number, then 400; 0 is no limit.", minimum=0)
+
+IMPORT_MAX_BYTES = env.integer("IMPORT_MAX_BYTES", 64 * 1024 * 1024, "Largest request that imports users.", minimum=1024)
+IMPORTS_PER_TENANT = env.integer("IMPORTS_PER_TENANT", 2, "Imports of a tenant that run at once; over it 429.", minimum=1)
+IMPORT_ERRORS_KEPT = env.integer("IMPORT_ERRORS_KEPT", 10_000, "Bad rows of an import that are kept; others are counted.", minimum=1)
+JOB_MAX_SECONDS = env.integer("JOB_MAX_SECONDS", 7200, "Longest run of an import or export; then it fails.", minimum=1)
+JOB_RETENTION_DAYS = env.number("JOB_RETENTION_DAYS", 7.0, "How long finished jobs, their errors and their files are kept.")
+EXPORT_LINK_SECONDS = env.integer("EXPORT_LINK_SECONDS", 60, "Life of the link to an exported file.", minimum=1)
+EMAIL_TICKET_DAYS = env.number("EMAIL_TICKET_DAYS", 5.0, "Life of the link that verifies an e-mail address.", minimum=0.001)
+
+# --- Mail -------------------------------------------------------------------------------------------------------------
+EMAIL_URL = env.secret("EMAIL_URL", "", "Where mail goes: smtp://user:password@host:587, smtps://..., console:, file:/directory.")
+EMAIL_FROM = env.text("EMAIL_FROM", "no-reply@localhost", "Sender of every mail.")
+vars().update(email_settings(EMAIL_URL, sender=EMAIL_FROM))
+MAIL_IS_CONFIGURED = bool(EMAIL_URL)
+# A mailbox of a person is at the end of it, and not a terminal or a file.
+MAIL_REACHES_PEOPLE = EMAIL_URL.startswith("smtp")
 
 # --- Provisioning -----------------------------------------------------------------------------------------------------
 DELIVERY_RETRY_DELAYS = env.numbers("DELIVERY_RETRY_DELAYS", "1,5,30,120,600,1800", "Seconds before each further attempt of a delivery.")

@@ -12,4 +12,7 @@ if _written_by_make_up.exists():
         if _separator and _name not in os.environ:
             os.environ[_name] = _value
 
+# Mail is shown where the worker logs.
+os.environ.setdefault("EMAIL_URL", "console:")
+
 from config.settings.base import *  # noqa: E402, F403  (the file above must be read first)

@@ -17,6 +17,7 @@ for _name, _value in {
     "DELIVERY_NUDGES_ENABLED": "0",
     "OUTBOUND_ALLOW_HTTP": "1",
     "OUTBOUND_PRIVATE_NETWORKS": "127.0.0.0/8,::1/128",
+    "EMAIL_URL": "console:",
     "REDIS_PREFIX": f"test-{_worker}",
 }.items():
     os.environ.setdefault(_name, _value)

@@ -8,18 +8,12 @@ from django.core.validators import RegexValidator, URLValidator
 from rest_framework import serializers
 
 from identity.api.fields import Closed, Email, JsonObject, Switch, Text
+from identity.json_values import RESERVED_APP_METADATA
 
 CONNECTION_ID = RegexValidator(r"^con_[A-Za-z0-9]{16}\Z", "String does not match pattern ^con_[A-Za-z0-9]{16}$")
 _PHONE_NUMBER = RegexValidator(r"^\+[0-9]{1,15}\Z", r"String does not match pattern ^\+[0-9]{1,15}$")
 _NO_SPACE = RegexValidator(r"^\S+\Z", "String must not hold white space")
 _PICTURE = URLValidator(schemes=["http", "https"], message="Object didn't pass validation for format strict-uri")
-# What the service itself keeps about a user under the same names.
-_FORBIDDEN_APP_METADATA = frozenset(
-    {
-        "__tenant", "_id", "blocked", "clientID", "created_at", "email_verified", "email", "globalClientID", "global_client_id",
-        "identities", "lastIP", "lastLogin", "loginsCount", "metadata", "multifactor_last_modified", "multifactor", "updated_at", "user_id",
-    }
-)  # fmt: skip
 # Members that ask for a message or name its template; nothing of them is stored.
 UNSTORED = ("verify_email", "verify_phone_number", "client_id")
 
@@ -29,7 +23,7 @@ class AppMetadata(JsonObject):
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         value = super().to_internal_value(data)
-        taken = sorted(_FORBIDDEN_APP_METADATA & value.keys())
+        taken = sorted(RESERVED_APP_METADATA & value.keys())
         if taken:
             raise serializers.ValidationError(f"Property names are reserved: {', '.join(taken)}")
         return value

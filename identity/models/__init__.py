@@ -2,7 +2,7 @@
 
 from identity.models.connections import Connection
 from identity.models.groups import Group, GroupMember, GroupRole
-from identity.models.jobs import Job, JobChunk, JobError
+from identity.models.jobs import Job, JobChunk, JobError, JobUser
 from identity.models.organizations import (
     Organization,
     OrganizationConnection,
@@ -10,6 +10,7 @@ from identity.models.organizations import (
     OrganizationMember,
     OrganizationMemberRole,
 )
+from identity.models.proofs import EmailTicket, EnrolledFactor
 from identity.models.roles import Role, UserRole
 from identity.models.staff import Staff
 from identity.models.tenants import CustomDomain, FormerTenant, Tenant
@@ -18,6 +19,8 @@ from identity.models.users import LinkedIdentity, PasswordCredential, User
 __all__ = [
     "Connection",
     "CustomDomain",
+    "EmailTicket",
+    "EnrolledFactor",
     "FormerTenant",
     "Group",
     "GroupMember",
@@ -25,6 +28,7 @@ __all__ = [
     "Job",
     "JobChunk",
     "JobError",
+    "JobUser",
     "LinkedIdentity",
     "Organization",
     "OrganizationConnection",

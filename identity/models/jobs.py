@@ -39,6 +39,7 @@ class Job(TenantOwned):
     # A worker that dies loses its lease, and the sweep sends the job on.
     lease_until = models.DateTimeField(null=True, blank=True)
     failures = models.PositiveSmallIntegerField(default=0, help_text="Unexpected errors since the last chunk that went well.")
+    has_effect_due = models.BooleanField(default=False, help_text="Something outside the database is still to be done, such as a mail.")
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -46,7 +47,11 @@ class Job(TenantOwned):
 
     class Meta(TenantOwned.Meta):
         ordering = ("-created_at", "id")
-        indexes = [models.Index(fields=["status", "lease_until"], name="identity_job_unfinished")]
+        indexes = [
+            models.Index(fields=["status", "lease_until"], name="identity_job_unfinished"),
+            # Jobs that are old enough to go.
+            models.Index(fields=["finished_at"], name="identity_job_finished"),
+        ]
         constraints = [
             # One deletion at work per thing; also how the thing finds it.
             models.UniqueConstraint(
@@ -65,11 +70,14 @@ class Job(TenantOwned):
 
 
 class JobChunk(models.Model):
-    """A part of a job's input or output, at most some hundred rows, in order."""
+    """A part of a job's input or output, some hundred rows, in order; `number` is that of its first row.
+
+    `content` of an input is compressed and encrypted, because rows hold password hashes; of an output it is a piece of a gzip file.
+    """
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="chunks")
     number = models.PositiveIntegerField()
-    rows = models.JSONField()
+    content = models.BinaryField(default=b"")
     is_done = models.BooleanField(default=False)
 
     class Meta:
@@ -93,3 +101,16 @@ class JobError(models.Model):
 
     def __str__(self) -> str:
         return f"{self.job_id}:{self.row_number}"
+
+
+class JobUser(models.Model):
+    """A user that a running import has written, so that a second row of its file for the same one is told apart."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="users")
+    user_key = models.BigIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["job", "user_key"], name="identity_jobuser_unique")]
+
+    def __str__(self) -> str:
+        return f"{self.job_id}: user {self.user_key}"

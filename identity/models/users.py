@@ -113,7 +113,8 @@ class PasswordCredential(models.Model):
     """The password hash of a database user. A row of its own: a rehash at login is no profile change."""
 
     user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="password_credential", primary_key=True)
-    password_hash = models.CharField(max_length=256)
+    # As Django's hashers write it; what came with an import is longer than their own forms.
+    password_hash = models.TextField()
     changed_at = models.DateTimeField(auto_now=True)
 
     def __str__(self) -> str:

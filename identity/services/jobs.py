@@ -7,20 +7,34 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
-from django.db import DatabaseError, models
+from django.conf import settings
+from django.db import DatabaseError, models, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from identity.hooks import job_waits
 from identity.models import Job
 from identity.services.failures import ServiceError
 from identity.transactions import unit_of_work
 
 logger = logging.getLogger(__name__)
 
+
+@dataclass(frozen=True)
+class Pause:
+    """What a step returns that has to wait for something: the sweep sends the job again when the time is over."""
+
+    seconds: float
+
+
 # Does the next chunk of a job whose row is locked; False when nothing was left to do.
-Step = Callable[[Job], bool]
+Step = Callable[[Job], bool | Pause]
+# Does something outside the database for a job that asked for it (`has_effect_due`). A crash may repeat it.
+Effect = Callable[[Job], None]
 
 LEASE = timedelta(seconds=60)
 # So often a chunk may fail for a reason nobody foresaw; the lease is the pause in between.
@@ -28,7 +42,15 @@ FAILURE_LIMIT = 5
 _TAKEN_AT_ONCE = 50
 _UNFINISHED = (Job.Status.PENDING, Job.Status.PROCESSING)
 
+# What a tenant waits for; deletions take as long as they take.
+_BOUNDED = (Job.Type.USERS_IMPORT, Job.Type.USERS_EXPORT)
+
 _steps: dict[str, Step] = {}
+_effects: dict[str, Effect] = {}
+
+
+class JobTookTooLong(ServiceError):
+    """The job took longer than a job may."""
 
 
 def step_of(job_type: Job.Type) -> Callable[[Step], Step]:
@@ -41,21 +63,38 @@ def step_of(job_type: Job.Type) -> Callable[[Step], Step]:
     return register
 
 
+def effect_of(job_type: Job.Type) -> Callable[[Effect], Effect]:
+    """Register the decorated function as what a type of job does outside the database, with no transaction open."""
+
+    def register(effect: Effect) -> Effect:
+        _effects[job_type] = effect
+        return effect
+
+    return register
+
+
 def unfinished(tenant_id: str, job_type: Job.Type) -> models.QuerySet[Job]:
     """Return the tenant's jobs of one type that still have something to do."""
     return Job.objects.of(tenant_id).filter(type=job_type, status__in=_UNFINISHED)
 
 
-def run_job(job_id: str, *, chunks: int | None = None) -> bool:
-    """Work through up to `chunks` chunks of a job; return whether it is finished. Running it twice does no harm.
+def send_after_commit(job: Job) -> None:
+    """Let the workers begin as soon as the surrounding transaction has committed; if nobody hears it, the sweep sends the job."""
+    transaction.on_commit(partial(job_waits.send, sender=Job, job_id=job.pk), robust=True)
 
-    A chunk that is refused fails the job with the reason. Other errors are raised and counted, but those of the database;
-    the fifth one fails the job.
+
+def run_job(job_id: str, *, chunks: int | None = None) -> bool:
+    """Work through up to `chunks` chunks of a job; return whether there is nothing more to do now. Running it twice does no harm.
+
+    What a chunk asked for outside the database is done after its commit. A chunk that is refused fails the job with the
+    reason. Other errors are raised and counted, but those of the database; the fifth one fails the job.
     """
     done = 0
     try:
         while chunks is None or done < chunks:
-            if not run_next_chunk(job_id):
+            goes_on = run_next_chunk(job_id)
+            _do_effect(job_id)
+            if not goes_on:
                 return True
             done += 1
     except ServiceError as refusal:
@@ -71,7 +110,7 @@ def run_job(job_id: str, *, chunks: int | None = None) -> bool:
 
 @unit_of_work
 def run_next_chunk(job_id: str) -> bool:
-    """Do the job's next chunk and renew its lease; return False when nothing was left, and the job is completed.
+    """Do the job's next chunk and renew its lease; return False when nothing was left and the job is completed, or when it waits.
 
     The job's row is locked, so two workers never do one chunk twice.
     """
@@ -79,31 +118,45 @@ def run_next_chunk(job_id: str) -> bool:
     if job.is_finished:
         return False
     job.started_at = job.started_at or timezone.now()
-    goes_on = _steps[job.type](job)
+    if job.type in _BOUNDED and timezone.now() - job.started_at > timedelta(seconds=settings.JOB_MAX_SECONDS):
+        raise JobTookTooLong(f"The job took longer than {settings.JOB_MAX_SECONDS} seconds.")
+    outcome = _steps[job.type](job)
+    pause = timedelta(seconds=outcome.seconds) if isinstance(outcome, Pause) else LEASE
     job.failures = 0
-    job.status = Job.Status.PROCESSING if goes_on else Job.Status.COMPLETED
-    job.lease_until = timezone.now() + LEASE if goes_on else None
-    job.finished_at = None if goes_on else timezone.now()
+    job.status = Job.Status.PROCESSING if outcome else Job.Status.COMPLETED
+    job.lease_until = timezone.now() + pause if outcome or job.has_effect_due else None
+    job.finished_at = None if outcome else timezone.now()
     job.save()
-    return goes_on
+    return outcome is True
 
 
 @unit_of_work
 def take_unattended_jobs() -> list[str]:
     """Return the jobs that nobody works on, each leased for a minute to whoever is sent to it.
 
-    These are the pending ones, and those whose worker let its lease run out.
+    These are the pending ones, those whose worker let its lease run out, and finished ones that have something left to do outside.
     """
     idle = models.Q(lease_until__isnull=True) | models.Q(lease_until__lt=Now())
-    jobs = Job.all_tenants.filter(idle, type__in=list(_steps), status__in=_UNFINISHED).select_for_update(skip_locked=True)
+    waiting = models.Q(status__in=_UNFINISHED) | models.Q(has_effect_due=True)
+    jobs = Job.all_tenants.filter(idle & waiting, type__in=list(_steps)).select_for_update(skip_locked=True)
     taken = list(jobs.values_list("pk", flat=True)[:_TAKEN_AT_ONCE])
     Job.all_tenants.filter(pk__in=taken).update(lease_until=timezone.now() + LEASE)
     return taken
 
 
+def _do_effect(job_id: str) -> None:
+    job = Job.all_tenants.select_related("connection", "tenant").filter(pk=job_id, has_effect_due=True).first()
+    if job is not None:
+        _effects[job.type](job)
+        job.has_effect_due = False
+        job.failures = 0
+        job.lease_until = None if job.is_finished else timezone.now() + LEASE
+        job.save(update_fields=["has_effect_due", "failures", "lease_until", "updated_at"])
+
+
 @unit_of_work
 def _fail(job_id: str, reason: str) -> None:
-    _end_as_failed(Job.all_tenants.select_for_update(no_key=True).get(pk=job_id), reason)
+    _end(Job.all_tenants.select_for_update(no_key=True).get(pk=job_id), reason)
 
 
 @unit_of_work
@@ -112,14 +165,20 @@ def _count_failure(job_id: str, error: Exception) -> None:
     job.failures += 1
     logger.warning("job %s failed for the %s. time: %s", job_id, job.failures, type(error).__name__)
     if job.failures >= FAILURE_LIMIT:
-        _end_as_failed(job, f"Stopped after {FAILURE_LIMIT} unexpected errors ({type(error).__name__}); the log of the workers has them.")
+        _end(job, f"Stopped after {FAILURE_LIMIT} unexpected errors ({type(error).__name__}); the log of the workers has them.")
     else:
         job.save(update_fields=["failures", "updated_at"])
 
 
-def _end_as_failed(job: Job, reason: str) -> None:
-    job.status = Job.Status.FAILED
+def _end(job: Job, reason: str) -> None:
+    """Give up what is left of a job: it failed, unless only something outside the database was left."""
+    if not job.is_finished:
+        job.status = Job.Status.FAILED
+        job.finished_at = timezone.now()
+        # Neither what was to be imported nor half an export is of use to anybody.
+        job.chunks.all().delete()
+        job.users.all().delete()
+    job.has_effect_due = False
     job.status_details = reason[:500]
     job.lease_until = None
-    job.finished_at = timezone.now()
     job.save()

@@ -102,7 +102,7 @@ VECTORS: dict[str, tuple[dict[str, Any], str]] = {
             f"$pbkdf2-sha256$i=1,l=64${_unpadded(b'salt'.hex())}$"
             + _unpadded(
                 "55ac046e56e3089fec1691c22544b605f94185216dde0465e68b9d57c20dacbc"
-                "a49ca9cccf179b645991664b39d77ef317c71b845b1e30bd509112041d3a1978"
+                "49ca9cccf179b645991664b39d77ef317c71b845b1e30bd509112041d3a19783"
             ),
         ),
         "passwd",
@@ -133,10 +133,16 @@ VECTORS: dict[str, tuple[dict[str, Any], str]] = {
         "password",
     ),
     "ldap, SHA": (own("ldap", "{SHA}qZk+NkcGgWq6PiVxeFDCbJzQ2J0="), "abc"),
-    "ldap, SSHA": (own("ldap", "{ssha}" + base64.b64encode(hashlib.sha1(b"abcsalt").digest() + b"salt").decode()), "abc"),
-    "ldap, SMD5": (own("ldap", "{SMD5}" + base64.b64encode(hashlib.md5(b"abc12345678").digest() + b"12345678").decode()), "abc"),
+    "ldap, SSHA": (
+        own("ldap", "{ssha}" + base64.b64encode(hashlib.sha1(b"abcsalt", usedforsecurity=False).digest() + b"salt").decode()),
+        "abc",
+    ),
+    "ldap, SMD5": (
+        own("ldap", "{SMD5}" + base64.b64encode(hashlib.md5(b"abc12345678", usedforsecurity=False).digest() + b"12345678").decode()),
+        "abc",
+    ),
     "latin1 keeps the low byte": (
-        plain("md5", hashlib.md5("caf\u00e9".encode("latin-1")).hexdigest(), password={"encoding": "latin1"}),
+        plain("md5", hashlib.md5("caf\u00e9".encode("latin-1"), usedforsecurity=False).hexdigest(), password={"encoding": "latin1"}),
         "caf\u00e9",
     ),
 }

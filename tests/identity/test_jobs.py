@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+import zlib
+from datetime import timedelta
 
-from identity.models import Connection, Job, JobChunk, Tenant, User
+import pytest
+from django.utils import timezone
+
+from identity.models import Connection, Job, JobChunk, JobUser, Tenant, User
 from identity.services.connections import delete_connection
-from identity.services.imports import start_import
+from identity.services.imports import CHUNK_ROWS, start_import
 from identity.services.jobs import FAILURE_LIMIT, run_job, take_unattended_jobs
+from identity.vault import SecretUnreadable
 
 
 @pytest.fixture
@@ -20,30 +25,61 @@ def test_a_pending_job_is_taken_by_one_sweep_only(job: Job) -> None:
     assert job.pk not in take_unattended_jobs()
 
 
-def test_a_chunk_that_fails_unexpectedly_leaves_nothing_and_is_tried_again(job: Job) -> None:
-    JobChunk.objects.filter(job=job).update(rows=[{"email": "ada@example.test"}, {"email": "grace@example.test"}])
-    JobChunk.objects.create(job=job, number=1, rows=7)
-    with pytest.raises(TypeError):
-        run_job(job.pk)
-    job.refresh_from_db()
-    assert (job.status, job.failures, job.summary["inserted"]) == ("processing", 1, 2)
-    JobChunk.objects.filter(job=job, number=1).update(rows=[{"email": "alan@example.test"}])
-    assert run_job(job.pk)
-    job.refresh_from_db()
-    assert (job.status, job.failures, job.summary["inserted"]) == ("completed", 0, 3)
-    assert job.finished_at is not None
+@pytest.fixture
+def job_of_two(tenant: Tenant, database_connection: Connection) -> Job:
+    """An import whose second chunk cannot be read."""
+    rows = [{"email": f"user{number}@example.test"} for number in range(CHUNK_ROWS + 1)]
+    job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=rows)
+    damage(job, CHUNK_ROWS)
+    return job
 
 
-def test_a_job_that_keeps_failing_ends_as_failed_and_says_so(job: Job) -> None:
-    JobChunk.objects.filter(job=job).update(rows=7)
+def damage(job: Job, number: int) -> bytes:
+    chunk = JobChunk.objects.get(job=job, number=number)
+    whole = bytes(chunk.content)
+    JobChunk.objects.filter(pk=chunk.pk).update(content=whole[:-1])
+    return whole
+
+
+def test_a_chunk_that_fails_unexpectedly_leaves_nothing_and_is_tried_again(job: Job, job_of_two: Job, tenant: Tenant) -> None:
+    with pytest.raises(SecretUnreadable):
+        run_job(job_of_two.pk)
+    job_of_two.refresh_from_db()
+    assert (job_of_two.status, job_of_two.failures, job_of_two.summary["inserted"]) == ("processing", 1, CHUNK_ROWS)
+    JobChunk.objects.filter(job=job_of_two, number=CHUNK_ROWS).delete()
+    assert run_job(job_of_two.pk)
+    job_of_two.refresh_from_db()
+    assert (job_of_two.status, job_of_two.failures, job_of_two.summary["inserted"]) == ("completed", 0, CHUNK_ROWS)
+    assert job_of_two.finished_at is not None
+    assert not JobUser.objects.filter(job=job_of_two).exists()
+
+
+def test_a_job_that_keeps_failing_ends_as_failed_says_so_and_forgets_its_input(job: Job) -> None:
+    damage(job, 0)
     for _ in range(FAILURE_LIMIT):
-        with pytest.raises(TypeError):
+        with pytest.raises(SecretUnreadable):
             run_job(job.pk)
     assert run_job(job.pk)
     job.refresh_from_db()
     assert job.status == "failed"
-    assert "unexpected errors (TypeError)" in job.status_details
+    assert "unexpected errors (SecretUnreadable)" in job.status_details
     assert job.pk not in take_unattended_jobs()
+    assert not JobChunk.objects.filter(job=job).exists()
+
+
+def test_an_input_is_stored_encrypted(job: Job) -> None:
+    content = bytes(JobChunk.objects.get(job=job).content)
+    assert b"ada@example.test" not in content
+    with pytest.raises(zlib.error):
+        zlib.decompress(content)
+
+
+def test_an_import_that_takes_too_long_fails(job: Job) -> None:
+    Job.objects.of(job.tenant_id).filter(pk=job.pk).update(started_at=timezone.now() - timedelta(seconds=7201))
+    assert run_job(job.pk)
+    job.refresh_from_db()
+    assert (job.status, job.status_details) == ("failed", "The job took longer than 7200 seconds.")
+    assert not User.objects.of(job.tenant_id).exists()
 
 
 def test_an_import_whose_connection_is_gone_fails_with_the_reason(job: Job, tenant: Tenant) -> None:
