@@ -89,7 +89,8 @@ class GuardedQuerySet(models.QuerySet[Row]):
 
     def _raw_delete(self, using: str | None) -> int:
         self._refuse_if_recorded()
-        return int(super()._raw_delete(using))
+        # Nothing is known to match an empty list of keys, and then Django answers with None.
+        return int(super()._raw_delete(using) or 0)
 
 
 def _lock_roots(rows: Iterable[models.Model]) -> None:

@@ -108,7 +108,9 @@ def revoke_client(*, tenant_id: str, client_id: str) -> Client:
 @unit_of_work
 def delete_client(*, tenant_id: str, client_id: str) -> None:
     """Delete a client with its grants and its places in connections; its tokens and streams end. Raises `NotFound`."""
-    for connection in Connection.objects.of(tenant_id).filter(enabled_clients__contains=[client_id]).order_by("pk"):
+    for connection in (
+        Connection.objects.of(tenant_id).filter(enabled_clients__contains=[client_id], deletion_started_at=None).order_by("pk")
+    ):
         remove_enabled_clients(tenant_id=tenant_id, connection_id=connection.pk, client_ids=[client_id])
     client = locked_client(tenant_id, client_id)
     client.delete()

@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from identity.connection_options import database_options, options_problem
-from identity.models import Connection, Group, LinkedIdentity, User
+from identity.hooks import changes_together
+from identity.models import Connection, Group, GroupMember, Job, LinkedIdentity, OrganizationConnection, OrganizationMember, User
 from identity.models.connections import known_strategies
+from identity.services.deletions import deletion_of, refuse_if_being_deleted
 from identity.services.failures import Invalid, NotFound
-from identity.services.groups import delete_group
+from identity.services.groups import empty_groups
 from identity.services.relations import delete_relations
 from identity.services.saving import validated_save
-from identity.services.users import delete_user, unlink_identity
+from identity.services.tenant_life import refuse_in_closing_tenant
+from identity.services.users import delete_users, unlink_identity
 from identity.transactions import lock_rows, unit_of_work
 
 EDITABLE = (
@@ -24,7 +27,6 @@ EDITABLE = (
     "authentication",
     "connected_accounts",
 )
-_DELETION_CHUNK = 200
 
 
 @unit_of_work
@@ -33,6 +35,7 @@ def create_connection(*, tenant_id: str, name: str, strategy: str, options: dict
     if strategy not in known_strategies():
         raise Invalid({"strategy": [f"One of {', '.join(known_strategies())}."]})
     _refuse_unknown(fields)
+    refuse_in_closing_tenant(tenant_id)
     connection = Connection(tenant_id=tenant_id, name=name, strategy=strategy, **fields)
     connection.realms = connection.realms or [name]
     _check_options(connection, options)
@@ -60,55 +63,63 @@ def update_connection(*, tenant_id: str, connection_id: str, changes: dict[str, 
     return connection
 
 
-def delete_connection(*, tenant_id: str, connection_id: str) -> None:
-    """Delete a connection after its users and the identities linked from it, in chunks of one transaction each.
+def delete_connection(*, tenant_id: str, connection_id: str) -> Job | None:
+    """Delete a connection after its places in organizations, its groups, its users and the identities linked from it.
 
-    Stopped half-way, the same call goes on where it stopped. Raises `NotFound` when there is no such connection.
+    Returns the job that goes on with a large one. Raises `NotFound` when there is no such connection.
     """
-    while not _delete_chunk(tenant_id=tenant_id, connection_id=connection_id):
-        pass
+    return CONNECTION_DELETION.start(tenant_id=tenant_id, key=connection_id)
 
 
-@unit_of_work
-def _delete_chunk(*, tenant_id: str, connection_id: str) -> bool:
-    """Delete up to a chunk of what hangs on the connection; when nothing is left, the connection: True then."""
-    connection = locked_connection(tenant_id=tenant_id, connection_id=connection_id)
-    if delete_relations(tenant_id=tenant_id, connection=connection, limit=_DELETION_CHUNK):
-        return False
-    group = Group.objects.of(tenant_id).filter(connection=connection).order_by("pk").first()
-    if group is not None:
-        delete_group(tenant_id=tenant_id, group_id=group.pk)
-        return False
-    if _delete_users(tenant_id, connection) or _drop_linked_identities(tenant_id, connection):
-        return False
-    connection.delete()
-    return True
+def _empty(connection: Connection, limit: int) -> int:
+    here = connection.tenant_id
+    return (
+        delete_relations(tenant_id=here, connection=connection, limit=limit)
+        or empty_groups(Group.objects.of(here).filter(connection=connection), limit)
+        or delete_users(User.objects.of(here).filter(connection=connection), limit)
+        or _drop_linked_identities(connection, limit)
+    )
 
 
-def _delete_users(tenant_id: str, connection: Connection) -> int:
-    users = list(User.objects.of(tenant_id).filter(connection=connection).order_by("pk")[:_DELETION_CHUNK])
-    # All roots of the chunk are locked at once, in key order, as everywhere.
-    lock_rows(User, [user.pk for user in users])
-    for user in users:
-        delete_user(tenant_id=tenant_id, user_id=user.user_id)
-    return len(users)
-
-
-def _drop_linked_identities(tenant_id: str, connection: Connection) -> int:
-    rows = LinkedIdentity.objects.of(tenant_id).filter(connection=connection).select_related("user").order_by("user_id", "pk")
-    chunk = list(rows[:_DELETION_CHUNK])
+def _drop_linked_identities(connection: Connection, limit: int) -> int:
+    rows = LinkedIdentity.objects.of(connection.tenant_id).filter(connection=connection).select_related("user").order_by("user_id", "pk")
+    chunk = list(rows[:limit])
     lock_rows(User, [identity.user_id for identity in chunk])
-    for identity in chunk:
-        named = {"provider": identity.provider, "identifier": identity.identifier}
-        unlink_identity(tenant_id=tenant_id, user_id=identity.user.user_id, restore=False, **named)
+    with changes_together():
+        for identity in chunk:
+            named = {"provider": identity.provider, "identifier": identity.identifier}
+            unlink_identity(tenant_id=connection.tenant_id, user_id=identity.user.user_id, restore=False, **named)
     return len(chunk)
 
 
+def _count(connection: Connection) -> dict[str, int]:
+    here = connection.tenant_id
+    return {
+        "users": User.objects.of(here).filter(connection=connection).count(),
+        "memberships of its users in organizations": OrganizationMember.objects.of(here).filter(user__connection=connection).count(),
+        "memberships of its users in groups": GroupMember.objects.of(here).filter(user__connection=connection).count(),
+        "identities linked to users of other connections": _linked_elsewhere(connection).count(),
+        "groups": Group.objects.of(here).filter(connection=connection).count(),
+        "members of its groups": GroupMember.objects.of(here).filter(group__connection=connection).count(),
+        "organizations that use it": OrganizationConnection.objects.of(here).filter(connection=connection).count(),
+    }
+
+
+def _linked_elsewhere(connection: Connection) -> Any:
+    return LinkedIdentity.objects.of(connection.tenant_id).filter(connection=connection).exclude(user__connection=connection)
+
+
+CONNECTION_DELETION = deletion_of(
+    Connection, Job.Type.CONNECTION_DELETION, missing="The connection does not exist.", empty=_empty, count=_count
+)
+
+
 def locked_connection(*, tenant_id: str, connection_id: str) -> Connection:
-    """Return the connection with its row locked until the transaction ends; raise `NotFound`."""
+    """Return the connection with its row locked until the transaction ends; raise `NotFound` or `BeingDeleted`."""
     connection = Connection.objects.of(tenant_id).select_for_update(no_key=True).filter(pk=connection_id).first()
     if connection is None:
         raise NotFound("The connection does not exist.")
+    refuse_if_being_deleted(connection)
     return connection
 
 

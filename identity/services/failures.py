@@ -28,3 +28,7 @@ class Invalid(ServiceError):
 
 class NotSupported(ServiceError):
     """The operation does not fit this kind of row."""
+
+
+class BeingDeleted(ServiceError):
+    """It is being deleted: nothing about it changes any more, and nothing is added to it."""

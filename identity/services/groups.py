@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from identity.models import Connection, Group, GroupMember, GroupRole, Organization
+from django.db import models
+
+from identity.models import Connection, Group, GroupMember, GroupRole, Job, Organization, OrganizationGroupRole
+from identity.services.deletions import deletion_of, refuse_if_being_deleted
 from identity.services.failures import Invalid, NotFound, NotSupported
 from identity.services.relations import delete_relations
 from identity.services.roles import roles_named
 from identity.services.saving import validated_save
+from identity.services.tenant_life import refuse_in_closing_tenant
 from identity.services.users import users_named
 from identity.transactions import lock_rows, unit_of_work
 
@@ -30,10 +34,9 @@ def create_group(
         raise Invalid({"type": [f"One of {', '.join(Group.Type.values)}."]})
     if any((owner is not None) != (name == type) for name, owner in owners.items()):
         raise Invalid({"type": ["A group of a connection names its connection_id, one of an organization its organization_id."]})
-    if connection_id is not None and not Connection.objects.of(tenant_id).filter(pk=connection_id).exists():
-        raise NotFound("The connection does not exist.")
-    if organization_id is not None and not Organization.objects.of(tenant_id).filter(pk=organization_id).exists():
-        raise NotFound("No organization found by that id or name.")
+    _refuse_closed_owner(Connection.objects.of(tenant_id), connection_id, "The connection does not exist.")
+    _refuse_closed_owner(Organization.objects.of(tenant_id), organization_id, "No organization found by that id or name.")
+    refuse_in_closing_tenant(tenant_id)
     group = Group(tenant_id=tenant_id, name=name, type=type, connection_id=connection_id, organization_id=organization_id, **fields)
     validated_save(group)
     return group
@@ -51,13 +54,36 @@ def update_group(*, tenant_id: str, group_id: str, changes: dict[str, Any]) -> G
     return group
 
 
-@unit_of_work
-def delete_group(*, tenant_id: str, group_id: str) -> None:
-    """Empty the group, take its roles and its places in other groups, then delete it; raise `NotFound`."""
-    group = locked_group(tenant_id=tenant_id, group_id=group_id)
-    delete_relations(tenant_id=tenant_id, nested_group=group)
-    delete_relations(tenant_id=tenant_id, group=group)
-    group.delete()
+def _empty(group: Group, limit: int) -> int:
+    """Take its places in other groups, its members and its roles."""
+    deleted = delete_relations(tenant_id=group.tenant_id, nested_group=group, limit=limit)
+    return deleted or delete_relations(tenant_id=group.tenant_id, group=group, limit=limit)
+
+
+def _count(group: Group) -> dict[str, int]:
+    here = group.tenant_id
+    return {
+        "members": GroupMember.objects.of(here).filter(group=group).count(),
+        "memberships in other groups": GroupMember.objects.of(here).filter(nested_group=group).count(),
+        "roles": GroupRole.objects.of(here).filter(group=group).count(),
+        "roles in organizations": OrganizationGroupRole.objects.of(here).filter(group=group).count(),
+    }
+
+
+def empty_groups(groups: models.QuerySet[Group], limit: int) -> int:
+    """Delete up to `limit` rows of these groups and what is in them, one group after the other; return how many went."""
+    return GROUP_DELETION.next_of(groups, limit)
+
+
+GROUP_DELETION = deletion_of(Group, Job.Type.GROUP_DELETION, missing="The group does not exist.", empty=_empty, count=_count)
+
+
+def delete_group(*, tenant_id: str, group_id: str) -> Job | None:
+    """Empty the group, take its roles and its places in other groups, then delete it; raise `NotFound`.
+
+    Returns the job that goes on with a large one.
+    """
+    return GROUP_DELETION.start(tenant_id=tenant_id, key=group_id)
 
 
 @unit_of_work
@@ -74,6 +100,7 @@ def add_group_members(*, tenant_id: str, group_id: str, user_ids: Sequence[str] 
     if len(nested) != len(set(nested_ids)):
         raise NotFound("The group does not exist.")
     for other in nested:
+        refuse_if_being_deleted(other)
         if other.type != Group.Type.CONNECTION or other.pk == group.pk:
             raise NotSupported("Only another group of a connection can be a member.")
         if not GroupMember.objects.of(tenant_id).filter(group=group, nested_group=other).exists():
@@ -130,15 +157,27 @@ def _locked_groups(tenant_id: str, group_ids: Sequence[str]) -> list[Group]:
     groups = list(Group.objects.of(tenant_id).select_for_update(no_key=True).filter(pk__in=wanted).order_by("pk"))
     if len(groups) != len(wanted):
         raise NotFound("The group does not exist.")
+    for group in groups:
+        refuse_if_being_deleted(group)
     return groups
 
 
 def locked_group(*, tenant_id: str, group_id: str) -> Group:
-    """Return the group with its row locked until the transaction ends; raise `NotFound`."""
+    """Return the group with its row locked until the transaction ends; raise `NotFound` or `BeingDeleted`."""
     group = Group.objects.of(tenant_id).select_for_update(no_key=True).filter(pk=group_id).first()
     if group is None:
         raise NotFound("The group does not exist.")
+    refuse_if_being_deleted(group)
     return group
+
+
+def _refuse_closed_owner(rows: models.QuerySet[Any], key: str | None, missing: str) -> None:
+    if key is None:
+        return
+    owner = rows.filter(pk=key).first()
+    if owner is None:
+        raise NotFound(missing)
+    refuse_if_being_deleted(owner)
 
 
 def _refuse_unknown(fields: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ from identity.models import (
     OrganizationMember,
     OrganizationMemberRole,
 )
+from identity.services.deletions import refuse_if_being_deleted
 from identity.services.failures import Invalid, NotFound
 from identity.services.organizations import create_organization, locked_organization
 from identity.services.roles import roles_named
@@ -99,6 +100,7 @@ def add_connection(*, tenant_id: str, organization_id: str, connection_id: str, 
     connection = Connection.objects.of(tenant_id).filter(pk=connection_id).first()
     if connection is None:
         raise NotFound("The connection does not exist.")
+    refuse_if_being_deleted(connection)
     row = OrganizationConnection(tenant_id=tenant_id, organization=organization, connection=connection, **flags)
     _check_signup(row)
     validated_save(row)
@@ -160,6 +162,7 @@ def _group(tenant_id: str, group_id: str) -> Group:
     group = Group.objects.of(tenant_id).filter(pk=group_id).first()
     if group is None:
         raise NotFound("The group does not exist.")
+    refuse_if_being_deleted(group)
     return group
 
 

@@ -6,16 +6,27 @@ import re
 from typing import Any
 
 from identity.json_values import merged
-from identity.models import Group, Organization, Role
+from identity.models import (
+    Group,
+    GroupMember,
+    Job,
+    Organization,
+    OrganizationConnection,
+    OrganizationGroupRole,
+    OrganizationMember,
+    OrganizationMemberRole,
+    Role,
+)
+from identity.services.deletions import deletion_of, refuse_if_being_deleted
 from identity.services.failures import Invalid, NotFound
-from identity.services.groups import delete_group
+from identity.services.groups import empty_groups
 from identity.services.relations import delete_relations
-from identity.services.roles import delete_role
+from identity.services.roles import empty_roles
 from identity.services.saving import validated_save
+from identity.services.tenant_life import refuse_in_closing_tenant
 from identity.transactions import unit_of_work
 
 EDITABLE = ("name", "display_name", "branding", "metadata", "extras")
-_DELETION_CHUNK = 500
 _COLOUR = re.compile(r"#[0-9a-fA-F]{3,8}")
 _COLOURS = frozenset({"primary", "page_background"})
 _METADATA_KEYS = 25
@@ -25,6 +36,7 @@ _METADATA_KEYS = 25
 def create_organization(*, tenant_id: str, name: str, **fields: Any) -> Organization:
     """Create an organization; raise `Invalid`, or `AlreadyExists` for a taken name."""
     _check(fields)
+    refuse_in_closing_tenant(tenant_id)
     organization = Organization(tenant_id=tenant_id, name=name, **fields)
     organization.extras = merged({}, organization.extras)
     validated_save(organization)
@@ -43,35 +55,48 @@ def update_organization(*, tenant_id: str, organization_id: str, changes: dict[s
     return organization
 
 
-def delete_organization(*, tenant_id: str, organization_id: str) -> None:
-    """Delete what belongs to an organization, in chunks of one transaction each, then the organization itself.
+def _empty(organization: Organization, limit: int) -> int:
+    """Delete its relations, then its groups, then its roles."""
+    here = organization.tenant_id
+    return (
+        delete_relations(tenant_id=here, organization=organization, limit=limit)
+        or empty_groups(Group.objects.of(here).filter(organization=organization), limit)
+        or empty_roles(Role.objects.of(here).filter(organization=organization), limit)
+    )
 
-    Stopped half-way, the same call goes on where it stopped. Raises `NotFound` when there is no such organization.
+
+def _count(organization: Organization) -> dict[str, int]:
+    here = organization.tenant_id
+    return {
+        "members": OrganizationMember.objects.of(here).filter(organization=organization).count(),
+        "roles of members": OrganizationMemberRole.objects.of(here).filter(organization=organization).count(),
+        "roles of groups": OrganizationGroupRole.objects.of(here).filter(organization=organization).count(),
+        "connections": OrganizationConnection.objects.of(here).filter(organization=organization).count(),
+        "groups": Group.objects.of(here).filter(organization=organization).count(),
+        "roles of its own": Role.objects.of(here).filter(organization=organization).count(),
+        "members of its groups": GroupMember.objects.of(here).filter(group__organization=organization).count(),
+    }
+
+
+ORGANIZATION_DELETION = deletion_of(
+    Organization, Job.Type.ORGANIZATION_DELETION, missing="No organization found by that id or name.", empty=_empty, count=_count
+)
+
+
+def delete_organization(*, tenant_id: str, organization_id: str) -> Job | None:
+    """Delete what belongs to an organization, then the organization itself; raise `NotFound`.
+
+    Returns the job that goes on with a large one.
     """
-    while not _delete_chunk(tenant_id=tenant_id, organization_id=organization_id):
-        pass
-
-
-@unit_of_work
-def _delete_chunk(*, tenant_id: str, organization_id: str) -> bool:
-    organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
-    if delete_relations(tenant_id=tenant_id, organization=organization, limit=_DELETION_CHUNK):
-        return False
-    group = Group.objects.of(tenant_id).filter(organization=organization).order_by("pk").first()
-    if group is not None:
-        delete_group(tenant_id=tenant_id, group_id=group.pk)
-        return False
-    for role in Role.objects.of(tenant_id).filter(organization=organization).order_by("pk"):
-        delete_role(tenant_id=tenant_id, role_id=role.pk)
-    organization.delete()
-    return True
+    return ORGANIZATION_DELETION.start(tenant_id=tenant_id, key=organization_id)
 
 
 def locked_organization(*, tenant_id: str, organization_id: str) -> Organization:
-    """Return the organization with its row locked until the transaction ends; raise `NotFound`."""
+    """Return the organization with its row locked until the transaction ends; raise `NotFound` or `BeingDeleted`."""
     organization = Organization.objects.of(tenant_id).select_for_update(no_key=True).filter(pk=organization_id).first()
     if organization is None:
         raise NotFound("No organization found by that id or name.")
+    refuse_if_being_deleted(organization)
     return organization
 
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from identity.models import Organization, Role, User, UserRole
+from django.db import models
+
+from identity.models import GroupRole, Job, Organization, OrganizationGroupRole, OrganizationMemberRole, Role, User, UserRole
+from identity.services.deletions import deletion_of, refuse_if_being_deleted
 from identity.services.failures import Invalid, NotFound, NotSupported
 from identity.services.relations import delete_relations
 from identity.services.saving import validated_save
+from identity.services.tenant_life import refuse_in_closing_tenant
 from identity.services.users import locked_user, users_named
 from identity.transactions import lock_rows, unit_of_work
 
@@ -25,8 +29,12 @@ def create_role(
     """
     if (organization_id is not None) != (type == Role.Type.ORGANIZATION):
         raise Invalid({"owner_id": ["A role of an organization names it, one of the tenant names none."]})
-    if organization_id is not None and not Organization.objects.of(tenant_id).filter(pk=organization_id).exists():
-        raise NotFound("No organization found by that id or name.")
+    if organization_id is not None:
+        organization = Organization.objects.of(tenant_id).filter(pk=organization_id).first()
+        if organization is None:
+            raise NotFound("No organization found by that id or name.")
+        refuse_if_being_deleted(organization)
+    refuse_in_closing_tenant(tenant_id)
     role = Role(tenant_id=tenant_id, name=name, description=description, type=type, organization_id=organization_id)
     validated_save(role)
     return role
@@ -46,12 +54,38 @@ def update_role(*, tenant_id: str, role_id: str, changes: dict[str, Any]) -> Rol
     return role
 
 
-@unit_of_work
-def delete_role(*, tenant_id: str, role_id: str) -> None:
-    """Take the role away from every member and group, then delete it; raise `NotFound`."""
-    role = locked_role(tenant_id=tenant_id, role_id=role_id)
-    delete_relations(tenant_id=tenant_id, role=role)
-    role.delete()
+def _empty(role: Role, limit: int) -> int:
+    """Take it from groups, from groups and members of organizations, then from users, of which no event tells."""
+    deleted = delete_relations(tenant_id=role.tenant_id, role=role, limit=limit)
+    if deleted:
+        return deleted
+    keys = list(UserRole.objects.of(role.tenant_id).filter(role=role).order_by("pk").values_list("pk", flat=True)[:limit])
+    return UserRole.objects.of(role.tenant_id).filter(pk__in=keys).delete()[0]
+
+
+def _count(role: Role) -> dict[str, int]:
+    return {
+        "groups that have it": GroupRole.objects.of(role.tenant_id).filter(role=role).count(),
+        "groups that have it in organizations": OrganizationGroupRole.objects.of(role.tenant_id).filter(role=role).count(),
+        "members that have it in organizations": OrganizationMemberRole.objects.of(role.tenant_id).filter(role=role).count(),
+        "users that have it": UserRole.objects.of(role.tenant_id).filter(role=role).count(),
+    }
+
+
+def empty_roles(roles: models.QuerySet[Role], limit: int) -> int:
+    """Delete up to `limit` rows of these roles and of who has them, one role after the other; return how many went."""
+    return ROLE_DELETION.next_of(roles, limit)
+
+
+ROLE_DELETION = deletion_of(Role, Job.Type.ROLE_DELETION, missing="The role does not exist.", empty=_empty, count=_count)
+
+
+def delete_role(*, tenant_id: str, role_id: str) -> Job | None:
+    """Take the role away from every member, group and user, then delete it; raise `NotFound`.
+
+    Returns the job that goes on where many have it.
+    """
+    return ROLE_DELETION.start(tenant_id=tenant_id, key=role_id)
 
 
 @unit_of_work
@@ -80,10 +114,11 @@ def remove_user_roles(*, tenant_id: str, user_id: str, role_ids: Sequence[str]) 
 
 
 def locked_role(*, tenant_id: str, role_id: str) -> Role:
-    """Return the role with its row locked until the transaction ends; raise `NotFound`."""
+    """Return the role with its row locked until the transaction ends; raise `NotFound` or `BeingDeleted`."""
     role = Role.objects.of(tenant_id).select_for_update(no_key=True).filter(pk=role_id).first()
     if role is None:
         raise NotFound("The role does not exist.")
+    refuse_if_being_deleted(role)
     return role
 
 
@@ -96,6 +131,8 @@ def roles_named(*, tenant_id: str, role_ids: Sequence[str], organization_id: str
     roles = list(Role.objects.of(tenant_id).filter(pk__in=wanted).order_by("pk"))
     if len(roles) != len(wanted):
         raise NotFound("The role does not exist.")
+    for role in roles:
+        refuse_if_being_deleted(role)
     if any(role.organization_id not in (None, organization_id) for role in roles):
         raise NotSupported("A role of an organization can be assigned inside that organization only.")
     return roles
