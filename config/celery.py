@@ -41,6 +41,14 @@ def start_sweeper(**_: Any) -> None:
     SweeperThread().start()
 
 
+@signals.worker_ready.connect
+def compare_database(**_: Any) -> None:
+    """Alarm when this is not the database that was noted; once per worker, on a connection that is closed again."""
+    from events.database_identity import compare_at_start  # noqa: PLC0415  (models are not ready when this module is read)
+
+    compare_at_start()
+
+
 @signals.task_prerun.connect
 @signals.task_postrun.connect
 def check_connections(**_: Any) -> None:

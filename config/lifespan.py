@@ -21,6 +21,7 @@ from django.conf import settings
 from django.urls import get_resolver
 
 from config.hosts import Receive, Scope, Send
+from events.database_identity import compare_at_start
 from events.numbering import numberer
 from events.stream.runtime import drain_runtime, runtime, stop_runtime
 
@@ -56,6 +57,7 @@ async def begin() -> None:
         numberer().start()
     if settings.WEB_ROLE != "app":
         await runtime()
+    await asyncio.to_thread(compare_at_start)
 
 
 def is_begun() -> bool:

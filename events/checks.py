@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import psycopg
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import connection
 
-from events import tripwire
+from events import database_identity, tripwire
 from events.models import Event
+from events.numbering import open_connection
 
 
 @register(Tags.database)
@@ -54,3 +56,19 @@ def check_spelling(databases: Sequence[str] | None = None, **_: Any) -> list[Che
             id="events.E002",
         )
     ]
+
+
+@register(Tags.database)
+def check_database_identity(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
+    """Report a database that is not the one noted, until `manage.py events restored` has answered it.
+
+    A warning: after a planned switchover nothing is lost, and a failover at night must not wait for a person.
+    """
+    if not databases or "default" not in databases or "events_databaseidentity" not in connection.introspection.table_names():
+        return []
+    try:
+        with open_connection() as database:
+            difference = database_identity.compare(database)
+    except psycopg.Error:
+        return []
+    return [] if difference is None else [Warning(str(difference), hint=database_identity.ADVICE, id="events.W003")]

@@ -18,6 +18,7 @@ from django.db import connection as django_connection
 from psycopg_pool import AsyncConnectionPool
 
 from events.cursor import Cursor
+from events.epochs import NEXT_EPOCH
 
 logger = logging.getLogger(__name__)
 
@@ -46,10 +47,16 @@ SELECT {_BOUNDS_COLUMNS}, (
     ORDER BY l.recorded_at, l.position LIMIT 1
 ) FROM events_head h WHERE h.tenant_id = %(tenant)s
 """
+_EARLIEST = f"""
+SELECT {_BOUNDS_COLUMNS}, (
+    SELECT l.recorded_at FROM events_logentry l WHERE l.tenant_id = %(tenant)s AND l.position > h.floor AND l.position <= h.position
+    ORDER BY l.position LIMIT 1
+) FROM events_head h WHERE h.tenant_id = %(tenant)s
+"""
 _HEADS = "SELECT tenant_id, epoch, position FROM events_head WHERE tenant_id = ANY(%(tenants)s)"
 # Guarded by both values, so that many readers of one restored log raise its epoch once.
-_RAISE_EPOCH = """
-UPDATE events_head SET epoch = epoch + 1 WHERE tenant_id = %(tenant)s AND epoch = %(epoch)s AND position < %(position)s
+_RAISE_EPOCH = f"""
+UPDATE events_head SET epoch = {NEXT_EPOCH} WHERE tenant_id = %(tenant)s AND epoch = %(epoch)s AND position < %(position)s
 """
 
 
@@ -155,6 +162,14 @@ class LogReader:
             raise CursorExpired
         position = bounds.head if first is None else min(first - 1, bounds.head)
         return bounds, Cursor(bounds.epoch, max(position, bounds.floor))
+
+    async def earliest(self, tenant_id: str) -> tuple[Cursor, datetime | None]:
+        """Return the earliest cursor that is still served, and when the event after it was recorded; None without one."""
+        rows = await self._rows(_EARLIEST, {"tenant": tenant_id})
+        if not rows:
+            raise NoLog
+        bounds = Bounds(*rows[0][:5])
+        return Cursor(bounds.epoch, bounds.floor), rows[0][5]
 
     async def heads(self, tenant_ids: Sequence[str]) -> dict[str, Cursor]:
         """Return the end of each named log in one query; a tenant that is gone is missing."""

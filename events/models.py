@@ -80,6 +80,22 @@ class Head(models.Model):
         return f"{self.tenant_id}@{self.position}"
 
 
+class DatabaseIdentity(models.Model):
+    """Which database the logs were last known to be whole in: one row, compared with the server at each start."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    system_identifier = models.CharField(max_length=20, help_text="Made by initdb; a promoted standby keeps it.")
+    timeline = models.BigIntegerField(help_text="Counted up by each promotion and each recovery to a point in time.")
+    noted_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        verbose_name_plural = "database identities"
+        constraints = [models.CheckConstraint(condition=models.Q(id=1), name="events_databaseidentity_single")]
+
+    def __str__(self) -> str:
+        return f"{self.system_identifier}/{self.timeline}"
+
+
 class Mark(models.Model):
     """The tripwire: a change of a recorded row that no event covers yet, with the row as it was before (null = not there).
 

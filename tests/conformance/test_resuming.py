@@ -155,7 +155,7 @@ def test_a_cursor_above_the_head_is_gone_and_starts_a_new_epoch(target: Target) 
     epoch = target.head().epoch
     with target.subscribe({"from": offsets[2]}) as stream:
         assert stream.status == 410
-    assert target.head().epoch == epoch + 1
+    assert target.head().epoch > epoch
     with target.subscribe({"from": offsets[0]}) as stream:
         assert stream.status == 410, "an older cursor may point into what was lost"
 

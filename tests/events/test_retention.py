@@ -31,7 +31,7 @@ from identity.services.tenants import create_tenant
 from identity.services.users import create_user
 from tests.deadlines import eventually
 from tests.events.long_logs import fill_log, remaining
-from tests.faults.worker import test_database_url
+from tests.faults import worker
 
 NOW = datetime.now(UTC)
 OLD = NOW - timedelta(days=31)
@@ -315,7 +315,7 @@ def _somebody_waits_for_a_lock() -> bool:
 
 
 def _prune_process(tenant: Tenant) -> subprocess.Popen[str]:
-    environment = {**os.environ, "DATABASE_URL": test_database_url()}
+    environment = {**os.environ, "DATABASE_URL": worker.test_database_url()}
     return subprocess.Popen(
         [sys.executable, "manage.py", "events", "prune", "--tenant", tenant.pk], env=environment, stdout=subprocess.PIPE, text=True
     )

@@ -1,0 +1,111 @@
+"""`manage.py events restored`: what has to be said to the service after its database was restored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import psycopg
+from django.core.management.base import CommandError, CommandParser, OutputWrapper
+
+from events import database_identity, restoring
+from events.numbering import open_connection
+from events.restoring import LogState
+
+HELP = """Tell the service that its database was restored, and start the logs over.
+
+Run it once after a restore from backup, a recovery to a point in time or a failover that lost commits, before clients
+reach the service again. Restart web and worker processes that were running meanwhile.
+
+What it does to each log:
+  - It begins a new epoch. Every cursor given out before answers 410, and open streams end with `cursor_expired`: clients
+    synchronise again. Without it a client could resume beyond what was lost and silently miss what is recorded under
+    the same positions now.
+  - Event streams to destinations go on from their own positions, which were restored with the log. One that stands
+    beyond the head, as after restoring only some of the tables, is set back to it, and what is left of deliveries
+    beyond the head is dropped.
+What it cannot do:
+  - Destinations keep what was delivered of the lost time. A user whose creation was lost is still there: compare the
+    destination with the users here.
+  - Events that were delivered after the backup was made, and are in it, may be delivered again with the same ids.
+
+With --all it also notes this database as the one to compare with at each start. If the start-up check alarms and you
+know that nothing was lost (a planned switchover, an upgrade of PostgreSQL, a move), use --nothing-lost: cursors stay
+valid, and only the note is renewed.
+
+  manage.py events restored --all             shows what it will do and asks
+  manage.py events restored --all --yes       in a runbook
+  manage.py events restored --tenant acme     only the rows of one tenant were restored
+  manage.py events restored --nothing-lost    another server, the same events
+"""
+_SHOWN = 20
+
+
+def add_arguments(parser: CommandParser) -> None:
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--tenant", help="Id of the only tenant whose log is started over.")
+    which.add_argument("--all", action="store_true", help="Start the logs of all tenants over.")
+    which.add_argument("--nothing-lost", action="store_true", help="Keep all cursors valid; only note which database this is.")
+    parser.add_argument("--yes", action="store_true", help="Do not ask.")
+
+
+def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrapper) -> int:
+    if options["nothing_lost"]:
+        return _note(stdout, stderr)
+    states = restoring.log_states(options["tenant"])
+    if not states:
+        raise CommandError(f"There is no log of a tenant {options['tenant']}." if options["tenant"] else "There are no logs.")
+    _require_whole(states)
+    _explain(states, stdout)
+    if not options["yes"] and not _confirmed():
+        stderr.write("Nothing was changed.")
+        return 1
+    epochs = [epoch for state in states if (epoch := restoring.start_over(state.tenant_id)) is not None]
+    stdout.write(f"{len(epochs):,} logs were started over.")
+    if options["all"]:
+        return _note(stdout, stderr)
+    return _remind(stdout)
+
+
+def _require_whole(states: Sequence[LogState]) -> None:
+    broken = [f"{state.tenant_id} (head {state.head:,}, last entry {state.last_entry})" for state in states if not state.is_whole]
+    if broken:
+        raise CommandError(
+            f"Head and entries of these logs are not of one moment: {', '.join(broken[:_SHOWN])}. Nothing was changed. "
+            "Restore all tables from one backup."
+        )
+
+
+def _explain(states: Sequence[LogState], stdout: OutputWrapper) -> None:
+    for state in states[:_SHOWN]:
+        entries = state.head - state.floor
+        stdout.write(f"{state.tenant_id}: {entries:,} events up to position {state.head:,}, recorded at {state.recorded_at}")
+    if len(states) > _SHOWN:
+        stdout.write(f"... and {len(states) - _SHOWN:,} more logs")
+    for state in states:
+        for effect in state.effects:
+            stdout.write(f"{state.tenant_id}: {effect}")
+    stdout.write(f"{len(states):,} logs begin a new epoch. Every cursor of their clients answers 410 from then on.")
+
+
+def _confirmed() -> bool:
+    try:
+        return input("Type yes to go on: ").strip().lower() == "yes"
+    except EOFError:
+        return False
+
+
+def _note(stdout: OutputWrapper, stderr: OutputWrapper) -> int:
+    try:
+        with open_connection() as database:
+            stdout.write(f"Noted this database: {database_identity.note(database)}.")
+    except psycopg.Error as error:
+        stderr.write(f"The server does not say which database this is, so nothing is compared at start: {str(error).splitlines()[0]}")
+    return 0
+
+
+def _remind(stdout: OutputWrapper) -> int:
+    difference = database_identity.compare_at_start()
+    if difference is not None:
+        stdout.write("The database itself is another one than noted; see above, and think of the other tenants.")
+    return 0

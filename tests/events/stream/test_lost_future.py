@@ -1,0 +1,72 @@
+"""A process that has read further than the log now reaches is the proof that the database went back in time."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+
+from events.cursor import CursorSealer
+from events.log import LogReader, read_pool
+from events.models import Head, LogEntry
+from events.stream.reasons import CURSOR_EXPIRED, Reason
+from events.stream.tail import Tails
+from identity.models import Tenant
+from tests.events.long_logs import fill_log
+
+
+class Follower:
+    """Remembers why it was closed."""
+
+    def __init__(self) -> None:
+        self.reason: Reason | None = None
+        self.is_closed = asyncio.Event()
+
+    def wake(self) -> None:
+        """Nothing to write."""
+
+    def close(self, reason: Reason) -> None:
+        self.reason = reason
+        self.is_closed.set()
+
+
+def _set_back(tenant: Tenant, position: int) -> None:
+    LogEntry.objects.filter(tenant_id=tenant.pk, position__gt=position).delete()
+    Head.objects.filter(pk=tenant.pk).update(position=position)
+
+
+async def _watch_while(tenant: Tenant, position: int | None) -> Reason | None:
+    """Follow the tenant's log, optionally set it back, and return why the stream was closed within two seconds."""
+    pool = read_pool()
+    await pool.open()
+    log = LogReader(pool)
+    tails = Tails(log, ring_bytes=1024 * 1024)
+    follower = Follower()
+    polling = asyncio.create_task(tails.poll())
+    try:
+        tails.follow(follower, tenant.pk, await log.bounds(tenant.pk), CursorSealer(settings.CURSOR_KEYS, tenant_id=tenant.pk))
+        if position is not None:
+            await sync_to_async(_set_back)(tenant, position)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(2):
+                await follower.is_closed.wait()
+    finally:
+        polling.cancel()
+        await asyncio.gather(polling, return_exceptions=True)
+        await pool.close()
+    return follower.reason
+
+
+def test_a_log_that_ends_before_what_was_read_begins_a_new_epoch_and_its_streams_end(tenant: Tenant) -> None:
+    fill_log(tenant.pk, 5, recorded_at=datetime.now(UTC))
+    assert asyncio.run(_watch_while(tenant, 3)) == CURSOR_EXPIRED
+    assert Head.objects.get(pk=tenant.pk).epoch > 1
+
+
+def test_a_log_that_stands_still_keeps_its_epoch_and_its_streams(tenant: Tenant) -> None:
+    fill_log(tenant.pk, 5, recorded_at=datetime.now(UTC))
+    assert asyncio.run(_watch_while(tenant, None)) is None
+    assert Head.objects.get(pk=tenant.pk).epoch == 1

@@ -1,0 +1,106 @@
+"""Whether the database is still the one that the logs were written in."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from io import StringIO
+from typing import Any
+
+import psycopg
+import pytest
+from django.core.checks import run_checks
+from django.core.management import call_command
+from django.db import connection
+
+from events import database_identity
+from events.database_identity import compare_at_start
+from events.models import DatabaseIdentity, Head
+from events.numbering import open_connection
+from identity.models import Tenant
+
+CRITICAL = logging.CRITICAL
+
+
+@pytest.fixture
+def noted(committed_db: None) -> Iterator[DatabaseIdentity]:
+    """The row as the first start made it; put back afterwards, since it is one for all tests."""
+    with open_connection() as database:
+        database_identity.note(database)
+    yield DatabaseIdentity.objects.get()
+    with open_connection() as database:
+        database_identity.note(database)
+
+
+def _told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelno == CRITICAL]
+
+
+def test_the_first_start_notes_the_database_and_later_ones_find_no_difference(committed_db: None, caplog: pytest.LogCaptureFixture) -> None:
+    DatabaseIdentity.objects.all().delete()
+    assert compare_at_start() is None
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT system_identifier::text, timeline_id FROM pg_control_system(), pg_control_checkpoint()")
+        now = cursor.fetchone()
+    row = DatabaseIdentity.objects.get()
+    assert (row.system_identifier, row.timeline) == now
+    assert compare_at_start() is None
+    assert _told(caplog) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [({"system_identifier": "7000000000000000001"}, "another database cluster"), ({"timeline": 4_000_000_000}, "another timeline")],
+)
+def test_a_difference_is_told_at_each_start_and_changes_nothing(
+    noted: DatabaseIdentity, tenant: Tenant, caplog: pytest.LogCaptureFixture, changed: dict[str, Any], named: str
+) -> None:
+    DatabaseIdentity.objects.update(**changed)
+    for _ in range(2):
+        caplog.clear()
+        assert compare_at_start() is not None
+        [told] = _told(caplog)
+        assert named in told
+        assert "manage.py events restored --all" in told
+    assert Head.objects.get(pk=tenant.pk).epoch == 1
+    [warning] = [message for message in run_checks(databases=["default"]) if message.id == "events.W003"]
+    assert named in warning.msg
+
+
+def test_nothing_lost_notes_the_database_and_keeps_every_cursor(noted: DatabaseIdentity, tenant: Tenant) -> None:
+    DatabaseIdentity.objects.update(system_identifier="7000000000000000001")
+    out = StringIO()
+    call_command("events", "restored", "--nothing-lost", stdout=out)
+    assert f"Noted this database: system identifier {noted.system_identifier}, timeline {noted.timeline}." in out.getvalue()
+    assert compare_at_start() is None
+    assert Head.objects.get(pk=tenant.pk).epoch == 1
+
+
+def test_a_server_that_refuses_to_say_costs_one_warning_and_no_start(
+    noted: DatabaseIdentity, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    role = f"plain_{noted.system_identifier}"
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP ROLE IF EXISTS {role}")
+        cursor.execute(f"CREATE ROLE {role}")
+        cursor.execute("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC")
+    try:
+        monkeypatch.setitem(connection.settings_dict["OPTIONS"], "options", f"-c role={role}")
+        assert compare_at_start() is None
+    finally:
+        monkeypatch.undo()
+        with connection.cursor() as cursor:
+            cursor.execute("GRANT EXECUTE ON FUNCTION pg_control_system() TO PUBLIC")
+            cursor.execute(f"DROP ROLE {role}")
+    [warning] = [record.getMessage() for record in caplog.records if record.name == "events.database_identity"]
+    assert "was not checked: permission denied for function pg_control_system" in warning
+    assert "Grant EXECUTE on pg_control_system()" in warning
+
+
+def test_a_database_that_is_away_costs_one_warning_and_no_start(
+    committed_db: None, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(connection.settings_dict, "PORT", "1")
+    assert compare_at_start() is None
+    [warning] = [record.getMessage() for record in caplog.records if record.name == "events.database_identity"]
+    assert warning.endswith(psycopg.OperationalError.__name__)
