@@ -18,9 +18,9 @@ from provisioning.statements import forget_plans
 
 logger = logging.getLogger(__name__)
 
-# One message works for so long or so much, then the others have their turn.
+# One message works for so long or so much, then the others have their turn. A turn itself costs as much as some ten deliveries.
 TURN_SECONDS = 2.0
-TURN_DELIVERIES = 20
+TURN_DELIVERIES = 100
 # A run ends this long before its lease, so that the outcome can still be written.
 _LEASE_MARGIN_SECONDS = 5.0
 

@@ -48,7 +48,7 @@ class Mask:
 
 def one_line(text: str, limit: int) -> str:
     """Return `text` without control characters, at most `limit` characters long."""
-    cleaned = "".join(character if character.isprintable() else " " for character in text)
+    cleaned = text if text.isprintable() else "".join(character if character.isprintable() else " " for character in text)
     return cleaned if len(cleaned) <= limit else cleaned[: limit - 1] + "…"
 
 

@@ -38,11 +38,15 @@ _SHORTEST_SECRET = 4
 class ActionOutcome:
     """How a run ended that raised nothing. `detail` holds ids, `log_lines` and `exchanges` are masked documents."""
 
+    recorder: ExchangeRecorder = field(repr=False)
     status: Literal["delivered", "skipped"]
     reason: str
     detail: dict[str, Any] = field(default_factory=dict)
     log_lines: list[dict[str, Any]] = field(default_factory=list)
-    exchanges: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def exchanges(self) -> list[dict[str, Any]]:
+        return self.recorder.documents()
 
 
 def run_action(
@@ -83,7 +87,7 @@ def run_action(
         raise
     finally:
         _repeat_lines(log, action, message, correlation_id)
-    return ActionOutcome(result.status, result.reason, mask.value(result.detail), log.lines, recorder.documents())
+    return ActionOutcome(recorder, result.status, result.reason, mask.value(result.detail), log.lines)
 
 
 def _confidential(secrets: Mapping[str, str]) -> list[str]:

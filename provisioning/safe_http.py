@@ -17,7 +17,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from http.cookiejar import DefaultCookiePolicy
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -62,26 +61,14 @@ def resolve(host: str, port: int, seconds: float) -> list[str]:
         raise HostUnresolved from error
 
 
-class _StraightSession(requests.Session):
-    """Knows no redirects. `allow_redirects=False` would still read the whole body of one, past the size cap."""
-
-    def get_redirect_target(self, resp: requests.Response) -> None:
-        return None
-
-
 class OutboundSession:
     """A pool of checked connections; safe to share between threads and tenants, because it keeps no cookies."""
 
     def __init__(self, rules: OutboundRules, *, resolver: Resolver = resolve) -> None:
         self._rules = rules
         self._resolver = resolver
-        self._session = _StraightSession()
-        self._session.trust_env = False
-        # One process serves many tenants: a cookie set in an answer to one must not travel with another.
-        self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        adapter = _CheckedAdapter(rules)
-        for prefix in ("https://", "http://"):
-            self._session.mount(prefix, adapter)
+        # Without a session there are no cookies, redirects, proxies and netrc, and nothing of one tenant is left for another.
+        self._adapter = _CheckedAdapter(rules)
 
     def send(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None, deadline: float) -> Answer:
         """Send one request and read the whole answer before `deadline`, a reading of `time.monotonic`.
@@ -93,9 +80,8 @@ class OutboundSession:
         token = _call.set(call)
         try:
             with _named_failures():
-                response = self._session.request(
-                    method, url, headers=headers, data=body, stream=True, allow_redirects=False, timeout=call.remaining()
-                )
+                request = requests.Request(method, url, headers=headers, data=body).prepare()
+                response = self._adapter.send(request, stream=True, timeout=call.remaining())
                 return Answer(response.status_code, response.headers, _whole_body(response))
         finally:
             _call.reset(token)

@@ -44,20 +44,29 @@ class Prepared:
         return f"EXECUTE {self.name} ({', '.join(f'%({parameter})s' for parameter in self.types)})"
 
 
+# In the transaction of the script alone, so that a pooled connection does not keep it.
+_NO_WAIT = "SET LOCAL synchronous_commit = off"
+
 # Which statements a connection has prepared; a new connection starts without any.
 _prepared: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 
 
-def run_script(statements: Sequence[Prepared], parameters: Mapping[str, Any]) -> list[tuple[int, Row | None]]:
+def run_script(
+    statements: Sequence[Prepared], parameters: Mapping[str, Any], *, is_repeatable: bool = False
+) -> list[tuple[int, Row | None]]:
     """Run statements one after the other, in one message; return for each its row count and its first row.
 
     Outside a transaction they are one of their own. Each has a snapshot of its own, as if they were sent one by one:
-    psycopg's client-side cursor, Django's default, sends the text in the simple protocol.
+    psycopg's client-side cursor, Django's default, sends the text in the simple protocol. With `is_repeatable` the
+    commit does not wait for the disk: when the database crashes, the last commits may be as if they had never been.
     """
     results: list[tuple[int, Row | None]] = []
     with connection.cursor() as cursor:
         _prepare(cursor, statements)
-        cursor.execute(";".join(statement.call for statement in statements), parameters)
+        text = ";".join(statement.call for statement in statements)
+        cursor.execute(f"{_NO_WAIT};{text}" if is_repeatable else text, parameters)
+        if is_repeatable:
+            cursor.nextset()
         for _ in statements:
             results.append((cursor.rowcount, cursor.fetchone() if cursor.description else None))
             cursor.nextset()

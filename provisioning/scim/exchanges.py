@@ -1,9 +1,9 @@
-"""What is kept of each HTTP exchange with a SCIM server: masked before it is kept, bodies cut. Pure."""
+"""What is kept of each HTTP exchange with a SCIM server: masked before it leaves here, bodies cut. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from provisioning.masking import Mask, one_line
@@ -15,46 +15,60 @@ _MAX_HEADER_CHARACTERS = 1024
 
 @dataclass
 class Exchange:
-    """One request and its answer; `failure` says why there is none."""
+    """One request and its answer as they were on the wire; `failure` says why there is no answer. Never shown itself."""
 
     verb: str
     path: str
-    request_headers: dict[str, str]
-    request_body: str
+    request_headers: Mapping[str, str] = field(repr=False)
+    request_body: bytes = field(repr=False)
     status: int | None = None
-    response_headers: dict[str, str] = field(default_factory=dict)
-    response_body: str = ""
+    response_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    response_body: bytes = field(default=b"", repr=False)
     failure: str = ""
     duration_ms: float = 0.0
 
-    def as_document(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 class ExchangeRecorder:
-    """Keeps the exchanges of one run, in order. `path` is given by the caller, without personal data in its filter."""
+    """Keeps the exchanges of one run, in order, and shows them masked: the ones of a success are hardly ever asked for.
+
+    `path` is given by the caller, without personal data in its filter.
+    """
 
     def __init__(self, mask: Mask) -> None:
         self._mask = mask
         self.exchanges: list[Exchange] = []
 
     def begin(self, verb: str, path: str, headers: Mapping[str, str], body: bytes | None) -> Exchange:
-        exchange = Exchange(verb, self._mask.text(path), self._headers(headers), self._body(body or b""))
+        exchange = Exchange(verb, path, headers, body or b"")
         self.exchanges.append(exchange)
         return exchange
 
     def answered(self, exchange: Exchange, status: int, headers: Mapping[str, str], body: bytes, duration_ms: float) -> None:
         exchange.status = status
-        exchange.response_headers = self._headers(headers)
-        exchange.response_body = self._body(body)
+        exchange.response_headers = headers
+        exchange.response_body = body
         exchange.duration_ms = duration_ms
 
     def failed(self, exchange: Exchange, failure: str, duration_ms: float) -> None:
-        exchange.failure = one_line(self._mask.text(failure), 256)
+        exchange.failure = failure
         exchange.duration_ms = duration_ms
 
     def documents(self) -> list[dict[str, Any]]:
-        return [exchange.as_document() for exchange in self.exchanges]
+        """Return every exchange as a JSON object without secrets."""
+        return [self._document(exchange) for exchange in self.exchanges]
+
+    def _document(self, exchange: Exchange) -> dict[str, Any]:
+        return {
+            "verb": exchange.verb,
+            "path": self._mask.text(exchange.path),
+            "request_headers": self._headers(exchange.request_headers),
+            "request_body": self._body(exchange.request_body),
+            "status": exchange.status,
+            "response_headers": self._headers(exchange.response_headers),
+            "response_body": self._body(exchange.response_body),
+            "failure": one_line(self._mask.text(exchange.failure), 256),
+            "duration_ms": exchange.duration_ms,
+        }
 
     def _headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         kept = dict(list(headers.items())[:_MAX_HEADERS])

@@ -50,14 +50,14 @@ def test_one_turn_empties_short_lanes(tenant: Tenant, stream: EventStream, recor
     assert _states(stream) == ["delivered"] * 4
 
 
-def test_a_turn_ends_after_twenty_deliveries_and_sends_itself_again(
+def test_a_turn_ends_after_a_hundred_deliveries_and_sends_itself_again(
     tenant: Tenant, stream: EventStream, recorder: Recorder, sent: list[tuple[object, ...]]
 ) -> None:
-    _queue(tenant, *["user:a"] * 25)
+    _queue(tenant, *["user:a"] * 105)
 
     delivering.deliver_lane(stream.pk, "user:a")
 
-    assert len(recorder.taken) == 20
+    assert len(recorder.taken) == 100
     assert sent == [(nudges.DELIVER, stream.pk, "user:a", None)]
 
 
