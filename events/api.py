@@ -25,6 +25,15 @@ _FLOOR_HEADERS: Schema = {
         "description": "Everything from this time on is available, the earliest `from_timestamp`. Left out while nothing was dropped.",
     },
 }
+_EARLIEST: Schema = {
+    "earliest_offset": {**_CURSOR, "description": "The earliest cursor that is still served."},
+    "earliest_time": {
+        "type": "string",
+        "nullable": True,
+        "format": "date-time",
+        "description": "When the event after it was recorded; null when no event is left.",
+    },
+}
 _EVENT_TYPE: Schema = {"type": "string", "enum": list(EVENT_TYPES)}
 
 
@@ -56,7 +65,12 @@ def subscribe_operation() -> Schema:
                 "headers": RATE_HEADERS | _FLOOR_HEADERS,
                 "content": {"text/event-stream": {"schema": reference("EventStreamMessage")}},
             },
-            **error_responses(400, 401, 403, 404, 410, 429, 503),
+            **error_responses(400, 401, 403, 404, 429, 503),
+            "410": {
+                "description": "The cursor or the time points to data that is no longer available.",
+                "headers": RATE_HEADERS,
+                "content": {"application/json": {"schema": reference("CursorExpiredError")}},
+            },
         },
         "x-release-lifecycle": str(Lifecycle.GENERALLY_AVAILABLE),
     }
@@ -84,6 +98,7 @@ def stream_components() -> dict[str, Schema]:
         "EventMessage": _closed(event, *event),
         "OffsetOnlyMessage": _closed({"type": {**text, "enum": ["offset-only"]}, "offset": _CURSOR}, "type", "offset"),
         "ErrorMessage": _closed({"type": {**text, "enum": ["error"]}, "error": detail}, "type", "error"),
+        "CursorExpiredError": {"allOf": [reference("Error"), {"type": "object", "required": list(_EARLIEST), "properties": _EARLIEST}]},
         "EventEnvelope": _closed(envelope, *(name for name in envelope if name != f"{prefix}purpose")),
     }
 

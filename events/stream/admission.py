@@ -26,12 +26,13 @@ from events.stream.floor import expiry_notice, floor_headers
 from events.stream.leases import Lease, ProcessLimitReached, TenantLimitReached
 from events.stream.limits import Limits, limits_of
 from events.stream.pages import FramePage
-from events.stream.refusals import Header, Refused, insufficient_scope, unauthorized, unavailable
+from events.stream.refusals import Header, Refused, gone, insufficient_scope, unauthorized, unavailable
 from events.stream.request import InvalidQuery, Wanted, read_wanted
 from events.stream.runtime import StreamRuntime
 from events.stream.subscription import Subscription
 from events.stream.tail import READ_FAILURES
 from identity.hosts import HostMatch
+from identity.timestamps import wire_time
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +40,6 @@ logger = logging.getLogger(__name__)
 ENDPOINT = "events"
 _TYPES = frozenset(EVENT_TYPES)
 _RETRY_AFTER_SECONDS = (1, 5)
-EXPIRED_MESSAGE = "The cursor points to data no longer available in the stream."
 LIMIT_MESSAGE = "Maximum concurrent event stream connections reached, close existing connections."
 
 
@@ -133,7 +133,7 @@ async def _placed(wanted: Wanted, tenant_id: str, shared: StreamRuntime) -> tupl
     except InvalidCursor as error:
         raise Refused(400, "Invalid cursor.", code="invalid_cursor") from error
     except CursorExpired as error:
-        raise Refused(410, EXPIRED_MESSAGE, code="cursor_expired") from error
+        raise await _gone(tenant_id, shared) from error
     except NoLog as error:
         raise Refused(404, "The tenant has no event log.") from error
     except READ_FAILURES as error:
@@ -162,9 +162,18 @@ async def _first_page(tenant_id: str, bounds: Bounds, start: Cursor, shared: Str
     try:
         return await shared.sources.pages.after(tenant_id, start, shared.sealer(tenant_id))
     except CursorExpired as error:
-        raise Refused(410, EXPIRED_MESSAGE, code="cursor_expired") from error
+        raise await _gone(tenant_id, shared) from error
     except (LogError, *READ_FAILURES) as error:
         raise _unreadable(error) from error
+
+
+async def _gone(tenant_id: str, shared: StreamRuntime) -> Refused:
+    # Asked anew: the epoch may have been raised a moment ago, and the floor moves.
+    try:
+        earliest, recorded_at = await shared.log.earliest(tenant_id)
+    except (NoLog, *READ_FAILURES) as error:
+        return _unreadable(error)
+    return gone(shared.sealer(tenant_id).seal(earliest), None if recorded_at is None else wire_time(recorded_at))
 
 
 def _notice(wanted: Wanted, start: Cursor, page: FramePage | None, limits: Limits) -> bytes:

@@ -2,31 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 
 import orjson
 
 Header = tuple[bytes, bytes]
 BEARER = b"Bearer"
+EXPIRED_MESSAGE = "The cursor points to data no longer available in the stream."
+_RESYNCHRONISE = (
+    "To resynchronise, read the resources again through the management interface and go on from the X-Events-Cursor of the first "
+    "page. earliest_offset is the earliest cursor that is served; what was recorded before earliest_time is in no event any more."
+)
 
 
 class Refused(Exception):
     """The request is answered with an error before any stream is opened."""
 
-    def __init__(self, status: int, message: str, *, code: str | None = None, headers: Iterable[Header] = ()) -> None:
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        code: str | None = None,
+        headers: Iterable[Header] = (),
+        members: Mapping[str, str | None] | None = None,
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
         self.code = code
         self.headers = list(headers)
+        self.members = members or {}
 
     def body(self) -> bytes:
-        """Return `statusCode`, `error`, `message`, and `errorCode` where there is one."""
-        document: dict[str, int | str] = {"statusCode": self.status, "error": HTTPStatus(self.status).phrase, "message": self.message}
+        """Return `statusCode`, `error`, `message`, `errorCode` where there is one, and what this error tells beyond them."""
+        document: dict[str, int | str | None] = {
+            "statusCode": self.status,
+            "error": HTTPStatus(self.status).phrase,
+            "message": self.message,
+        }
         if self.code is not None:
             document["errorCode"] = self.code
-        return orjson.dumps(document)
+        return orjson.dumps({**document, **self.members})
 
 
 def unauthorized(message: str, *, presented: bool) -> Refused:
@@ -40,6 +58,16 @@ def insufficient_scope(scope: str) -> Refused:
     challenge = BEARER + f' error="insufficient_scope", scope="{scope}"'.encode()
     message = f"Insufficient scope, expected any of: {scope}"
     return Refused(403, message, code="insufficient_scope", headers=[(b"www-authenticate", challenge)])
+
+
+def gone(earliest_offset: str, earliest_time: str | None) -> Refused:
+    """410 with the earliest cursor that is still served and when the event after it was recorded, None without one."""
+    return Refused(
+        410,
+        f"{EXPIRED_MESSAGE} {_RESYNCHRONISE}",
+        code="cursor_expired",
+        members={"earliest_offset": earliest_offset, "earliest_time": earliest_time},
+    )
 
 
 def unavailable(message: str, *, retry_after_seconds: int) -> Refused:
