@@ -145,25 +145,25 @@ class Tails:
 
     async def _look(self) -> bool:
         watched = dict(self._tails)
+        # Taken before the question: what a reader appends meanwhile is newer than the answer.
+        known = {tenant_id: tail.cursor for tenant_id, tail in watched.items()}
         heads = await self._log.heads(list(watched))
         found = 0
         for tenant_id, tail in watched.items():
             head = heads.get(tenant_id)
             if head is None:
                 tail.close(LOG_GONE)
-        # Taken before the question: what a reader appends meanwhile is newer than the answer.
-        known = {tenant_id: tail.cursor for tenant_id, tail in watched.items()}
             elif head.epoch != tail.epoch:
                 tail.close(CURSOR_EXPIRED)
+            elif head < known[tenant_id]:
+                # What was read and told here is gone. The next look finds the new epoch and closes the streams.
+                await self._log.raise_epoch(tenant_id, known[tenant_id])
             elif head.position > tail.heard:
                 found += 1
                 self.heard(tenant_id, head.position)
         self.found_by_poll += found
         return found > 0
 
-            elif head < known[tenant_id]:
-                # What was read and told here is gone. The next look finds the new epoch and closes the streams.
-                await self._log.raise_epoch(tenant_id, known[tenant_id])
     def _queue(self, tail: Tail) -> None:
         if tail.queued:
             return
