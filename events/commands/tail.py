@@ -30,11 +30,11 @@ from events.client.options import (
 )
 from events.client.output import Notes, Output, discard_rest, is_event, wants_colour
 from events.client.parser import Comment, Item, Message
-from events.client.state_file import StateFile
+from events.client.state_file import StateFile, UnusableState
 from events.client.stopping import Stopped, Stopping
 from events.client.subscription import Closed, Drained, Endurance, Happening, Opened, Subscription, Wanted
 
-REFUSED, EXPIRED, UNREACHABLE = 3, 4, 5
+UNUSABLE, REFUSED, EXPIRED, UNREACHABLE = 2, 3, 4, 5
 
 HELP = f"""Follow the event stream of a service, and come back by yourself when the connection ends.
 
@@ -56,7 +56,7 @@ Examples
 
 Exit status
   0    --max was reached, --once and the stream ended as planned, or the reader of the pipe has left
-  2    the command line makes no sense
+  2    the command line makes no sense, or the state file cannot be used
   3    the service refused: no right, no such host, a wrong cursor
   4    the cursor points before the retained data; what to do is said
   5    no connection: --once or --give-up-after, or a certificate that does not verify
@@ -94,7 +94,7 @@ def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrap
         access = access_of(options, os.environ, settings.DATA_DIR / "up.json")
         wanted = Wanted(chosen_types(options["types"]), options["cursor"], _timestamp(options["since"]))
     except (InvalidOptions, InvalidMoment) as error:
-        raise CommandError(str(error), returncode=2) from error
+        raise CommandError(str(error), returncode=UNUSABLE) from error
     except StreamError as error:
         raise CommandError(str(error), returncode=UNREACHABLE) from error
     is_coloured = wants_colour(stdout, os.environ, forced=options["force_color"], refused=options["no_color"])
@@ -261,6 +261,8 @@ _ERROR_MEMBERS = frozenset({"statusCode", "error", "message", "errorCode"})
 
 
 def _status_of(error: StreamError) -> int:
+    if isinstance(error, UnusableState):
+        return UNUSABLE
     if (isinstance(error, Refused) and error.status == 410) or (isinstance(error, Ended) and error.code == "cursor_expired"):
         return EXPIRED
     return UNREACHABLE if isinstance(error, Untrusted) or error.remedy is Remedy.WAIT else REFUSED

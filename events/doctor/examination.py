@@ -30,16 +30,19 @@ class Plan:
     watch_seconds: float
     idle_minutes: float | None = None
     with_slots: bool = False
+    # How long an opening may take, and how long a slot may need to be free again, before something is wrong.
+    opening_seconds: float = 5.0
+    slot_seconds: float = 30.0
 
 
 def examine(patient: Patient, plan: Plan, tell: Callable[[str], None]) -> Iterator[Finding]:
     """Yield findings as they are made. A check that cannot be made any more is the last finding."""
     try:
         yield from examine_answers(patient)
-        yield from examine_compression(patient)
+        yield from examine_compression(patient, plan.opening_seconds)
         yield from _examine_stream(patient, plan, tell)
         if plan.with_slots:
-            yield examine_slots(patient, tell)
+            yield examine_slots(patient, plan.slot_seconds, tell)
     except Refused as error:
         yield describe_refusal(error)
     except StreamError as error:
@@ -60,7 +63,7 @@ def _examine_stream(patient: Patient, plan: Plan, tell: Callable[[str], None]) -
         yield from judge_head(stream)
         observation = Observation(stream)
         is_flowing = True
-        for finding in judge_opening(observation):
+        for finding in judge_opening(observation, plan.opening_seconds):
             is_flowing = is_flowing and finding.verdict is not Verdict.FAIL
             yield finding
         if is_flowing:

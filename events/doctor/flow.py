@@ -13,7 +13,6 @@ from events.doctor.observing import Observation, Patient
 
 _ENCODINGS = "gzip, deflate, br, zstd"
 _PROMPT_SECONDS = 1.0
-_OPENING_SECONDS = 5.0
 # Clients of public libraries give up after 60 s without a byte; half of it leaves room for one lost heartbeat.
 _LONGEST_SILENCE_SECONDS = 30.0
 _BREATH_SECONDS = 0.5
@@ -31,7 +30,7 @@ _KNOWN_LIMITS = {
 }
 
 
-def examine_compression(patient: Patient) -> Iterator[Finding]:
+def examine_compression(patient: Patient, patience_seconds: float) -> Iterator[Finding]:
     """Offer every usual encoding, as browsers and HTTP libraries do, and see whether one is taken. Raises `StreamError`."""
     try:
         stream = patient.ask(Accept_Encoding=_ENCODINGS)
@@ -46,7 +45,7 @@ def examine_compression(patient: Patient) -> Iterator[Finding]:
             yield ok("compression", "offered and not taken", encoding=None)
             return
         observation = Observation(stream)
-        came = observation.watch(_OPENING_SECONDS, until=lambda seen: bool(seen.pieces))
+        came = observation.watch(patience_seconds, until=lambda seen: bool(seen.pieces))
         delay = f"the first bytes came after {observation.first_byte_seconds:.1f} s" if came else "nothing came out of it in time"
         yield fail(
             "compression",
@@ -63,15 +62,15 @@ def held_back(error: StreamError, name: str = "headers") -> Finding:
     return fail(name, text, to_do(BUFFERING, ""))
 
 
-def judge_opening(observation: Observation) -> Iterator[Finding]:
+def judge_opening(observation: Observation, patience_seconds: float) -> Iterator[Finding]:
     """Watch the first bytes: comment, `retry:` and a first offset, all at once."""
-    came = observation.watch(_OPENING_SECONDS, until=_has_offset)
+    came = observation.watch(patience_seconds, until=_has_offset)
     named = between(observation.stream)
     first = observation.first_byte_seconds
     if first is None:
         yield fail(
             "first byte",
-            f"none within {_OPENING_SECONDS:.0f} s of the headers: something holds it back",
+            f"none within {patience_seconds:g} s of the headers: something holds it back",
             to_do(BUFFERING, named),
             seconds=None,
         )
@@ -82,7 +81,7 @@ def judge_opening(observation: Observation) -> Iterator[Finding]:
         yield ok("first byte", f"{first * 1000:.0f} ms after the headers", seconds=first)
     if not came:
         advice = "Every stream begins with :connected, retry: and an offset-only message; see what the service sends"
-        yield fail("opening", f"no offset within {_OPENING_SECONDS:.0f} s", advice, pieces=len(observation.pieces))
+        yield fail("opening", f"no offset within {patience_seconds:g} s", advice, pieces=len(observation.pieces))
         return
     yield _judged_opening(observation, named)
 

@@ -13,12 +13,11 @@ from events.doctor.heads import between
 from events.doctor.observing import Patient
 
 _MOST_STREAMS = 64
-_PATIENCE_SECONDS = 30.0
 _PROMPT_SECONDS = 3.0
 _PAUSE_SECONDS = 0.25
 
 
-def examine_slots(patient: Patient, tell: Callable[[str], None]) -> Finding:
+def examine_slots(patient: Patient, patience_seconds: float, tell: Callable[[str], None]) -> Finding:
     """Open streams up to the tenant's limit, close them all, and see how soon one is admitted again. Raises `StreamError`."""
     named, count = "", 0
     with ExitStack() as open_streams:
@@ -33,10 +32,10 @@ def examine_slots(patient: Patient, tell: Callable[[str], None]) -> Finding:
     if count == 0:
         return skip("slots", "every slot is taken by others; nothing to measure")
     tell(f"  {count} streams opened up to the limit, all closed; waiting for a free slot")
-    seconds = _free_again(patient)
+    seconds = _free_again(patient, patience_seconds)
     facts = {"limit": count, "seconds": seconds}
     if seconds is None:
-        text = f"{count} streams were closed, and {_PATIENCE_SECONDS:.0f} s later no slot is free: the service does not see the disconnects"
+        text = f"{count} streams were closed, and {patience_seconds:g} s later no slot is free: the service does not see the disconnects"
         return fail("slots", text, to_do(DISCONNECTS, named), **facts)
     text = f"{count} streams up to the limit; after closing them a slot was free within {seconds:.1f} s"
     if seconds > _PROMPT_SECONDS:
@@ -51,9 +50,9 @@ def _require_full(stream: Exchange) -> None:
         raise error
 
 
-def _free_again(patient: Patient) -> float | None:
+def _free_again(patient: Patient, patience_seconds: float) -> float | None:
     started = time.monotonic()
-    while time.monotonic() - started < _PATIENCE_SECONDS:
+    while time.monotonic() - started < patience_seconds:
         with patient.ask() as stream:
             if stream.status == 200:
                 return time.monotonic() - started

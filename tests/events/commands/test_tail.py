@@ -1,0 +1,227 @@
+"""`manage.py events tail` as a process of its own, against real servers and against ones that misbehave."""
+
+from __future__ import annotations
+
+import json
+import random
+import shlex
+import signal
+import subprocess
+import sys
+from itertools import cycle, islice
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.target import Target
+from tests.deadlines import eventually
+from tests.events.client.misbehaving import Request, Wire, cutting_proxy, misbehaving
+from tests.events.client.test_subscription import OPENING, frame
+from tests.events.commands.conftest import ROOT, environment, reached, run, start
+
+TYPES = ("user.created", "user.updated", "connection.updated", "user.deleted")
+
+
+def some(count: int) -> tuple[str, ...]:
+    return tuple(islice(cycle(TYPES), count))
+
+
+def ids_in(output: str) -> list[str]:
+    return [json.loads(line)["event"]["id"] for line in output.splitlines()]
+
+
+def run_line(line: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a line of a shell as an operator would paste it."""
+    return subprocess.run(
+        ["bash", "-c", line], cwd=ROOT, env=environment(**variables), capture_output=True, text=True, timeout=90, check=False
+    )
+
+
+def go_on_with(errors: str) -> str:
+    return next(line.removeprefix("go on with: ") for line in errors.splitlines() if line.startswith("go on with: "))
+
+
+def test_json_lines_are_the_bytes_of_the_wire(target: Target) -> None:
+    with target.subscribe() as stream:
+        stream.opened()
+        target.write(*some(5), padding=10)
+        sent = [block.data for block in stream.events(5)]
+    done = run("tail", *reached(target), "--since", "1h", "--json", "--max", "5", EVENTS_TOKEN=target.token())
+    assert (done.returncode, done.stdout.splitlines()) == (0, sent), done.stderr
+    assert "5 events in" in done.stderr
+    assert "2  user.created" in done.stderr
+
+
+def test_a_filter_takes_patterns_and_the_readable_line_is_plain_in_a_pipe(target: Target) -> None:
+    target.write("connection.created", "user.created", "group.member.added", "user.deleted")
+    done = run("tail", *reached(target), "--since", "1h", "--type", "user.*", "--max", "2", EVENTS_TOKEN=target.token())
+    assert [line.split("  ")[1].strip() for line in done.stdout.splitlines()] == ["user.created", "user.deleted"]
+    assert "\x1b" not in done.stdout
+
+
+def test_the_raw_form_is_the_stream_itself(target: Target) -> None:
+    token = target.token()
+    with target.subscribe(token=token) as stream:
+        start_offset = stream.opened().id
+        target.write(*some(3))
+        stream.events(3)
+        wire = stream.body
+    done = run("tail", *reached(target), "--from", str(start_offset), "--raw", "--max", "3", EVENTS_TOKEN=token)
+    # The pause that the server wishes differs from connection to connection.
+    assert done.stdout.encode().partition(b"event: offset-only")[2] == wire.partition(b"event: offset-only")[2]
+
+
+def test_the_command_it_prints_goes_on_with_the_next_event(target: Target) -> None:
+    ids = target.write(*some(7))
+    token = target.token()
+    first = run("tail", *reached(target), "--since", "1h", "--json", "--max", "3", EVENTS_TOKEN=token)
+    second = run_line(go_on_with(first.stderr), EVENTS_TOKEN=token)
+    third = run_line(go_on_with(second.stderr).replace("--max 3", "--max 1"), EVENTS_TOKEN=token)
+    assert ids_in(first.stdout) + ids_in(second.stdout) + ids_in(third.stdout) == ids
+
+
+def test_connections_cut_anywhere_lose_and_repeat_nothing(target: Target) -> None:
+    ids = target.write(*some(60), padding=200)
+    cuts = random.Random(4)
+    with cutting_proxy(target.address, lambda number: cuts.randrange(100, 9000) if number < 12 else None) as proxy:
+        arguments = [*reached(target, proxy.port), "--since", "1h", "--json", "--max", "60", "--verbose"]
+        done = run("tail", *arguments, EVENTS_TOKEN=target.token(), within=100)
+    assert ids_in(done.stdout) == ids
+    assert len(proxy.streams()) > 5
+
+
+def test_a_state_file_survives_kill_9(target: Target, tmp_path: Path) -> None:
+    token, state = target.token(), tmp_path / "tail.state"
+    arguments = ["tail", *reached(target), "--since", "1h", "--json", "--state", str(state)]
+    ids = target.write(*some(40))
+    killed = start(*arguments, EVENTS_TOKEN=token)
+    assert killed.stdout is not None
+    first = [killed.stdout.readline() for _ in range(25)]
+    eventually(state.exists)
+    killed.send_signal(signal.SIGKILL)
+    first += killed.stdout.readlines()
+    killed.communicate()
+    assert [entry.name for entry in tmp_path.iterdir() if not entry.name.startswith(".")] == ["tail.state"]
+    ids += target.write(*some(20))
+    seen = ids_in(b"".join(first).decode())
+    # The first reader had all forty or a part; the second one starts at what was noted, never beyond what was written.
+    second = start(*arguments, EVENTS_TOKEN=token)
+    assert second.stdout is not None
+    while seen[-1] != ids[-1]:
+        seen.append(json.loads(second.stdout.readline())["event"]["id"])
+    second.send_signal(signal.SIGTERM)
+    assert second.wait(20) == 143
+    second.communicate()
+    assert list(dict.fromkeys(seen)) == ids
+
+
+def test_a_state_file_of_another_stream_is_refused(target: Target, tmp_path: Path) -> None:
+    state = tmp_path / "tail.state"
+    state.write_text(json.dumps({"url": "https://other.example/api/v2/events", "offset": "x"}))
+    done = run("tail", *reached(target), "--state", str(state), EVENTS_TOKEN=target.token())
+    assert done.returncode == 2, done.stderr
+    assert "https://other.example" in done.stderr
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_it_with_the_account(target: Target, number: signal.Signals, status: int) -> None:
+    running = start("tail", *reached(target), "--json", "--verbose", EVENTS_TOKEN=target.token())
+    assert running.stderr is not None
+    said = b""
+    while b"heartbeat" not in said:
+        said += running.stderr.readline()
+    ids = target.write("user.created")
+    assert running.stdout is not None
+    assert ids_in(running.stdout.readline().decode()) == ids
+    running.send_signal(number)
+    _, errors = running.communicate(timeout=20)
+    assert running.returncode == status
+    assert "1 event in" in errors.decode()
+    assert "Traceback" not in errors.decode()
+
+
+def test_a_pipe_whose_reader_leaves_ends_quietly(target: Target) -> None:
+    target.write(*some(400), padding=2000)
+    tail = shlex.join(["manage.py", "events", "tail", *reached(target), "--since", "1h", "--json"])
+    script = f'{shlex.quote(sys.executable)} {tail} | head -n 1; echo "${{PIPESTATUS[0]}}"'
+    done = run_line(script, EVENTS_TOKEN=target.token())
+    assert (done.stdout.splitlines()[1:], done.stderr) == (["0"], "")
+
+
+def test_an_unknown_type_is_refused_with_the_names_near_to_it(target: Target) -> None:
+    done = run("tail", *reached(target), "--type", "user.craeted", "--type", "nothing", EVENTS_TOKEN="unused-token")
+    assert done.returncode == 2
+    assert "'user.craeted' is no event type; near to it: user.created" in done.stderr
+    assert "'nothing' is no event type." in done.stderr
+
+
+def test_without_credentials_it_says_where_they_may_come_from(target: Target) -> None:
+    done = run("tail", *reached(target))
+    assert done.returncode == 2
+    assert "EVENTS_CLIENT_SECRET" in done.stderr
+
+
+def test_a_wrong_token_is_refused_at_once(target: Target) -> None:
+    done = run("tail", *reached(target), EVENTS_TOKEN="not-a-token-at-all")
+    assert done.returncode == 3
+    assert "401" in done.stderr
+    assert "not-a-token-at-all" not in done.stderr
+
+
+def test_an_expired_cursor_is_an_instruction() -> None:
+    body = b'{"statusCode":410,"error":"Gone","message":"Gone.","errorCode":"cursor_expired","earliest_time":"2026-05-01T00:00:00Z"}'
+    with misbehaving(lambda _, wire: wire.answer(410, body)) as server:
+        done = run("tail", server.url, "--from", "old", EVENTS_TOKEN="some-token")
+    assert done.returncode == 4
+    assert "earliest_time: 2026-05-01T00:00:00Z" in done.stderr
+    assert "--since" in done.stderr
+
+
+def test_a_server_that_is_not_there_ends_it_when_it_may_give_up() -> None:
+    with misbehaving(lambda _, wire: wire.hold()) as server:
+        pass
+    done = run("tail", server.url, "--give-up-after", "0.5", EVENTS_TOKEN="some-token")
+    assert done.returncode == 5
+    assert "cannot connect" in done.stderr
+
+
+def test_no_secret_is_ever_printed_whoever_repeats_it(tmp_path: Path) -> None:
+    secret, token = "the-client-secret-0123456789", "the-issued-token-0123456789"
+
+    def script(request: Request, wire: Wire) -> None:
+        repeated = json.dumps({"statusCode": 400, "message": f"You said {token} and {secret}."}).encode()
+        if request.path == "/oauth/token":
+            wire.answer(200, json.dumps({"access_token": token}).encode())
+        elif len(server.streams()) == 1:
+            wire.stream(b":%b\n\n" % token.encode() + OPENING + frame(1))
+        else:
+            wire.answer(503 if len(server.streams()) == 2 else 400, repeated, "Retry-After: 0")
+
+    file = tmp_path / "secret"
+    file.write_text(secret)
+    with misbehaving(script) as server:
+        on_the_line = run("tail", server.url, "--verbose", "--client-id", "c", "--client-secret", secret)
+        server.requests.clear()
+        from_file = run("tail", server.url, "--verbose", "--client-id", "c", "--client-secret-file", str(file))
+    for result in (on_the_line, from_file):
+        assert result.returncode == 3
+        assert "You said *** and ***." in result.stderr
+        for text in (secret, token):
+            assert text not in result.stdout + result.stderr
+    assert "--client-secret " not in go_on_with(on_the_line.stderr)
+    assert "--client-secret-file" in go_on_with(from_file.stderr)
+
+
+def test_without_an_address_it_reads_the_service_of_the_checkout(target: Target, tmp_path: Path) -> None:
+    def script(request: Request, wire: Wire) -> None:
+        if request.path == "/oauth/token":
+            wire.answer(200, b'{"access_token":"issued-by-the-demo"}')
+        else:
+            wire.stream(OPENING + frame(1))
+
+    with misbehaving(script) as server:
+        facts = {"base_url": f"{server.url}/api/v2", "client_id": "demo", "client_secret": "demo-secret"}
+        (tmp_path / "up.json").write_text(json.dumps(facts))
+        done = run("tail", "--once", "--json", DATA_DIR=str(tmp_path))
+    assert (done.returncode, done.stdout) == (0, '{"number":1}\n'), done.stderr
+    assert b"client_id=demo" in server.requests[0].body
