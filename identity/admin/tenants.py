@@ -41,7 +41,14 @@ class TenantForm(ServiceForm):
     class Meta:
         model = Tenant
         fields = ()  # The admin class names them.
-        help_texts = {"id": "On the wire in every event; never changes. 3 to 63 lower-case letters, digits and inner hyphens."}
+        help_texts = {
+            "id": "On the wire in every event; never changes. 3 to 63 lower-case letters, digits and inner hyphens.",
+            "event_retention_days": (
+                "How many days events can be read again, 1 to 3650. Empty: the platform's default. Older ones are dropped within "
+                "an hour, and clients that were away for longer have to read everything anew; fewer days take effect at once and "
+                "cannot be taken back."
+            ),
+        }
 
 
 def _status_action(name: str, label: str, status: str, *, is_dangerous: bool, effect: str) -> ObjectAction:

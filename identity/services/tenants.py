@@ -12,6 +12,8 @@ from identity.services.failures import Invalid
 from identity.services.saving import validated_save
 from identity.transactions import unit_of_work
 
+# A day at least: nobody can resume from a log that is pruned as fast as it is read. Ten years at most.
+RETENTION_DAYS = (1, 3650)
 EDITABLE = ("name", "event_retention_days", "max_event_connections")
 
 
@@ -43,6 +45,10 @@ def update_tenant(*, tenant_id: str, changes: dict[str, Any]) -> Tenant:
     unknown = {name: ["Unknown field."] for name in changes if name not in EDITABLE}
     if unknown:
         raise Invalid(unknown)
+    days = changes.get("event_retention_days")
+    fewest, most = RETENTION_DAYS
+    if days is not None and not fewest <= days <= most:
+        raise Invalid({"event_retention_days": [f"{fewest} to {most} days, or empty for the platform's default."]})
     tenant = Tenant.objects.select_for_update(no_key=True).get(pk=tenant_id)
     for name, value in changes.items():
         setattr(tenant, name, value)

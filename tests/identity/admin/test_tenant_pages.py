@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 
+import pytest
 from django.test import Client
 from django.urls import reverse
 
@@ -41,6 +42,25 @@ def test_limits_are_changed_and_the_id_is_not(operator: Client, tenant: Tenant) 
 
     changed = Tenant.objects.get(pk=tenant.pk)
     assert (changed.name, changed.event_retention_days) == ("Renamed", 7)
+
+
+@pytest.mark.parametrize("days", ["0", "3651", "-1", "many"])
+def test_a_retention_out_of_range_is_said_on_the_form_and_not_kept(operator: Client, tenant: Tenant, days: str) -> None:
+    place = reverse("admin:identity_tenant_change", args=(tenant.pk,))
+
+    page = operator.post(place, {"name": "Renamed", "event_retention_days": days})
+
+    assert page.status_code == 200
+    assert "errorlist" in page.content.decode()
+    unchanged = Tenant.objects.get(pk=tenant.pk)
+    assert (unchanged.name, unchanged.event_retention_days) == (tenant.pk, None)
+    assert "How many days events can be read again" in page.content.decode()
+
+
+def test_an_empty_retention_is_the_default_of_the_platform(operator: Client, tenant: Tenant) -> None:
+    Tenant.objects.filter(pk=tenant.pk).update(event_retention_days=7)
+    operator.post(reverse("admin:identity_tenant_change", args=(tenant.pk,)), {"name": "x", "event_retention_days": ""})
+    assert Tenant.objects.get(pk=tenant.pk).event_retention_days is None
 
 
 def test_suspending_is_for_operators(browser: Client, operator: Client, tenant: Tenant) -> None:
