@@ -8,7 +8,7 @@ LAUNCHER := @exec $(PY) -m config.launcher
 CHECK_KEY := check:only-to-load-the-production-settings-0123456789-ABCDEFGHIJKLMNOPQRSTUV
 
 .DEFAULT_GOAL := help
-.PHONY: help up down reset scim-stop scim-start run worker test test-peers test-faults bench check lint format types contracts migrations deploy-check lock embedded dev
+.PHONY: help up down reset scim-stop scim-start run worker test test-peers test-faults soak bench check lint format types contracts migrations deploy-check lock embedded dev
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  %-14s %s\n", $$1, $$2}'
@@ -35,14 +35,18 @@ worker: embedded ## Run one more worker beside a running `make up`
 	@DJANGO_SETTINGS_MODULE=config.settings.development exec $(PY) -m celery -A config worker --concurrency 2 --loglevel INFO
 
 test: dev ## Run the tests, in parallel, on private servers unless DATABASE_URL and REDIS_URL are set
-	@$(PY) -m pytest -n 2 -q --ignore=tests/peers --ignore=tests/faults --durations=10
+	@$(PY) -m pytest -n 2 -q --ignore=tests/peers -m "not fault" --durations=10
 
 test-peers: dev ## Run the tests against programs of other makers; installs what they need
 	@$(PY) -m config.launcher.peers
-	@$(PY) -m pytest -q tests/peers || { status=$$?; [ $$status -eq 5 ] && echo "no tests in tests/peers"; }
+	@$(PY) -m pytest -q tests/peers
+	@CONFORMANCE_SERVERS="granian-2 nginx" $(PY) -m pytest -q tests/conformance -k "granian-2 or nginx"
 
-test-faults: dev ## Run the tests that kill, freeze and cut off servers
-	@$(PY) -m pytest -q tests/faults || { status=$$?; [ $$status -eq 5 ] && echo "no tests in tests/faults"; }
+test-faults: dev ## Run the tests that kill, freeze and cut off servers: FAULT_ROUNDS=3 random kills, FAULT_SEED repeats a run
+	@$(PY) -m pytest -q tests/faults
+
+soak: dev ## Let streams live through a fault a minute and judge what grows: MINUTES=30
+	@DJANGO_SETTINGS_MODULE=config.settings.test $(PY) -m benchmarks.soak --minutes $(or $(MINUTES),30)
 
 bench: dev ## Measure the figures of the service on this machine
 	@exec $(PY) -m benchmarks
