@@ -29,6 +29,8 @@ _STREAM_HEADERS: list[Header] = [
     # `no-transform` is what keeps compressing proxies from holding frames back.
     (b"cache-control", b"no-store, no-transform"),
     (b"x-accel-buffering", b"no"),
+    # Proxies that know nothing of `no-transform` pack whatever carries no encoding, and hold small frames back for it.
+    (b"content-encoding", b"identity"),
 ]
 
 
