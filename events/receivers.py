@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Any
 
 from django.apps import apps
@@ -12,7 +11,7 @@ from django.db.models.signals import post_delete, post_save
 
 from events.catalogue import DOCUMENT_KINDS, DocumentKind, Part
 from events.models import Head, Mark
-from events.recorder import record_document, record_documents
+from events.recorder import record_changes, record_document, record_documents
 from identity.hooks import changes_released, hold_back, rows_changed
 from identity.models import Tenant
 
@@ -37,29 +36,26 @@ def _listen(kind: DocumentKind, model: type[models.Model], part: Part | None) ->
     def saved(instance: models.Model, *, raw: bool = False, **_: Any) -> None:
         # A fixture may load a row before the rows it refers to; its mark stays, and the sweep records it.
         if not raw:
-            _record(kind, str(getattr(instance, attribute)))
+            _record(kind, str(getattr(instance, attribute)), instance)
 
     def deleted(instance: models.Model, origin: Any = None, **_: Any) -> None:
         # Going with its document is no change of the document.
         origin_model = origin.model if isinstance(origin, models.QuerySet) else type(origin)
         if part is None or origin_model is model:
-            _record(kind, str(getattr(instance, attribute)))
+            _record(kind, str(getattr(instance, attribute)), instance)
 
     post_save.connect(saved, sender=model, weak=False, dispatch_uid=f"events.saved.{model._meta.label}")
     post_delete.connect(deleted, sender=model, weak=False, dispatch_uid=f"events.deleted.{model._meta.label}")
 
 
-def _record(kind: DocumentKind, key: str) -> None:
-    if not hold_back((kind, key)):
+def _record(kind: DocumentKind, key: str, row: models.Model) -> None:
+    if not hold_back((kind, key), row):
         record_document(kind, key)
 
 
 def _released(changes: Sequence[tuple[DocumentKind, str]], **_: Any) -> None:
-    """Record what was held back, neighbours of one kind together."""
-    for kind, run in groupby(dict.fromkeys(changes), key=lambda change: change[0]):
-        keys = [key for _, key in run]
-        for start in range(0, len(keys), _BULK_CHUNK):
-            record_documents(kind, keys[start : start + _BULK_CHUNK])
+    for start in range(0, len(changes), _BULK_CHUNK):
+        record_changes(changes[start : start + _BULK_CHUNK])
 
 
 def _rows_changed(sender: type[models.Model], keys: Sequence[Any], **_: Any) -> None:

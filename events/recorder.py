@@ -67,18 +67,36 @@ def record_documents(kind: DocumentKind, keys: Sequence[str], *, moment: datetim
     when a message would exceed the size limit, and `SchemaViolation` for data that would break a subscriber; each
     of them undoes the change itself.
     """
+    return record_changes([(kind, key) for key in keys], moment=moment)
+
+
+def record_changes(changes: Sequence[tuple[DocumentKind, str]], *, moment: datetime | None = None) -> int:
+    """Record what happened to documents of several kinds, in the order given; otherwise as `record_documents`."""
     if not connection.in_atomic_block:
         raise TransactionRequired
-    marked = {key: snapshot for key, snapshot in read_snapshots(kind, keys).items() if snapshot.marks}
+    moment = moment or timezone.now()
+    # By table: a kind is too large a value to be hashed for each change.
+    kinds = {kind.table: kind for kind, _ in changes}
+    keys = {table: list(dict.fromkeys(key for kind, key in changes if kind.table == table)) for table in kinds}
+    # Everything is read before the first mark is cleared: a document may refer to a row that is gone, known by its mark.
+    prepared = {table: _prepared(kind, keys[table], moment) for table, kind in kinds.items()}
+    marked = {table: list(of_kind) for table, of_kind in prepared.items() if of_kind}
     if not marked:
         return 0
-    references = _with_vanished(kind, list(marked.values()))
-    moment = moment or timezone.now()
-    rows = [row for snapshot in marked.values() for row in _event_rows(kind, snapshot, references, moment)]
-    _insert(kind, list(marked), rows)
+    rows = [row for kind, key in changes for row in prepared[kind.table].pop(key, ())]
+    _insert(marked, rows)
     for tenant_id in {row[1] for row in rows}:
         transaction.on_commit(partial(numberer().notify, tenant_id), robust=True)
     return len(rows)
+
+
+def _prepared(kind: DocumentKind, keys: Sequence[str], moment: datetime) -> dict[str, list[_Row]]:
+    """Return the events of each marked document of one kind."""
+    marked = {key: snapshot for key, snapshot in read_snapshots(kind, keys).items() if snapshot.marks}
+    if not marked:
+        return {}
+    references = _with_vanished(kind, list(marked.values()))
+    return {key: _event_rows(kind, snapshot, references, moment) for key, snapshot in marked.items()}
 
 
 def _event_rows(kind: DocumentKind, snapshot: Snapshot, references: References, moment: datetime) -> list[_Row]:
@@ -109,13 +127,17 @@ def _body(event_type: str, event_id: str, data: dict[str, object], log: LogIdent
     )
 
 
-def _insert(kind: DocumentKind, keys: list[str], rows: list[_Row]) -> None:
+def _insert(marked: dict[str, list[str]], rows: list[_Row]) -> None:
+    """Clear the marks of the documents, by table, and insert events and outbox rows: one statement for one table."""
+    *others, (table, keys) = marked.items()
     ids, tenants, types, roots, times, bodies = zip(*rows, strict=True) if rows else ((),) * 6
     with connection.cursor() as cursor:
+        for other, its_keys in others:
+            cursor.execute("DELETE FROM events_mark WHERE document_table = %s AND document_key = ANY(%s)", [other, its_keys])
         cursor.execute(
             _INSERT,
             {
-                "table": kind.table,
+                "table": table,
                 "keys": keys,
                 "ids": list(ids),
                 "tenants": list(tenants),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from operator import itemgetter
+from typing import Any
 
+from django.db import models
 from django.dispatch import Signal
 
 # Sent by managers that write several rows in one statement, inside the transaction: `sender` the model, `keys` its rows.
@@ -15,33 +18,49 @@ job_waits = Signal()
 # Sent at the end of a `changes_together` block, inside its transaction: `changes`, what was held back, in order.
 changes_released = Signal()
 
-_held: ContextVar[list[Hashable] | None] = ContextVar("held_changes", default=None)
+
+class _Held:
+    """Changes that wait for the end of a block, each with its place."""
+
+    def __init__(self, place: Callable[[models.Model], Any] | None) -> None:
+        self.changes: list[tuple[Any, Any]] = []
+        self._place = place
+
+    def add(self, change: Any, row: models.Model) -> None:
+        self.changes.append((self._place(row) if self._place else 0, change))
+
+    def in_order(self) -> list[Any]:
+        return [change for _, change in sorted(self.changes, key=itemgetter(0))]
+
+
+_held: ContextVar[_Held | None] = ContextVar("held_changes", default=None)
 
 
 @contextmanager
-def changes_together() -> Iterator[None]:
-    """Let the changes of saved and deleted rows inside the block be recorded at its end: one statement for many rows of a kind.
+def changes_together(place: Callable[[models.Model], Any] | None = None) -> Iterator[None]:
+    """Let the changes of saved and deleted rows inside the block be recorded at its end: few statements for many rows.
 
-    Their order stays. For use inside a transaction, around rows that change once.
+    They keep their order, or take the one of `place(row)`. For use inside a transaction, around rows that change once
+    and that refer to nothing unrecorded that goes with them. A block within a block belongs to the outer one.
     """
     if _held.get() is not None:
         yield
         return
-    changes: list[Hashable] = []
-    token = _held.set(changes)
+    held = _Held(place)
+    token = _held.set(held)
     try:
         yield
     finally:
         _held.reset(token)
-    changes_released.send(sender=None, changes=changes)
+    changes_released.send(sender=None, changes=held.in_order())
 
 
-def hold_back(change: Hashable) -> bool:
-    """Keep a change for the end of the surrounding block; False when there is none, and it is to be recorded now."""
-    changes = _held.get()
-    if changes is None:
+def hold_back(change: Any, row: models.Model) -> bool:
+    """Keep the change of a row for the end of the surrounding block; False when there is none, and it is to be recorded now."""
+    held = _held.get()
+    if held is None:
         return False
-    changes.append(change)
+    held.add(change, row)
     return True
 
 
@@ -61,3 +80,17 @@ class SnapshotCursor:
 
 
 snapshot_cursor = SnapshotCursor()
+
+
+_drain_checks: list[Callable[[str], bool]] = []
+
+
+def before_tenant_ends(is_drained: Callable[[str], bool]) -> None:
+    """Let a tenant's deletion wait until `is_drained(tenant_id)`, too, says that nothing is under way any more."""
+    if is_drained not in _drain_checks:
+        _drain_checks.append(is_drained)
+
+
+def tenant_is_drained(tenant_id: str) -> bool:
+    """Tell whether nothing of a tenant is under way to anybody."""
+    return all(is_drained(tenant_id) for is_drained in _drain_checks)

@@ -11,10 +11,10 @@ from identity.models.connections import known_strategies
 from identity.services.deletions import deletion_of, refuse_if_being_deleted
 from identity.services.failures import Invalid, NotFound
 from identity.services.groups import empty_groups
-from identity.services.relations import delete_relations
+from identity.services.relations import delete_relations, delete_users
 from identity.services.saving import validated_save
 from identity.services.tenant_life import refuse_in_closing_tenant
-from identity.services.users import delete_users, unlink_identity
+from identity.services.users import unlink_identity
 from identity.transactions import lock_rows, unit_of_work
 
 EDITABLE = (

@@ -60,9 +60,9 @@ class Deletion:
         row.save(update_fields=["deletion_started_at"])
         return self._make_job(row, deleted)
 
-    def next_chunk(self, row: Any, limit: int = CHUNK_ROWS) -> tuple[int, bool]:
+    def next_chunk(self, row: Any, limit: int | None = None) -> tuple[int, bool]:
         """Delete up to a chunk of what hangs on a locked row, and the row when nothing is left; return the count, and whether it went."""
-        deleted = 0
+        deleted, limit = 0, limit or CHUNK_ROWS
         while deleted < limit:
             count = self.empty(row, limit - deleted)
             if not count:

@@ -5,8 +5,12 @@ What depends on a row goes before the row, so a consumer never sees a relation o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import accumulate, groupby
 from typing import Any
+
+from django.db import models
 
 from identity.hooks import changes_together
 from identity.models import (
@@ -18,6 +22,7 @@ from identity.models import (
     OrganizationGroupRole,
     OrganizationMember,
     OrganizationMemberRole,
+    User,
 )
 from identity.models.base import RecordedModel
 from identity.transactions import lock_rows
@@ -39,41 +44,75 @@ def delete_relations(*, tenant_id: str, limit: int | None = None, **target: Any)
     A membership takes its roles with it, before itself. Call inside a transaction, the target's own root locked already.
     """
     (column,) = target
-    found: list[Sequence[RecordedModel]] = []
-    left = limit
-    for model in _ORDERS[column]:
-        rows = model.objects.of(tenant_id).filter(**target).order_by("pk")
-        found.append(list(rows if left is None else rows[:left]))
-        left = None if left is None else left - len(found[-1])
-    _lock_parents(row for rows in found for row in rows)
-    with changes_together():
-        return sum(_delete_rows(tenant_id, rows) for rows in found if rows)
+    rows = _found(tenant_id, _ORDERS[column], target, limit)
+    _lock_parents(rows)
+    with changes_together(_place_by_user if column == "user" else None):
+        return _delete_rows(tenant_id, rows)
 
 
-def lock_parents_of_users(*, tenant_id: str, keys: Sequence[int]) -> set[int]:
-    """Lock what several users belong to, in the one order; return those of them that belong to anything."""
-    members = OrganizationMember.objects.of(tenant_id).filter(user__in=keys)
-    in_groups = GroupMember.objects.of(tenant_id).filter(user__in=keys)
-    _lock_parents([*members, *in_groups])
-    return {row.user_id for row in members} | {row.user_id for row in in_groups if row.user_id is not None}
+def delete_users(users: models.QuerySet[User], limit: int) -> int:
+    """Delete the first of these users of one tenant, each after its memberships; return how many rows went.
+
+    That is up to `limit`, or one user with more memberships: a user goes whole. Call inside a transaction.
+    """
+    chunk = list(users.order_by("pk")[:limit])
+    if not chunk:
+        return 0
+    # All roots are locked at once, in key order, as everywhere.
+    lock_rows(User, [user.pk for user in chunk])
+    tenant_id = chunk[0].tenant_id
+    keys = _within(limit, tenant_id, [user.pk for user in chunk])
+    rows = _found(tenant_id, _ORDERS["user"], {"user__in": keys}, None)
+    _lock_parents(rows)
+    with changes_together(_place_by_user):
+        deleted = _delete_rows(tenant_id, rows)
+        User.objects.of(tenant_id).filter(pk__in=keys).delete()
+    return deleted + len(keys)
+
+
+def _within(limit: int, tenant_id: str, keys: list[int]) -> list[int]:
+    """Return as many of the users as go together with their memberships into one chunk, at least the first."""
+    memberships = Counter(row.user_id for row in _found(tenant_id, _ORDERS["user"], {"user__in": keys}, None))  # type: ignore[attr-defined]
+    rows = accumulate(1 + memberships[key] for key in keys)
+    return [key for key, so_far in zip(keys, rows, strict=True) if so_far <= limit or key == keys[0]]
+
+
+def _found(tenant_id: str, kinds: Iterable[type[RecordedModel]], target: dict[str, Any], limit: int | None) -> list[RecordedModel]:
+    rows: list[RecordedModel] = []
+    for model in kinds:
+        of_kind = model.objects.of(tenant_id).filter(**target).order_by("pk")
+        rows += of_kind if limit is None else of_kind[: limit - len(rows)]
+    return rows
 
 
 def _delete_rows(tenant_id: str, rows: Sequence[RecordedModel]) -> int:
-    """Delete relations of one kind together; memberships that have roles one by one, each after its roles."""
-    model, keys = type(rows[0]), [row.pk for row in rows]
-    members = [row for row in rows if isinstance(row, OrganizationMember)]
-    if members and OrganizationMemberRole.objects.of(tenant_id).filter(member__in=members).exists():
-        return sum(_delete_member(tenant_id, member) for member in members)
-    model.objects.of(tenant_id).filter(pk__in=keys).delete()
-    return len(keys)
+    """Delete relations, neighbours of one kind together, roles of memberships before these; return how many went."""
+    deleted = 0
+    for model, run in groupby(rows, key=_kind):
+        keys = [row.pk for row in run]
+        if model is OrganizationMember:
+            roles = OrganizationMemberRole.objects.of(tenant_id).filter(member__in=keys)
+            deleted += roles.delete()[0]
+        model.objects.of(tenant_id).filter(pk__in=keys).delete()
+        deleted += len(keys)
+    return deleted
 
 
-def _delete_member(tenant_id: str, member: OrganizationMember) -> int:
-    roles = OrganizationMemberRole.objects.of(tenant_id).filter(member=member)
-    count = len(roles)
-    roles.delete()
-    member.delete()
-    return count + 1
+def _kind(row: RecordedModel) -> type[RecordedModel]:
+    return type(row)
+
+
+def _place_by_user(row: models.Model) -> tuple[int, ...]:
+    """Put the relations of each user before it, and the roles of each membership before that."""
+    match row:
+        case OrganizationMemberRole():
+            return row.user_id, 0, row.member_id, 0, row.pk
+        case OrganizationMember():
+            return row.user_id, 0, row.pk, 1
+        case GroupMember():
+            return row.user_id or 0, 1, row.pk
+        case _:
+            return row.pk, 2
 
 
 def _lock_parents(rows: Iterable[RecordedModel]) -> None:

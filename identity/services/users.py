@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import groupby
 from typing import Any
 
 from django.contrib.auth.hashers import make_password
-from django.db import models
 from django.utils import timezone
 
 from identity.documents.user import profile_data
-from identity.hooks import changes_together
 from identity.ids import new_hex_id
 from identity.models import Connection, LinkedIdentity, PasswordCredential, User
 from identity.services.deletions import refuse_if_being_deleted
 from identity.services.failures import AlreadyExists, Invalid, NotFound, NotSupported
-from identity.services.relations import delete_relations, lock_parents_of_users
+from identity.services.relations import delete_relations
 from identity.services.saving import validated_save
 from identity.transactions import lock_name, lock_rows, unit_of_work
 
@@ -97,39 +94,6 @@ def delete_user(*, tenant_id: str, user_id: str) -> None:
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     delete_relations(tenant_id=tenant_id, user=user)
     user.delete()
-
-
-def delete_users(users: models.QuerySet[User], limit: int) -> int:
-    """Delete the first of these users, each after its memberships; return how many rows went, about `limit` at most.
-
-    Call inside a transaction. All roots of the chunk are locked at once, in key order; users that belong to nothing go together.
-    """
-    chunk = list(users.order_by("pk")[:limit])
-    lock_rows(User, [user.pk for user in chunk])
-    members = lock_parents_of_users(tenant_id=chunk[0].tenant_id, keys=[user.pk for user in chunk]) if chunk else set()
-    deleted = 0
-    with changes_together():
-        for is_member, run in groupby(chunk, key=lambda user: user.pk in members):
-            neighbours = list(run)
-            deleted += _delete_members(neighbours, limit - deleted) if is_member else _delete_plain(neighbours)
-            if deleted >= limit:
-                break
-    return deleted
-
-
-def _delete_plain(users: list[User]) -> int:
-    User.objects.of(users[0].tenant_id).filter(pk__in=[user.pk for user in users]).delete()
-    return len(users)
-
-
-def _delete_members(users: Iterable[User], limit: int) -> int:
-    deleted = 0
-    for user in users:
-        deleted += delete_relations(tenant_id=user.tenant_id, user=user) + 1
-        user.delete()
-        if deleted >= limit:
-            break
-    return deleted
 
 
 @unit_of_work
