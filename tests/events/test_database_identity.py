@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -13,11 +14,13 @@ from django.core.checks import run_checks
 from django.core.management import call_command
 from django.db import connection
 
+from config.launcher import postgres
 from events import database_identity
-from events.database_identity import compare_at_start
+from events.database_identity import Identity, compare_at_start
 from events.models import DatabaseIdentity, Head
 from events.numbering import open_connection
 from identity.models import Tenant
+from tests.config.launcher.test_postgres import running
 
 CRITICAL = logging.CRITICAL
 
@@ -46,6 +49,39 @@ def test_the_first_start_notes_the_database_and_later_ones_find_no_difference(co
     assert (row.system_identifier, row.timeline) == now
     assert compare_at_start() is None
     assert _told(caplog) == []
+
+
+_TABLE = """
+CREATE TABLE events_databaseidentity (
+    id smallint PRIMARY KEY, system_identifier varchar(20), timeline bigint, noted_at timestamptz DEFAULT now())
+"""
+
+
+def test_a_recovery_of_a_real_server_counts_the_timeline_up_and_a_new_cluster_has_another_identifier(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for place in (first, second):
+        place.mkdir()
+    with running(first):
+        postgres.ensure_database(first)
+        with psycopg.connect(postgres.url_of(first), autocommit=True) as database:
+            database.execute(_TABLE)
+            assert database_identity.compare(database) is None
+            database.execute("ALTER SYSTEM SET restore_command = 'false'")
+            noted = database_identity.identity_of(database)
+    [configuration] = first.rglob("postgresql.auto.conf")
+    (configuration.parent / "recovery.signal").touch()
+    with running(first):
+        with psycopg.connect(postgres.url_of(first), autocommit=True) as database:
+            difference = database_identity.compare(database)
+            assert difference is not None
+            assert difference.noted == noted
+            assert difference.now == Identity(noted.system_identifier, noted.timeline + 1)
+            database_identity.note(database)
+            assert database_identity.compare(database) is None
+    with running(second):
+        postgres.ensure_database(second)
+        with psycopg.connect(postgres.url_of(second), autocommit=True) as database:
+            assert database_identity.identity_of(database).system_identifier != noted.system_identifier
 
 
 @pytest.mark.parametrize(
