@@ -21,7 +21,7 @@ from authapi.api.routes import ROUTES as AUTHAPI_ROUTES
 from authapi.drf import RATE, ManagementMixin
 from authapi.scopes import MANAGEMENT_SCOPES
 from events.api import stream_components, subscribe_operation
-from identity.api import connection_schemas, group_schemas, organization_schemas, role_schemas, user_schemas
+from identity.api import connection_schemas, group_schemas, job_schemas, organization_schemas, role_schemas, user_schemas
 from identity.api.operations import Route, Schema
 from identity.api.paths import Segment
 from identity.api.routes import ROUTES as IDENTITY_ROUTES
@@ -44,6 +44,7 @@ _DESCRIBED: tuple[Any, ...] = (
     user_schemas,
     connection_schemas,
     group_schemas,
+    job_schemas,
     organization_schemas,
     role_schemas,
     client_schemas,

@@ -23,9 +23,11 @@ from django.conf import settings  # noqa: E402  (models may be imported only aft
 
 from authapi.views import HOT_ENDPOINTS  # noqa: E402
 from config.bounds import bounded_body, bounded_count  # noqa: E402
+from config.downloads import download  # noqa: E402
 from config.hosts import Application, Receive, Scope, Send, answer, for_tenant, guarded  # noqa: E402
 from config.lifespan import begin, is_begun, lifespan  # noqa: E402
 from config.rates import rated  # noqa: E402
+from config.uploads import uploads  # noqa: E402
 from events.stream.endpoint import EventsConsumer  # noqa: E402
 from events.stream.refusals import Refused  # noqa: E402
 
@@ -50,7 +52,9 @@ def routes(role: str) -> URLRouter:
     if role != "stream":
         hot = {address.removeprefix("/"): endpoint for address, endpoint in HOT_ENDPOINTS.items()}
         limited = bounded_count(django_application, limit=settings.WEB_SYNC_LIMIT)
-        rest = for_tenant(rated(bounded_body(limited, limit=settings.DATA_UPLOAD_MAX_MEMORY_SIZE)), platform=True)
+        ordinary = bounded_body(limited, limit=settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+        rest = for_tenant(rated(uploads(limited, otherwise=ordinary)), platform=True)
+        hot["exports/<str:name>"] = for_tenant(download)
     return URLRouter([path("api/v2/events", events), *(path(address, endpoint) for address, endpoint in hot.items()), re_path(r"", rest)])
 
 

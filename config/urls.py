@@ -6,5 +6,6 @@ from django.urls import URLPattern, URLResolver, path
 
 from config.admin_site import site
 from config.api import browser_urls, management_urls
+from identity.pages import hosted_urls
 
-urlpatterns: list[URLPattern | URLResolver] = [path("admin/", site.urls), *management_urls(), *browser_urls()]
+urlpatterns: list[URLPattern | URLResolver] = [path("admin/", site.urls), *management_urls(), *browser_urls(), *hosted_urls()]

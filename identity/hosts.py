@@ -109,6 +109,12 @@ def resolve_host(authority: str) -> HostMatch | None:
     return HostMatch(found.tenant_id, found.status, found.host, found.canonical_host, f"{named}:{port}" if port else named)
 
 
+def canonical_address(tenant_id: str) -> str:
+    """Return `https://<canonical domain>` of a tenant, for links in mails; empty when it has no domain."""
+    host = _canonical(tenant_id)
+    return f"{scheme()}://{host}" if host else ""
+
+
 def hosts_of(tenant_id: str) -> frozenset[str]:
     """Return every host whose tokens verify for this tenant, without ports."""
     hosts = set(CustomDomain.objects.of(tenant_id).filter(verified_at__isnull=False).values_list("host", flat=True))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from identity.services import imports  # noqa: F401  (it registers the steps of its jobs)
+from identity.services import exports, import_notice, imports, tenant_deletion, verification  # noqa: F401  (they register what their jobs do)
 from identity.services.jobs import run_job
+from identity.services.tenant_purge import due_tenants, purge_tenant
 
 RUN_JOB = "identity.run_job"
 # Some seconds of work; then the rest goes to the end of the queue, so that deliveries are not kept waiting.
 _CHUNKS_PER_TURN = 5
+_PURGE_SECONDS = 10.0
 
 
 @shared_task(name=RUN_JOB)
@@ -17,3 +19,12 @@ def work_on_job(job_id: str) -> None:
     """Work on a job for one turn, then send what is left; a lost message is sent again by the sweep."""
     if not run_job(job_id, chunks=_CHUNKS_PER_TURN):
         work_on_job.delay(job_id)
+
+
+@shared_task(name="identity.purge_tenants")
+def purge_tenants() -> None:
+    """Purge the tenants that are due for one turn, one after the other, then send what is left."""
+    for tenant_id in due_tenants():
+        if not purge_tenant(tenant_id, seconds=_PURGE_SECONDS):
+            purge_tenants.delay()
+            return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from identity.api.connections import ConnectionEndpoint
 from identity.api.groups import GroupEndpoint, GroupMemberEndpoint, GroupRoleEndpoint
 from identity.api.identities import IdentityEndpoint
+from identity.api.jobs import JobEndpoint, JobErrorEndpoint, UsersExportEndpoint, UsersImportEndpoint, VerificationEmailEndpoint
 from identity.api.operations import Route
 from identity.api.organization_connections import EnabledConnectionEndpoint, OrganizationConnectionEndpoint
 from identity.api.organization_groups import (
@@ -27,6 +28,11 @@ _RELATION = {"get": "list", "post": "create", "delete": "destroy"}
 _ORGANIZATION = "organizations/<segment:id>"
 
 ROUTES = (
+    Route("jobs/users-imports", UsersImportEndpoint, {"post": "create"}),
+    Route("jobs/users-exports", UsersExportEndpoint, {"post": "create"}),
+    Route("jobs/verification-email", VerificationEmailEndpoint, {"post": "create"}),
+    Route("jobs/<segment:id>", JobEndpoint, {"get": "retrieve"}),
+    Route("jobs/<segment:id>/errors", JobErrorEndpoint, {"get": "list"}),
     Route("users", UserEndpoint, _COLLECTION),
     Route("users/<segment:id>", UserEndpoint, _ITEM),
     Route("users/<segment:id>/identities", IdentityEndpoint, {"post": "create"}),

@@ -19,6 +19,7 @@ from identity.api.operations import Operation
 from identity.api.paging import Listing, answer_list, order_of
 from identity.api.queries import projection_of, switch_of, text_of
 from identity.api.refusals import Refusal, invalid_path, invalid_query, not_supported
+from identity.api.requested import base_of
 from identity.api.user_bodies import UNSTORED, UserToChange, UserToCreate
 from identity.api.user_schemas import EMAIL, LIST_PARAMETERS, USER, USER_FIELDS, USERS
 from identity.documents import user_document
@@ -26,6 +27,7 @@ from identity.models import Connection, LinkedIdentity, User
 from identity.services import users
 from identity.services.failures import AlreadyExists, NotFound
 from identity.services.profile_rules import PasswordTooWeak, check_new_profile, check_profile_change
+from identity.services.verification import create_user_with_mail, update_user_with_mail
 from identity.timestamps import wire_time
 
 INEXISTENT_USER = "inexistent_user"
@@ -84,8 +86,9 @@ class UserEndpoint(Endpoint):
         with password_refused():
             check_new_profile(connection, profile)
         identifier = profile.pop("user_id", "")
+        created = {"tenant_id": self.tenant_id, "connection": connection, "identifier": identifier, **profile}
         try:
-            user = users.create_user(tenant_id=self.tenant_id, connection=connection, identifier=identifier, **profile)
+            user = create_user_with_mail(asked=body.get("verify_email"), address=base_of(request), **created)
         except AlreadyExists as error:
             raise Refusal(409, "The user already exists.", f"{settings.DATABASE_STRATEGY}_idp_error") from error
         return Response(user_resource(user, []), status=201)
@@ -99,10 +102,12 @@ class UserEndpoint(Endpoint):
         changes = self.body_of(request, UserToChange)
         if changes.keys() - {"app_metadata"}:
             self.require_scope(request, "update:users")
-        for name in UNSTORED:
-            changes.pop(name, None)
+        unstored = {name: changes.pop(name, None) for name in UNSTORED}
         if changes.keys() & {"connection", "username", "password", "email_verified"}:
             self._check_against_connection(id, changes)
+        if unstored["verify_email"]:
+            named = {"tenant_id": self.tenant_id, "user_id": id, "client_id": unstored["client_id"] or ""}
+            return Response(user_resource(update_user_with_mail(**named, changes=changes, address=base_of(request))))
         if not changes:
             return Response(listed_user(self._found(id)))
         user = users.update_user(tenant_id=self.tenant_id, user_id=id, changes=changes)

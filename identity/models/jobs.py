@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.db import models
 
 from identity.ids import new_job_id
@@ -67,6 +69,28 @@ class Job(TenantOwned):
     @property
     def is_finished(self) -> bool:
         return self.status in (self.Status.COMPLETED, self.Status.FAILED)
+
+    @property
+    def rows_done(self) -> int:
+        """How many rows of its input or output it has dealt with."""
+        return sum(int(self.summary.get(name, 0)) for name in ("inserted", "updated", "failed", "exported"))
+
+    @property
+    def percentage_done(self) -> int:
+        """Whole percents, rounded down; of a job that counts nothing 0 until it has completed."""
+        if self.status == self.Status.COMPLETED:
+            return 100
+        total = int(self.summary.get("total", 0) or 0)
+        return min(100 * self.rows_done // total, 99) if total else 0
+
+    def seconds_left(self, now: datetime) -> int | None:
+        """Estimate from the rate so far; None before there is one, 0 for a finished job."""
+        if self.is_finished:
+            return 0
+        total, done = int(self.summary.get("total", 0) or 0), self.rows_done
+        if self.started_at is None or not done or not total:
+            return None
+        return max(round((now - self.started_at).total_seconds() * (total - done) / done), 0)
 
 
 class JobChunk(models.Model):

@@ -1,0 +1,95 @@
+"""What the OpenAPI document says about jobs, and the documents themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+
+from identity.api.list_schemas import reference
+from identity.api.operations import Schema
+from identity.models import Job
+from identity.services.export_files import signed_path
+from identity.timestamps import wire_time
+
+JOB_ID = r"job_[A-Za-z0-9]{16}"
+_TEXT: Schema = {"type": "string"}
+_TIME: Schema = {"type": "string", "format": "date-time"}
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+_COUNTS = ("total", "inserted", "updated", "failed")
+
+_JOB: Schema = {
+    "type": "object",
+    "description": "Members that do not apply are left out.",
+    "required": ["id", "type", "status", "created_at"],
+    "properties": {
+        "id": {**_TEXT, "pattern": f"^{JOB_ID}$"},
+        "type": {**_TEXT, "enum": [str(value) for value in Job.Type.values]},
+        "status": {**_TEXT, "enum": [str(value) for value in Job.Status.values]},
+        "status_details": {**_TEXT, "description": "Why it failed."},
+        "created_at": _TIME,
+        "connection_id": _TEXT,
+        "connection": {**_TEXT, "description": "Name of the connection."},
+        "external_id": _TEXT,
+        "format": {**_TEXT, "enum": ["json", "csv"]},
+        "limit": {"type": "integer", "minimum": 1},
+        "fields": {"type": "array", "items": {"type": "object", "properties": {"name": _TEXT, "export_as": _TEXT}}},
+        "percentage_done": {"type": "integer", "minimum": 0, "maximum": 100},
+        "time_left_seconds": {**_COUNT, "description": "At the rate so far; left out before there is one."},
+        "summary": {"type": "object", "properties": dict.fromkeys(_COUNTS, _COUNT)},
+        "location": {**_TEXT, "format": "uri", "description": "Of a completed export: a link that lives for a minute."},
+        "events_cursor": {**_TEXT, "description": "Of an export: `GET /events?from=` continues it."},
+    },
+}
+_ROW_ERRORS: Schema = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["user", "errors"],
+        "properties": {
+            "user": {"type": "object", "additionalProperties": True, "description": "The row, without hashes and factors."},
+            "errors": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "required": ["code", "message"],
+                    "properties": {"code": _TEXT, "message": _TEXT, "path": _TEXT},
+                },
+            },
+        },
+    },
+}
+JOB = reference("Job")
+ERRORS: Schema = {"oneOf": [_ROW_ERRORS, reference("FailedJob")]}
+COMPONENTS: dict[str, Schema] = {
+    "Job": _JOB,
+    "FailedJob": {
+        "type": "object",
+        "description": "A job that failed as a whole.",
+        "required": ["id", "type", "status", "created_at", "status_details"],
+        "properties": {
+            name: _JOB["properties"][name] for name in ("id", "type", "status", "created_at", "connection_id", "status_details")
+        },
+    },
+}
+
+
+def job_resource(job: Job, *, base: str) -> dict[str, Any]:
+    """Return the document of a job; `base` is the address of the tenant, without a slash at its end."""
+    document: dict[str, Any] = {**failed_job(job), "connection": job.connection.name if job.connection else None}
+    document |= {name: job.parameters.get(name) for name in ("format", "limit", "fields")}
+    document["external_id"] = job.parameters.get("external_id") or None
+    document["events_cursor"] = job.events_cursor or None
+    if job.type == Job.Type.USERS_IMPORT:
+        document["summary"] = {name: job.summary.get(name, 0) for name in _COUNTS}
+    document |= {"percentage_done": job.percentage_done, "time_left_seconds": job.seconds_left(timezone.now())}
+    if job.type == Job.Type.USERS_EXPORT and job.status == Job.Status.COMPLETED:
+        document["location"] = base + signed_path(job)
+    return {name: value for name, value in document.items() if value is not None}
+
+
+def failed_job(job: Job) -> dict[str, Any]:
+    """Return what every answer about a job begins with, and all that is said of one that failed as a whole."""
+    document = {"id": job.pk, "type": job.type, "status": job.status, "created_at": wire_time(job.created_at)}
+    found = {"connection_id": job.connection_id, "status_details": job.status_details}
+    return document | {name: value for name, value in found.items() if value}

@@ -1,0 +1,13 @@
+"""What was asked for, beyond path, query and body."""
+
+from __future__ import annotations
+
+from rest_framework.request import Request
+
+from identity.hosts import resolve_host
+
+
+def base_of(request: Request) -> str:
+    """Return the address of the tenant as the client named it, one of its registered domains, without a slash at its end."""
+    match = resolve_host(request.META.get("HTTP_HOST", ""))
+    return match.issuer.removesuffix("/") if match else ""

@@ -1,0 +1,34 @@
+"""One gzip file made in pieces that are compressed at different times, by different processes. Pure (RFC 1951, RFC 1952)."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+
+# No name and no time, so that the same rows make the same bytes.
+HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+_RAW = -zlib.MAX_WBITS
+_LEVEL = 6
+
+
+@dataclass(frozen=True)
+class Checksum:
+    """What the end of the file must say of all its text: its CRC-32, and its length modulo 2**32."""
+
+    crc: int = 0
+    size: int = 0
+
+    def after(self, text: bytes) -> Checksum:
+        return Checksum(zlib.crc32(text, self.crc), (self.size + len(text)) & 0xFFFFFFFF)
+
+
+def piece(text: bytes) -> bytes:
+    """Return `text` compressed so that another piece, or the end, can follow: it ends on a byte and refers to nothing before it."""
+    compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _RAW)
+    return compressor.compress(text) + compressor.flush(zlib.Z_SYNC_FLUSH)
+
+
+def end(checksum: Checksum) -> bytes:
+    """Return the last block, which is empty, and the trailer."""
+    return zlib.compressobj(_LEVEL, zlib.DEFLATED, _RAW).flush(zlib.Z_FINISH) + struct.pack("<II", checksum.crc, checksum.size)

@@ -1,0 +1,202 @@
+"""Mails that ask a user to prove an e-mail address, and the proof: a signed link that works once, and only when it is confirmed."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.core import signing
+from django.utils import timezone
+
+from identity.hosts import canonical_address
+from identity.mail import send_mail
+from identity.models import EmailTicket, Job, LinkedIdentity, User
+from identity.services.failures import Invalid, NotFound, ServiceError
+from identity.services.jobs import effect_of, send_after_commit, step_of
+from identity.services.saving import validated_save
+from identity.services.users import create_user, locked_user, touch, update_user
+from identity.transactions import unit_of_work
+
+PATH = "/u/email-verification"
+_SALT = "identity.email-ticket"
+
+
+class TicketUnknown(ServiceError):
+    """The link is not one of this service."""
+
+
+class TicketUsed(ServiceError):
+    """The link was used already."""
+
+
+class TicketExpired(ServiceError):
+    """The link has expired, or the address has changed since."""
+
+
+@unit_of_work
+def start_verification(
+    *,
+    tenant_id: str,
+    user_id: str,
+    client_id: str = "",
+    organization_id: str = "",
+    identity: tuple[str, str] | None = None,
+    address: str = "",
+) -> Job:
+    """Return a pending job that mails a link to the address of a user, or to that of a linked `identity` (provider, id).
+
+    Links point to the canonical domain; to `address` where plain http is served on loopback. Raises `NotFound`, or `Invalid`
+    without an address.
+    """
+    user = User.objects.of(tenant_id).filter(user_id=user_id).first()
+    if user is None:
+        raise NotFound("The user does not exist.")
+    linked = _linked(user, identity)
+    if not (linked.profile_data.get("email") if linked else user.email):
+        raise Invalid({"user_id": ["The user has no e-mail address"]})
+    parameters = {
+        "user_id": user_id,
+        "client_id": client_id,
+        "organization_id": organization_id,
+        "identity": [linked.provider, linked.identifier] if linked else None,
+        "address": address,
+    }
+    job = Job(
+        tenant_id=tenant_id,
+        type=Job.Type.VERIFICATION_EMAIL,
+        connection=linked.connection if linked else user.connection,
+        parameters={name: value for name, value in parameters.items() if value},
+    )
+    validated_save(job)
+    send_after_commit(job)
+    return job
+
+
+def wants_mail(user: User, *, asked: bool | None) -> bool:
+    """Tell whether a link goes to a user who was just created or changed: `asked` is None where the caller left it open.
+
+    Decision: docs/adr/ADR_NUMBER. By default a new, unverified address of a database user gets one where mail reaches people.
+    """
+    if not user.email or user.email_verified:
+        return False
+    return asked if asked is not None else bool(settings.MAIL_REACHES_PEOPLE and user.connection.is_database)
+
+
+@unit_of_work
+def create_user_with_mail(*, asked: bool | None, address: str, tenant_id: str, **created: Any) -> User:
+    """Create a user as `create_user` does and, where it `wants_mail`, the job of the mail with it."""
+    user = create_user(tenant_id=tenant_id, **created)
+    if wants_mail(user, asked=asked):
+        start_verification(tenant_id=tenant_id, user_id=user.user_id, address=address)
+    return user
+
+
+@unit_of_work
+def update_user_with_mail(*, address: str, tenant_id: str, user_id: str, changes: dict[str, Any], client_id: str = "") -> User:
+    """Change a user as `update_user` does, if anything is to be changed, and start the job of a mail with it."""
+    user = update_user(tenant_id=tenant_id, user_id=user_id, changes=changes)
+    if wants_mail(user, asked=True):
+        start_verification(tenant_id=tenant_id, user_id=user_id, client_id=client_id, address=address)
+    return user
+
+
+@step_of(Job.Type.VERIFICATION_EMAIL)
+def issue_ticket(job: Job) -> bool:
+    """Issue the ticket of a job and ask for its mail; when it was sent, nothing is left."""
+    if EmailTicket.objects.of(job.tenant_id).filter(job=job).exists():
+        return False
+    user = User.objects.of(job.tenant_id).select_related("connection").filter(user_id=job.parameters["user_id"]).first()
+    if user is None:
+        raise NotFound("The user does not exist.")
+    named = job.parameters.get("identity")
+    linked = _linked(user, (named[0], named[1]) if named else None)
+    ticket = EmailTicket(
+        tenant_id=job.tenant_id,
+        user=user,
+        job=job,
+        email=(linked.profile_data.get("email") if linked else user.email) or "",
+        provider=linked.provider if linked else "",
+        identifier=linked.identifier if linked else "",
+        expires_at=timezone.now() + timedelta(days=settings.EMAIL_TICKET_DAYS),
+    )
+    validated_save(ticket)
+    job.has_effect_due = True
+    return True
+
+
+@effect_of(Job.Type.VERIFICATION_EMAIL)
+def mail_ticket(job: Job) -> None:
+    """Send the mail of the job's ticket; a worker that dies after the server took it sends it again, with the same link."""
+    ticket = EmailTicket.objects.of(job.tenant_id).select_related("tenant", "user").get(job=job)
+    asked_at = job.parameters.get("address", "")
+    # On loopback the port counts, which no domain names.
+    base = (settings.INSECURE_HTTP and asked_at) or canonical_address(job.tenant_id)
+    if not base:
+        raise NotFound("The tenant has no verified domain to which a link could point.")
+    context = {"tenant": ticket.tenant, "ticket": ticket, "link": f"{base}{PATH}?ticket={token_of(ticket)}"}
+    send_mail("verify_email", to=[ticket.email], context=context)
+
+
+def token_of(ticket: EmailTicket) -> str:
+    """Return what the link carries: the id of the ticket, signed for its tenant."""
+    return signing.Signer(salt=f"{_SALT}:{ticket.tenant_id}").sign(ticket.pk)
+
+
+def usable_ticket(*, tenant_id: str, token: str) -> EmailTicket:
+    """Return the ticket of a link that can still be confirmed; raise `TicketUnknown`, `TicketUsed` or `TicketExpired`."""
+    try:
+        key = signing.Signer(salt=f"{_SALT}:{tenant_id}").unsign(token)
+    except signing.BadSignature as error:
+        raise TicketUnknown from error
+    ticket = EmailTicket.objects.of(tenant_id).select_related("user", "tenant").filter(pk=key).first()
+    if ticket is None:
+        # It was signed by us, so it is old enough to have been pruned, or its user is gone.
+        raise TicketExpired
+    if ticket.used_at is not None:
+        raise TicketUsed
+    if ticket.expires_at <= timezone.now() or not _is_still_meant(ticket):
+        raise TicketExpired
+    return ticket
+
+
+@unit_of_work
+def confirm_ticket(*, tenant_id: str, token: str) -> EmailTicket:
+    """Mark the address of a link as verified, once, with the event of that change; raise what `usable_ticket` raises."""
+    ticket = usable_ticket(tenant_id=tenant_id, token=token)
+    # The user's row is the lock: of two at once the second finds the ticket used.
+    user = locked_user(tenant_id=tenant_id, user_id=ticket.user.user_id)
+    ticket = usable_ticket(tenant_id=tenant_id, token=token)
+    linked = _linked(user, (ticket.provider, ticket.identifier) if ticket.provider else None)
+    if linked is not None:
+        linked.profile_data = {**linked.profile_data, "email_verified": True}
+        touch(user)
+        linked.save(update_fields=["profile_data"])
+    elif not user.email_verified:
+        update_user(tenant_id=tenant_id, user_id=user.user_id, changes={"email_verified": True})
+    ticket.used_at = timezone.now()
+    ticket.save(update_fields=["used_at"])
+    return ticket
+
+
+def _is_still_meant(ticket: EmailTicket) -> bool:
+    try:
+        linked = _linked(ticket.user, (ticket.provider, ticket.identifier) if ticket.provider else None)
+    except NotFound:
+        return False
+    present = linked.profile_data.get("email") if linked else ticket.user.email
+    return bool(present) and str(present).lower() == ticket.email.lower()
+
+
+def _linked(user: User, identity: tuple[str, str] | None) -> LinkedIdentity | None:
+    """Return the linked identity that is named; None for the primary one. Raises `NotFound`."""
+    if identity is None:
+        return None
+    provider, identifier = identity[0], identity[1].removeprefix(f"{identity[0]}|")
+    if user.user_id == f"{provider}|{identifier}":
+        return None
+    found = LinkedIdentity.objects.of(user.tenant_id).select_related("connection")
+    linked = found.filter(user=user, provider=provider, identifier=identifier).first()
+    if linked is None:
+        raise NotFound("The identity is not linked to this user.")
+    return linked
