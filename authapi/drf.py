@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 RATE = "management"
 _TENANT_PROBLEMS = {
     "suspended": ApiProblem(403, "The tenant is suspended."),
+    "deleting": ApiProblem(403, "The tenant is suspended."),
+    "deleted": ApiProblem(403, "The tenant is suspended."),
     "draining": ApiProblem(503, "The tenant is being closed."),
 }
 

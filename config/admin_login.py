@@ -44,10 +44,10 @@ class StaffLoginForm(AdminAuthenticationForm):
 
 
 def may_enter(user: Any) -> bool:
-    """Tell whether an account may use the admin: active staff of no tenant or of one that is not suspended."""
+    """Tell whether an account may use the admin: active staff of no tenant or of one that is neither suspended nor on its way out."""
     if not isinstance(user, Staff) or not user.is_active:
         return False
-    return user.tenant is None or user.tenant.status != Tenant.Status.SUSPENDED
+    return user.tenant is None or user.tenant.status in (Tenant.Status.ACTIVE, Tenant.Status.DRAINING)
 
 
 def _keys(request: HttpRequest | None, email: str) -> list[tuple[str, int]]:

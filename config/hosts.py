@@ -144,7 +144,7 @@ async def _insecure(scope: Scope) -> Refused:
 def _require_active(match: HostMatch | None) -> None:
     if match is None:
         raise Refused(404, "No tenant answers on this host.")
-    if match.status == "suspended":
+    if match.status in ("suspended", "deleting", "deleted"):
         raise Refused(403, "The tenant is suspended.", code="tenant_suspended")
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from celery import shared_task
 
 from identity.services import exports, import_notice, imports, tenant_deletion, verification  # noqa: F401  (they register what their jobs do)
+from identity.services.job_retention import prune_jobs
 from identity.services.jobs import run_job
-from identity.services.tenant_purge import due_tenants, purge_tenant
+from identity.services.tenant_purge import PurgeBlocked, due_tenants, purge_tenant
 
 RUN_JOB = "identity.run_job"
 # Some seconds of work; then the rest goes to the end of the queue, so that deliveries are not kept waiting.
@@ -25,6 +26,16 @@ def work_on_job(job_id: str) -> None:
 def purge_tenants() -> None:
     """Purge the tenants that are due for one turn, one after the other, then send what is left."""
     for tenant_id in due_tenants():
-        if not purge_tenant(tenant_id, seconds=_PURGE_SECONDS):
+        try:
+            is_done = purge_tenant(tenant_id, seconds=_PURGE_SECONDS)
+        except PurgeBlocked:
+            continue
+        if not is_done:
             purge_tenants.delay()
             return
+
+
+@shared_task(name="identity.prune_jobs")
+def prune() -> None:
+    """Delete jobs that are past their retention; a run that is cut off is continued by the next."""
+    prune_jobs()

@@ -15,6 +15,8 @@ from typing import Any
 from celery import current_app
 from django.conf import settings
 
+from identity.tasks import RUN_JOB
+
 logger = logging.getLogger(__name__)
 
 DISPATCH = "provisioning.dispatch"
@@ -99,6 +101,11 @@ def post(task: str, *arguments: str) -> None:
     """Publish from this process's thread; a forked child has one of its own."""
     if settings.DELIVERY_NUDGES_ENABLED:
         _nudgers.setdefault(os.getpid(), Nudger()).post(task, *arguments)
+
+
+def work_on_waiting_job(job_id: str, **_: Any) -> None:
+    """Have a worker begin a job that was just committed."""
+    post(RUN_JOB, job_id)
 
 
 def dispatch_numbered(tenant_id: str, _head_position: Any) -> None:

@@ -32,7 +32,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _BODY_SECONDS = 30.0
-_STATUSES = {"suspended": Case.TENANT_SUSPENDED, "draining": Case.TENANT_DRAINING}
+# A tenant on its way out answers as a suspended one: what it was is nobody's business.
+_STATUSES = {**dict.fromkeys(("suspended", "deleting", "deleted"), Case.TENANT_SUSPENDED), "draining": Case.TENANT_DRAINING}
 
 
 @dataclass(frozen=True)

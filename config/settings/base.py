@@ -96,6 +96,10 @@ MAIL_IS_CONFIGURED = bool(EMAIL_URL)
 # A mailbox of a person is at the end of it, and not a terminal or a file.
 MAIL_REACHES_PEOPLE = EMAIL_URL.startswith("smtp")
 
+# --- The end of a tenant ----------------------------------------------------------------------------------------------
+TENANT_DELETION_GRACE_DAYS = env.number("TENANT_DELETION_GRACE_DAYS", 0.0, "How long a tenant's deletion can be taken back.")
+TENANT_DRAIN_SECONDS = env.number("TENANT_DRAIN_SECONDS", 3600.0, "How long a deleted tenant's streams may take to deliver the rest.")
+
 # --- Provisioning -----------------------------------------------------------------------------------------------------
 DELIVERY_RETRY_DELAYS = env.numbers("DELIVERY_RETRY_DELAYS", "1,5,30,120,600,1800", "Seconds before each further attempt of a delivery.")
 DELIVERY_RETRY_JITTER = env.number("DELIVERY_RETRY_JITTER", 0.2, "Share of a delay that is added at random.")
@@ -155,6 +159,8 @@ CELERY_BEAT_SCHEDULE = {
     "prune deliveries": {"task": "provisioning.prune", "schedule": 3600.0, "options": {"expires": 3600.0}},
     "prune events": {"task": "events.prune", "schedule": 3600.0, "options": {"expires": 3600.0}},
     "prune credentials": {"task": "authapi.prune", "schedule": 3600.0, "options": {"expires": 3600.0}},
+    "purge tenants": {"task": "identity.purge_tenants", "schedule": 3600.0, "options": {"expires": 3600.0}},
+    "prune jobs": {"task": "identity.prune_jobs", "schedule": 3600.0, "options": {"expires": 3600.0}},
     "rotate signing keys": {"task": "authapi.rotate_keys", "schedule": 3600.0, "options": {"expires": 3600.0}},
 }
 # Opening a database connection for each message costs more than the message; `config.celery` checks them instead.

@@ -18,13 +18,14 @@ logger = logging.getLogger(__name__)
 
 _PAUSE_SECONDS = 1.0
 _SUSPENDED = "suspended"
+_CLOSED = frozenset({_SUSPENDED, "deleting", "deleted"})
 
 
 def ended_by(stream: Stream, state: StreamState) -> Reason | None:
     """Return why the stream may not go on in this state, or None. States and not changes: nothing can be missed."""
     held = stream.subscription
     # A tenant that is being drained still hands its last events to its subscribers.
-    if state.tenant_statuses.get(held.tenant_id, _SUSPENDED) == _SUSPENDED:
+    if state.tenant_statuses.get(held.tenant_id, _SUSPENDED) in _CLOSED:
         return TENANT_CLOSED
     if held.jti in state.revoked_jtis or state.client_versions.get(held.client_id) != held.client_version:
         return TOKEN_REVOKED

@@ -78,6 +78,12 @@ def unfinished(tenant_id: str, job_type: Job.Type) -> models.QuerySet[Job]:
     return Job.objects.of(tenant_id).filter(type=job_type, status__in=_UNFINISHED)
 
 
+def end_other_jobs(job: Job, reason: str) -> None:
+    """Fail every other unfinished job of the tenant; each is waited for as long as its present chunk takes."""
+    for other in Job.objects.of(job.tenant_id).filter(status__in=_UNFINISHED).exclude(pk=job.pk).order_by("pk"):
+        _fail(other.pk, reason)
+
+
 def send_after_commit(job: Job) -> None:
     """Let the workers begin as soon as the surrounding transaction has committed; if nobody hears it, the sweep sends the job."""
     transaction.on_commit(partial(job_waits.send, sender=Job, job_id=job.pk), robust=True)

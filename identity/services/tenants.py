@@ -7,9 +7,10 @@ from typing import Any
 from django.utils import timezone
 
 from identity.hosts import forget_hosts
-from identity.models import CustomDomain, Tenant
+from identity.models import CustomDomain, FormerTenant, Tenant
 from identity.services.failures import Invalid
 from identity.services.saving import validated_save
+from identity.services.tenant_life import locked_tenant, move
 from identity.transactions import unit_of_work
 
 # A day at least: nobody can resume from a log that is pruned as fast as it is read. Ten years at most.
@@ -22,6 +23,9 @@ def create_tenant(*, tenant_id: str, name: str, host: str) -> Tenant:
     """Create a tenant that answers on `host`, its canonical domain; raise `Invalid` or `AlreadyExists`."""
     if Tenant.objects.filter(pk=tenant_id).exists():
         raise Invalid({"id": ["A tenant with this id is already there."]})
+    # Asked after the tenant: a purge puts the one in the place of the other in one transaction.
+    if FormerTenant.objects.filter(pk=tenant_id).exists():
+        raise Invalid({"id": ["A deleted tenant had this id; events that others keep still name it."]})
     tenant = Tenant(pk=tenant_id, name=name)
     validated_save(tenant)
     validated_save(CustomDomain(tenant=tenant, host=host.lower(), is_canonical=True, verified_at=timezone.now()))
@@ -31,11 +35,9 @@ def create_tenant(*, tenant_id: str, name: str, host: str) -> Tenant:
 
 @unit_of_work
 def set_tenant_status(*, tenant_id: str, status: str) -> Tenant:
-    """Suspend or activate a tenant; open streams notice within two seconds."""
-    tenant = Tenant.objects.select_for_update(no_key=True).get(pk=tenant_id)
-    tenant.status = status
-    validated_save(tenant, fields=["status"])
-    forget_hosts()
+    """Suspend or activate a tenant; open streams notice within two seconds. Raises `NotSupported` for one that is being deleted."""
+    tenant = locked_tenant(tenant_id)
+    move(tenant, status)
     return tenant
 
 

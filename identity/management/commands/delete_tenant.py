@@ -1,0 +1,80 @@
+"""`manage.py delete_tenant ID`: everything of a tenant goes, with its events; its log is kept for a while, then purged."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from identity.models import Job, Tenant
+from identity.services import tenant_deletion
+from identity.services.deletions import percentage
+from identity.services.failures import ServiceError
+from identity.services.jobs import run_job
+
+_LOOK_SECONDS = 1.0
+
+
+class Command(BaseCommand):
+    help = (
+        "Delete a tenant: its hosts answer 403 at once, everything in it is deleted with its events, and its streams deliver them. "
+        "Its log is kept as long as its retention says; purge_tenants then drops the last rows. Interrupted, the workers go on with it."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("tenant", help="Id of the tenant.")
+        parser.add_argument("--yes", action="store_true", help="Do not ask for the id again.")
+        parser.add_argument("--restore", action="store_true", help="Take the deletion back, while nothing has been deleted yet.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        tenant_id = options["tenant"]
+        if not Tenant.objects.filter(pk=tenant_id).exists():
+            raise CommandError(f"There is no tenant {tenant_id}.")
+        try:
+            if options["restore"]:
+                self.stdout.write(f"{tenant_id} is {tenant_deletion.restore(tenant_id=tenant_id).status}.")
+                return
+            if not options["yes"]:
+                self._confirm(tenant_id)
+            job = tenant_deletion.start(tenant_id=tenant_id)
+        except ServiceError as refusal:
+            raise CommandError(str(refusal)) from refusal
+        self._work(job, Console(file=self.stdout, no_color=options["no_color"]))  # type: ignore[arg-type]  # Django's wrapper is a text stream
+        self._report(job)
+
+    def _confirm(self, tenant_id: str) -> None:
+        for name, number in tenant_deletion.what_hangs_on_tenant(tenant_id).items():
+            self.stdout.write(f"{number:>10,} {name}")
+        if input(f"All of this will be deleted. Type {tenant_id} to go on: ") != tenant_id:
+            raise CommandError("Nothing was deleted.")
+
+    def _work(self, job: Job, console: Console) -> None:
+        """Work beside the workers until the job ends or only waits for a later day."""
+        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=console, disable=not self.stdout.isatty()) as progress:
+            task = progress.add_task(f"Deleting {job.target}", total=100)
+            while not job.is_finished:
+                is_waiting = run_job(job.pk, chunks=1)
+                job.refresh_from_db()
+                progress.update(task, completed=percentage(job), description=_description(job))
+                if is_waiting and "begun" not in job.parameters:
+                    return
+                if is_waiting and not job.is_finished:
+                    time.sleep(_LOOK_SECONDS)
+
+    def _report(self, job: Job) -> None:
+        if job.status == Job.Status.FAILED:
+            raise CommandError(f"{job.pk}: {job.status_details}")
+        tenant = Tenant.objects.get(pk=job.tenant_id)
+        if tenant.status == Tenant.Status.DELETED:
+            note = f" {job.status_details}" if job.status_details else ""
+            self.stdout.write(f"{tenant.pk} is deleted. Its log is kept until {tenant.purge_after:%Y-%m-%d %H:%M} UTC.{note}")
+        else:
+            self.stdout.write(f"{tenant.pk} is suspended, and deleted by the workers when the time to take it back is over.")
+
+
+def _description(job: Job) -> str:
+    return f"Waiting for the streams of {job.target}" if "emptied" in job.parameters else f"Deleting {job.target}"

@@ -1,0 +1,114 @@
+"""Which rows are a tenant's, in every table of every app: what a purge deletes, and in what order.
+
+Each app says once, when it is ready, that its tables are covered (`cover`). How a row leads to its tenant is read from the
+models: a `tenant_id` column, or a relation to a row that has one. A model that leads to no tenant must be named as the
+platform's own, so that no new table is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+from graphlib import TopologicalSorter
+
+from django.apps import apps
+from django.db import models
+
+
+class Stage(IntEnum):
+    """When rows go: the head of a log before everything else, since without it nothing new is recorded or numbered."""
+
+    FIRST = 0
+    ROWS = 1
+    LAST = 2
+
+
+@dataclass(frozen=True)
+class OwnedTable:
+    """A table with rows of tenants; `path` leads from a row to the tenant's id."""
+
+    model: type[models.Model]
+    path: str
+    stage: Stage = Stage.ROWS
+    is_credential: bool = False
+
+    def rows(self, tenant_id: str) -> models.QuerySet[models.Model]:
+        return models.QuerySet(self.model).filter(**{self.path: tenant_id})
+
+
+@dataclass
+class Coverage:
+    """What the apps have said."""
+
+    tables: list[OwnedTable] = field(default_factory=list)
+    platform_wide: set[type[models.Model]] = field(default_factory=set)
+
+    @cached_property
+    def ordered(self) -> tuple[OwnedTable, ...]:
+        """The tables in the order of a purge: by stage, then what refers to a row before the row."""
+        by_model = {table.model: table for table in self.tables}
+        order = TopologicalSorter({model: _referring(model) & by_model.keys() for model in by_model}).static_order()
+        return tuple(sorted((by_model[model] for model in order), key=lambda table: table.stage))
+
+
+_coverage = Coverage()
+
+
+def cover(
+    app_label: str,
+    *,
+    are_credentials: bool = False,
+    first: Iterable[str] = (),
+    last: Iterable[str] = (),
+    platform_wide: Iterable[str] = (),
+) -> None:
+    """Let a purge delete the rows of an app's tables. Models are named by their class.
+
+    Credentials go already when the tenant's people have gone, before the wait for deliveries and for the log.
+    """
+    stages = {**dict.fromkeys(first, Stage.FIRST), **dict.fromkeys(last, Stage.LAST)}
+    exempt = set(platform_wide)
+    for model in apps.get_app_config(app_label).get_models():
+        path = path_to_tenant(model)
+        if model.__name__ in exempt:
+            _coverage.platform_wide.add(model)
+        elif path is not None and all(table.model is not model for table in _coverage.tables):
+            _coverage.tables.append(OwnedTable(model, path, stages.get(model.__name__, Stage.ROWS), are_credentials))
+    _coverage.__dict__.pop("ordered", None)
+
+
+def coverage() -> Coverage:
+    """Return what a purge knows of."""
+    return _coverage
+
+
+def path_to_tenant(model: type[models.Model], seen: frozenset[type[models.Model]] = frozenset()) -> str | None:
+    """Return the lookup from a row to its tenant's id, or None where nothing leads there."""
+    for row_field in model._meta.concrete_fields:
+        if row_field.attname == "tenant_id":
+            return "tenant_id"
+    for row_field in _relations(model):
+        related = row_field.related_model
+        if isinstance(related, type) and related is not model and related not in seen:
+            further = path_to_tenant(related, seen | {model})
+            if further is not None:
+                return f"{row_field.name}__{further}"
+    return None
+
+
+def _relations(model: type[models.Model]) -> Iterator[models.Field[object, object]]:
+    yield from (row_field for row_field in model._meta.concrete_fields if row_field.is_relation)
+
+
+def _referring(model: type[models.Model]) -> set[type[models.Model]]:
+    """Return the models whose rows must go first: those that point here, but by a column that is emptied instead."""
+    found: set[type[models.Model]] = set()
+    # Relations without a name for the way back are hidden, and refer all the same.
+    for relation in model._meta.get_fields(include_hidden=True):
+        other = relation.related_model
+        points_here = relation.auto_created and not relation.concrete and other is not model
+        if points_here and isinstance(other, type) and getattr(relation, "on_delete", None) is not models.SET_NULL:
+            found.add(other)
+    return found

@@ -1,0 +1,136 @@
+"""Delete a tenant: suspend it, delete everything with its events, let its streams deliver them, keep the log for a while.
+
+1. `start` moves it to `deleting`: every host answers 403, its staff is out, open streams close. A job is made.
+2. For `TENANT_DELETION_GRACE_DAYS` nothing more happens, and `restore` undoes it.
+3. The job deletes organizations, connections with their users, groups and roles, in this order, in chunks, each with its
+   events; other jobs of the tenant end. Then clients, keys and tokens go, of which no event tells.
+4. It waits until every event stream has delivered or dead-lettered what it has, at most `TENANT_DRAIN_SECONDS`.
+5. The tenant is `deleted`: suspended for good, its log kept as long as its retention says, then purged (`tenant_purge`).
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from identity.hooks import tenant_is_drained
+from identity.models import Connection, Group, Job, Organization, Role, Tenant, User
+from identity.purging import coverage
+from identity.services.connections import CONNECTION_DELETION
+from identity.services.deletions import CHUNK_ROWS, Deletion, count_deleted, make_deletion_job
+from identity.services.failures import NotSupported
+from identity.services.groups import GROUP_DELETION
+from identity.services.jobs import Pause, end_other_jobs, step_of, unfinished
+from identity.services.organizations import ORGANIZATION_DELETION
+from identity.services.roles import ROLE_DELETION
+from identity.services.tenant_life import locked_tenant, move
+from identity.transactions import unit_of_work
+
+# In this order: a group of the tenant may hold users of any connection, a role may be anybody's.
+_CHILDREN: tuple[tuple[Deletion, type[Organization | Connection | Group | Role]], ...] = (
+    (ORGANIZATION_DELETION, Organization),
+    (CONNECTION_DELETION, Connection),
+    (GROUP_DELETION, Group),
+    (ROLE_DELETION, Role),
+)
+_DRAIN_POLL_SECONDS = 2.0
+
+
+@unit_of_work
+def start(*, tenant_id: str) -> Job:
+    """Begin the deletion, or go on with one that failed; return its job. Raises `NotFound` and `NotSupported`."""
+    if tenant_id == settings.LOCALHOST_TENANT:
+        raise NotSupported("This tenant answers on localhost: point LOCALHOST_TENANT to another one first.")
+    tenant = locked_tenant(tenant_id)
+    if tenant.status == Tenant.Status.DELETING:
+        return unfinished(tenant_id, Job.Type.TENANT_DELETION).first() or _make_job(tenant_id)
+    tenant.deletion_started_at = timezone.now()
+    move(tenant, Tenant.Status.DELETING)
+    return _make_job(tenant_id)
+
+
+@unit_of_work
+def restore(*, tenant_id: str) -> Tenant:
+    """Take a deletion back while nothing has been deleted: the tenant is suspended then. Raises `NotFound` and `NotSupported`."""
+    # The job before the tenant, as the job itself does it.
+    job = unfinished(tenant_id, Job.Type.TENANT_DELETION).select_for_update().first()
+    tenant = locked_tenant(tenant_id)
+    if tenant.status != Tenant.Status.DELETING:
+        raise NotSupported("The tenant is not being deleted.")
+    if job is None or "begun" in job.parameters:
+        raise NotSupported("The deletion has begun: what is gone cannot be brought back.")
+    job.status, job.status_details, job.finished_at = Job.Status.FAILED, "The tenant was restored.", timezone.now()
+    job.save()
+    tenant.deletion_started_at = None
+    move(tenant, Tenant.Status.SUSPENDED)
+    return tenant
+
+
+def what_hangs_on_tenant(tenant_id: str) -> dict[str, int]:
+    """Return how many rows of each kind go with a tenant, under the words that people read."""
+    kinds = {"users": User, "connections": Connection, "organizations": Organization, "groups": Group, "roles": Role}
+    return {name: model.objects.of(tenant_id).count() for name, model in kinds.items()}
+
+
+@step_of(Job.Type.TENANT_DELETION)
+def next_step(job: Job) -> bool | Pause:
+    """Do what comes next for a tenant; the job's row is locked."""
+    tenant = Tenant.objects.get(pk=job.tenant_id)
+    if tenant.status != Tenant.Status.DELETING or tenant.deletion_started_at is None:
+        return False
+    grace = tenant.deletion_started_at + timedelta(days=settings.TENANT_DELETION_GRACE_DAYS) - timezone.now()
+    if grace > timedelta(0):
+        return Pause(grace.total_seconds())
+    if "begun" not in job.parameters:
+        job.parameters["begun"] = timezone.now().isoformat()
+        end_other_jobs(job, "The tenant is being deleted.")
+        return True
+    if "emptied" not in job.parameters:
+        if not _delete_children(job) and not _delete_credentials(job):
+            job.parameters["emptied"] = timezone.now().isoformat()
+        return True
+    return _drained(job)
+
+
+def _delete_children(job: Job) -> int:
+    """Delete a chunk of what the tenant has; each with its event."""
+    for deletion, model in _CHILDREN:
+        deleted = deletion.next_of(model.objects.of(job.tenant_id), CHUNK_ROWS)
+        if deleted:
+            count_deleted(job, deleted)
+            return deleted
+    return 0
+
+
+def _delete_credentials(job: Job) -> int:
+    """Delete a chunk of what lets somebody in: nobody can use it any more, and nothing has to keep it."""
+    for table in coverage().ordered:
+        if table.is_credential:
+            keys = list(table.rows(job.tenant_id).order_by("pk").values_list("pk", flat=True)[:CHUNK_ROWS])
+            if keys:
+                table.rows(job.tenant_id).filter(pk__in=keys).delete()
+                return len(keys)
+    return 0
+
+
+def _drained(job: Job) -> bool | Pause:
+    emptied = parse_datetime(job.parameters["emptied"]) or timezone.now()
+    waited = (timezone.now() - emptied).total_seconds()
+    is_drained = tenant_is_drained(job.tenant_id)
+    if not is_drained and waited < settings.TENANT_DRAIN_SECONDS:
+        return Pause(min(_DRAIN_POLL_SECONDS, settings.TENANT_DRAIN_SECONDS))
+    if not is_drained:
+        job.status_details = "Some event streams had not delivered everything when the time for it was over."
+    tenant = locked_tenant(job.tenant_id)
+    days = settings.EVENTS_RETENTION_DAYS if tenant.event_retention_days is None else tenant.event_retention_days
+    tenant.purge_after = timezone.now() + timedelta(days=days)
+    move(tenant, Tenant.Status.DELETED)
+    return False
+
+
+def _make_job(tenant_id: str) -> Job:
+    total = sum(what_hangs_on_tenant(tenant_id).values())
+    return make_deletion_job(Job.Type.TENANT_DELETION, tenant_id, tenant_id, deleted=0, total=total, name=tenant_id)

@@ -1,0 +1,38 @@
+"""A purge knows every table with rows of tenants, so that a new one cannot be forgotten."""
+
+from __future__ import annotations
+
+from django.apps import apps
+
+from identity.models import JobChunk, PasswordCredential, Role, Tenant, User
+from identity.purging import coverage, path_to_tenant
+from provisioning.models import ActionSecret
+
+OWN_APPS = ("identity", "authapi", "events", "provisioning", "config")
+# Tables of Django: kinds of rows and permissions are the platform's; whose a session is stands inside it, and a purge reads it there.
+PLATFORM_WIDE = {"auth.Permission", "auth.Group", "contenttypes.ContentType", "sessions.Session"}
+
+
+def test_every_table_is_purged_or_said_to_be_the_platform_s() -> None:
+    known = {table.model for table in coverage().tables} | coverage().platform_wide
+    forgotten = {model._meta.label for model in apps.get_models() if model not in known} - PLATFORM_WIDE
+    assert forgotten == set(), "name it in the `cover` call of its app"
+
+
+def test_what_is_said_to_be_the_platform_s_belongs_to_no_tenant() -> None:
+    assert [model.__name__ for model in coverage().platform_wide if path_to_tenant(model) is not None] == []
+
+
+def test_rows_without_a_tenant_column_are_found_through_their_parents() -> None:
+    assert path_to_tenant(ActionSecret) == "action__tenant_id"
+    assert path_to_tenant(JobChunk) == "job__tenant_id"
+    assert path_to_tenant(PasswordCredential) == "user__tenant_id"
+    assert path_to_tenant(Tenant) is None
+
+
+def test_what_refers_to_a_row_goes_before_the_row() -> None:
+    order = [table.model for table in coverage().ordered]
+    assert order.index(PasswordCredential) < order.index(User)
+    assert order[0].__name__ in ("Head", "EventStream")
+    assert order[-1].__name__ == "Mark"
+    assert all(order.index(model) < order.index(Role) for model in order if model.__name__ in ("RolePermission", "UserRole", "GroupRole"))
