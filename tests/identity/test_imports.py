@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -12,11 +13,13 @@ from django.db import connection
 
 from events.cursor import CursorSealer
 from identity.imported_passwords import bcrypt_form
-from identity.models import Connection, Job, JobError, PasswordCredential, Tenant, User
+from identity.models import Connection, EnrolledFactor, Job, JobError, PasswordCredential, Tenant, User
 from identity.services import users
+from identity.services.connections import create_connection
 from identity.services.exports import export_cursor, exported_users
 from identity.services.imports import CHUNK_ROWS, TooManyImports, start_import
 from identity.services.jobs import run_job, run_next_chunk, take_unattended_jobs
+from identity.services.passwords import password_fits
 from tests.events.log_reading import folded, numbered, tables
 
 HASH = "$2b$10$" + "a" * 53
@@ -140,3 +143,99 @@ def test_snapshot_plus_stream_has_no_gap(tenant: Tenant, database_connection: Co
     continued = numbered(tenant.pk)[opened.position :]
     assert [event["data"]["object"]["user_id"] for event in continued] == [late.user_id]
     assert len(snapshot) == 5
+
+
+def test_a_row_of_a_later_chunk_for_the_same_user_is_a_duplicate_also_in_an_upsert(tenant: Tenant, database_connection: Connection) -> None:
+    rows = [{"email": f"user{number}@example.test", "given_name": "First"} for number in range(CHUNK_ROWS)]
+    job = imported(tenant, database_connection, [*rows, {"email": "USER7@example.test", "given_name": "Second"}], upsert=True)
+    assert codes(job) == [(CHUNK_ROWS, "DUPLICATED_USER")]
+    assert User.objects.of(tenant.pk).get(email="user7@example.test").given_name == "First"
+
+
+def test_hashes_of_other_systems_let_their_users_in(tenant: Tenant, database_connection: Connection, settings: Any) -> None:
+    described = {"algorithm": "sha1", "hash": {"value": "a9993e364706816aba3e25717850c26c9cd0d89d", "encoding": "hex"}}
+    job = imported(
+        tenant,
+        database_connection,
+        [
+            {"email": "ada@example.test", "custom_password_hash": described},
+            {"email": "bad@example.test", "custom_password_hash": {**described, "algorithm": "rot13"}},
+            {"email": "both@example.test", "custom_password_hash": described, "password_hash": HASH},
+        ],
+    )
+    assert codes(job) == [(1, "ENUM_MISMATCH"), (2, "NOT_PASSED")]
+    assert "a9993e36" not in json.dumps(list(JobError.objects.filter(job=job).values("user", "errors")))
+    ada = User.objects.of(tenant.pk).get()
+    assert not password_fits(ada, "abd")
+    assert password_fits(ada, "abc")
+    renewed = PasswordCredential.objects.get(user=ada).password_hash
+    assert not renewed.startswith("imported$")
+    assert password_fits(ada, "abc")
+    assert [event["type"] for event in numbered(tenant.pk)] == ["connection.created", "user.created"]
+
+
+def test_second_factors_are_kept_encrypted_and_shown_nowhere(tenant: Tenant, database_connection: Connection) -> None:
+    factors = [{"totp": {"secret": "JBSWY3DPEHPK3PXP"}}, {"phone": {"value": "+15551234567"}}, {"email": {"value": "a@example.test"}}]
+    job = imported(
+        tenant,
+        database_connection,
+        [
+            {"email": "ada@example.test", "mfa_factors": factors},
+            {"email": "none@example.test", "mfa_factors": []},
+            {"email": "many@example.test", "mfa_factors": factors * 4},
+            {"email": "odd@example.test", "mfa_factors": [{"totp": {"secret": "JBSWY3DPEHPK3PX1"}}]},
+            {"email": "two@example.test", "mfa_factors": [factors[0] | factors[1]]},
+        ],
+    )
+    assert codes(job) == [(1, "ARRAY_LENGTH_SHORT"), (2, "ARRAY_LENGTH_LONG"), (3, "PATTERN"), (4, "MFA_FACTORS_FAILED")]
+    kept = list(EnrolledFactor.objects.of(tenant.pk))
+    assert [(factor.kind, factor.address) for factor in kept] == [("totp", ""), ("phone", "+15551234567"), ("email", "a@example.test")]
+    assert kept[0].secret() == "JBSWY3DPEHPK3PXP"
+    shown = [*EnrolledFactor.objects.of(tenant.pk).values(), *JobError.objects.filter(job=job).values(), *numbered(tenant.pk)]
+    assert "JBSWY3DPEHPK3PX" not in str(shown)
+
+
+def test_an_id_that_is_linked_to_another_user_is_a_conflict(tenant: Tenant, database_connection: Connection) -> None:
+    ada, bob = (
+        users.create_user(tenant_id=tenant.pk, connection=database_connection, email=f"{name}@example.test") for name in ("ada", "bob")
+    )
+    users.link_users(tenant_id=tenant.pk, primary_id=ada.user_id, secondary_id=bob.user_id)
+    job = imported(tenant, database_connection, [{"email": "new@example.test", "user_id": bob.identifier}])
+    assert codes(job) == [(0, "CONFLICT")]
+
+
+def test_a_user_of_another_connection_is_not_changed(tenant: Tenant, database_connection: Connection) -> None:
+    other = create_connection(tenant_id=tenant.pk, name="other", strategy=database_connection.strategy)
+    users.create_user(tenant_id=tenant.pk, connection=other, identifier="x", email="ada@example.test", given_name="Ada")
+    job = imported(tenant, database_connection, [{"user_id": "x", "email": "eve@example.test", "given_name": "Eve"}], upsert=True)
+    assert codes(job) == [(0, "CONFLICT")]
+    assert User.objects.of(tenant.pk).get().given_name == "Ada"
+
+
+def test_a_row_that_cannot_even_be_shown_is_shown_without_what_cannot(tenant: Tenant, database_connection: Connection) -> None:
+    rows: list[object] = [
+        {"email": "nul\x00@example.test", "na\x00me": "x", "app_metadata": {"a": "\ud800"}},
+        {"email": "long@example.test", "user_metadata": {"a": "x" * 5000}, "surplus": 1},
+    ]
+    job = imported(tenant, database_connection, rows)
+    shown = [error.user for error in JobError.objects.filter(job=job)]
+    assert shown == [{"email": "nul\ufffd@example.test", "na\ufffdme": "x", "app_metadata": None}, {"email": "long@example.test"}]
+
+
+def test_a_profile_that_no_event_can_hold_is_a_bad_row_and_not_the_end_of_the_job(tenant: Tenant, database_connection: Connection) -> None:
+    rows = [{"email": "ada@example.test"}, {"email": "big@example.test", "user_metadata": {"a": "x" * 600_000}}]
+    job = imported(tenant, database_connection, [*rows])
+    assert (job.status, codes(job)) == ("completed", [(1, "MAX_LENGTH")])
+    assert User.objects.of(tenant.pk).get().email == "ada@example.test"
+
+
+def test_reserved_metadata_and_unwanted_user_names_are_refused(tenant: Tenant, database_connection: Connection) -> None:
+    job = imported(tenant, database_connection, [{"email": "a@example.test", "app_metadata": {"blocked": 1}}, {"username": "ada"}])
+    assert codes(job) == [(0, "NOT_PASSED"), (1, "NOT_PASSED")]
+
+
+def test_only_so_many_bad_rows_are_kept_and_all_are_counted(tenant: Tenant, database_connection: Connection, settings: Any) -> None:
+    settings.IMPORT_ERRORS_KEPT = 3
+    job = imported(tenant, database_connection, [{"email": number} for number in range(CHUNK_ROWS + 5)])
+    assert job.summary["failed"] == CHUNK_ROWS + 5
+    assert JobError.objects.filter(job=job).count() == 3

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import zlib
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from django.core import mail
 from django.utils import timezone
 
-from identity.models import Connection, Job, JobChunk, JobUser, Tenant, User
+from identity.models import Connection, Job, JobChunk, JobError, JobUser, Tenant, User
 from identity.services.connections import delete_connection
+from identity.services.exports import start_export
 from identity.services.imports import CHUNK_ROWS, start_import
-from identity.services.jobs import FAILURE_LIMIT, run_job, take_unattended_jobs
+from identity.services.job_retention import prune_jobs
+from identity.services.jobs import FAILURE_LIMIT, run_job, run_next_chunk, take_unattended_jobs
+from identity.services.staff import create_staff
 from identity.vault import SecretUnreadable
 
 
@@ -88,3 +93,49 @@ def test_an_import_whose_connection_is_gone_fails_with_the_reason(job: Job, tena
     job.refresh_from_db()
     assert (job.status, job.status_details) == ("failed", "The connection does not exist.")
     assert not User.objects.of(tenant.pk).exists()
+
+
+def test_old_jobs_go_with_their_rows_and_newer_ones_stay(tenant: Tenant, database_connection: Connection) -> None:
+    jobs = [start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=[{"email": 1}] * 3) for _ in range(2)]
+    for job in jobs:
+        assert run_job(job.pk)
+    export = start_export(tenant_id=tenant.pk)
+    assert run_job(export.pk)
+    Job.objects.of(tenant.pk).filter(pk__in=[jobs[0].pk, export.pk]).update(finished_at=timezone.now() - timedelta(days=7, seconds=1))
+    assert prune_jobs() >= 2
+    assert list(Job.objects.of(tenant.pk)) == [jobs[1]]
+    assert not JobChunk.objects.filter(job_id__in=[jobs[0].pk, export.pk]).exists()
+    assert JobError.objects.filter(job__tenant=tenant).count() == 3
+
+
+def test_the_admins_of_the_tenant_are_told_that_an_import_has_ended(tenant: Tenant, database_connection: Connection) -> None:
+    create_staff(tenant_id=tenant.pk, email=f"admin@{tenant.pk}.example.test", password="Correct-Horse-7-Battery")
+    rows = [{"email": "ada@example.test"}, {"email": 1}]
+    job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=rows, send_completion_email=True)
+    assert run_job(job.pk)
+    assert [sent.to for sent in mail.outbox] == [[f"admin@{tenant.pk}.example.test"]]
+    assert mail.outbox[0].subject == f"User import {job.pk}: completed"
+    assert run_job(job.pk)
+    assert len(mail.outbox) == 1
+
+
+def test_a_completed_import_stays_completed_when_its_mail_cannot_be_sent(
+    tenant: Tenant, database_connection: Connection, settings: Any
+) -> None:
+    create_staff(tenant_id=tenant.pk, email=f"admin@{tenant.pk}.example.test", password="Correct-Horse-7-Battery")
+    settings.MAIL_IS_CONFIGURED = False
+    job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=[], send_completion_email=True)
+    assert run_job(job.pk)
+    job.refresh_from_db()
+    assert (job.status, job.has_effect_due, job.status_details) == ("completed", False, "No mail can be sent: EMAIL_URL is not set.")
+
+
+def test_a_mail_that_a_dead_worker_left_is_sent_by_the_next_one(tenant: Tenant, database_connection: Connection) -> None:
+    create_staff(tenant_id=tenant.pk, email=f"admin@{tenant.pk}.example.test", password="Correct-Horse-7-Battery")
+    job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=[], send_completion_email=True)
+    assert not run_next_chunk(job.pk)
+    assert job.pk not in take_unattended_jobs()
+    Job.objects.of(tenant.pk).filter(pk=job.pk).update(lease_until=timezone.now())
+    assert job.pk in take_unattended_jobs()
+    assert run_job(job.pk)
+    assert len(mail.outbox) == 1

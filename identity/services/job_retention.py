@@ -1,0 +1,34 @@
+"""What becomes of jobs when they are old: they go with their errors and their files, some at a time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from identity.models import EmailTicket, Job, JobChunk, JobError, JobUser
+
+_JOBS_AT_ONCE = 20
+_ROWS_AT_ONCE = 2000
+_PARTS = (JobChunk, JobError, JobUser)
+
+
+def prune_jobs() -> int:
+    """Delete the jobs that ended more than `JOB_RETENTION_DAYS` ago, and tickets as long past their end; return how many jobs went.
+
+    Rows of a job go in chunks of their own before it, so no transaction holds many; a run that is stopped is continued by the next.
+    """
+    before = timezone.now() - timedelta(days=settings.JOB_RETENTION_DAYS)
+    count = 0
+    while old := list(Job.all_tenants.filter(finished_at__lt=before).order_by("finished_at").values_list("pk", flat=True)[:_JOBS_AT_ONCE]):
+        for part in _PARTS:
+            while keys := list(part.objects.filter(job_id__in=old).values_list("pk", flat=True)[:_ROWS_AT_ONCE]):
+                part.objects.filter(pk__in=keys).delete()
+        with transaction.atomic():
+            Job.all_tenants.filter(pk__in=old).delete()
+        count += len(old)
+    while tickets := list(EmailTicket.all_tenants.filter(expires_at__lt=before).values_list("pk", flat=True)[:_ROWS_AT_ONCE]):
+        EmailTicket.all_tenants.filter(pk__in=tickets).delete()
+    return count
