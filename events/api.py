@@ -34,6 +34,11 @@ _EARLIEST: Schema = {
         "description": "When the event after it was recorded; null when no event is left.",
     },
 }
+_GONE: Schema = {
+    "description": "The cursor or the time points to data that is no longer available.",
+    "headers": RATE_HEADERS,
+    "content": {"application/json": {"schema": reference("CursorExpiredError")}},
+}
 _EVENT_TYPE: Schema = {"type": "string", "enum": list(EVENT_TYPES)}
 
 
@@ -66,11 +71,7 @@ def subscribe_operation() -> Schema:
                 "content": {"text/event-stream": {"schema": reference("EventStreamMessage")}},
             },
             **error_responses(400, 401, 403, 404, 429, 503),
-            "410": {
-                "description": "The cursor or the time points to data that is no longer available.",
-                "headers": RATE_HEADERS,
-                "content": {"application/json": {"schema": reference("CursorExpiredError")}},
-            },
+            "410": _GONE,
         },
         "x-release-lifecycle": str(Lifecycle.GENERALLY_AVAILABLE),
     }

@@ -66,14 +66,17 @@ ADVICE = (
 
 
 def compare(database: psycopg.Connection[Any]) -> Difference | None:
-    """Compare the database with the one noted, noting the first. Raises `psycopg.Error` when the server does not say."""
+    """Compare the database with the one noted; None when they are one, or none was noted. Raises `psycopg.Error`."""
     now = identity_of(database)
     stored = database.execute(_STORED).fetchone()
-    if stored is None:
-        database.execute(_NOTE_FIRST, [now.system_identifier, now.timeline])
-        return None
-    noted = Identity(*stored)
+    noted = now if stored is None else Identity(*stored)
     return None if noted == now else Difference(noted, now)
+
+
+def note_first(database: psycopg.Connection[Any]) -> None:
+    """Note the database unless one was noted before. Raises `psycopg.Error`."""
+    now = identity_of(database)
+    database.execute(_NOTE_FIRST, [now.system_identifier, now.timeline])
 
 
 def note(database: psycopg.Connection[Any]) -> Identity:
@@ -94,8 +97,10 @@ def identity_of(database: psycopg.Connection[Any]) -> Identity:
 def compare_at_start() -> Difference | None:
     """Compare on a connection of its own, alarm on a difference, and never fail: a start must not depend on it."""
     try:
-        with open_connection() as database:
-            database.execute(f"SET statement_timeout = {_STATEMENT_TIMEOUT_MS}")
+        with open_connection() as database, database.transaction():
+            # For this transaction only: the connection may belong to a pooler.
+            database.execute(f"SET LOCAL statement_timeout = {_STATEMENT_TIMEOUT_MS}")
+            note_first(database)
             difference = compare(database)
     except psycopg.errors.InsufficientPrivilege as error:
         logger.warning(

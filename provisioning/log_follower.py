@@ -71,9 +71,9 @@ class DeliveryFollower:
     def beyond(self, tenant_id: str, *, head: int) -> Sequence[str]:
         """Count the streams and deliveries beyond the head."""
         streams, deliveries = fetch_one(_BEYOND, {"tenant": tenant_id, "head": head}) or (0, 0)
-        told = [f"{streams} event streams stand beyond the head and go back to it"] if streams else []
+        told = [f"event streams beyond the head, set back to it: {streams:,}"] if streams else []
         if deliveries:
-            told.append(f"{deliveries} deliveries of events that the log no longer has are dropped, with their dead letters")
+            told.append(f"deliveries of events that the log no longer has, dropped with their dead letters: {deliveries:,}")
         return told
 
     def step_back(self, tenant_id: str, *, head: int) -> None:

@@ -50,7 +50,7 @@ def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrap
             stdout.write(done.told())
         if done.is_busy:
             stdout.write(f"{done.tenant_id}: another run is pruning it; left to that one")
-    stdout.write(f"{verb} {rate.count:,} positions of {logs:,} logs{'' if is_dry_run else rate.told()}; held back: {held_back:,}")
+    stdout.write(f"{verb} {rate.count:,} positions{'' if is_dry_run else rate.told()}; logs: {logs:,}; held back: {held_back:,}")
     return 0
 
 

@@ -61,7 +61,7 @@ def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrap
         stderr.write("Nothing was changed.")
         return 1
     epochs = [epoch for state in states if (epoch := restoring.start_over(state.tenant_id)) is not None]
-    stdout.write(f"{len(epochs):,} logs were started over.")
+    stdout.write(f"Logs started over: {len(epochs):,}.")
     if options["all"]:
         return _note(stdout, stderr)
     return _remind(stdout)
@@ -85,7 +85,7 @@ def _explain(states: Sequence[LogState], stdout: OutputWrapper) -> None:
     for state in states:
         for effect in state.effects:
             stdout.write(f"{state.tenant_id}: {effect}")
-    stdout.write(f"{len(states):,} logs begin a new epoch. Every cursor of their clients answers 410 from then on.")
+    stdout.write(f"Logs that begin a new epoch: {len(states):,}. Every cursor of their clients answers 410 from then on.")
 
 
 def _confirmed() -> bool:

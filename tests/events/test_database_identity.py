@@ -65,6 +65,7 @@ def test_a_recovery_of_a_real_server_counts_the_timeline_up_and_a_new_cluster_ha
         postgres.ensure_database(first)
         with psycopg.connect(postgres.url_of(first), autocommit=True) as database:
             database.execute(_TABLE)
+            database_identity.note_first(database)
             assert database_identity.compare(database) is None
             database.execute("ALTER SYSTEM SET restore_command = 'false'")
             noted = database_identity.identity_of(database)

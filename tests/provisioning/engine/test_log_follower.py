@@ -222,9 +222,9 @@ def test_a_stream_beyond_the_restored_head_goes_back_to_it_and_misses_nothing_ne
         )
         cursor.execute("UPDATE events_head SET position = 1 WHERE tenant_id = %s", [tenant.pk])
     [state] = restoring.log_states(tenant.pk)
-    assert [sentence.split(" ", 1) for sentence in state.effects] == [
-        ["1", "event streams stand beyond the head and go back to it"],
-        ["2", "deliveries of events that the log no longer has are dropped, with their dead letters"],
+    assert state.effects == [
+        "event streams beyond the head, set back to it: 1",
+        "deliveries of events that the log no longer has, dropped with their dead letters: 2",
     ]
 
     restoring.start_over(tenant.pk)

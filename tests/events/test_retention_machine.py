@@ -1,0 +1,91 @@
+"""Any sequence of recording, pruning and starting over, against a model of three numbers."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from datetime import UTC, datetime, timedelta
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from events import restoring, retention
+from events.cursor import Cursor
+from events.log import CursorExpired, LogReader, read_pool
+from events.models import Head
+from events.retention import DueLog, prune_log
+from identity.services.tenants import create_tenant
+from tests.events.long_logs import fill_log, remaining
+
+START = datetime.now(UTC) - timedelta(days=1)
+
+
+class ShrinkingLog(RuleBasedStateMachine):
+    """A log that grows, shrinks and starts over, and a client with every cursor it was ever given."""
+
+    @initialize()
+    def make_log(self) -> None:
+        self.tenant_id = f"t-{secrets.token_hex(6)}"
+        create_tenant(tenant_id=self.tenant_id, name="x", host=f"{self.tenant_id}.example.test")
+        self.floor = self.head = 0
+        self.epoch = Head.objects.get(pk=self.tenant_id).epoch
+        self.moment = START
+        self.given = [Cursor(self.epoch, 0)]
+
+    @rule(count=st.integers(1, 9))
+    def record(self, count: int) -> None:
+        self.moment += timedelta(seconds=1)
+        self.head = fill_log(self.tenant_id, count, recorded_at=self.moment)
+        self.given.append(Cursor(self.epoch, self.head))
+
+    @rule(share=st.floats(0, 1))
+    def prune(self, share: float) -> None:
+        through = self.floor + round((self.head - self.floor) * share)
+        assert prune_log(DueLog(self.tenant_id, self.floor, through)).count == through - self.floor
+        self.floor = through
+
+    @rule()
+    def start_over(self) -> None:
+        epoch = restoring.start_over(self.tenant_id)
+        assert epoch is not None
+        assert epoch > self.epoch
+        self.epoch = epoch
+        self.given.append(Cursor(self.epoch, self.head))
+
+    @rule(data=st.data(), page=st.integers(1, 5))
+    def read(self, data: st.DataObject, page: int) -> None:
+        cursor = data.draw(st.sampled_from(self.given))
+        is_served = cursor.epoch == self.epoch and cursor.position >= self.floor
+        expected = list(range(cursor.position + 1, self.head + 1)) if is_served else None
+        assert asyncio.run(_replayed(self.tenant_id, cursor, page)) == expected
+
+    @invariant()
+    def log_is_whole(self) -> None:
+        if hasattr(self, "tenant_id"):
+            positions = list(range(self.floor + 1, self.head + 1))
+            assert remaining(self.tenant_id) == (self.floor, self.head, positions, len(positions))
+
+
+async def _replayed(tenant_id: str, cursor: Cursor, max_events: int) -> list[int] | None:
+    """Return every position after the cursor, page after page; None when it is expired."""
+    pool = read_pool()
+    await pool.open()
+    log = LogReader(pool)
+    found: list[int] = []
+    try:
+        while events := (await log.page(tenant_id, cursor, max_events=max_events, max_bytes=10_000)).events:
+            found += [event.position for event in events]
+            cursor = Cursor(cursor.epoch, events[-1].position)
+    except CursorExpired:
+        return None
+    finally:
+        await pool.close()
+    return found
+
+
+def test_a_cursor_is_served_whole_or_refused_whatever_happened_to_the_log(committed_db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "CHUNK", 4)
+    machine = settings(max_examples=15, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck))
+    run_state_machine_as_test(ShrinkingLog, settings=machine)
