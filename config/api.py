@@ -20,6 +20,7 @@ from authapi.api import client_schemas, resource_schemas
 from authapi.api.routes import ROUTES as AUTHAPI_ROUTES
 from authapi.drf import RATE, ManagementMixin
 from authapi.scopes import MANAGEMENT_SCOPES
+from events.api import ROUTES as EVENTS_ROUTES
 from events.api import stream_components, subscribe_operation
 from identity.api import connection_schemas, group_schemas, job_schemas, organization_schemas, role_schemas, user_schemas
 from identity.api.operations import Route, Schema
@@ -81,7 +82,9 @@ class ApiBrowser(SpectacularSwaggerSplitView):
 
 def management_urls() -> list[URLPattern]:
     """Return every address of the management interface that Django answers."""
-    routes = [path(f"api/v2/{route.path}", _view(route)) for route in (*IDENTITY_ROUTES, *AUTHAPI_ROUTES, *PROVISIONING_ROUTES)]
+    routes = [
+        path(f"api/v2/{route.path}", _view(route)) for route in (*IDENTITY_ROUTES, *AUTHAPI_ROUTES, *EVENTS_ROUTES, *PROVISIONING_ROUTES)
+    ]
     unknown = re_path(r"^api/v2(?:/.*)?$", UnknownAddress.as_view())
     return [*routes, path("api/v2/openapi.json", openapi), unknown]
 

@@ -1,17 +1,31 @@
-"""The OpenAPI description of `/events`, written by hand: the operation is no DRF view (`events.stream.endpoint`)."""
+"""`/events` as the management interface describes it, and the canary beside it.
+
+The description of the stream is written by hand: that operation is no DRF view (`events.stream.endpoint`).
+"""
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.conf import settings
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
 
 from authapi.scopes import READ_EVENTS
 from events.catalogue import EVENT_TYPES
-from events.envelope import TEST_PURPOSE
+from events.envelope import TEST_PURPOSE, event_source
+from events.stream.canary import send_canary
 from events.stream.floor import FLOOR, FLOOR_TIME
 from events.stream.request import MAX_FROM_LENGTH, MAX_FROM_TIMESTAMP_LENGTH
+from identity.api.endpoint import Endpoint
+from identity.api.fields import Closed, Text
 from identity.api.list_schemas import reference
-from identity.api.operations import Lifecycle, Schema
+from identity.api.operations import Lifecycle, Operation, Route, Schema
 from identity.api.schema import RATE_HEADERS, error_responses, security_of
+from identity.hosts import resolve_host
+from identity.timestamps import wire_time
 
 _ERROR_CODES = ("invalid_cursor", "cursor_expired", "timeout", "payload_too_large", "processing_error", "connection_timeout")
 _CURSOR: Schema = {"type": "string", "maxLength": MAX_FROM_LENGTH, "description": "Opaque cursor; delivery goes on after it."}
@@ -25,6 +39,12 @@ _FLOOR_HEADERS: Schema = {
         "description": "Everything from this time on is available, the earliest `from_timestamp`. Left out while nothing was dropped.",
     },
 }
+_GONE: Schema = {
+    "description": "The cursor or the time points to data that is no longer available.",
+    "headers": RATE_HEADERS,
+    "content": {"application/json": {"schema": reference("CursorExpiredError")}},
+}
+_EVENT_TYPE: Schema = {"type": "string", "enum": list(EVENT_TYPES)}
 _EARLIEST: Schema = {
     "earliest_offset": {**_CURSOR, "description": "The earliest cursor that is still served."},
     "earliest_time": {
@@ -34,12 +54,59 @@ _EARLIEST: Schema = {
         "description": "When the event after it was recorded; null when no event is left.",
     },
 }
-_GONE: Schema = {
-    "description": "The cursor or the time points to data that is no longer available.",
-    "headers": RATE_HEADERS,
-    "content": {"application/json": {"schema": reference("CursorExpiredError")}},
+CANARY: Schema = {
+    "type": "object",
+    "required": ["id", "requested_at"],
+    "properties": {
+        "id": {"type": "string", "pattern": "^evt_[a-zA-Z0-9]{22}$", "description": "The id that the event has on every stream."},
+        "requested_at": {"type": "string", "format": "date-time", "description": "When it set out; it arrives as `time`."},
+    },
 }
-_EVENT_TYPE: Schema = {"type": "string", "enum": list(EVENT_TYPES)}
+
+
+@extend_schema_field(_EVENT_TYPE)
+class EventType(Text):
+    """The name of an event type; an unknown one is refused in the words of the service."""
+
+
+class CanaryToSend(Closed):
+    type = EventType(required=False, max_length=64)
+
+    def validate_type(self, value: str) -> str:
+        if value not in EVENT_TYPES:
+            raise serializers.ValidationError("Expected one of the event types")
+        return value
+
+
+class CanaryEndpoint(Endpoint):
+    """Test events for the open streams of the client that asks, to measure the way to them (decision 0043)."""
+
+    operations: ClassVar[dict[str, Operation]] = {
+        "create": Operation(
+            "send_canary",
+            "Send a test event to the open streams of this client, which is in no log and moves no cursor",
+            (READ_EVENTS,),
+            202,
+            CANARY,
+            CanaryToSend,
+        )
+    }
+
+    def create(self, request: Request) -> Response:
+        body = self.body_of(request, CanaryToSend)
+        match = resolve_host(request.META.get("HTTP_HOST", ""))
+        # The token was verified on this host, so a tenant answers on it.
+        host = match.canonical_host if match else ""
+        event_id, requested_at = send_canary(
+            tenant_id=self.tenant_id,
+            client_id=request.user.client_id,  # type: ignore[union-attr]  # the client behind the token
+            source=event_source(settings.EVENT_SOURCE_NAMESPACE, self.tenant_id, host),
+            event_type=body.get("type"),
+        )
+        return Response({"id": event_id, "requested_at": wire_time(requested_at)}, status=202)
+
+
+ROUTES = (Route("events/canary", CanaryEndpoint, {"post": "create"}),)
 
 
 def subscribe_operation() -> Schema:
@@ -53,7 +120,11 @@ def subscribe_operation() -> Schema:
             _parameter("from", _CURSOR, "Where to go on. Without it, from now on."),
             _parameter(
                 "from_timestamp",
-                {"type": "string", "maxLength": MAX_FROM_TIMESTAMP_LENGTH},
+                {
+                    "type": "string",
+                    "maxLength": MAX_FROM_TIMESTAMP_LENGTH,
+                    "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt]([0-9]{2}:){2}[0-9]{2}[Zz]$",
+                },
                 "RFC 3339 with Z, for a first query without a cursor. Not together with `from`.",
             ),
             {

@@ -6,7 +6,8 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import cast
 
 import redis
 import redis.asyncio
@@ -46,17 +47,21 @@ class HintPublisher:
 
     def publish(self, tenant_id: str, position: int) -> bool:
         """Publish one hint; return whether the server took it."""
+        return self.send(hint_channel(), f"{tenant_id}:{position}".encode()) is not None
+
+    def send(self, channel: str, payload: bytes) -> int | None:
+        """Publish anything; return how many subscriptions it reached, or None when the server is away."""
         if time.monotonic() < self._silent_until:
-            return False
+            return None
         try:
-            self._client.publish(hint_channel(), f"{tenant_id}:{position}")
+            reached = cast("int", self._client.publish(channel, payload))
         except (RedisError, OSError) as error:
             self._pause = min(max(self._pause * 2, _FIRST_PAUSE_SECONDS), _LONGEST_PAUSE_SECONDS)
             self._silent_until = time.monotonic() + self._pause
             logger.warning("hints are silent for %.1f s: %s", self._pause, type(error).__name__)
-            return False
+            return None
         self._pause = 0.0
-        return True
+        return reached
 
     def close(self) -> None:
         """Give the connection back."""
@@ -69,11 +74,16 @@ _publishers_lock = threading.Lock()
 
 def publish_hint(tenant_id: str, position: int) -> bool:
     """Tell every process that the tenant's log now ends at `position`; takes at most 200 ms and never raises."""
+    return publisher().publish(tenant_id, position)
+
+
+def publisher() -> HintPublisher:
+    """Return the publisher of this process; one breaker for all that it sends."""
     with _publishers_lock:
-        publisher = _publishers.get(settings.REDIS_URL)
-        if publisher is None:
-            publisher = _publishers[settings.REDIS_URL] = HintPublisher(settings.REDIS_URL)
-    return publisher.publish(tenant_id, position)
+        found = _publishers.get(settings.REDIS_URL)
+        if found is None:
+            found = _publishers[settings.REDIS_URL] = HintPublisher(settings.REDIS_URL)
+        return found
 
 
 def parse_hint(payload: bytes) -> tuple[str, int] | None:
@@ -85,12 +95,23 @@ def parse_hint(payload: bytes) -> tuple[str, int] | None:
 
 
 class HintListener:
-    """One subscription per process. Calls `heard(tenant_id, position)`, and `connected()` after each (re)connection."""
+    """One subscription per process. Calls `heard(tenant_id, position)`, and `connected()` after each (re)connection.
 
-    def __init__(self, url: str, *, heard: Callable[[str, int], None], connected: Callable[[], None]) -> None:
+    `also` names further channels and who takes their messages; it must not raise.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        heard: Callable[[str, int], None],
+        connected: Callable[[], None],
+        also: Mapping[str, Callable[[bytes], None]] | None = None,
+    ) -> None:
         self._url = url
         self._heard = heard
         self._connected = connected
+        self._also = {channel.encode(): take for channel, take in (also or {}).items()}
 
     async def run(self) -> None:
         """Listen until cancelled. A lost server is tried again; meanwhile the poll finds what hints would have said."""
@@ -107,16 +128,21 @@ class HintListener:
         )
         subscription = client.pubsub(ignore_subscribe_messages=True)
         try:
-            await subscription.subscribe(hint_channel())
+            await subscription.subscribe(hint_channel(), *self._also)
             self._connected()
             while True:
                 message = await subscription.get_message(timeout=_SILENCE_SECONDS)
                 if message is None:
                     await subscription.ping()
                     continue
-                hint = parse_hint(message["data"]) if message["type"] == "message" else None
-                if hint is not None:
-                    self._heard(*hint)
+                if message["type"] == "message":
+                    self._take(message["channel"], message["data"])
         finally:
             await subscription.aclose()  # type: ignore[no-untyped-call]  # redis-py types it as such
             await client.aclose()
+
+    def _take(self, channel: bytes, payload: bytes) -> None:
+        if channel in self._also:
+            self._also[channel](payload)
+        elif (hint := parse_hint(payload)) is not None:
+            self._heard(*hint)

@@ -14,7 +14,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from django.conf import settings
+
 from authapi import throttling
+from authapi.addresses import client_address
 from authapi.failures import TOO_MANY_REQUESTS
 from authapi.scopes import READ_EVENTS
 from authapi.throttling import Rate
@@ -64,6 +67,7 @@ async def admit(scope: Mapping[str, Any], host: HostMatch, shared: StreamRuntime
     wanted = _wanted(scope)
     bounds, start = await _placed(wanted, host.tenant_id, shared)
     limits = await _limits(host.tenant_id)
+    address = _address(scope)
     lease = await _slot(host.tenant_id, limits, shared)
     try:
         first_page = await _first_page(host.tenant_id, bounds, start, shared)
@@ -80,6 +84,8 @@ async def admit(scope: Mapping[str, Any], host: HostMatch, shared: StreamRuntime
         bounds=bounds,
         types=wanted.types,
         not_before=wanted.moment,
+        connection_id=lease.member,
+        address=address,
         notice=_notice(wanted, start, first_page, limits),
     )
     return Admitted(subscription, lease, first_page, wire_headers(rate) + floor_headers(bounds, shared.sealer(host.tenant_id)))
@@ -181,6 +187,12 @@ def _notice(wanted: Wanted, start: Cursor, page: FramePage | None, limits: Limit
     if wanted.cursor is None or page is None:
         return b""
     return expiry_notice(page.frame_after(start.position), limits.retention, now=datetime.now(UTC))
+
+
+def _address(scope: Mapping[str, Any]) -> str:
+    peer = (scope.get("client") or ("",))[0]
+    forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
+    return client_address(peer or "", forwarded.decode("latin-1"), settings.TRUSTED_PROXIES)
 
 
 def _unreadable(error: Exception) -> Refused:

@@ -11,11 +11,12 @@ from typing import Any
 from channels.consumer import AsyncConsumer
 
 from authapi import executor, throttling
+from events import metrics
 from events.stream.admission import ENDPOINT, Admitted, admit, wire_headers
 from events.stream.peer import abort_connection, paced
 from events.stream.refusals import Header, Refused
 from events.stream.runtime import StreamRuntime, runtime
-from events.stream.stream import Send, Stream
+from events.stream.stream import GONE, OPERATOR, SLOW, Send, Stream
 from identity.hosts import HostMatch
 
 logger = logging.getLogger(__name__)
@@ -63,6 +64,7 @@ class EventsConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no ty
 async def _stream(admitted: Admitted, shared: StreamRuntime, receive: Receive, send: Send) -> None:
     sealer = shared.sealer(admitted.subscription.tenant_id)
     stream = Stream(admitted.subscription, admitted.first_page, send=paced(send), sealer=sealer, sources=shared.sources)
+    metrics.CONNECTS.labels("200", "opened").inc()
     watcher = asyncio.get_running_loop().create_task(_watch(stream, receive))
     try:
         shared.add(stream)
@@ -71,7 +73,8 @@ async def _stream(admitted: Admitted, shared: StreamRuntime, receive: Receive, s
     finally:
         watcher.cancel()
         shared.remove(stream)
-    if stream.broken_by == "write deadline":
+        metrics.CLOSES.labels(stream.ended_by).inc()
+    if stream.broken_by in {SLOW, OPERATOR}:
         # The server would wait for a reader that does not read; only dropping the connection frees what is buffered.
         abort_connection(send)
 
@@ -82,10 +85,11 @@ async def _watch(stream: Stream, receive: Receive) -> None:
         size += len(message.get("body", b""))
         if size > _MAX_BODY_BYTES:
             break
-    stream.break_off("client")
+    stream.break_off(GONE)
 
 
 async def _refuse(refusal: Refused, host: HostMatch | None, send: Send, *, head_only: bool) -> None:
+    metrics.CONNECTS.labels(str(refusal.status), refusal.code or "").inc()
     body = refusal.body()
     headers = [(b"content-type", b"application/json; charset=utf-8"), (b"content-length", str(len(body)).encode())]
     headers += [(b"cache-control", b"no-store"), *refusal.headers]

@@ -17,6 +17,8 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
+from events import metrics
+
 logger = logging.getLogger(__name__)
 
 _REDIS_TIMEOUT_SECONDS = 0.2
@@ -27,11 +29,11 @@ _CLOCK = "local t = redis.call('TIME') local now = t[1] + t[2] / 1000000 "
 _ACQUIRE = (
     _CLOCK
     + """
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[2]) then return 0 end
+local reclaimed = redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[2]) then return {0, reclaimed} end
 redis.call('ZADD', KEYS[1], now + tonumber(ARGV[3]), ARGV[1])
 redis.call('PEXPIRE', KEYS[1], math.ceil(tonumber(ARGV[3]) * 2000))
-return 1
+return {1, reclaimed}
 """
 )
 # Adds what is missing: after a flush the open streams count again.
@@ -137,10 +139,13 @@ class Leases:
         if asyncio.get_running_loop().time() < self._quiet_until:
             return True
         try:
-            granted = await self._acquire_script(keys=[self._key(lease.tenant_id)], args=[lease.member, limit, self.lease_seconds])
+            granted, reclaimed = await self._acquire_script(
+                keys=[self._key(lease.tenant_id)], args=[lease.member, limit, self.lease_seconds]
+            )
         except (RedisError, OSError) as error:
             self._note(error)
             return True
+        metrics.LEASES_RECLAIMED.inc(reclaimed)
         return bool(granted)
 
     async def _remove(self) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import partial
 
+from events import metrics
 from events.cursor import Cursor, CursorSealer
 from events.log import Bounds, LogReader
 from events.stream.frames import Frame, encode_frames
@@ -51,21 +53,46 @@ class SharedPages:
         self._turn = asyncio.Semaphore(REPLAYS_AT_ONCE)
         self._kept: OrderedDict[tuple[str, Cursor], FramePage] = OrderedDict()
         self._size = 0
+        # By tenant and cursor.
         self._running: dict[tuple[str, Cursor], asyncio.Task[FramePage]] = {}
 
+    @property
+    def size(self) -> int:
+        """Bytes of the pages that are kept."""
+        return self._size
+
     async def after(self, tenant_id: str, cursor: Cursor, sealer: CursorSealer) -> FramePage:
-        """Return the page after a cursor. Only full pages are kept: the last one of a log grows."""
+        """Return the page after a cursor."""
+        # Shielded: the reader that leaves must not take the page away from the others.
+        return await asyncio.shield(self.begin(tenant_id, cursor, sealer))
+
+    def begin(self, tenant_id: str, cursor: Cursor, sealer: CursorSealer) -> asyncio.Future[FramePage]:
+        """Return the page after a cursor as soon as it is read; whoever asks for the same one gets the same.
+
+        Only full pages are kept: the last one of a log grows.
+        """
         place = (tenant_id, cursor)
         kept = self._kept.get(place)
         if kept is not None:
+            metrics.PAGE_CACHE_HITS.inc()
             self._kept.move_to_end(place)
-            return kept
+            at_hand: asyncio.Future[FramePage] = asyncio.get_running_loop().create_future()
+            at_hand.set_result(kept)
+            return at_hand
         running = self._running.get(place)
-        if running is None:
-            running = self._running[place] = asyncio.create_task(self._read(tenant_id, cursor, sealer))
-            running.add_done_callback(lambda _: self._running.pop(place, None))
-        # Shielded: the reader that leaves must not take the page away from the others.
-        return await asyncio.shield(running)
+        if running is not None:
+            metrics.PAGE_CACHE_HITS.inc()
+            return running
+        metrics.PAGE_READS.inc()
+        running = self._running[place] = asyncio.create_task(self._read(tenant_id, cursor, sealer))
+        running.add_done_callback(partial(self._has_read, place))
+        return running
+
+    def _has_read(self, place: tuple[str, Cursor], reading: asyncio.Task[FramePage]) -> None:
+        del self._running[place]
+        if not reading.cancelled():
+            # Looked at, because everybody who waited may have left.
+            reading.exception()
 
     async def _read(self, tenant_id: str, cursor: Cursor, sealer: CursorSealer) -> FramePage:
         async with self._turn:

@@ -5,19 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
+from typing import Any
 
 from django.conf import settings
 
+from events import metrics
 from events.cursor import CursorSealer
 from events.hints import HintListener
 from events.log import LogReader, read_pool
 from events.numbering import on_numbered
+from events.stream.calls import Callee, Details, attach, call_channel, detach
+from events.stream.canary import CANARY, canary_of
+from events.stream.connections import DESCRIBE, DISCONNECT, describe_all, disconnect_one
 from events.stream.leases import Leases
+from events.stream.measures import measures
 from events.stream.pages import SharedPages
 from events.stream.reasons import DRAINING
 from events.stream.standing import watch_standing
-from events.stream.stream import Stream
+from events.stream.stream import SHUTDOWN, Stream
 from events.stream.subscription import Pace, Sources
 from events.stream.tail import Tails
 from events.stream.timers import Wheel, tick_for
@@ -27,6 +33,7 @@ _SEALERS_KEPT = 1024
 _PAGES_SHARE_OF_BUDGET = 8
 # Streams close within this share of the window, the rest is for their last bytes.
 _SPREAD_SHARE = 0.8
+_MEASURE_SECONDS = 1.0
 
 
 class StreamRuntime:
@@ -51,6 +58,8 @@ class StreamRuntime:
             settings.REDIS_URL, settings.REDIS_PREFIX, settings.EVENTS_LEASE_SECONDS, settings.EVENTS_MAX_CONNECTIONS_PER_PROCESS
         )
         self.streams: set[Stream] = set()
+        self._streams_of: defaultdict[str, set[Stream]] = defaultdict(set)
+        self._callee = Callee(settings.REDIS_URL, {DESCRIBE: self._describe, DISCONNECT: self._disconnect, CANARY: self._offer_canary})
         self.is_draining = False
         self._empty = asyncio.Event()
         self._sealers: OrderedDict[str, CursorSealer] = OrderedDict()
@@ -59,8 +68,10 @@ class StreamRuntime:
     async def start(self) -> None:
         """Open the pool in the background and start the few tasks that serve every stream."""
         await self._pool.open()
-        hints = HintListener(settings.REDIS_URL, heard=self.tails.heard, connected=self.tails.look_now)
-        work = (self.tails.poll(), hints.run(), self.wheel.run(), self.leases.renew(), watch_standing(self.streams))
+        also = {call_channel(): self._callee.hear}
+        hints = HintListener(settings.REDIS_URL, heard=self.tails.heard, connected=self.tails.look_now, also=also)
+        attach(self._callee)
+        work = (self.tails.poll(), hints.run(), self.wheel.run(), self.leases.renew(), watch_standing(self.streams), self._measure())
         self._tasks = [self._loop.create_task(coroutine) for coroutine in work]
 
     def heard_in_thread(self, tenant_id: str, position: int) -> None:
@@ -83,6 +94,8 @@ class StreamRuntime:
     def add(self, stream: Stream) -> None:
         """Take an open stream in."""
         self.streams.add(stream)
+        self._streams_of[stream.subscription.tenant_id].add(stream)
+        metrics.CONNECTIONS.inc()
         now = self._loop.time()
         self.wheel.put(stream, stream.on_time(now))
         if self.is_draining:
@@ -91,7 +104,10 @@ class StreamRuntime:
     def remove(self, stream: Stream) -> None:
         """Let go of a stream that has ended."""
         stream.leave()
-        self.streams.discard(stream)
+        if stream in self.streams:
+            self.streams.discard(stream)
+            metrics.CONNECTIONS.dec()
+            self._forget(stream)
         self.wheel.remove(stream)
         if not self.streams:
             self._empty.set()
@@ -113,12 +129,40 @@ class StreamRuntime:
         """Drain, then end every task and give all connections back."""
         await self.drain()
         for stream in list(self.streams):
-            stream.break_off("shutdown")
+            stream.break_off(SHUTDOWN)
+        detach(self._callee)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._callee.close()
         await self.leases.close()
         await self._pool.close()
+
+    def _forget(self, stream: Stream) -> None:
+        tenant_id = stream.subscription.tenant_id
+        self._streams_of[tenant_id].discard(stream)
+        if not self._streams_of[tenant_id]:
+            del self._streams_of[tenant_id]
+
+    def _describe(self, call: Details) -> list[dict[str, Any]]:
+        return describe_all(self._streams_of.get(call["tenant"], ()))
+
+    def _disconnect(self, call: Details) -> bool:
+        return disconnect_one(self._streams_of.get(call["tenant"], ()), call)
+
+    def _offer_canary(self, call: Details) -> None:
+        canary = canary_of(call)
+        for stream in self._streams_of.get(canary.tenant_id, ()):
+            if stream.subscription.client_id == canary.client_id:
+                stream.offer(canary)
+
+    async def _measure(self) -> None:
+        while True:
+            due = self._loop.time() + _MEASURE_SECONDS
+            await asyncio.sleep(_MEASURE_SECONDS)
+            metrics.LOOP_LAG.observe(max(0.0, self._loop.time() - due))
+            metrics.BUFFER_BYTES.set(self.tails.buffered + self.sources.pages.size)
+            measures.hand_over()
 
 
 _runtimes: dict[asyncio.AbstractEventLoop, asyncio.Task[StreamRuntime]] = {}

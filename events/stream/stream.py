@@ -17,13 +17,17 @@ from typing import Any
 
 from psycopg import errors
 
+from events import metrics
 from events.cursor import Cursor, CursorSealer
 from events.log import LogError
 from events.stream import frames
+from events.stream.canary import Canary, WaitingCanary
 from events.stream.frames import Frame
 from events.stream.lag import Lag, lag_of
+from events.stream.measures import BLOCKED_SECONDS, measures
 from events.stream.pages import FramePage
-from events.stream.reasons import FAILED, LOG_BROKEN, READ_TIMEOUT, ROTATION, TOKEN_EXPIRED, UNREADABLE, Reason
+from events.stream.reasons import DISCONNECTED, FAILED, LOG_BROKEN, READ_TIMEOUT, ROTATION, TOKEN_EXPIRED, UNREADABLE, Reason
+from events.stream.replay import Replay
 from events.stream.subscription import Sources, Subscription
 from events.stream.tail import READ_FAILURES
 
@@ -33,8 +37,13 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 WRITE_BYTES = 64 * 1024
 _SHORTEST_SHARE_OF_LIFETIME = 0.8
-_REPLAY_RETRY_SECONDS = 0.25
-_REPLAY_PATIENCE_SECONDS = 30.0
+_DISCONNECT_SECONDS = 1.0
+_CANARIES_KEPT = 16
+# What broke a connection, in one word.
+GONE = "client"
+SLOW = "slow"
+OPERATOR = "operator"
+SHUTDOWN = "shutdown"
 
 
 class Broken(Exception):
@@ -54,21 +63,22 @@ class Stream:
         self._epoch = subscription.start.epoch
         self._types = subscription.types
         self._not_before = subscription.not_before
-        self._page = first_page
         self._send = send
         self._sealer = sealer
         self._tails = sources.tails
-        self._pages = sources.pages
         self._pace = sources.pace
+        self._replay = Replay(sources.pages, subscription.tenant_id, sealer, first=first_page, wake=self.wake)
         self._woken = asyncio.Event()
         self._ending: Reason | None = None
         self._heartbeat_due = False
-        self._writing_since = 0.0
-        self._unreadable_since = 0.0
+        self._canaries: list[WaitingCanary] = []
         self._read_to: datetime | None = None
         self._task = asyncio.current_task()
-        now = asyncio.get_running_loop().time()
-        self._written_at = now
+        self._loop = asyncio.get_running_loop()
+        # Times of the event loop, for whoever describes the stream.
+        self.opened_at = self.written_at = now = self._loop.time()
+        self.writing_since = 0.0
+        self.bytes_written = 0
         # Jittered, so that streams opened together do not come back together.
         self._rotates_at = now + self._pace.lifetime * random.uniform(_SHORTEST_SHARE_OF_LIFETIME, 1.0)  # noqa: S311  (not a secret)
         self._expires_at = now + subscription.expires_at - time.time()
@@ -108,25 +118,49 @@ class Stream:
             return
         self.broken_by = cause
         self._woken.set()
-        if self._writing_since and self._task is not None:
+        if self.writing_since and self._task is not None:
             self._task.cancel()
+
+    def disconnect(self) -> None:
+        """End because an operator wants it: with the offset where the reader still reads, without it a second later."""
+        self.close(DISCONNECTED)
+        self._loop.call_later(_DISCONNECT_SECONDS, self._break_if_blocked)
+
+    def offer(self, canary: Canary) -> None:
+        """Take a canary, to be written behind everything the tail has heard of; a stuck stream keeps a few of them."""
+        event_type = canary.type_for(self._types)
+        if event_type is not None and len(self._canaries) < _CANARIES_KEPT:
+            self._canaries.append(WaitingCanary(self._tail.head, event_type, canary))
+            self.wake()
 
     def on_time(self, now: float) -> float:
         """Do what is due on the wheel: break a stuck write, end a life, ask for a heartbeat."""
-        if self._writing_since:
-            stuck_at = self._writing_since + self._pace.write_deadline
+        lag = self.lag()
+        metrics.LAG_EVENTS.observe(lag.events)
+        metrics.LAG_SECONDS.observe(lag.ms / 1000)
+        if self.writing_since:
+            stuck_at = self.writing_since + self._pace.write_deadline
             if now >= stuck_at:
-                self.break_off("write deadline")
+                self.break_off(SLOW)
             return stuck_at
         if now >= self._expires_at:
             self.close(TOKEN_EXPIRED)
         elif now >= self._rotates_at:
             self.close(ROTATION)
-        elif now >= self._written_at + self._pace.heartbeat:
+        elif now >= self.written_at + self._pace.heartbeat:
             self._heartbeat_due = True
             self.wake()
-        quiet_until = max(self._written_at + self._pace.heartbeat, now)
+        quiet_until = max(self.written_at + self._pace.heartbeat, now)
         return min(quiet_until, self._expires_at, self._rotates_at, now + self._pace.write_deadline)
+
+    @property
+    def ended_by(self) -> str:
+        """What ended the stream, in one word."""
+        return self.broken_by or (self._ending.name if self._ending is not None else FAILED.name)
+
+    def _break_if_blocked(self) -> None:
+        if self.writing_since:
+            self.break_off(OPERATOR)
 
     def lag(self) -> Lag:
         """Return what was not written yet, by what the tail has heard of; reads nothing."""
@@ -135,7 +169,7 @@ class Stream:
     def _oldest_unwritten_at(self) -> float:
         if self._tail.ring.end <= self.position:
             return self._tail.heard_at
-        following = self._tail.ring.frame_after(self.position) or (self._page and self._page.frame_after(self.position))
+        following = self._tail.ring.frame_after(self.position) or self._replay.frame_after(self.position)
         # Between two pages the next event is not known, but it was recorded no earlier than the last one.
         recorded_at = following.recorded_at if following else self._read_to
         return recorded_at.timestamp() if recorded_at else self._tail.heard_at
@@ -144,43 +178,46 @@ class Stream:
         if self.broken_by is not None:
             raise Broken
         if self._heartbeat_due:
+            metrics.HEARTBEATS.inc()
             await self._write(frames.heartbeat(self._offset(), self.lag()))
-        elif self._is_behind_ring():
-            await self._replay()
+        elif self._canaries and self.position >= min(self._canaries[0].behind, self._tail.head):
+            await self._write_canary()
+        elif not self._tail.ring.covers(self.position):
+            await self._write_page()
         elif self.position < self._tail.ring.end:
-            self._page = None
-            await self._write(self._taken(self._tail.ring.frames_after(self.position)))
+            await self._write_new()
         else:
             await self._woken.wait()
 
-    def _is_behind_ring(self) -> bool:
-        return not self._tail.ring.covers(self.position)
-
-    async def _replay(self) -> None:
-        page = self._page
-        if page is None or page.frame_after(self.position) is None:
-            self._page = page = await self._read_page()
-        if page is not None and page.frames:
-            await self._write(self._taken(page.frames_after(self.position)))
+    async def _write_page(self) -> None:
+        try:
+            ready = self._replay.frames_after(Cursor(self._epoch, self.position), self._loop.time())
+        except LogError as error:
+            self.close(UNREADABLE[type(error)])
+            return
+        except READ_FAILURES as error:
+            self.close(READ_TIMEOUT if isinstance(error, errors.QueryCanceled) else LOG_BROKEN)
+            return
+        if ready is None:
+            await self._woken.wait()
+            return
+        before = measures.events
+        await self._write(self._taken(ready))
+        measures.replayed += measures.events - before
         # A write need not wait for anything: without this a long replay keeps every other stream from its turn.
         await asyncio.sleep(0)
 
-    async def _read_page(self) -> FramePage | None:
-        now = asyncio.get_running_loop().time()
-        try:
-            page = await self._pages.after(self.subscription.tenant_id, Cursor(self._epoch, self.position), self._sealer)
-        except LogError as error:
-            self.close(UNREADABLE[type(error)])
-        except READ_FAILURES as error:
-            # The database is away: the stream keeps its place for a while instead of failing at once.
-            self._unreadable_since = self._unreadable_since or now
-            if now - self._unreadable_since >= _REPLAY_PATIENCE_SECONDS:
-                self.close(READ_TIMEOUT if isinstance(error, errors.QueryCanceled) else LOG_BROKEN)
-            await asyncio.sleep(_REPLAY_RETRY_SECONDS)
-        else:
-            self._unreadable_since = 0.0
-            return page
-        return None
+    async def _write_new(self) -> None:
+        self._replay.forget()
+        data = self._taken(self._tail.ring.frames_after(self.position))
+        await self._write(data)
+        if data and self._read_to is not None and measures.may_sample():
+            metrics.COMMIT_TO_WRITE.labels("event").observe(max(0.0, time.time() - self._read_to.timestamp()))
+
+    async def _write_canary(self) -> None:
+        waiting = self._canaries.pop(0)
+        await self._write(waiting.frame(offset=self._offset(), stream_id=self.subscription.bounds.stream_id, now=time.time()))
+        metrics.COMMIT_TO_WRITE.labels("canary").observe(max(0.0, time.time() - waiting.canary.requested_at))
 
     def _taken(self, ready: Iterable[Frame]) -> bytes:
         """Take what fits into one write, and move the position over everything looked at, delivered or not."""
@@ -194,6 +231,7 @@ class Stream:
                 size += len(frame.data)
             self.position = frame.position
             self._read_to = frame.recorded_at
+        measures.events += len(parts)
         return b"".join(parts)
 
     def _wants(self, frame: Frame) -> bool:
@@ -211,7 +249,7 @@ class Stream:
         for start in range(0, len(data), WRITE_BYTES):
             await self._send_body(data[start : start + WRITE_BYTES], more=True)
         if data:
-            self._written_at = asyncio.get_running_loop().time()
+            self.written_at = self._loop.time()
             self._heartbeat_due = False
 
     async def _end(self, reason: Reason) -> None:
@@ -228,9 +266,10 @@ class Stream:
     async def _send_body(self, body: bytes, *, more: bool) -> None:
         if self.broken_by is not None:
             raise Broken
-        self._writing_since = asyncio.get_running_loop().time()
+        self.writing_since = self._loop.time()
         try:
             await self._send({"type": "http.response.body", "body": body, "more_body": more})
+            self._note_written(len(body))
         except asyncio.CancelledError:
             if self.broken_by is None:
                 raise
@@ -239,7 +278,14 @@ class Stream:
                 self._task.uncancel()
             raise Broken from None
         except OSError as error:
-            self.broken_by = "client"
+            self.broken_by = GONE
             raise Broken from error
         finally:
-            self._writing_since = 0.0
+            self.writing_since = 0.0
+
+    def _note_written(self, size: int) -> None:
+        self.bytes_written += size
+        measures.bytes += size
+        blocked = self._loop.time() - self.writing_since
+        if blocked >= BLOCKED_SECONDS:
+            metrics.WRITE_BLOCKED.observe(blocked)

@@ -34,6 +34,9 @@ class Subscription:
     bounds: Bounds
     types: frozenset[str] | None
     not_before: datetime | None
+    # How the open stream is called, and where its client is, for whoever looks at it.
+    connection_id: str = ""
+    address: str = ""
     # A comment right after the opening, if there is something to say.
     notice: bytes = b""
 

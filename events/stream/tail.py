@@ -16,6 +16,7 @@ import psycopg
 from django.db import Error as DatabaseError
 from psycopg_pool import PoolTimeout
 
+from events import metrics
 from events.cursor import Cursor, CursorSealer
 from events.log import Bounds, LogError, LogReader
 from events.stream.frames import Frame
@@ -122,6 +123,11 @@ class Tails:
         if tail is not None and tail.is_behind:
             self._queue(tail)
 
+    @property
+    def buffered(self) -> int:
+        """Bytes of the frames in all rings."""
+        return self._budget.total
+
     def look_now(self) -> None:
         """Poll at once: hints may have been missed."""
         self._poll_now.set()
@@ -162,6 +168,7 @@ class Tails:
                 found += 1
                 self.heard(tenant_id, head.position)
         self.found_by_poll += found
+        metrics.HINTS_MISSED.inc(found)
         return found > 0
 
     def _queue(self, tail: Tail) -> None:

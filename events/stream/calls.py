@@ -1,0 +1,196 @@
+"""Calls: what somebody asks of every process that serves streams, and how the processes answer.
+
+A call goes to this process directly and to all through one Redis channel, so nothing is written anywhere while nobody
+asks. Publishing tells how many processes listen, so the asker knows how many answers to wait for. Without Redis only
+this process answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import secrets
+import socket
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, cast
+
+import orjson
+import redis
+import redis.asyncio
+import redis.asyncio.retry
+from django.conf import settings
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
+
+from events.hints import publisher
+
+logger = logging.getLogger(__name__)
+
+_PATIENCE_SECONDS = 1.0
+_REDIS_TIMEOUT_SECONDS = 0.2
+_ANSWERS_LIVE_MS = 10_000
+_REMEMBERED_CALLS = 256
+
+Details = Mapping[str, Any]
+Handler = Callable[[Details], Any]
+
+
+def call_channel() -> str:
+    """Return the channel that every process with streams listens to."""
+    return f"{settings.REDIS_PREFIX}:stream-calls"
+
+
+def process_name() -> str:
+    """Return how this process is called where an operator reads it."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What the processes said, and how many of those that heard the call said nothing in time."""
+
+    given: list[Any]
+    silent_processes: int
+
+
+class Callee:
+    """Takes the calls of one event loop. `handlers` run in the loop and must be quick."""
+
+    def __init__(self, url: str, handlers: Mapping[str, Handler]) -> None:
+        self._handlers = handlers
+        self._loop = asyncio.get_running_loop()
+        self._name = secrets.token_hex(8)
+        self._redis = redis.asyncio.Redis.from_url(
+            url,
+            socket_timeout=_REDIS_TIMEOUT_SECONDS,
+            socket_connect_timeout=_REDIS_TIMEOUT_SECONDS,
+            retry=redis.asyncio.retry.Retry(NoBackoff(), 0),
+        )
+        self._answers: OrderedDict[str, bytes] = OrderedDict()
+        self._replies: set[asyncio.Task[None]] = set()
+
+    def hear(self, payload: bytes) -> None:
+        """Take a call from the channel and answer it; what is no call is passed over."""
+        try:
+            call = orjson.loads(payload)
+            answer = self._answer(call)
+        except Exception:
+            logger.exception("A call to the open streams failed.")
+            return
+        if call.get("wants_answer"):
+            reply = self._loop.create_task(self._reply(call["id"], answer))
+            self._replies.add(reply)
+            reply.add_done_callback(self._replies.discard)
+
+    def asked(self, call: Details) -> Future[bytes]:
+        """Hand a call over from another thread of this process; the future has the answer."""
+        future: Future[bytes] = Future()
+
+        def answer() -> None:
+            try:
+                future.set_result(self._answer(call))
+            except Exception as error:  # noqa: BLE001  (whoever asked hears of it)
+                future.set_exception(error)
+
+        # The loop may just have closed; then nobody is connected to it any more.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(answer)
+        return future
+
+    async def close(self) -> None:
+        """Finish answering and close the connection."""
+        if self._replies:
+            await asyncio.wait(self._replies, timeout=_PATIENCE_SECONDS)
+        await self._redis.aclose()
+
+    def _answer(self, call: Details) -> bytes:
+        """Do what is asked, once: a call comes both directly and through the channel."""
+        known = self._answers.get(call["id"])
+        if known is not None:
+            return known
+        answer = orjson.dumps({"by": self._name, "answer": self._handlers[call["do"]](call)})
+        self._answers[call["id"]] = answer
+        if len(self._answers) > _REMEMBERED_CALLS:
+            self._answers.popitem(last=False)
+        return answer
+
+    async def _reply(self, call_id: str, answer: bytes) -> None:
+        try:
+            async with self._redis.pipeline(transaction=False) as pipeline:
+                pipeline.rpush(_answers_key(call_id), answer)
+                pipeline.pexpire(_answers_key(call_id), _ANSWERS_LIVE_MS)
+                await pipeline.execute()
+        except (RedisError, OSError) as error:
+            logger.warning("a call was not answered: %s", type(error).__name__)
+
+
+_callees: set[Callee] = set()
+
+
+def attach(callee: Callee) -> None:
+    """Let calls of this process reach `callee` directly."""
+    _callees.add(callee)
+
+
+def detach(callee: Callee) -> None:
+    """Stop what `attach` began."""
+    _callees.discard(callee)
+
+
+def tell(do: str, tenant_id: str, **details: Any) -> None:
+    """Let every process with streams do something; returns at once, and waits for Redis 200 ms at most."""
+    call = {"id": secrets.token_hex(8), "do": do, "tenant": tenant_id, **details}
+    for callee in list(_callees):
+        callee.asked(call)
+    publisher().send(call_channel(), orjson.dumps(call))
+
+
+def ask(do: str, tenant_id: str, **details: Any) -> Answers:
+    """Ask every process with streams and wait for the answers, a second at most. Not for the event loop's own thread."""
+    until = time.monotonic() + _PATIENCE_SECONDS
+    call = {"id": secrets.token_hex(8), "do": do, "tenant": tenant_id, "wants_answer": True, **details}
+    own = [callee.asked(call) for callee in list(_callees)]
+    listeners = publisher().send(call_channel(), orjson.dumps(call)) or 0
+    answers: dict[str, Any] = {}
+    for future in own:
+        with contextlib.suppress(TimeoutError):
+            _note(future.result(max(until - time.monotonic(), 0.0)), answers)
+    _collect(call["id"], answers, listeners, until)
+    return Answers(list(answers.values()), max(listeners, len(own)) - len(answers))
+
+
+def _collect(call_id: str, answers: dict[str, Any], expected: int, until: float) -> None:
+    try:
+        while len(answers) < expected and (left := until - time.monotonic()) > 0:
+            found = cast("list[bytes] | None", _asker(settings.REDIS_URL).blpop([_answers_key(call_id)], timeout=left))
+            if found is not None:
+                _note(found[1], answers)
+    except (RedisError, OSError) as error:
+        logger.warning("answers of other processes were not read: %s", type(error).__name__)
+
+
+def _note(answer: bytes, answers: dict[str, Any]) -> None:
+    told = orjson.loads(answer)
+    answers[told["by"]] = told["answer"]
+
+
+def _answers_key(call_id: str) -> str:
+    return f"{settings.REDIS_PREFIX}:stream-answers:{call_id}"
+
+
+@lru_cache(maxsize=4)
+def _asker(url: str) -> redis.Redis:
+    return redis.Redis.from_url(
+        url,
+        socket_timeout=_PATIENCE_SECONDS + _REDIS_TIMEOUT_SECONDS,
+        socket_connect_timeout=_REDIS_TIMEOUT_SECONDS,
+        retry=Retry(NoBackoff(), 0),
+    )

@@ -1,0 +1,139 @@
+"""Calls over a real Redis, without one, and with a process that says nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from django.conf import settings
+from pytest_django import Settings
+
+from events.hints import HintListener
+from events.stream import calls
+from events.stream.calls import Callee, ask, attach, call_channel, detach, tell
+
+
+class Process:
+    """What a web process does with calls: it counts them, and answers with its name and the tenant."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.heard: list[Any] = []
+        self.connected = asyncio.Event()
+        self.callee = Callee(settings.REDIS_URL, {"describe": self._describe})
+        self.listener = HintListener(
+            settings.REDIS_URL, heard=lambda *_: None, connected=self.connected.set, also={call_channel(): self.callee.hear}
+        )
+        self.task = asyncio.create_task(self.listener.run())
+
+    def _describe(self, call: Any) -> list[str]:
+        self.heard.append(call)
+        return [self.name, call["tenant"]]
+
+    async def stop(self) -> None:
+        self.task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self.task
+        await self.callee.close()
+
+
+def _run(story: Callable[[], Awaitable[None]]) -> None:
+    async def told() -> None:
+        async with asyncio.timeout(15):
+            await story()
+
+    asyncio.run(told())
+
+
+async def _answers(count: int) -> list[Any]:
+    """Ask until every process has subscribed: the server confirms a subscription after the call returns."""
+    while True:
+        answers = await asyncio.to_thread(ask, "describe", "acme")
+        if len(answers.given) + answers.silent_processes == count:
+            return sorted(answers.given)
+
+
+@pytest.fixture(autouse=True)
+def own_channel(settings: Settings) -> None:
+    settings.REDIS_PREFIX = f"{settings.REDIS_PREFIX}:{time.monotonic_ns()}"
+
+
+def test_every_process_answers_once() -> None:
+    async def story() -> None:
+        one, two = Process("one"), Process("two")
+        try:
+            assert await _answers(2) == [["one", "acme"], ["two", "acme"]]
+        finally:
+            await one.stop()
+            await two.stop()
+
+    _run(story)
+
+
+def test_a_call_that_comes_directly_and_through_the_channel_is_done_once() -> None:
+    async def story() -> None:
+        process = Process("one")
+        attach(process.callee)
+        try:
+            await _answers(1)
+            process.heard.clear()
+            await asyncio.to_thread(tell, "describe", "acme")
+            # A further call through the same channel comes after it.
+            assert await _answers(1) == [["one", "acme"]]
+            assert len(process.heard) == 2
+        finally:
+            detach(process.callee)
+            await process.stop()
+
+    _run(story)
+
+
+def test_a_process_that_says_nothing_is_counted_and_waited_for_a_second() -> None:
+    async def story() -> None:
+        process, silent = Process("one"), Process("silent")
+        silent.callee._handlers = {}
+        try:
+            while True:
+                started = time.monotonic()
+                answers = await asyncio.to_thread(ask, "describe", "acme")
+                if answers.silent_processes == 1 and answers.given:
+                    break
+            assert answers.given == [["one", "acme"]]
+            assert time.monotonic() - started < 2.0
+        finally:
+            await process.stop()
+            await silent.stop()
+
+    _run(story)
+
+
+def test_without_redis_this_process_answers_alone_and_at_once(settings: Settings) -> None:
+    async def story() -> None:
+        process = Process("one")
+        attach(process.callee)
+        try:
+            started = time.monotonic()
+            answers = await asyncio.to_thread(ask, "describe", "acme")
+            assert answers == calls.Answers([["one", "acme"]], 0)
+            assert time.monotonic() - started < 0.5
+        finally:
+            detach(process.callee)
+            await process.stop()
+
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    _run(story)
+
+
+@pytest.mark.parametrize("payload", [b"", b"{", b"[]", b'{"id":"x"}', b'{"id":"x","do":"nothing"}', b"\xff"])
+def test_what_is_no_call_is_passed_over(payload: bytes) -> None:
+    async def story() -> None:
+        process = Process("one")
+        process.callee.hear(payload)
+        assert process.heard == []
+        await process.stop()
+
+    _run(story)

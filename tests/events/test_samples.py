@@ -1,0 +1,14 @@
+"""Samples fit the schemas that real events of their type are held against."""
+
+from __future__ import annotations
+
+import pytest
+
+from events.catalogue import EVENT_TYPES
+from events.samples import sample_data
+from events.schemas import check_data
+
+
+@pytest.mark.parametrize("event_type", EVENT_TYPES)
+def test_a_sample_fits_the_closed_schema_of_its_type(event_type: str) -> None:
+    check_data(event_type, sample_data(event_type, tenant_id="acme", time="2026-01-01T00:00:00.000Z"))
