@@ -105,6 +105,7 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "destination": {"type": "action", "configuration": {"action_id": ids["action"]}},
     }
     return {
+        "CanaryToSend": {},
         "ClientStatus": [{"client_id": ids["client"], "status": True}],
         "ClientToChange": {"name": "Changed"},
         "ClientToCreate": {"name": fresh},
