@@ -26,8 +26,8 @@ _RESET = "\x1b[0m"
 
 HELP = f"""Tell whether something between a service and its clients buffers, compresses, caches or cuts a stream.
 
-It asks as a client does, and says one line per check: ok, warn or FAIL, what was found, and what to change. Nothing is
-written to the service. It holds one stream at a time, with --slots as many as the tenant may have.
+It asks as a client does, and says one line per check: ok, warn or FAIL, what was found, and what to change. No log
+gets anything from it. It holds one stream at a time, with --slots as many as the tenant may have.
 
 Checks
   error answers       401, 400 with their JSON arrive as the service gives them; Last-Event-ID reaches it
@@ -36,13 +36,15 @@ Checks
   headers, framing    how soon, HTTP version, chunked; content type, cache headers, X-Accel-Buffering
   first byte, opening the first comment at once and the opening in one go: a buffer in between shows here
   heartbeat           bytes within --watch seconds
+  canary              --canary: a test event of the service, which is in no log, arrives at once; every open stream of
+                      the same client gets it
   long life           --idle MINUTES: who ends the connection, and when
   slots               --slots: whether the service sees that clients have gone
 
 Examples
   manage.py events doctor https://id.example.com                              through the proxy, as clients come
   manage.py events doctor https://id.example.com --connect-to 10.0.0.7:8000   past the proxy: is it the service itself?
-  manage.py events doctor https://id.example.com --idle 15 --slots            before going live
+  manage.py events doctor https://id.example.com --canary --idle 15 --slots   before going live
   manage.py events doctor https://id.example.com --json | jq '.findings[] | select(.verdict != "ok")'
 
 {CREDENTIALS_HELP}
@@ -59,6 +61,7 @@ def add_arguments(parser: CommandParser) -> None:
     what = parser.add_argument_group("what to examine")
     what.add_argument("--watch", type=_positive, default=20.0, metavar="SECONDS", help="longest wait for a heartbeat (20)")
     what.add_argument("--idle", type=_positive, metavar="MINUTES", help="keep the stream open for so long")
+    what.add_argument("--canary", action="store_true", help="ask for a test event and see how soon it arrives")
     what.add_argument("--slots", action="store_true", help="fill the tenant's slots and see whether they are given back")
     parser.add_argument("--json", action="store_true", help="one JSON document instead of lines")
 
@@ -69,7 +72,7 @@ def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrap
     except (InvalidOptions, StreamError) as error:
         raise CommandError(str(error), returncode=Verdict.FAIL) from error
     patient = Patient(access.server, access.credentials, Deadlines(options["connect_timeout"], options["read_timeout"]))
-    plan = Plan(options["watch"], options["idle"], with_slots=options["slots"])
+    plan = Plan(options["watch"], options["idle"], with_canary=options["canary"], with_slots=options["slots"])
     notes = Notes(stderr, access.credentials, is_verbose=sys.stderr.isatty() or options["idle"] is not None)
     is_coloured = wants_colour(stdout, os.environ, forced=options["force_color"], refused=options["no_color"])
     found: list[Finding] = []

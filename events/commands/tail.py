@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -34,6 +35,10 @@ from events.client.state_file import StateFile, UnusableState
 from events.client.stopping import Stopped, Stopping
 from events.client.subscription import Closed, Drained, Endurance, Happening, Opened, Subscription, Wanted
 
+_RESYNCHRONISE = (
+    "what lies between this cursor and the oldest event that is left is gone: read the resources again from the management",
+    "interface, or export them (manage.py export_users names the cursor from which to go on)",
+)
 UNUSABLE, REFUSED, EXPIRED, UNREACHABLE = 2, 3, 4, 5
 
 HELP = f"""Follow the event stream of a service, and come back by yourself when the connection ends.
@@ -137,7 +142,7 @@ class Tail:
         except Stopped as stopped:
             return stopped.exit_status
         except StreamError as error:
-            self._notes.say(_explained(error))
+            self._notes.say(self._explained(error))
             return _status_of(error)
         return 0
 
@@ -194,6 +199,21 @@ class Tail:
         if self._state and self._account.offset:
             self._state.write(self._account.offset)
 
+    def _explained(self, error: StreamError) -> str:
+        """Say what went wrong; for a cursor that has expired, also what that means and the command for what is left."""
+        if _status_of(error) != EXPIRED:
+            return f"stopped: {error}"
+        document = error.document if isinstance(error, Refused) else {}
+        lines = [f"stopped: {error}", *_RESYNCHRONISE]
+        if document.get("earliest_time"):
+            lines.append(f"the oldest event that is left was recorded at {printable(str(document['earliest_time']))}")
+        if document.get("earliest_offset"):
+            command = resume_command({**self._options, "state": None}, printable(str(document["earliest_offset"])))
+            lines.append(f"all that is left: {shlex.join(command)}")
+        if self._options["state"]:
+            lines.append(f"the state file still holds the expired cursor: remove {self._options['state']} to start anew")
+        return "\n".join(lines)
+
 
 def chosen_types(wanted: Sequence[str]) -> tuple[str, ...]:
     """Return the types that names and patterns stand for. Raises `InvalidOptions` that suggests near names for each unknown one."""
@@ -239,25 +259,6 @@ def resume_command(options: Mapping[str, Any], offset: str | None) -> list[str]:
         command += ["--type", name]
     # With a state file the place stands there.
     return command if offset is None or options["state"] else [*command, "--from", offset]
-
-
-def _explained(error: StreamError) -> str:
-    if _status_of(error) != EXPIRED:
-        return f"stopped: {error}"
-    facts = {} if not isinstance(error, Refused) else error.document
-    said = [f"  {printable(name)}: {printable(str(value))}" for name, value in facts.items() if name not in _ERROR_MEMBERS]
-    return "\n".join(
-        [
-            f"stopped: {error}",
-            *said,
-            "What lies between this cursor and the oldest retained event is gone. Read the resources again from the management",
-            "interface, or export them (manage.py export_users names the cursor to go on from), and start with --since and a time",
-            "within the retention, or without a start. A state file has to be removed for that.",
-        ]
-    )
-
-
-_ERROR_MEMBERS = frozenset({"statusCode", "error", "message", "errorCode"})
 
 
 def _status_of(error: StreamError) -> int:

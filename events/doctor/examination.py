@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from events.client.failures import Refused, StreamError, Unreachable
+from events.doctor.advice import BUFFERING
 from events.doctor.answers import examine_answers
+from events.doctor.canary import examine_canary
 from events.doctor.findings import Finding, Verdict, fail
 from events.doctor.flow import (
     describe_refusal,
@@ -29,6 +31,7 @@ class Plan:
 
     watch_seconds: float
     idle_minutes: float | None = None
+    with_canary: bool = False
     with_slots: bool = False
     # How long an opening may take, and how long a slot may need to be free again, before something is wrong.
     opening_seconds: float = 5.0
@@ -53,7 +56,7 @@ def _examine_stream(patient: Patient, plan: Plan, tell: Callable[[str], None]) -
     try:
         stream = patient.ask()
     except Unreachable as error:
-        yield held_back(error)
+        yield held_back(patient, error, "headers", BUFFERING)
         return
     with stream:
         if stream.status != 200:
@@ -67,5 +70,7 @@ def _examine_stream(patient: Patient, plan: Plan, tell: Callable[[str], None]) -
             is_flowing = is_flowing and finding.verdict is not Verdict.FAIL
             yield finding
         if is_flowing:
+            if plan.with_canary:
+                yield examine_canary(patient, observation)
             yield judge_heartbeat(observation, plan.watch_seconds, tell)
             yield judge_long_life(observation, plan.idle_minutes, tell)

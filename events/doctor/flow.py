@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from events.client.failures import Refused, StreamError, Unreachable, ended_by, printable
 from events.client.parser import Message, Retry
@@ -35,7 +35,7 @@ def examine_compression(patient: Patient, patience_seconds: float) -> Iterator[F
     try:
         stream = patient.ask(Accept_Encoding=_ENCODINGS)
     except Unreachable as error:
-        yield held_back(error, "compression")
+        yield held_back(patient, error, "compression", COMPRESSION)
         return
     with stream:
         if stream.status != 200:
@@ -56,10 +56,12 @@ def examine_compression(patient: Patient, patience_seconds: float) -> Iterator[F
         )
 
 
-def held_back(error: StreamError, name: str = "headers") -> Finding:
-    """Judge a stream that has not even a head, while error answers come at once."""
-    text = f"error answers come at once, the stream does not even begin ({error}): something waits for a full buffer"
-    return fail(name, text, to_do(BUFFERING, ""))
+def held_back(patient: Patient, error: StreamError, name: str, remedies: Mapping[str, str]) -> Finding:
+    """Judge a stream that has not even a head, while error answers come at once. Raises `StreamError`."""
+    what = "an answer that may be compressed" if remedies is COMPRESSION else "the stream"
+    text = f"error answers come at once, {what} does not even begin ({error}): something waits for a full buffer"
+    with patient.ask(with_token=False) as answer:
+        return fail(name, text, to_do(remedies, between(answer)))
 
 
 def judge_opening(observation: Observation, patience_seconds: float) -> Iterator[Finding]:

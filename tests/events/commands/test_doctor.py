@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -220,6 +221,41 @@ def test_a_long_life_that_is_cut_is_told_from_one_that_ends_as_planned() -> None
     findings = examined(spoiled(ending_after(0.3, planned)), plan)
     assert bad(findings) == {}
     assert "as planned" in findings["long life"].text
+
+
+def with_canaries(delay_seconds: float) -> Script:
+    """A service whose canary arrives on the open stream after a while."""
+    asked = threading.Event()
+
+    def script(request: Request, wire: Wire) -> None:
+        if request.path.endswith("/canary"):
+            wire.answer(202, b'{"id":"evt_canary"}')
+            asked.set()
+        elif not refused_well(request, wire):
+            wire.stream(OPENING, end=False)
+            if asked.wait(5):
+                time.sleep(delay_seconds)  # the delay is what is tested
+                wire.chunk(b'event: user.updated\ndata: {"event":{"id":"evt_canary"}}\n\n')
+            wire.chunk(HEARTBEAT)
+            wire.hold()
+
+    return script
+
+
+@pytest.mark.parametrize(("delay_seconds", "complaints"), [(0.0, {}), (1.2, {"canary": "warn"})])
+def test_a_canary_that_comes_late_is_named(delay_seconds: float, complaints: dict[str, str]) -> None:
+    findings = examined(with_canaries(delay_seconds), replace(PLAN, with_canary=True))
+    assert bad(findings) == complaints
+    assert "after it was asked for" in findings["canary"].text
+
+
+def test_a_service_without_canaries_is_no_worse_for_it() -> None:
+    def script(request: Request, wire: Wire) -> None:
+        wire.answer(404, b"{}") if request.path.endswith("/canary") else a_good_service(request, wire)
+
+    findings = examined(script, replace(PLAN, with_canary=True))
+    assert bad(findings) == {}
+    assert findings["canary"].word == "skip"
 
 
 def test_slots_that_are_not_given_back_are_named() -> None:

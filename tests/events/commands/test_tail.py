@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from events.models import Head, LogEntry
 from tests.conformance.target import Target
 from tests.deadlines import eventually
 from tests.events.client.misbehaving import Request, Wire, cutting_proxy, misbehaving
@@ -168,13 +169,20 @@ def test_a_wrong_token_is_refused_at_once(target: Target) -> None:
     assert "not-a-token-at-all" not in done.stderr
 
 
-def test_an_expired_cursor_is_an_instruction() -> None:
-    body = b'{"statusCode":410,"error":"Gone","message":"Gone.","errorCode":"cursor_expired","earliest_time":"2026-05-01T00:00:00Z"}'
-    with misbehaving(lambda _, wire: wire.answer(410, body)) as server:
-        done = run("tail", server.url, "--from", "old", EVENTS_TOKEN="some-token")
+def test_an_expired_cursor_is_an_instruction(target: Target) -> None:
+    ids = target.write(*some(4))
+    with target.subscribe({"from_timestamp": "2020-01-01T00:00:00Z"}) as stream:
+        stream.opened()
+        blocks = stream.events(4)
+    # What retention does: the floor rises, and the rows below it go.
+    Head.objects.filter(pk=target.tenant.pk).update(floor=2)
+    LogEntry.objects.filter(tenant_id=target.tenant.pk, position__lte=2).delete()
+    token = target.token()
+    done = run("tail", *reached(target), "--from", str(blocks[0].id), "--json", "--max", "2", EVENTS_TOKEN=token)
     assert done.returncode == 4
-    assert "earliest_time: 2026-05-01T00:00:00Z" in done.stderr
-    assert "--since" in done.stderr
+    assert "is gone" in done.stderr
+    command = next(line.removeprefix("all that is left: ") for line in done.stderr.splitlines() if line.startswith("all that is left"))
+    assert ids_in(run_line(command, EVENTS_TOKEN=token).stdout) == ids[2:]
 
 
 def test_a_server_that_is_not_there_ends_it_when_it_may_give_up() -> None:

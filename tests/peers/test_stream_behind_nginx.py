@@ -1,0 +1,56 @@
+"""What `events doctor` says about nginx: the careless configurations by name, nothing about the right one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from identity.models import Tenant
+from tests.conformance.target import make_target
+from tests.conformance.web_process import web_process
+from tests.events.commands.conftest import reached, run
+from tests.peers.nginx import PROGRAM, nginx
+
+pytestmark = [pytest.mark.peer, pytest.mark.skipif(PROGRAM is None, reason="nginx is not installed: make test-peers")]
+
+RIGHT = "proxy_http_version 1.1; proxy_set_header Connection ''; proxy_buffering off; gzip off; proxy_read_timeout 1h;"
+# Somebody wanted everything small and fast. Without the hidden header nginx would leave the stream alone: the service names an
+# encoding, which nginx does not pack again.
+COMPRESSING = (
+    "proxy_http_version 1.1; proxy_set_header Connection ''; proxy_buffering on; proxy_ignore_headers X-Accel-Buffering;"
+    " proxy_hide_header Content-Encoding; gzip on; gzip_proxied any; gzip_types text/event-stream;"
+)
+CUTTING = "proxy_http_version 1.1; proxy_set_header Connection ''; proxy_read_timeout 1s;"
+
+
+def examined(tenant: Tenant, location: str, directory: Path, *options: str, heartbeat_seconds: float = 0.5) -> tuple[int, dict[str, Any]]:
+    """Return the exit status of the doctor, and its findings by name."""
+    with web_process("granian", EVENTS_HEARTBEAT_SECONDS=str(heartbeat_seconds)) as web:
+        target = make_target(tenant, web.address)
+        with nginx(web.address[1], location, directory) as port:
+            arguments = [*reached(target, port), "--json", "--watch", "3", "--read-timeout", "3", *options]
+            done: subprocess.CompletedProcess[str] = run("doctor", *arguments, EVENTS_TOKEN=target.token())
+    document = json.loads(done.stdout)
+    return done.returncode, {finding["check"]: finding for finding in document["findings"]}
+
+
+def test_a_right_configuration_is_found_well(tenant: Tenant, tmp_path: Path) -> None:
+    status, findings = examined(tenant, RIGHT, tmp_path, "--slots")
+    assert (status, {finding["verdict"] for finding in findings.values()}) == (0, {"ok", "skip"}), findings
+
+
+def test_a_compressor_is_found_and_its_cure_named(tenant: Tenant, tmp_path: Path) -> None:
+    status, findings = examined(tenant, COMPRESSING, tmp_path)
+    assert (status, findings["compression"]["verdict"]) == (2, "FAIL"), findings
+    assert findings["compression"]["advice"].startswith("nginx: gzip off;")
+
+
+def test_an_idle_cut_is_found_by_who_ends_the_stream(tenant: Tenant, tmp_path: Path) -> None:
+    status, findings = examined(tenant, CUTTING, tmp_path, heartbeat_seconds=30)
+    assert (status, findings["heartbeat"]["verdict"]) == (2, "FAIL"), findings
+    assert "without a word from the service" in findings["heartbeat"]["finding"]
+    assert "proxy_read_timeout" in findings["heartbeat"]["advice"]
