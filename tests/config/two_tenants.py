@@ -17,6 +17,7 @@ from authapi.services.clients import create_client
 from config.api import openapi_document
 from identity.models import Tenant
 from identity.services import groups, memberships
+from identity.services.exports import start_export
 from identity.services.tenants import create_tenant
 from tests.factories.actions import make_deployed_action
 from tests.factories.identity import make_connection, make_user
@@ -37,6 +38,7 @@ UNKNOWN = {
     "stream": "est_ffffffffffffffffffffff",
     "action": "act_ffffffffffffffffffffff",
     "audience": "https://nobody.example.test",
+    "job": "job_ffffffffffffffff",
 }
 # Which kind of row a parameter of a path names: by its name, or by what stands before it where that is `id`.
 _BY_NAME = {"user_id": "user", "connection_id": "connection", "group_id": "group", "role_id": "role", "grant_id": "grant"}
@@ -51,6 +53,7 @@ _BY_COLLECTION = {
     "resource-servers": "resource server",
     "client-grants": "grant",
     "event-streams": "stream",
+    "jobs": "job",
 }
 # Not an id of a row: what it names is looked for below the user of the path.
 _WITHIN_A_USER = "users/{id}/identities/{provider}/{user_id}"
@@ -123,6 +126,7 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "GroupToCreate": {"name": fresh, "type": "connection", "connection_id": ids["connection"]},
         "GroupsToChange": {"groups": [ids["group"]]},
         "IdentityToLink": {"provider": "database", "user_id": ids["user"]},
+        "MailToVerify": {"user_id": ids["user"]},
         "OrganizationConnectionToAdd": {"connection_id": ids["connection"]},
         "OrganizationConnectionToChange": {"show_as_button": False},
         "OrganizationMembersToChange": {"members": [ids["user"]]},
@@ -137,6 +141,7 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "UserToChange": {"given_name": "Changed"},
         "UserToCreate": {"connection": ids["connection name"], "email": "new@example.test", "password": "Correct-horse-7"},
         "UsersToChange": {"users": [ids["user"]]},
+        "UsersToExport": {"connection_id": ids["connection"]},
     }
 
 
@@ -179,6 +184,7 @@ def ids_of(tenant: Tenant, name: str) -> Ids:
         "organization name": name,
         "client": client.client_id,
         "resource server": server.pk,
+        "job": start_export(tenant_id=tenant.pk).pk,
         "grant": grant.pk,
         "action": action,
         "audience": audience,
