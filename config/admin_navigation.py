@@ -56,6 +56,7 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
     ),
     "Platform": (
         "identity.tenant",
+        "identity.formertenant",
         "identity.customdomain",
         "identity.staff",
         "identity.jobchunk",

@@ -17,11 +17,12 @@ from identity.admin.organizations import (
 )
 from identity.admin.roles import RoleAdmin, UserRoleAdmin
 from identity.admin.staff import ActivityAdmin, StaffAdmin
-from identity.admin.tenants import CustomDomainAdmin, TenantAdmin
+from identity.admin.tenants import CustomDomainAdmin, FormerTenantAdmin, TenantAdmin
 from identity.admin.users import LinkedIdentityAdmin, PasswordCredentialAdmin, UserAdmin
 from identity.models import (
     Connection,
     CustomDomain,
+    FormerTenant,
     Group,
     GroupMember,
     GroupRole,
@@ -63,6 +64,7 @@ def register(site: admin.AdminSite) -> None:
     site.register(JobChunk, JobChunkAdmin)
     site.register(JobError, JobErrorAdmin)
     site.register(Tenant, TenantAdmin)
+    site.register(FormerTenant, FormerTenantAdmin)
     site.register(CustomDomain, CustomDomainAdmin)
     site.register(Staff, StaffAdmin)
     site.register(LogEntry, ActivityAdmin)

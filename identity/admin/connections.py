@@ -8,10 +8,10 @@ from django import forms
 from django.contrib import admin
 from django.http import HttpRequest
 
+from identity.admin.deletions import DeletedInPartsAdmin
 from identity.admin.json_fields import ShapedJSONField
-from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
-from identity.models import Connection
+from identity.models import Connection, Job
 from identity.models.connections import SECRET_OPTIONS, known_strategies
 from identity.services import connections
 
@@ -46,7 +46,7 @@ def with_kept_secrets(connection: Connection, options: dict[str, Any]) -> dict[s
     return {name: value for name, value in {**kept, **options}.items() if not (name in SECRET_OPTIONS and value is None)}
 
 
-class ConnectionAdmin(ServiceAdmin[Connection]):
+class ConnectionAdmin(DeletedInPartsAdmin[Connection]):
     form = ConnectionForm
     list_display = ("name", "strategy", "display_name", "id", "created_at", "tenant")
     list_filter = ("strategy", "created_at")
@@ -84,5 +84,5 @@ class ConnectionAdmin(ServiceAdmin[Connection]):
         if changes:
             connections.update_connection(tenant_id=row.tenant_id, connection_id=row.pk, changes=changes)
 
-    def remove(self, request: HttpRequest, row: Connection) -> None:
-        connections.delete_connection(tenant_id=row.tenant_id, connection_id=row.pk)
+    def remove(self, request: HttpRequest, row: Connection) -> Job | None:
+        return connections.delete_connection(tenant_id=row.tenant_id, connection_id=row.pk)

@@ -6,14 +6,14 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from identity.admin.deletions import DeletedInPartsAdmin
 from identity.admin.relations import RelationAdmin
-from identity.admin.service_admin import ServiceAdmin
-from identity.models import Group, GroupMember, GroupRole, Role, User
+from identity.models import Group, GroupMember, GroupRole, Job, Role, User
 from identity.services import groups
 from identity.services.failures import Invalid
 
 
-class GroupAdmin(ServiceAdmin[Group]):
+class GroupAdmin(DeletedInPartsAdmin[Group]):
     list_display = ("name", "type", "connection", "organization", "id", "created_at", "tenant")
     list_filter = ("type", "connection", "organization")
     list_select_related = ("connection", "organization", "tenant")
@@ -48,8 +48,8 @@ class GroupAdmin(ServiceAdmin[Group]):
         if form.changes():
             groups.update_group(tenant_id=row.tenant_id, group_id=row.pk, changes=form.changes())
 
-    def remove(self, request: HttpRequest, row: Group) -> None:
-        groups.delete_group(tenant_id=row.tenant_id, group_id=row.pk)
+    def remove(self, request: HttpRequest, row: Group) -> Job | None:
+        return groups.delete_group(tenant_id=row.tenant_id, group_id=row.pk)
 
 
 class GroupMemberAdmin(RelationAdmin[GroupMember]):

@@ -6,13 +6,14 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from identity.admin.deletions import DeletedInPartsAdmin
 from identity.admin.json_fields import ShapedJSONField
 from identity.admin.relations import RelationAdmin
-from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
 from identity.models import (
     Connection,
     Group,
+    Job,
     Organization,
     OrganizationConnection,
     OrganizationGroupRole,
@@ -33,7 +34,7 @@ class OrganizationForm(ServiceForm):
         fields = ()  # The admin class names them.
 
 
-class OrganizationAdmin(ServiceAdmin[Organization]):
+class OrganizationAdmin(DeletedInPartsAdmin[Organization]):
     form = OrganizationForm
     list_display = ("name", "display_name", "id", "created_at", "tenant")
     list_select_related = ("tenant",)
@@ -60,8 +61,8 @@ class OrganizationAdmin(ServiceAdmin[Organization]):
         if form.changes():
             organizations.update_organization(tenant_id=row.tenant_id, organization_id=row.pk, changes=form.changes())
 
-    def remove(self, request: HttpRequest, row: Organization) -> None:
-        organizations.delete_organization(tenant_id=row.tenant_id, organization_id=row.pk)
+    def remove(self, request: HttpRequest, row: Organization) -> Job | None:
+        return organizations.delete_organization(tenant_id=row.tenant_id, organization_id=row.pk)
 
 
 class OrganizationConnectionAdmin(RelationAdmin[OrganizationConnection]):

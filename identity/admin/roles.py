@@ -6,13 +6,13 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from identity.admin.deletions import DeletedInPartsAdmin
 from identity.admin.relations import RelationAdmin
-from identity.admin.service_admin import ServiceAdmin
-from identity.models import Role, User, UserRole
+from identity.models import Job, Role, User, UserRole
 from identity.services import roles
 
 
-class RoleAdmin(ServiceAdmin[Role]):
+class RoleAdmin(DeletedInPartsAdmin[Role]):
     list_display = ("name", "type", "organization", "id", "created_at", "tenant")
     list_filter = ("type", "organization")
     list_select_related = ("organization", "tenant")
@@ -44,8 +44,8 @@ class RoleAdmin(ServiceAdmin[Role]):
         if form.changes():
             roles.update_role(tenant_id=row.tenant_id, role_id=row.pk, changes=form.changes())
 
-    def remove(self, request: HttpRequest, row: Role) -> None:
-        roles.delete_role(tenant_id=row.tenant_id, role_id=row.pk)
+    def remove(self, request: HttpRequest, row: Role) -> Job | None:
+        return roles.delete_role(tenant_id=row.tenant_id, role_id=row.pk)
 
 
 class UserRoleAdmin(RelationAdmin[UserRole]):

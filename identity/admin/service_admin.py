@@ -14,10 +14,12 @@ from django.db import models
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.html import format_html
 
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.refusals import as_text, refusals
 from identity.admin.service_form import ServiceForm
+from identity.models import Job
 from identity.transactions import unit_of_work
 
 Row = TypeVar("Row", bound=models.Model)
@@ -61,9 +63,13 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
         """Change the row through its service."""
         raise NotImplementedError
 
-    def remove(self, request: HttpRequest, row: Row) -> None:
-        """Delete the row through its service."""
+    def remove(self, request: HttpRequest, row: Row) -> Job | None:
+        """Delete the row through its service; return the job that goes on with it, if there is one."""
         raise NotImplementedError
+
+    def counts_before_deletion(self, row: Row) -> dict[str, int]:
+        """Return how many rows of each kind go with the row, for the page that asks."""
+        return {}
 
     def get_form(self, request: HttpRequest, obj: Row | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
         form = super().get_form(request, obj, change=change, **kwargs)
@@ -107,6 +113,7 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
             "subtitle": None,
             "object": row,
             "effect": self.deletion_effect,
+            "counts": self.counts_before_deletion(row),
             "opts": self.opts,
             "media": self.media,
             **(extra_context or {}),
@@ -118,11 +125,14 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
         place = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}"
         key, text = row.pk, str(row)
         try:
-            self._remove_and_note(request, row)
+            job = self._remove_and_note(request, row)
         except refusals() as refusal:
             self.message_user(request, as_text(refusal), messages.ERROR)
             return HttpResponseRedirect(reverse(f"{place}_change", args=(key,)))
-        self.message_user(request, f"The {self.opts.verbose_name} {text} was deleted.", messages.SUCCESS)
+        if job is None:
+            self.message_user(request, f"The {self.opts.verbose_name} {text} was deleted.", messages.SUCCESS)
+        else:
+            self._say_it_goes_on(request, text, job)
         return HttpResponseRedirect(reverse(f"{place}_changelist"))
 
     def delete_rows(self, request: HttpRequest, rows: models.QuerySet[Row]) -> None:
@@ -131,17 +141,26 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
         for row in rows:
             text = str(row)
             try:
-                self._remove_and_note(request, row)
+                job = self._remove_and_note(request, row)
             except refusals() as refusal:
                 self.message_user(request, f"{text}: {as_text(refusal)}", messages.ERROR)
+                continue
+            if job is not None:
+                self._say_it_goes_on(request, text, job)
                 continue
             removed += 1
         if removed:
             name = self.opts.verbose_name if removed == 1 else self.opts.verbose_name_plural
             self.message_user(request, f"{removed} {name} deleted.", messages.SUCCESS)
 
-    def _remove_and_note(self, request: HttpRequest, row: Row) -> None:
+    def _say_it_goes_on(self, request: HttpRequest, text: str, job: Job) -> None:
+        page = reverse(f"{self.admin_site.name}:identity_job_change", args=(job.pk,))
+        said = format_html('The {} {} is being deleted: <a href="{}">job {}</a>.', self.opts.verbose_name, text, page, job.pk)
+        self.message_user(request, said, messages.SUCCESS)
+
+    def _remove_and_note(self, request: HttpRequest, row: Row) -> Job | None:
         # The note needs the key, which a deleted row no longer has.
         noted = copy(row)
-        self.remove(request, row)
+        job = self.remove(request, row)
         self.log_deletions(request, [noted])  # type: ignore[arg-type]  # it only walks over them
+        return job

@@ -14,8 +14,11 @@ from identity.admin.object_actions import ObjectAction
 from identity.admin.scope import is_operator
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
-from identity.models import CustomDomain, Tenant
-from identity.services import domains, tenants
+from identity.admin.tenant_scope import ReadOnlyAdmin
+from identity.models import CustomDomain, FormerTenant, Tenant
+from identity.services import domains, tenant_deletion, tenants
+from identity.services.deletions import deletion_job, percentage
+from identity.services.failures import Invalid
 
 Row = TypeVar("Row", bound=models.Model)
 
@@ -61,10 +64,34 @@ def _status_action(name: str, label: str, status: str, *, is_dangerous: bool, ef
         label,
         lambda _request, row: f"{row.pk}: {effect}",
         run,
-        is_offered=lambda row: row.status != status,
+        is_offered=lambda row: row.status != status and not row.is_closing,
         is_dangerous=is_dangerous,
         for_operators_only=True,
     )
+
+
+class TypedConfirmation(forms.Form):
+    """Asks for the id of the tenant once more."""
+
+    confirmation = forms.CharField(label="Id of the tenant", help_text="Type it to confirm.", required=False)
+
+
+def _explain_deletion(_request: HttpRequest, row: Tenant) -> str:
+    counted = ", ".join(f"{number:,} {name}" for name, number in tenant_deletion.what_hangs_on_tenant(row.pk).items())
+    return (
+        f"{row.pk} is deleted for good: {counted}. Every host of it answers 403 at once, its streams close, and everything in it is "
+        "deleted with its events. The log is kept as long as its retention says; then nothing is left, and the id is never given again."
+    )
+
+
+def _delete_tenant(_request: HttpRequest, row: Tenant, values: dict[str, Any]) -> str:
+    if values["confirmation"] != row.pk:
+        raise Invalid({"confirmation": [f"Type {row.pk} to confirm."]})
+    return f"{row.pk} is being deleted by the job {tenant_deletion.start(tenant_id=row.pk).pk}."
+
+
+def _restore_tenant(_request: HttpRequest, row: Tenant, _values: dict[str, Any]) -> str:
+    return f"{row.pk} is {tenant_deletion.restore(tenant_id=row.pk).status}."
 
 
 class TenantAdmin(OperatorsChange[Tenant]):
@@ -79,6 +106,10 @@ class TenantAdmin(OperatorsChange[Tenant]):
         _status_action("suspend", "Suspend", Tenant.Status.SUSPENDED, is_dangerous=True,
                        effect="every host of it answers 403, its streams are closed within two seconds and its admins cannot sign in."),
         _status_action("activate", "Activate", Tenant.Status.ACTIVE, is_dangerous=False, effect="it answers again at once."),
+        ObjectAction("delete", "Delete this tenant", _explain_deletion, _delete_tenant, is_offered=lambda row: not row.is_closing,
+                     form_class=TypedConfirmation, is_dangerous=True, for_operators_only=True),
+        ObjectAction("restore", "Take the deletion back", lambda _request, row: f"{row.pk} is suspended then, with all it had.",
+                     _restore_tenant, is_offered=lambda row: row.status == Tenant.Status.DELETING, for_operators_only=True),
     )  # fmt: skip
 
     def get_fieldsets(self, request: HttpRequest, obj: Tenant | None = None) -> Any:
@@ -86,17 +117,19 @@ class TenantAdmin(OperatorsChange[Tenant]):
             return [(None, {"fields": ["id", "name", "host"]})]
         return [(None, {"fields": ["id", "name", "state"]}),
                 ("Limits", {"fields": ["event_retention_days", "max_event_connections"]}),
-                ("Kept by the service", {"fields": ["created_at", "updated_at"]})]  # fmt: skip
+                ("Kept by the service", {"fields": ["created_at", "updated_at", "deletion_started_at", "purge_after"]})]  # fmt: skip
 
     def get_readonly_fields(self, request: HttpRequest, obj: Tenant | None = None) -> Any:
-        return () if obj is None else ("id", "state", "created_at", "updated_at")
+        return () if obj is None else ("id", "state", "created_at", "updated_at", "deletion_started_at", "purge_after")
 
     @admin.display(description="State", ordering="status")
     def state(self, row: Tenant) -> str:
-        return badge(row.get_status_display(), "good" if row.is_active else "bad")
+        job = deletion_job(row.pk, row.pk) if row.status == Tenant.Status.DELETING else None
+        share = f", {percentage(job)} %" if job is not None else ""
+        return badge(f"{row.get_status_display()}{share}", "good" if row.is_active else "bad")
 
     def has_delete_permission(self, request: HttpRequest, obj: Tenant | None = None) -> bool:
-        # A tenant is suspended, drained to its streams and purged later; a button could only lose events.
+        # A button of its own asks for the id, and Django's page would count every row.
         return False
 
     def create(self, request: HttpRequest, form: Any) -> Tenant:
@@ -143,3 +176,13 @@ class CustomDomainAdmin(OperatorsChange[CustomDomain]):
 
     def remove(self, request: HttpRequest, row: CustomDomain) -> None:
         domains.remove_domain(tenant_id=row.tenant_id, domain_id=row.pk)
+
+
+class FormerTenantAdmin(ReadOnlyAdmin[FormerTenant]):
+    """The ids that nobody gets again; for operators."""
+
+    list_display = ("id", "purged_at")
+    sortable_by = ("id", "purged_at")
+    search_fields = ("=id",)
+    fields = ("id", "purged_at")
+    empty_text = "No tenant has been purged yet."

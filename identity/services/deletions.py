@@ -113,9 +113,9 @@ def what_hangs_on(row: models.Model) -> dict[str, int]:
     return {name: number for name, number in _deletions[type(row)].count(row).items() if number}
 
 
-def deletion_job(row: Any) -> Job | None:
+def deletion_job(tenant_id: str, target: str) -> Job | None:
     """Return the newest job that deletes a row, finished or not."""
-    return Job.objects.of(row.tenant_id).filter(target=row.pk).first()
+    return Job.objects.of(tenant_id).filter(target=target).first()
 
 
 def percentage(job: Job) -> int:

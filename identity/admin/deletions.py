@@ -1,0 +1,42 @@
+"""Admin pages of rows whose deletion may take a while: what will go, how far it is, and where the job is."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from django.contrib import admin
+from django.http import HttpRequest
+
+from identity.admin.badges import Tone, badge
+from identity.admin.service_admin import ServiceAdmin
+from identity.models.base import DeletedInParts
+from identity.services.deletions import deletion_job, percentage, what_hangs_on
+
+Row = TypeVar("Row", bound=DeletedInParts)
+
+
+class DeletedInPartsAdmin(ServiceAdmin[Row]):
+    """Shows how far the deletion of a row is, in the list and on its page."""
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        return [*super().get_list_display(request), "standing"]
+
+    def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        row = context.get("original")
+        if row is not None and row.is_being_deleted:
+            context["subtitle"] = f"{row}: {_progress(row)[0]}"
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def counts_before_deletion(self, row: Row) -> dict[str, int]:
+        return what_hangs_on(row)
+
+    @admin.display(description="Standing")
+    def standing(self, row: Any) -> str:
+        return badge(*_progress(row)) if row.is_being_deleted else ""
+
+
+def _progress(row: Any) -> tuple[str, Tone]:
+    job = deletion_job(row.tenant_id, row.pk)
+    if job is None or job.status == job.Status.FAILED:
+        return "The deletion stopped: delete it again", "bad"
+    return f"Being deleted, {percentage(job)} %", "warn"
