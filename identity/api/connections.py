@@ -100,8 +100,8 @@ class ConnectionEndpoint(Endpoint):
 
     def destroy(self, request: Request, id: str) -> Response:
         try:
-            connections.delete_connection(tenant_id=self.tenant_id, connection_id=id)
+            job = connections.delete_connection(tenant_id=self.tenant_id, connection_id=id)
         except NotFound:
             # Clients repeat a delete whose answer was lost: gone is gone.
             return Response(status=204)
-        return Response({"deleted_at": wire_time(timezone.now())}, status=202)
+        return Response({"deleted_at": wire_time(job.created_at if job else timezone.now())}, status=202)
