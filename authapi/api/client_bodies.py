@@ -47,6 +47,10 @@ class Metadata(JsonObject):
     def __init__(self, **options: Any) -> None:
         super().__init__(most=_MOST_METADATA, **options)
 
+    @property
+    def bounds(self) -> dict[str, Any]:
+        return super().bounds | {"additionalProperties": {"type": "string", "maxLength": _LONGEST_METADATA, "nullable": True}}
+
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         value = super().to_internal_value(data)
         if not all(item is None or (isinstance(item, str) and len(item) <= _LONGEST_METADATA) for item in value.values()):

@@ -57,6 +57,7 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v2",
     "SCHEMA_PATH_PREFIX_TRIM": True,
     "COMPONENT_SPLIT_PATCH": False,
+    "ENFORCE_NON_BLANK_FIELDS": True,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     # Choices stand where they are used; components named after fields would clash.
     "POSTPROCESSING_HOOKS": [],

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
+
 from identity.api.fields import Closed, JsonObject, ListOf, Switch, Text
+from identity.models.connections import known_strategies
 
 _MOST_METADATA = 10
 # What null leaves behind where the row itself holds no null.
@@ -36,9 +39,14 @@ class ConnectionSettings(Closed):
     connected_accounts = Activity(required=False, allow_null=True)
 
 
+@extend_schema_field({"type": "string", "enum": list(known_strategies())})
+class Strategy(Text):
+    """How the users of a connection prove who they are."""
+
+
 class ConnectionToCreate(ConnectionSettings):
     name = Text(max_length=128)
-    strategy = Text(max_length=40)
+    strategy = Strategy(max_length=40)
 
 
 class ConnectionToChange(ConnectionSettings):

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.viewsets import ViewSet
 
 from identity.api.fields import Closed
-from identity.api.operations import Operation
+from identity.api.operations import Operation, Schema
 from identity.api.refusals import insufficient_scope, invalid_body, invalid_path
 from identity.api.snapshots import with_cursor
 from identity.json_values import text_problem
@@ -26,6 +26,8 @@ class Endpoint(ViewSet):
 
     operations: ClassVar[Mapping[str, Operation]] = {}
     required_scopes: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    # What the document says about parameters of the path, beyond what their place tells.
+    path_schemas: ClassVar[Mapping[str, Schema]] = {}
     # What a missing row is called in the error body, where clients know a code.
     not_found_code: ClassVar[str | None] = None
 

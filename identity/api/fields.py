@@ -74,6 +74,12 @@ class JsonObject(serializers.Field[dict[str, Any], Any, dict[str, Any], Any]):
         self._texts = texts
         super().__init__(**options)
 
+    @property
+    def bounds(self) -> dict[str, Any]:
+        """What the OpenAPI document adds to `object`."""
+        most = {} if self._most is None else {"maxProperties": self._most}
+        return most | ({"additionalProperties": {"type": "string"}} if self._texts else {})
+
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         value = _structure(self, data)
         if not isinstance(value, dict):

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from identity.api.operations import Parameter, Schema
+from identity.api.queries import LARGEST_NUMBER
 
 _WHOLE: Schema = {"type": "integer"}
 TAKE_FORM = (
     Parameter("from", {"type": "string"}, "Checkpoint: `next` of the answer before."),
     Parameter("take", {"type": "integer", "minimum": 1, "maximum": 100, "default": 50}, "Items per answer; asks for the checkpoint form."),
 )
-LIST_FORMS = (
-    Parameter("page", {"type": "integer", "minimum": 0, "default": 0}, "Page, from 0."),
-    Parameter("per_page", {"type": "integer", "minimum": 0, "maximum": 100, "default": 50}, "Items per page."),
+_PAGE_FORM = (
+    Parameter("page", {"type": "integer", "minimum": 0, "maximum": LARGEST_NUMBER, "default": 0}, "Page, from 0."),
     Parameter("include_totals", {"type": "boolean", "default": False}, "Ask for the page form with totals."),
-    *TAKE_FORM,
 )
+_SIZE: Schema = {"type": "integer", "maximum": 100, "default": 50}
+LIST_FORMS = (*_PAGE_FORM, Parameter("per_page", {**_SIZE, "minimum": 1}, "Items per page."), *TAKE_FORM)
+COUNTING_LIST_FORMS = (*_PAGE_FORM, Parameter("per_page", {**_SIZE, "minimum": 0}, "Items per page; 0 only counts."), *TAKE_FORM)
 PROJECTION = (
     Parameter("fields", {"type": "string"}, "Comma list of fields."),
     Parameter("include_fields", {"type": "boolean", "default": True}, "Keep these fields, or drop them."),
 )
+
+
+def sort_parameter(*fields: str) -> Parameter:
+    """Return `sort` for a list that can be sorted by these fields."""
+    ways = [f"{field}:{direction}" for field in fields for direction in (1, -1)]
+    return Parameter("sort", {"type": "string", "enum": ways}, "A field and its direction. The checkpoint form: `created_at` only.")
 
 
 def reference(component: str) -> Schema:
@@ -27,9 +35,9 @@ def reference(component: str) -> Schema:
 
 
 def taken_list(key: str, item: Schema) -> Schema:
-    """Return the checkpoint form."""
+    """Return the checkpoint form; closed, so that a page with totals is none."""
     properties: Schema = {key: {"type": "array", "items": item}, "next": {"type": "string", "description": "Left out at the end."}}
-    return {"type": "object", "required": [key], "properties": properties}
+    return {"type": "object", "required": [key], "properties": properties, "additionalProperties": False}
 
 
 def list_of(key: str, item: Schema) -> Schema:

@@ -7,13 +7,14 @@ from typing import Any
 
 from rest_framework.request import Request
 
+from identity.api.paths import GROUP_ID
 from identity.api.refusals import Refusal, invalid_path
 from identity.api.users import INEXISTENT_USER, check_user_id
 from identity.models import Connection, Group, Organization, Role, User
 from identity.services.failures import NotFound
 
 NO_ORGANIZATION = "No organization found by that id or name."
-_GROUP_ID = re.compile(r"grp_[1-9A-HJ-NP-Za-km-z]{14,22}")
+_GROUP_ID = re.compile(GROUP_ID)
 
 
 def user_at(user_id: str) -> User:

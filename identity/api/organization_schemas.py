@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from identity.api.list_schemas import LIST_FORMS, list_of, reference, taken_list
+from identity.api.list_schemas import LIST_FORMS, list_of, reference, sort_parameter, taken_list
 from identity.api.operations import Parameter, Schema
 
 _TEXT: Schema = {"type": "string"}
@@ -62,6 +62,5 @@ COMPONENTS: dict[str, Schema] = {
         },
     },
 }
-SORT = Parameter("sort", _TEXT, "`name`, `display_name` or `created_at`, then `:1` or `:-1`. The checkpoint form: `created_at`.")
-LIST_PARAMETERS = (*LIST_FORMS, SORT)
+LIST_PARAMETERS = (*LIST_FORMS, sort_parameter("name", "display_name", "created_at"))
 IS_ENABLED = Parameter("is_enabled", _SWITCH, "Only enabled or only disabled connections.")

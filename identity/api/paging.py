@@ -80,11 +80,14 @@ def answer_list(
     rows: QuerySet[Any], query: QueryDict, listing: Listing, render: Render, *, order: Order = BY_CREATION
 ) -> list[dict[str, Any]] | dict[str, Any]:
     """Return the list in the form that the parameters ask for."""
-    if listing.only_take or query.get("take") or query.get("from"):
+    if listing.only_take:
         return _taken(rows, query, listing, render, order)
+    # Judged in every form: the checkpoint form ignores what they say and not that they say nothing.
     has_totals = switch_of(query, "include_totals", default=False)
     page = number_of(query, "page", minimum=0) or 0
     size = number_of(query, "per_page", minimum=0 if listing.allows_empty_page else 1, maximum=LARGEST_PAGE)
+    if query.get("take") or query.get("from"):
+        return _taken(rows, query, listing, render, order)
     size = PAGE_SIZE if size is None else size
     _check_offset(page, size)
     start = page * size

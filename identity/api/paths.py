@@ -6,6 +6,7 @@ decoded once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from urllib.parse import quote, unquote_to_bytes
 
@@ -13,6 +14,9 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 MANAGEMENT_PREFIX = "/api/v2/"
+GROUP_ID = "grp_[1-9A-HJ-NP-Za-km-z]{14,22}"
+# The ids in paths whose form is judged before a row is looked for, by what stands before them.
+_PATTERNS = {"users": r"\|", "members": r"\|", "groups": f"^{GROUP_ID}$"}
 
 
 class Segment:
@@ -26,6 +30,12 @@ class Segment:
 
     def to_url(self, value: str) -> str:
         return quote(value, safe="")
+
+
+def id_pattern(path: str, name: str) -> str | None:
+    """Return the form of the id that this parameter of a path must have, where there is one."""
+    place = re.search(rf"([a-z-]+)/\{{{name}\}}", path)
+    return _PATTERNS.get(place[1]) if place else None
 
 
 def route_on_sent_path(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:

@@ -13,15 +13,24 @@ from identity.json_values import text_problem
 
 # Every number a parameter may hold fits into a column, and so does a page times its size.
 _MOST_DIGITS = 9
+LARGEST_NUMBER = 10**_MOST_DIGITS - 1
+
+
+def _single(query: QueryDict, name: str) -> str | None:
+    """Return the parameter, or None when it is absent or empty; a repeated one is refused, for which of the two counts?"""
+    values = query.getlist(name)
+    if len(values) > 1:
+        raise invalid_query("Expected a single value", name)
+    return values[0] or None if values else None
 
 
 def text_of(query: QueryDict, name: str) -> str | None:
     """Return the parameter, or None when it is absent or empty."""
-    value = query.get(name)
+    value = _single(query, name)
     problem = text_problem(value) if value else None
     if problem:
         raise invalid_query(problem, name)
-    return value or None
+    return value
 
 
 def texts_of(query: QueryDict, name: str) -> list[str]:
@@ -36,7 +45,7 @@ def texts_of(query: QueryDict, name: str) -> list[str]:
 
 def switch_of(query: QueryDict, name: str, *, default: bool) -> bool:
     """Return `true` or `false`; any other word is refused."""
-    value = query.get(name) or None
+    value = _single(query, name)
     if value not in (None, "true", "false"):
         raise invalid_query("Expected type boolean", name)
     return default if value is None else value == "true"
@@ -44,7 +53,7 @@ def switch_of(query: QueryDict, name: str, *, default: bool) -> bool:
 
 def number_of(query: QueryDict, name: str, *, minimum: int, maximum: int | None = None) -> int | None:
     """Return a whole number within its bounds, or None when the parameter is absent or empty."""
-    value = query.get(name)
+    value = _single(query, name)
     if not value:
         return None
     if not (value.isascii() and value.isdigit()) or len(value) > _MOST_DIGITS:

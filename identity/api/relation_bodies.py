@@ -9,6 +9,10 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from identity.api.fields import Closed, ListOf, Text
+from identity.api.paths import GROUP_ID
+
+_TEXT = {"type": "string", "minLength": 1, "maxLength": 300}
+_TYPES = ("user", "group")
 
 
 class Id(Text):
@@ -40,7 +44,7 @@ class UsersToChange(Closed):
 
 
 class GroupsToChange(Closed):
-    groups = ListOf(child=Id("grp_[1-9A-HJ-NP-Za-km-z]{14,22}"), min_length=1)
+    groups = ListOf(child=Id(GROUP_ID), min_length=1)
 
 
 class OrganizationMembersToChange(Closed):
@@ -49,10 +53,22 @@ class OrganizationMembersToChange(Closed):
 
 class GroupMemberToChange(Closed):
     id = Text(max_length=300)
-    member_type = serializers.ChoiceField(choices=["user", "group"], required=False)
+    member_type = serializers.ChoiceField(choices=_TYPES, required=False)
 
 
-@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "object", "properties": {"id": {"type": "string"}}}]})
+@extend_schema_field(
+    {
+        "oneOf": [
+            _TEXT,
+            {
+                "type": "object",
+                "required": ["id"],
+                "properties": {"id": _TEXT, "member_type": {"type": "string", "enum": list(_TYPES)}},
+                "additionalProperties": False,
+            },
+        ]
+    }
+)
 class _GroupMember(serializers.Field[str, Any, str, Any]):
     """A user's or a group's id, alone or as an object that says which."""
 

@@ -7,9 +7,10 @@ from typing import Any, cast
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 
-from identity.api.fields import Closed
+from identity.api.fields import Closed, JsonObject
 from identity.api.list_schemas import reference
 from identity.api.operations import Operation, Schema
+from identity.api.paths import id_pattern
 from identity.api.snapshots import CURSOR_HEADER
 
 BEARER = "bearer"
@@ -99,9 +100,30 @@ class OperationSchema(AutoSchema):
 
     def get_override_parameters(self) -> list[Any]:
         return [
-            OpenApiParameter(item.name, item.schema, description=item.description, required=item.is_required)
+            # An empty parameter counts as absent, which a required one may not be.
+            OpenApiParameter(
+                item.name, item.schema, description=item.description, required=item.is_required, allow_blank=not item.is_required
+            )
             for item in self.operation.parameters
         ]
+
+    def _is_list_view(self, serializer: Any = None) -> bool:
+        # The generator would make an array of every answer of an action called `list`; ours say themselves what they are.
+        return False
+
+    def _resolve_path_parameters(self, variables: Any) -> list[Schema]:
+        parameters: list[Schema] = super()._resolve_path_parameters(variables)  # type: ignore[no-untyped-call]
+        own = cast("Any", self.view).path_schemas
+        for parameter in parameters:
+            pattern = id_pattern(self.path, parameter["name"])
+            # Not the pattern of the route: a slash inside an id is sent encoded.
+            parameter["schema"] = {
+                "type": "string",
+                "minLength": 1,
+                **({"pattern": pattern} if pattern else {}),
+                **own.get(parameter["name"], {}),
+            }
+        return parameters
 
     def get_request_serializer(self) -> Any:
         operation = self.operation
@@ -113,9 +135,14 @@ class OperationSchema(AutoSchema):
             # The generator leaves out bodies of DELETE, which client libraries send all the same.
             self.method = "POST"
         try:
-            return super()._get_request_body(direction)  # type: ignore[no-untyped-call]
+            body = super()._get_request_body(direction)  # type: ignore[no-untyped-call]
         finally:
             self.method = method
+        if self.operation.is_body_list:
+            # A form has named members and can be no list.
+            body["content"].pop("application/x-www-form-urlencoded", None)
+            body["content"]["application/json"]["schema"]["minItems"] = 1
+        return body
 
     def get_response_serializers(self) -> Any:
         operation = self.operation
@@ -124,6 +151,10 @@ class OperationSchema(AutoSchema):
         if operation.repeated_status is not None:
             answers[operation.repeated_status] = None
         return {status: OpenApiResponse(answer, description=_DESCRIPTIONS[status]) for status, answer in answers.items()}
+
+    def _map_serializer_field(self, field: Any, direction: Any, bypass_extensions: Any = False) -> Schema:  # noqa: FBT002  (as in the class it derives from)
+        schema: Schema = super()._map_serializer_field(field, direction, bypass_extensions)  # type: ignore[no-untyped-call]
+        return schema | field.bounds if isinstance(field, JsonObject) else schema
 
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> Schema:
         schema: Schema = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from identity.api.list_schemas import LIST_FORMS, list_of, reference
+from identity.api.list_schemas import COUNTING_LIST_FORMS, list_of, reference, sort_parameter
 from identity.api.operations import Parameter, Schema
 
 _TEXT: Schema = {"type": "string"}
@@ -57,8 +57,8 @@ COMPONENTS: dict[str, Schema] = {
 
 EMAIL = Parameter("email", {"type": "string", "format": "email"}, "The whole address; letters in any case.", is_required=True)
 LIST_PARAMETERS = (
-    *LIST_FORMS,
-    Parameter("sort", _TEXT, "created_at, email or user_id, then :1 or :-1."),
+    *COUNTING_LIST_FORMS,
+    sort_parameter("created_at", "email", "user_id"),
     Parameter("connection", _TEXT, "Name of a connection."),
     Parameter("search_engine", {"type": "string", "enum": ["v1", "v2", "v3"]}, "Accepted and without effect."),
     Parameter("primary_order", _SWITCH, "Accepted and without effect."),

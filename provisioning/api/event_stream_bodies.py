@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from events.catalogue import EVENT_TYPES
 from events.models import EventStream
 from identity.api.fields import Closed, JsonObject, ListOf, Text
 
 DESTINATION_TYPES = ("action", "webhook", "eventbridge")
 
 
+@extend_schema_field({"type": "string", "enum": list(EVENT_TYPES)})
+class EventType(Text):
+    """The name of an event type; an unknown one is refused in the words of the service."""
+
+
+@extend_schema_field({"type": "string", "enum": list(DESTINATION_TYPES)})
+class DestinationType(Text):
+    """The kind of a destination."""
+
+
+@extend_schema_field({"type": "string", "enum": list(EventStream.Status.values)})
+class Status(Text):
+    """Whether a stream delivers."""
+
+
 class Subscription(Closed):
-    event_type = Text(max_length=64)
+    event_type = EventType(max_length=64)
 
 
 class Destination(Closed):
     """Where a stream delivers to; what `configuration` holds depends on the type and is judged by its service."""
 
-    type = Text(max_length=32)
+    type = DestinationType(max_length=32)
     configuration = JsonObject()
 
     def validate_type(self, value: str) -> str:
@@ -29,7 +46,7 @@ class Destination(Closed):
 class EventStreamSettings(Closed):
     name = Text(required=False, max_length=128)
     subscriptions = ListOf(required=False, child=Subscription(), min_length=1)
-    status = Text(required=False)
+    status = Status(required=False)
 
     def validate_status(self, value: str) -> str:
         if value not in EventStream.Status.values:
@@ -38,6 +55,7 @@ class EventStreamSettings(Closed):
 
 
 class EventStreamToCreate(EventStreamSettings):
+    subscriptions = ListOf(child=Subscription(), min_length=1)
     destination = Destination()
 
 

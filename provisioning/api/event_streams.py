@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from events.models import EventStream
 from identity.api.endpoint import Endpoint
 from identity.api.list_schemas import TAKE_FORM
-from identity.api.operations import Operation
+from identity.api.operations import Operation, Schema
 from identity.api.paging import Listing, answer_list
 from identity.api.refusals import invalid_body, invalid_path, not_supported
 from identity.services.failures import NotFound
@@ -29,6 +29,7 @@ _SWITCHES: dict[str, Callable[..., EventStream]] = {"enabled": streams.enable_st
 class EventStreamEndpoint(Endpoint):
     """The event streams of a tenant; its built-in one, that of subscriptions, is not among them."""
 
+    path_schemas: ClassVar[dict[str, Schema]] = {"id": {"minLength": _ID_LENGTH, "maxLength": _ID_LENGTH}}
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation("list_event_streams", "List event streams", ("read:event_streams",), 200, EVENT_STREAMS, parameters=TAKE_FORM),
         "create": Operation(

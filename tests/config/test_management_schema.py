@@ -64,10 +64,65 @@ def test_bodies_are_closed(document: Schema) -> None:
     bodies = [operation["requestBody"] for operation in operations(document) if "requestBody" in operation]
     assert bodies
     for body in bodies:
-        assert body["content"].keys() == {"application/json", "application/x-www-form-urlencoded"}
-        schema = body["content"]["application/json"]["schema"]
+        kinds = set(body["content"])
+        assert kinds in ({"application/json", "application/x-www-form-urlencoded"}, {"application/json"}, {"multipart/form-data"})
+        schema = next(iter(body["content"].values()))["schema"]
         name = schema.get("items", schema)["$ref"].rpartition("/")[2]
         assert document["components"]["schemas"][name]["additionalProperties"] is False
+
+
+def schema_of(answer_or_body: Schema) -> Schema:
+    found: Schema = answer_or_body["content"]["application/json"]["schema"]
+    return found
+
+
+def test_a_list_is_described_in_the_forms_it_has(document: Schema) -> None:
+    paths = document["paths"]
+    array, page, taken = schema_of(paths["/users"]["get"]["responses"]["200"])["oneOf"]
+    assert array == schema_of(paths["/users-by-email"]["get"]["responses"]["200"])
+    assert array == {"type": "array", "items": {"$ref": "#/components/schemas/User"}}
+    # A page with totals is no checkpoint form, nor the other way round.
+    assert "total" in page["required"]
+    assert taken["properties"].keys() == {"users", "next"}
+    assert taken["additionalProperties"] is False
+    assert schema_of(paths["/groups"]["get"]["responses"]["200"])["properties"].keys() == {"groups", "next"}
+
+
+def test_a_body_that_is_a_list_is_described_once_and_as_no_form(document: Schema) -> None:
+    body = document["paths"]["/connections/{id}/clients"]["patch"]["requestBody"]
+    assert list(body["content"]) == ["application/json"]
+    assert schema_of(body) == {"type": "array", "items": {"$ref": "#/components/schemas/ClientStatus"}, "minItems": 1}
+
+
+def test_ids_of_a_known_form_are_described_by_it(document: Schema) -> None:
+    found = {
+        (path, parameter["name"]): parameter["schema"]
+        for path, operations in document["paths"].items()
+        for parameter in operations.get("get", {}).get("parameters", ())
+        if parameter["in"] == "path"
+    }
+    group = "^grp_[1-9A-HJ-NP-Za-km-z]{14,22}$"
+    assert found["/users/{id}/roles", "id"] == {"type": "string", "minLength": 1, "pattern": r"\|"}
+    assert found["/organizations/{id}/members/{user_id}/roles", "user_id"] == {"type": "string", "minLength": 1, "pattern": r"\|"}
+    assert found["/organizations/{id}/groups/{group_id}/roles", "group_id"] == {"type": "string", "minLength": 1, "pattern": group}
+    assert found["/event-streams/{id}", "id"] == {"type": "string", "minLength": 26, "maxLength": 26}
+    assert found["/resource-servers/{id}", "id"] == {"type": "string", "minLength": 1}
+
+
+def test_bounds_of_parameters_and_bodies_are_described(document: Schema) -> None:
+    def parameter(path: str, name: str) -> Schema:
+        return next(found["schema"] for found in document["paths"][path]["get"]["parameters"] if found["name"] == name)
+
+    components = document["components"]["schemas"]
+    assert components["RoleToCreate"]["properties"]["name"]["minLength"] == 1
+    assert components["OrganizationToCreate"]["properties"]["metadata"]["maxProperties"] == 25
+    assert components["OrganizationToCreate"]["properties"]["metadata"]["additionalProperties"] == {"type": "string"}
+    assert "database" in components["ConnectionToCreate"]["properties"]["strategy"]["enum"]
+    assert components["EventStreamToCreate"]["required"] == ["destination", "subscriptions"]
+    assert parameter("/users", "per_page")["minimum"] == 0
+    assert parameter("/roles", "per_page")["minimum"] == 1
+    assert "email:-1" in parameter("/users", "sort")["enum"]
+    assert parameter("/users/{id}/effective-roles/sources/groups", "role_id")["minLength"] == 1
 
 
 def test_the_subscription_is_described_as_a_stream(document: Schema) -> None:

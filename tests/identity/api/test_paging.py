@@ -11,7 +11,7 @@ from identity.models import Connection, Tenant, User
 from tests.factories.identity import make_connection, make_user
 from tests.management import Management
 
-ODD_QUERIES = [
+ODD_QUERIES: list[Any] = [
     {"page": "-1"},
     {"page": "x"},
     {"page": "1.5"},
@@ -22,6 +22,13 @@ ODD_QUERIES = [
     {"take": "101"},
     {"take": "x"},
     {"include_totals": "1"},
+    # The checkpoint form is not told about pages, and still refuses what is no page.
+    {"take": "1", "include_totals": "maybe"},
+    {"take": "1", "per_page": "1000"},
+    # Which of the two would count?
+    [("connection", "people"), ("connection", "others")],
+    [("per_page", "1"), ("per_page", "2")],
+    [("include_fields", "true"), ("include_fields", "false")],
     {"include_fields": "yes"},
     {"search_engine": "v9"},
     {"connection": "a\x00b"},
