@@ -15,6 +15,11 @@ _MOST_REQUESTS = 20_000
 _DRAIN_SECONDS = 12
 
 
+# What a connection may hold of a request's head, and of an answer that nobody reads: granian's own 417,792 would let a
+# few stopped readers hold more than all the others together.
+BUFFER_BYTES = 64 * 1024
+
+
 def command(options: Options, certificate: ServerCertificate | None) -> tuple[str, ...]:
     """Return the command line of the chosen server: loopback only, the port shared by all processes."""
     build = {"granian": _granian, "uvicorn": _uvicorn, "daphne": _daphne}[options.web_server]
@@ -25,6 +30,7 @@ def _granian(options: Options, certificate: ServerCertificate | None) -> list[st
     arguments = ["granian", "--interface", "asgi", "--host", _HOST, "--port", str(options.port), "--no-ws", "--http", "1"]
     arguments += ["--workers", str(options.web_processes), "--working-dir", str(ROOT)]
     arguments += ["--backlog", "4096", "--backpressure", str(_MOST_REQUESTS), "--workers-kill-timeout", str(_DRAIN_SECONDS)]
+    arguments += ["--http1-buffer-size", str(BUFFER_BYTES)]
     if certificate:
         arguments += ["--ssl-certificate", str(certificate.chain), "--ssl-keyfile", str(certificate.key), "--ssl-protocol-min", "tls1.2"]
     return [*arguments, _APPLICATION]

@@ -2,33 +2,67 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from pytest_django.plugin import DjangoDbBlocker
 
 from identity.models import Tenant
 from tests.conformance.reader import Subscriber
+from tests.conformance.remote import URL_VARIABLE, RemoteTarget, is_remote, remote_target
 from tests.conformance.target import Target, make_target
 from tests.conformance.web_process import SERVERS, WebProcess, web_process
+from tests.peers.proxies import proxy
 
 HEARTBEAT_SECONDS = 0.6
 
 
-@pytest.fixture(scope="session", params=SERVERS)
-def server(request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
-    """A server whose heartbeats are short and whose streams live long."""
-    with django_db_blocker.unblock():
-        running = web_process(
-            request.param, EVENTS_HEARTBEAT_SECONDS=str(HEARTBEAT_SECONDS), RATE_LIMIT_BURST="100000", EVENTS_DRAIN_SECONDS="3"
-        )
-        with running as web:
+# Each runs every test once more: `make test-peers` adds the ones that `make test` has no time for.
+_BEHIND_NGINX = "nginx"
+CHOSEN = os.environ.get("CONFORMANCE_SERVERS", "").split() or [*SERVERS]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Against somebody else's service run only what needs nothing but its address and a client."""
+    if not is_remote():
+        return
+    for item in items:
+        if "tests/conformance" in item.path.as_posix() and item.get_closest_marker("remote") is None:
+            item.add_marker(pytest.mark.skip(reason=f"writes, or needs the database of the service; {URL_VARIABLE} names another's"))
+
+
+@pytest.fixture(scope="session", params=["remote"] if is_remote() else CHOSEN)
+def server(request: pytest.FixtureRequest) -> Iterator[WebProcess | None]:
+    """A server whose heartbeats are short and whose streams live long; None where it is somebody else's."""
+    if is_remote():
+        yield None
+        return
+    request.getfixturevalue("django_db_setup")
+    blocker: DjangoDbBlocker = request.getfixturevalue("django_db_blocker")
+    with blocker.unblock(), _server(request.param) as web:
+        yield web
+
+
+@contextmanager
+def _server(name: str) -> Iterator[WebProcess]:
+    options = {"EVENTS_HEARTBEAT_SECONDS": str(HEARTBEAT_SECONDS), "RATE_LIMIT_BURST": "100000", "EVENTS_DRAIN_SECONDS": "3"}
+    with web_process("granian" if name == _BEHIND_NGINX else name, **options) as web:
+        if name != _BEHIND_NGINX:
+            yield web
+            return
+        with proxy("nginx that speaks HTTP/1.1", web.address) as front:
+            web.address = front.address
             yield web
 
 
 @pytest.fixture
-def target(server: WebProcess, tenant: Tenant) -> Target:
-    """A fresh tenant on the server."""
+def target(request: pytest.FixtureRequest, server: WebProcess | None) -> Target | RemoteTarget:
+    """A fresh tenant on the server, or the one that the environment names."""
+    if server is None:
+        return remote_target()
+    tenant: Tenant = request.getfixturevalue("tenant")
     return make_target(tenant, server.address)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -47,6 +48,8 @@ class Subscriber:
         query: dict[str, Any] | str | None = None,
         receive_buffer: int | None = None,
         deadline: float = 10.0,
+        answered: bool = True,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.socket = socket.socket()
         self.still_open.add(self)
@@ -55,6 +58,8 @@ class Subscriber:
         self.socket.settimeout(deadline)
         self.socket.connect(address)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_hostname=address[0])
         self.deadline = deadline
         self.ended_cleanly = False
         self.body = b""
@@ -63,7 +68,8 @@ class Subscriber:
         text = query if isinstance(query, str) else urlencode(query or {}, doseq=True)
         lines = [f"{method} {path}{'?' + text if text else ''} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
         self.socket.sendall("\r\n".join([*lines, "", ""]).encode("latin-1"))
-        self._read_head()
+        if answered:
+            self._read_head()
 
     def _read_head(self) -> None:
         while b"\r\n\r\n" not in self._wire:

@@ -27,6 +27,7 @@ def _refused(stream: Subscriber, status: int, code: str | None) -> dict[str, Any
         return document
 
 
+@pytest.mark.remote
 @pytest.mark.parametrize(
     ("query", "named"),
     [
@@ -48,6 +49,7 @@ def test_an_odd_query_is_refused_by_name(target: Target, query: str, named: list
     assert all(name in message for name in named), message
 
 
+@pytest.mark.remote
 @pytest.mark.parametrize("cursor", ["x", "not a cursor", "A" * 42, "é", "a" * 1024], ids=["short", "words", "zeros", "not ascii", "long"])
 def test_a_cursor_nobody_was_given_is_refused(target: Target, cursor: str) -> None:
     _refused(target.subscribe({"from": cursor}), 400, "invalid_cursor")
@@ -61,6 +63,7 @@ def test_a_cursor_of_another_tenant_is_refused(target: Target, another: Target) 
     _refused(target.subscribe({"from": foreign}), 400, "invalid_cursor")
 
 
+@pytest.mark.remote
 def test_a_changed_cursor_is_refused(target: Target) -> None:
     with target.subscribe() as stream:
         offset = stream.opened().id or ""
@@ -69,6 +72,7 @@ def test_a_changed_cursor_is_refused(target: Target) -> None:
         _refused(target.subscribe({"from": changed}), 400, "invalid_cursor")
 
 
+@pytest.mark.remote
 @pytest.mark.parametrize(
     "authorization",
     [None, "Bearer", "Bearer x.y.z", "Basic abc", "Bearer " + "a" * 8000],
@@ -86,6 +90,7 @@ def test_a_token_for_another_audience_is_not_of_a_global_client(target: Target) 
     assert _refused(stream, 401, None)["message"] == "Client is not global."
 
 
+@pytest.mark.remote
 def test_a_token_whose_signature_was_changed_is_refused(target: Target) -> None:
     token = target.token()
     stream = target.subscribe(token=token[:-6] + ("AAAAAA" if not token.endswith("AAAAAA") else "BBBBBB"))
@@ -108,6 +113,7 @@ def test_the_scope_is_judged_before_the_query(target: Target) -> None:
     _refused(target.subscribe("colour=red", token=target.token(scopes=())), 403, "insufficient_scope")
 
 
+@pytest.mark.remote
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS"])
 def test_only_get_is_answered(target: Target, method: str) -> None:
     with target.subscribe(method=method, headers={"Content-Length": "0"}) as stream:

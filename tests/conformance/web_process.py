@@ -17,6 +17,8 @@ from urllib.parse import quote
 from django.conf import settings
 from django.db import connection
 
+from config.launcher.web import BUFFER_BYTES
+
 ROOT = Path(__file__).resolve().parents[2]
 SERVERS = ("granian", "uvicorn", "daphne")
 _APPLICATION = "config.asgi:application"
@@ -35,12 +37,22 @@ class WebProcess:
     def terminate(self) -> None:
         self.process.send_signal(signal.SIGTERM)
 
+    def kill(self) -> None:
+        """SIGKILL the server with all its processes, as a machine that goes away."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
     def wait(self, *, within: float) -> int:
         return self.process.wait(timeout=within)
 
+    def processes(self) -> list[int]:
+        """Return the server and its children."""
+        return [self.process.pid, *self._children()]
+
     def resident_bytes(self) -> int:
         """Return the memory of the server and its children."""
-        pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in [self.process.pid, *self._children()])
+        pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in self.processes())
         return pages * os.sysconf("SC_PAGE_SIZE")
 
     def _children(self) -> list[int]:
@@ -50,7 +62,10 @@ class WebProcess:
 
 @contextmanager
 def web_process(server: str, **environment: str) -> Iterator[WebProcess]:
-    """Run a server with the test's database and settings; it is killed at the end whatever happened."""
+    """Run a server with the test's database and settings; it is killed at the end whatever happened.
+
+    `granian-2` is the server with two worker processes.
+    """
     port = _free_port()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
         log = Path(directory) / "output"
@@ -69,15 +84,15 @@ def web_process(server: str, **environment: str) -> Iterator[WebProcess]:
             yield web
         finally:
             # Workers live in the group of their parent; when all have ended there is no group.
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            web.kill()
 
 
 def _command(server: str, port: int) -> list[str]:
-    match server:
+    name, _, workers = server.partition("-")
+    match name:
         case "granian":
             options = ["--interface", "asgi", "--host", "127.0.0.1", "--port", str(port), "--no-ws", "--http", "1", "--no-log"]
+            options += ["--workers", workers or "1", "--http1-buffer-size", str(BUFFER_BYTES)]
             return ["granian", *options, "--backpressure", "4096", "--workers-kill-timeout", "12", _APPLICATION]
         case "uvicorn":
             options = ["--host", "127.0.0.1", "--port", str(port), "--ws", "none", "--no-proxy-headers", "--log-level", "warning"]

@@ -1,0 +1,85 @@
+"""A service that somebody else runs, known by its address and a client's credentials alone.
+
+`CONFORMANCE_URL` is the base URL of a tenant's management interface, such as `https://acme.example.com/api/v2`;
+`CONFORMANCE_CLIENT_ID` and `CONFORMANCE_CLIENT_SECRET` are of a client that may read its events.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+
+from tests.conformance.reader import Subscriber
+
+URL_VARIABLE = "CONFORMANCE_URL"
+_DEADLINE_SECONDS = 30.0
+
+
+def is_remote() -> bool:
+    """Tell whether this run is pointed at a service that somebody else runs."""
+    return bool(os.environ.get(URL_VARIABLE))
+
+
+@dataclass
+class RemoteTarget:
+    """A tenant that is only read: whatever writes, or needs the database, is not for it."""
+
+    url: str
+    client_id: str
+    client_secret: str
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.url).netloc
+
+    @cached_property
+    def _token(self) -> str:
+        answer = requests.post(
+            f"{self.url.removesuffix('/api/v2')}/oauth/token",
+            json={
+                "grant_type": "client_credentials",
+                "client_id": self.client_id,
+                "client_secret": self.client_secret,
+                "audience": f"{self.url}/",
+            },
+            timeout=_DEADLINE_SECONDS,
+        )
+        answer.raise_for_status()
+        return str(answer.json()["access_token"])
+
+    def token(self) -> str:
+        """Return an access token, got as any client gets it."""
+        return self._token
+
+    def subscribe(self, query: dict[str, Any] | str | None = None, *, token: str | None = None, **options: Any) -> Subscriber:
+        """Open a stream, or get the refusal, as `Target.subscribe` does."""
+        place = urlsplit(self.url)
+        tls = ssl.create_default_context() if place.scheme == "https" else None
+        headers: dict[str, str | None] = {
+            "Host": self.host,
+            "Authorization": f"Bearer {token or self.token()}",
+            "Accept": "text/event-stream",
+        }
+        headers |= options.pop("headers", {})
+        return Subscriber(
+            (place.hostname or "", place.port or (443 if tls else 80)),
+            f"{place.path}/events",
+            headers={name: value for name, value in headers.items() if value is not None},
+            query=query,
+            tls=tls,
+            deadline=_DEADLINE_SECONDS,
+            **options,
+        )
+
+
+def remote_target() -> RemoteTarget:
+    """Return the service that the environment names."""
+    names = (URL_VARIABLE, "CONFORMANCE_CLIENT_ID", "CONFORMANCE_CLIENT_SECRET")
+    url, client_id, client_secret = (os.environ[name] for name in names)
+    return RemoteTarget(url.rstrip("/"), client_id, client_secret)
