@@ -16,7 +16,9 @@ from django.db import connection
 
 from config.launcher.programs import redis_servers
 from tests.deadlines import eventually
+from tests.faults.following import Following
 from tests.faults.worker import Worker
+from tests.faults.world import World
 
 
 class RedisServer:
@@ -88,3 +90,18 @@ def start_worker(committed_db: None, redis_server: RedisServer, directory: Path)
             except ProcessLookupError:
                 pass  # it has ended already
         worker.kill()
+
+
+@pytest.fixture(scope="session")
+def world() -> Iterator[World]:
+    """Servers that the scenarios of the stream may break; every scenario leaves them running."""
+    made = World()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def following() -> Iterator[Following]:
+    """Subscribers that are gone after the test."""
+    with Following() as running:
+        yield running

@@ -1,0 +1,112 @@
+"""A TCP proxy and balancer that misbehaves on demand: it stops reading, cuts after so many bytes, and resets."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+
+Address = tuple[str, int]
+_PIECE = 16 * 1024
+_RESET = struct.pack("ii", 1, 0)
+
+
+class Proxy:
+    """Passes connections on to `targets` in turn, to the next one where nobody listens; a context manager."""
+
+    def __init__(self, *targets: Address, listen_backlog: int = 1024) -> None:
+        self.targets = list(targets)
+        self.address: Address = ("127.0.0.1", 0)
+        self.is_stalled = False
+        self.opened = 0
+        self._turn: Iterator[int] = itertools.count()
+        self._backlog = listen_backlog
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._pairs: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def reset_all(self) -> None:
+        """Cut every connection as a machine that has lost its memory."""
+        self._loop.call_soon_threadsafe(self._reset)
+
+    def _reset(self) -> None:
+        for writer in list(self._pairs):
+            with suppress(OSError):
+                writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            writer.transport.abort()
+
+    async def _serve(self) -> None:
+        self._server = await asyncio.start_server(self._accepted, "127.0.0.1", 0, backlog=self._backlog)
+        self.address = self._server.sockets[0].getsockname()[:2]
+
+    def _accepted(self, client_in: asyncio.StreamReader, client_out: asyncio.StreamWriter) -> None:
+        task = self._loop.create_task(self._connected(client_in, client_out))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _connected(self, client_in: asyncio.StreamReader, client_out: asyncio.StreamWriter) -> None:
+        upstream = await self._upstream()
+        if upstream is None:
+            client_out.transport.abort()
+            return
+        self.opened += 1
+        upstream_in, upstream_out = upstream
+        self._pairs |= {client_out, upstream_out}
+        ways = [
+            self._loop.create_task(self._pass_on(client_in, upstream_out)),
+            self._loop.create_task(self._pass_on(upstream_in, client_out)),
+        ]
+        try:
+            # An end on one side is an end on the other.
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for way in ways:
+                way.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
+            self._pairs -= {client_out, upstream_out}
+            client_out.close()
+            upstream_out.close()
+
+    async def _upstream(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+        for _ in range(len(self.targets)):
+            target = self.targets[next(self._turn) % len(self.targets)]
+            try:
+                return await asyncio.wait_for(asyncio.open_connection(*target, limit=_PIECE), 2.0)
+            except OSError:
+                continue
+        return None
+
+    async def _pass_on(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        while True:
+            while self.is_stalled:  # noqa: ASYNC110  (set by the test's own thread)
+                await asyncio.sleep(0.02)
+            data = await source.read(_PIECE)
+            if not data:
+                return
+            sink.write(data)
+            await sink.drain()
+
+    def __enter__(self) -> Proxy:
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._serve(), self._loop).result(5)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(5)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(5)
+        self._loop.close()
+
+    async def _close(self) -> None:
+        self._server.close()
+        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        # Aborted and closed transports let go of their sockets one turn later.
+        await asyncio.sleep(0.01)

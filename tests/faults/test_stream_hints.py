@@ -1,0 +1,44 @@
+"""Hints are a courtesy: with every one of them refused the poll finds everything, only later."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+
+from tests.deadlines import eventually
+from tests.faults.following import Follower, Following, latencies
+from tests.faults.invariants import assert_holds
+from tests.faults.world import World
+
+pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
+
+# The longest pause of the poll, and what a busy machine adds.
+_POLL_SECONDS = 1.0
+_SLACK_SECONDS = 1.5
+
+
+def test_with_every_hint_refused_nothing_is_lost_and_the_poll_bounds_the_delay(world: World, following: Following) -> None:
+    tenant = world.tenant()
+    # Numbered by the writers alone, so that this process hears of nothing but hints.
+    with world.web(EVENTS_NUMBERER_ENABLED="0") as web, world.writers(tenant, 1, think=0.1) as writers:
+        following.add(Follower("live", tenant, lambda: web.address))
+        eventually(lambda: writers.have_made(40) and following.followers[0].reached.position > tenant.base + 30, seconds=60)
+        told = world.head(tenant).position
+        world.allow_hints(allowed=False)
+        try:
+            refused_after = world.head(tenant).position
+            eventually(lambda: following.followers[0].reached.position > refused_after + 40, seconds=60)
+            writers.stop()
+            eventually(lambda: world.is_numbered(tenant))
+            following.all_at(world.head(tenant))
+        finally:
+            world.allow_hints(allowed=True)
+        following.stop()
+    recorded = world.recorded(tenant)
+    hinted = latencies(following.followers, {position: moment for position, moment in recorded.items() if position <= told})
+    polled = latencies(following.followers, {position: moment for position, moment in recorded.items() if position > refused_after})
+    assert max(polled) < _POLL_SECONDS + _SLACK_SECONDS
+    # The first of the hinted events were replayed; the median was not.
+    assert statistics.median(hinted) < statistics.median(polled)
+    assert_holds(world.history(tenant, [writers], following.readers))

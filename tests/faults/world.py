@@ -1,0 +1,361 @@
+"""Servers of one's own that may be killed, frozen and flushed, with tenants, writers, and what stands there in the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import redis
+from django.conf import settings
+
+from config.launcher import postgres, valkey
+from config.launcher.processes import Process, Program, wait_until_ready
+from events.cursor import Cursor, CursorSealer
+from events.envelope import encode_envelope, event_source
+from identity.ids import new_event_id
+from tests.conformance.web_process import WebProcess, web_process
+from tests.faults.invariants import Entry, History, Operation, Place, Reader
+
+ROOT = Path(__file__).resolve().parents[2]
+SEED_VARIABLE = "FAULT_SEED"
+_TENANTS_AT_ONCE = 12
+_WRITER_SECONDS = 150.0
+# Short, so that what waits for a time can be watched; everything else is as in production.
+_TIMES = {"EVENTS_HEARTBEAT_SECONDS": "0.5", "EVENTS_RETRY_MS": "200", "EVENTS_LEASE_SECONDS": "3", "EVENTS_DRAIN_SECONDS": "3"}
+
+
+@dataclass(frozen=True)
+class Seeded:
+    """A tenant with a subscriber's token; `base` is where its log ended before anybody wrote."""
+
+    id: str
+    host: str
+    token: str
+    connection: str
+    users: list[str]
+    group: str
+    base: int
+
+    @property
+    def sealer(self) -> CursorSealer:
+        return CursorSealer(settings.CURSOR_KEYS, tenant_id=self.id)
+
+    @property
+    def start(self) -> str:
+        """The offset right before the first change of a writer."""
+        return self.sealer.seal(Cursor(1, self.base))
+
+    def opened(self, offset: str) -> Place:
+        cursor = self.sealer.open(offset)
+        return Place(cursor.epoch, cursor.position)
+
+
+@dataclass
+class Writers:
+    """Running writers of one tenant."""
+
+    tenant: Seeded
+    directory: Path
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def stop(self) -> None:
+        """Let every writer finish what it is doing; those that were killed on purpose are not waited for."""
+        (self.directory / "stop").touch()
+        self.wait()
+
+    def wait(self) -> None:
+        for process in self.processes:
+            status = process.wait(_WRITER_SECONDS)
+            assert status in {0, -signal.SIGKILL}, self.errors
+
+    @property
+    def errors(self) -> str:
+        return (self.directory / "errors").read_text()[-3000:]
+
+    def kill_one(self) -> None:
+        self.processes[0].kill()
+
+    @property
+    def count(self) -> int:
+        """How many transactions have ended."""
+        return sum(operation.outcome != "unknown" or operation.ended < float("inf") for operation in self.operations())
+
+    def have_made(self, number: int) -> bool:
+        """Tell whether so many transactions have ended; fail when a writer has, without having been killed."""
+        for process in self.processes:
+            assert process.poll() in {None, 0, -signal.SIGKILL}, self.errors
+        return self.count > number
+
+    def operations(self) -> list[Operation]:
+        """Return what the writers wrote down; one that never ended is unknown."""
+        found: dict[str, dict[str, Any]] = {}
+        for path in self.directory.glob("*.log"):
+            for line in path.read_text().splitlines():
+                with suppress(json.JSONDecodeError):
+                    noted = json.loads(line)
+                    found.setdefault(noted["id"], {}).update(noted)
+        return [
+            Operation(
+                id=name,
+                keys=tuple(line.get("keys", ())),
+                entities=tuple(line.get("entities", ())),
+                started=line["started"],
+                ended=line.get("ended", float("inf")),
+                outcome=line.get("outcome", "unknown"),
+            )
+            for name, line in found.items()
+        ]
+
+
+class World:
+    """One PostgreSQL that survives crashes, one Redis, and everything that connects to them."""
+
+    def __init__(self) -> None:
+        self.directory = Path(tempfile.mkdtemp(prefix="faults-"))
+        # An account that runs PostgreSQL must pass through.
+        self.directory.chmod(0o711)
+        self.seed = int(os.environ.get(SEED_VARIABLE) or secrets.randbelow(2**32))
+        self.random = random.Random(self.seed)
+        print(f"{SEED_VARIABLE}={self.seed}")  # noqa: T201  (a failure is repeated with it)
+        self.postgres = self._start(postgres.prepare(self.directory, durable=True))
+        postgres.ensure_database(self.directory)
+        self.redis = self._start(valkey.prepare(self.directory, durable=False))
+        self._tenants: list[Seeded] = []
+        self._run("manage.py", "migrate", "--verbosity", "0")
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            **_TIMES,
+            "DATABASE_URL": postgres.url_of(self.directory),
+            "REDIS_URL": valkey.url_of(self.directory),
+            "REDIS_PREFIX": "faults",
+            "DJANGO_SETTINGS_MODULE": "config.settings.test",
+            "EVENTS_NUMBERER_ENABLED": "1",
+            "RATE_LIMITS_ENABLED": "0",
+            "EVENTS_MAX_CONNECTIONS_PER_TENANT": "400",
+        }
+
+    def close(self) -> None:
+        self.thaw(self.postgres, self.redis)
+        self.redis.stop()
+        self.postgres.stop()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def tenant(self) -> Seeded:
+        """Return a tenant that nobody has used."""
+        if not self._tenants:
+            made = json.loads(self._run("-m", "tests.faults.seeding", str(_TENANTS_AT_ONCE)))
+            self._tenants = [Seeded(**one) for one in made]
+        return self._tenants.pop()
+
+    def web(self, server: str = "granian", **variables: str) -> Any:
+        """Run a web process against these servers; a context manager."""
+        return web_process(server, **(self.environment | variables))
+
+    @contextmanager
+    def two_webs(self, **variables: str) -> Iterator[list[WebProcess]]:
+        with ExitStack() as stack:
+            yield [stack.enter_context(self.web(**variables)) for _ in range(2)]
+
+    @contextmanager
+    def writers(self, tenant: Seeded, number: int = 2, *, count: int = 10**9, think: float = 0.01, **variables: str) -> Iterator[Writers]:
+        """Run writers of a tenant, each in a process of its own; they are gone afterwards."""
+        directory = Path(tempfile.mkdtemp(dir=self.directory))
+        writers = Writers(tenant, directory)
+        with (directory / "errors").open("wb") as errors:
+            for _ in range(number):
+                name = f"w{secrets.token_hex(3)}"
+                specification = directory / f"{name}.json"
+                document = {"name": name, "tenant": tenant.__dict__, "seed": self.random.random(), "think": think, "count": count}
+                specification.write_text(json.dumps({**document, "log": str(directory / f"{name}.log"), "stop": str(directory / "stop")}))
+                command = [sys.executable, "-m", "tests.faults.writing", str(specification)]
+                writers.processes.append(
+                    subprocess.Popen(command, cwd=ROOT, env=os.environ | self.environment | variables, stdout=errors, stderr=errors)
+                )
+        try:
+            yield writers
+        finally:
+            for process in writers.processes:
+                process.kill()
+                process.wait()
+
+    def query(self, statement: str, *values: Any, database: str = postgres.DATABASE) -> list[tuple[Any, ...]]:
+        """Run a statement, without Django; wait for the server as long as it starts."""
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                with psycopg.connect(postgres.url_of(self.directory, database), autocommit=True, connect_timeout=5) as connection:
+                    cursor = connection.execute(statement.encode(), values)
+                    return cursor.fetchall() if cursor.description else []
+            except psycopg.OperationalError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+
+    def head(self, tenant: Seeded) -> Place:
+        [(epoch, position)] = self.query("SELECT epoch, position FROM events_head WHERE tenant_id = %s", tenant.id)
+        return Place(epoch, position)
+
+    def cursor(self, tenant: Seeded, **changes: int) -> Cursor:
+        """Return the end of the tenant's log as a cursor, with what the test wants otherwise."""
+        return Cursor(**(self.head(tenant)._asdict() | changes))
+
+    def is_numbered(self, tenant: Seeded) -> bool:
+        return not self.query("SELECT 1 FROM events_outbox WHERE tenant_id = %s LIMIT 1", tenant.id)
+
+    def backends(self) -> int:
+        return int(self.query("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")[0][0])
+
+    def lengthen_log(self, tenant: Seeded, count: int, padding: int) -> None:
+        """Put large events into a log that nobody writes to."""
+        [(position, stream_id)] = self.query("SELECT position, stream_id FROM events_head WHERE tenant_id = %s", tenant.id)
+        now = datetime.now(UTC)
+        kind = "connection.updated"
+        with psycopg.connect(postgres.url_of(self.directory)) as connection:
+            for at in range(position + 1, position + count + 1):
+                event_id = new_event_id()
+                body = encode_envelope(
+                    event_type=kind,
+                    source=event_source("svc", tenant.id, tenant.host),
+                    event_id=event_id,
+                    time=now,
+                    data={"object": {"id": tenant.connection, "padding": "x" * padding}},
+                    tenant_id=tenant.id,
+                    stream_id=stream_id,
+                    max_bytes=settings.EVENT_MAX_BYTES,
+                )
+                connection.execute(
+                    "WITH e AS (INSERT INTO events_event (event_id, tenant_id, type, root, time, body) VALUES (%s, %s, %s, %s, %s, %s)"
+                    " RETURNING id) INSERT INTO events_logentry (event_id, tenant_id, position, recorded_at)"
+                    " SELECT id, %s, %s, clock_timestamp() FROM e",
+                    [event_id, tenant.id, kind, f"connection:{tenant.connection}", now, body, tenant.id, at],
+                )
+            connection.execute("UPDATE events_head SET position = %s WHERE tenant_id = %s", [position + count, tenant.id])
+
+    def recorded(self, tenant: Seeded) -> dict[int, float]:
+        """Return when each position was given, as seconds of the clock on the wall."""
+        rows = self.query("SELECT position, extract(epoch FROM recorded_at)::float FROM events_logentry WHERE tenant_id = %s", tenant.id)
+        return dict(rows)
+
+    def slots(self, tenant: Seeded) -> int:
+        """Return how many connection slots of the tenant are held."""
+        client = self.redis_client()
+        try:
+            return int(str(client.zcount(f"{self.environment['REDIS_PREFIX']}:streams:{tenant.id}", time.time(), "+inf")))
+        finally:
+            client.close()
+
+    def allow_hints(self, *, allowed: bool) -> None:
+        """Let Redis take what is published, or refuse it to everybody."""
+        client = self.redis_client()
+        client.acl_setuser("default", enabled=True, commands=["+publish" if allowed else "-publish"])
+        client.close()
+
+    def redis_client(self) -> redis.Redis:
+        return redis.Redis.from_url(valkey.url_of(self.directory), socket_timeout=2.0)
+
+    def restart_postgres(self, mode: signal.Signals = signal.SIGINT, environment: Mapping[str, str] | None = None) -> None:
+        """Stop the server: SIGINT is a fast shutdown, SIGQUIT an immediate one, as a crash; then start it again."""
+        self.postgres.popen.send_signal(mode)
+        self.postgres.popen.wait(30)
+        program = postgres.prepare(self.directory, durable=True)
+        self.postgres = self._start(replace(program, environment=os.environ | dict(environment)) if environment else program)
+
+    def terminate_backends(self) -> None:
+        self.query(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()", postgres.DATABASE
+        )
+
+    def stop_redis(self) -> None:
+        self.redis.kill()
+
+    def start_redis(self) -> None:
+        self.redis = self._start(valkey.prepare(self.directory, durable=False))
+
+    def freeze(self, process: Process) -> None:
+        """Stop a server with all its processes: they accept connections and answer nothing."""
+        for pid in _family(process.pid):
+            os.kill(pid, signal.SIGSTOP)
+
+    def thaw(self, *processes: Process) -> None:
+        for process in processes:
+            for pid in _family(process.pid):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+
+    def history(self, tenant: Seeded, writers: Iterable[Writers], readers: Iterable[Reader], *, foreign: Iterable[Seeded] = ()) -> History:
+        """Read the final database and put it beside what writers and readers have seen."""
+        [(epoch, position, floor)] = self.query("SELECT epoch, position, floor FROM events_head WHERE tenant_id = %s", tenant.id)
+        rows = self.query(
+            "SELECT l.position, e.type, e.body FROM events_logentry l JOIN events_event e ON e.id = l.event_id"
+            " WHERE l.tenant_id = %s ORDER BY l.position",
+            tenant.id,
+        )
+        return History(
+            tenant=tenant.id,
+            operations=[operation for some in writers for operation in some.operations()],
+            committed={name for (name,) in self.query("SELECT id FROM fault_ledger WHERE tenant_id = %s AND committed", tenant.id)},
+            log=[Entry(Place(epoch, at), kind, bytes(body)) for at, kind, body in rows],
+            floor=floor,
+            base=tenant.base,
+            head=Place(epoch, position),
+            tables=self._tables(tenant),
+            readers=list(readers),
+            open_cursor=tenant.opened,
+            foreign_canaries=[other.id.encode() for other in foreign],
+        )
+
+    def _tables(self, tenant: Seeded) -> Mapping[str, str]:
+        statements = (
+            "SELECT user_id, coalesce(nickname, '') FROM identity_user WHERE tenant_id = %s",
+            "SELECT id, name FROM identity_group WHERE tenant_id = %s",
+            "SELECT id, coalesce(display_name, '') FROM identity_organization WHERE tenant_id = %s",
+            "SELECT m.group_id || '+' || u.user_id, '' FROM identity_groupmember m JOIN identity_user u ON u.id = m.user_id"
+            " WHERE m.tenant_id = %s",
+        )
+        return {entity: mark for statement in statements for entity, mark in self.query(statement, tenant.id)}
+
+    def _start(self, program: Program) -> Process:
+        log = self.directory / f"{program.name}.log"
+        with log.open("ab") as output:
+            process = Process.start(program, output=output)
+        wait_until_ready(process, log=log)
+        return process
+
+    def _run(self, *arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env=os.environ | self.environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout
+
+
+def _family(pid: int) -> list[int]:
+    """Return a process and its children, the parent first so that it starts no more of them."""
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    try:
+        return [pid, *(int(child) for child in children.read_text().split())]
+    except FileNotFoundError:
+        return []
