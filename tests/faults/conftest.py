@@ -20,6 +20,17 @@ from tests.faults.following import Following
 from tests.faults.worker import Worker
 from tests.faults.world import World
 
+# Judged without a server, and therefore part of `make test`.
+_PURE = "test_invariants.py"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark whatever stands here, so that `make test` leaves it out."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent and item.path.name != _PURE:
+            item.add_marker(pytest.mark.fault)
+
 
 class RedisServer:
     """A Redis protocol server on a free port, without persistence."""

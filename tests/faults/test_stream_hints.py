@@ -5,7 +5,9 @@ from __future__ import annotations
 import statistics
 
 import pytest
+import requests
 
+from tests.conformance.web_process import WebProcess
 from tests.deadlines import eventually
 from tests.faults.following import Follower, Following, latencies
 from tests.faults.invariants import assert_holds
@@ -18,6 +20,13 @@ _POLL_SECONDS = 1.0
 _SLACK_SECONDS = 1.5
 
 
+def _found_by_poll(web: WebProcess) -> float:
+    """Return how often the poll has found what no hint had told."""
+    page = requests.get(f"http://127.0.0.1:{web.address[1]}/metrics", headers={"Host": "localhost"}, timeout=10)
+    [line] = [line for line in page.text.splitlines() if line.startswith("hint_missed_total ")]
+    return float(line.split()[1])
+
+
 def test_with_every_hint_refused_nothing_is_lost_and_the_poll_bounds_the_delay(world: World, following: Following) -> None:
     tenant = world.tenant()
     # Numbered by the writers alone, so that this process hears of nothing but hints.
@@ -26,12 +35,14 @@ def test_with_every_hint_refused_nothing_is_lost_and_the_poll_bounds_the_delay(w
         eventually(lambda: writers.have_made(40) and following.followers[0].reached.position > tenant.base + 30, seconds=60)
         told = world.head(tenant).position
         world.allow_hints(allowed=False)
+        found = _found_by_poll(web)
         try:
             refused_after = world.head(tenant).position
             eventually(lambda: following.followers[0].reached.position > refused_after + 40, seconds=60)
             writers.stop()
             eventually(lambda: world.is_numbered(tenant))
             following.all_at(world.head(tenant))
+            assert _found_by_poll(web) >= found + 5
         finally:
             world.allow_hints(allowed=True)
         following.stop()
