@@ -42,6 +42,11 @@ def exported_users(*, tenant_id: str, connection_id: str | None = None) -> Itera
         last = page[-1].pk
 
 
+def user_count(*, tenant_id: str, connection_id: str | None = None) -> int:
+    """Return how many users an export would hold now."""
+    return _users(tenant_id, connection_id).count()
+
+
 @transaction.atomic
 def start_export(
     *,

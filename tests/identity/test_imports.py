@@ -125,7 +125,7 @@ def test_the_commands_import_and_export(tenant: Tenant, database_connection: Con
     assert "3 rows, 2 inserted, 0 updated, 1 failed" in out.getvalue()
     assert "row 2: NOT_PASSED" in out.getvalue()
     file.write_text("{no json")
-    with pytest.raises(CommandError, match="line 1"):
+    with pytest.raises(CommandError, match="Line 1"):
         call_command("import_users", str(file), tenant=tenant.pk, connection="people", stdout=out)
     exported, said = StringIO(), StringIO()
     call_command("export_users", tenant=tenant.pk, stdout=exported, stderr=said)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +10,11 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from identity.import_file import BadImportFile, read_rows
 from identity.models import Connection, Job
 from identity.services.failures import ServiceError
-from identity.services.imports import CHUNK_ROWS, start_import
-from identity.services.jobs import run_next_chunk
+from identity.services.imports import start_import
+from identity.services.jobs import run_job
 
 
 class Command(BaseCommand):
@@ -35,15 +34,18 @@ class Command(BaseCommand):
         job = self._resumed(options["resume"]) if options["resume"] else self._started(options)
         console = Console(file=self.stdout, no_color=options["no_color"])  # type: ignore[arg-type]  # Django's wrapper is a text stream
         started = time.monotonic()
+        before = job.rows_done
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]} users/s"))
         with Progress(*columns, TimeRemainingColumn(), console=console, disable=not self.stdout.isatty()) as progress:
-            task = progress.add_task(f"Importing {job.pk}", total=job.summary["total"], rate="")
-            done = 0
-            while run_next_chunk(job.pk):
-                done += CHUNK_ROWS
-                progress.update(task, completed=min(done, job.summary["total"]), rate=f"{done / (time.monotonic() - started):,.0f}")
+            task = progress.add_task(f"Importing {job.pk}", total=job.summary["total"], completed=before, rate="")
+            while not run_job(job.pk, chunks=1):
+                job.refresh_from_db()
+                rate = (job.rows_done - before) / (time.monotonic() - started)
+                progress.update(task, completed=job.rows_done, rate=f"{rate:,.0f}")
         job.refresh_from_db()
         self._report(job, time.monotonic() - started)
+        if job.status == Job.Status.FAILED:
+            raise CommandError(job.status_details)
 
     def _started(self, options: dict[str, Any]) -> Job:
         if not (options["file"] and options["tenant"] and options["connection"]):
@@ -52,10 +54,13 @@ class Command(BaseCommand):
         if connection is None:
             raise CommandError(f"The tenant {options['tenant']} has no connection {options['connection']!r}.")
         try:
-            return start_import(
-                tenant_id=options["tenant"], connection_id=connection.pk, rows=_rows(options["file"]), upsert=options["upsert"]
-            )
-        except (ServiceError, OSError, ValueError) as error:
+            with options["file"].open("rb") as file:
+                return start_import(
+                    tenant_id=options["tenant"], connection_id=connection.pk, rows=read_rows(file), upsert=options["upsert"]
+                )
+        except BadImportFile as error:
+            raise CommandError(f"{options['file']}: {error}") from error
+        except (ServiceError, OSError) as error:
             raise CommandError(str(error)) from error
 
     def _resumed(self, job_id: str) -> Job:
@@ -69,19 +74,3 @@ class Command(BaseCommand):
         self.stdout.write(f"{job.pk}: {job.status}, {job.summary['total']:,} rows, {counts}, {seconds:.1f} s")
         for error in job.errors.all()[:10]:
             self.stdout.write(f"  row {error.row_number}: {error.errors[0]['code']} {error.errors[0]['message']} {error.errors[0]['path']}")
-
-
-def _rows(file: Path) -> Iterator[Any]:
-    """Yield the rows of a file of either form; a line that is no JSON ends the import with its number."""
-    with file.open(encoding="utf-8") as lines:
-        if lines.read(1) == "[":
-            lines.seek(0)
-            yield from json.load(lines)
-            return
-        lines.seek(0)
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                try:
-                    yield json.loads(line)
-                except ValueError as error:
-                    raise ValueError(f"{file}, line {number}: {error}") from error

@@ -1,0 +1,91 @@
+"""Workers killed in the middle of an import and an export: the next one goes on, and nothing is there twice."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable
+
+from django.db import connection
+
+from events.models import Head
+from identity.models import Connection, Job, Tenant, User
+from identity.services.export_files import exported_file, file_name, read_piece
+from identity.services.exports import start_export
+from identity.services.imports import CHUNK_ROWS, start_import
+from tests.deadlines import eventually
+from tests.events.log_reading import numbered
+from tests.faults.worker import Worker
+
+ROWS = CHUNK_ROWS * 12
+
+
+def kill_children(worker: Worker) -> None:
+    for pid in worker.children():
+        os.kill(pid, signal.SIGKILL)
+
+
+def let_lease_run_out(job: Job) -> None:
+    """Spare the test the minute after which a job counts as left alone."""
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE identity_job SET lease_until = now() WHERE id = %s AND lease_until IS NOT NULL", [job.pk])
+
+
+def rows_done(job: Job) -> int:
+    job.refresh_from_db()
+    return job.rows_done
+
+
+def finish(job: Job) -> None:
+    def is_finished() -> bool:
+        job.refresh_from_db()
+        return job.is_finished
+
+    eventually(is_finished, seconds=120)
+    assert job.status == "completed", job.status_details
+
+
+def test_an_import_survives_the_death_of_its_workers(
+    tenant: Tenant, database_connection: Connection, start_worker: Callable[..., Worker]
+) -> None:
+    rows = [{"email": f"user{number}@example.test"} for number in range(ROWS)]
+    job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=rows)
+    worker = start_worker(EVENTS_SWEEPER_ENABLED="1")
+    for share in (1, 5):
+        eventually(lambda share=share: rows_done(job) >= share * CHUNK_ROWS, seconds=90)  # type: ignore[misc]  # bound at once
+        kill_children(worker)
+        let_lease_run_out(job)
+    worker.kill()
+    let_lease_run_out(job)
+    start_worker(EVENTS_SWEEPER_ENABLED="1")
+    finish(job)
+    assert job.summary == {"total": ROWS, "inserted": ROWS, "updated": 0, "failed": 0}
+    assert User.objects.of(tenant.pk).count() == ROWS
+    created = Counter(event["data"]["object"]["email"] for event in numbered(tenant.pk) if event["type"] == "user.created")
+    assert len(created) == ROWS
+    assert set(created.values()) == {1}
+    assert Head.objects.get(pk=tenant.pk).position == ROWS + 1
+
+
+def test_an_export_survives_the_death_of_its_workers(
+    tenant: Tenant, database_connection: Connection, start_worker: Callable[..., Worker]
+) -> None:
+    found = [User(tenant_id=tenant.pk, connection=database_connection, user_id=f"database|{number}") for number in range(ROWS)]
+    for start in range(0, ROWS, 1000):
+        User.objects.of(tenant.pk).bulk_create(found[start : start + 1000])
+    job = start_export(tenant_id=tenant.pk)
+    worker = start_worker(EVENTS_SWEEPER_ENABLED="1")
+    for share in (1, 5):
+        eventually(lambda share=share: rows_done(job) >= share * CHUNK_ROWS, seconds=90)  # type: ignore[misc]  # bound at once
+        kill_children(worker)
+        let_lease_run_out(job)
+    worker.kill()
+    let_lease_run_out(job)
+    start_worker(EVENTS_SWEEPER_ENABLED="1")
+    finish(job)
+    file = exported_file(tenant_id=tenant.pk, name=file_name(job))
+    text = gzip.decompress(b"".join(read_piece(file, number) for number in range(file.piece_count)))
+    assert [json.loads(line)["user_id"] for line in text.splitlines()] == [f"database|{number}" for number in range(ROWS)]
