@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gzip
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlsplit
 
@@ -82,6 +83,7 @@ class Misbehaving:
     """A server that lets `script` answer each request; `requests` are those that came, in order."""
 
     script: Script
+    tls: ssl.SSLContext | None = None
     requests: list[Request] = field(default_factory=list)
     failures: list[BaseException] = field(default_factory=list)
 
@@ -90,7 +92,7 @@ class Misbehaving:
         self._closing = threading.Event()
         self._threads: list[threading.Thread] = []
         self.port: int = self._listener.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"{'https://localhost' if self.tls else 'http://127.0.0.1'}:{self.port}"
         self._accepting = threading.Thread(target=self._accept, daemon=True)
         self._accepting.start()
 
@@ -116,12 +118,14 @@ class Misbehaving:
             self._threads[-1].start()
 
     def _serve(self, accepted: socket.socket) -> None:
-        with accepted:
+        with ExitStack() as connection:
+            connection.enter_context(accepted)
             try:
-                request = _read(accepted)
+                wire = connection.enter_context(self.tls.wrap_socket(accepted, server_side=True)) if self.tls else accepted
+                request = _read(wire)
                 if request is not None:
                     self.requests.append(request)
-                    self.script(request, Wire(accepted, self._closing))
+                    self.script(request, Wire(wire, self._closing))
             except OSError:
                 # The client has left, which many tests want it to.
                 return
@@ -130,8 +134,8 @@ class Misbehaving:
 
 
 @contextmanager
-def misbehaving(script: Script) -> Iterator[Misbehaving]:
-    server = Misbehaving(script)
+def misbehaving(script: Script, *, tls: ssl.SSLContext | None = None) -> Iterator[Misbehaving]:
+    server = Misbehaving(script, tls)
     try:
         yield server
     finally:

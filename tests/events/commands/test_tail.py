@@ -150,9 +150,9 @@ def test_a_pipe_whose_reader_leaves_ends_quietly(target: Target) -> None:
 
 
 def test_an_unknown_type_is_refused_with_the_names_near_to_it(target: Target) -> None:
-    done = run("tail", *reached(target), "--type", "user.craeted", "--type", "nothing", EVENTS_TOKEN="unused-token")
+    done = run("tail", *reached(target), "--type", "user.create", "--type", "nothing", EVENTS_TOKEN="unused-token")
     assert done.returncode == 2
-    assert "'user.craeted' is no event type; near to it: user.created" in done.stderr
+    assert "'user.create' is no event type; near to it: user.created" in done.stderr
     assert "'nothing' is no event type." in done.stderr
 
 
