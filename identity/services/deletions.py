@@ -23,8 +23,8 @@ from identity.services.failures import BeingDeleted, NotFound
 from identity.services.jobs import send_after_commit, step_of, unfinished
 from identity.transactions import unit_of_work
 
-# Rows of one transaction: about a third of a second of work, and the longest that other writers wait.
-CHUNK_ROWS = 500
+# Rows of one transaction: a fraction of a second of work, and the longest that other writers wait.
+CHUNK_ROWS = 200
 
 # Deletes up to so many rows of what hangs on a locked row, in the written order; returns how many went, 0 when none is left.
 Empty = Callable[[Any, int], int]
