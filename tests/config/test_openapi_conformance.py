@@ -1,0 +1,221 @@
+"""The whole OpenAPI document against a running service: generated requests, good and bad, and whether the answers are those described.
+
+`OPENAPI_EXAMPLES=200` asks for more requests per operation, and for those at the bounds of every field.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from typing import Any
+
+import jsonschema_rs
+import orjson
+import pytest
+import requests
+import schemathesis
+from django.db import connections
+from pytest_django.plugin import DjangoDbBlocker
+from schemathesis.checks import CheckContext
+from schemathesis.config import SchemathesisConfig
+from schemathesis.core.parameters import ParameterLocation
+
+from authapi.services.api_resources import create_api_resource
+from config.api import openapi_document
+from identity.services import users
+from identity.services.tenants import create_tenant
+from tests.config.two_tenants import Call, bodies, calls, digest_of, ids_of
+from tests.conformance.web_process import WebProcess, web_process
+from tests.factories.identity import make_connection, make_user
+from tests.management import Management
+
+Case = schemathesis.Case[Any]
+Judge = Callable[[CheckContext, schemathesis.Response, Case], bool | None]
+
+_EXAMPLES = os.environ.get("OPENAPI_EXAMPLES")
+_DOCUMENT: dict[str, Any] = orjson.loads(openapi_document())
+_PHASES = {"examples": {"enabled": False}, "coverage": {"enabled": _EXAMPLES is not None}}
+# The same requests in every run: what fails here fails again.
+_GENERATION = {"max-examples": int(_EXAMPLES or 8), "deterministic": True, "database": "none", "no-shrink": _EXAMPLES is None}
+# Ours is narrower: it judges the reason (`refused_for_a_reason`).
+_CHECKS = {"positive_data_acceptance": {"enabled": False}}
+# An answer of `/events` has no end, so it is read up to its first message. A message is described as the JSON of its data.
+_EVENTS = {"include-path": "/events", "max-stream-events": 1, "checks": {"response_schema_conformance": {"enabled": False}}}
+_CONFIG = {"seed": 1, "request-timeout": 20, "generation": _GENERATION, "phases": _PHASES, "checks": _CHECKS, "operations": [_EVENTS]}
+SCHEMA = schemathesis.openapi.from_dict(_DOCUMENT, config=SchemathesisConfig.from_dict(_CONFIG))
+CALLS = {f"{call.method} /{call.path}": call for call in calls()}
+MESSAGE = jsonschema_rs.validator_for({"$ref": "#/components/schemas/EventStreamMessage", "components": _DOCUMENT["components"]})
+METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"}
+_FILES = {"POST /jobs/users-imports"}
+_FORMAL_CODES = {"invalid_body", "invalid_query_string", "invalid_uri"}
+_UNSAID = (
+    # What rows hold.
+    "No organization found",
+    "The API has no scope",
+    "The id of an action is expected",
+    "Not a checkpoint of this list",
+    # Rules over several members.
+    "Missing required property",
+    "Too few properties",
+    "names its",
+    "names it,",
+    "Does not fit the id",
+    "sorts by created_at only",
+    "Not for database connections",
+    "Needs a database connection",
+    "cannot use client_credentials",
+    "from and from_timestamp exclude each other",
+    # What a file must hold, and comma lists of known words.
+    "The file ",
+    "Unknown field, expected some",
+    "Expected some of",
+    # Which days a calendar has; white space, which two dialects of patterns take differently; what no column takes.
+    "not of the form YYYY-MM-DD",
+    "for format uri",
+    "does not match pattern",
+    "A scope holds no spaces",
+    "must not hold white space",
+    "A lower-case slug",
+    "Letters, digits and single inner hyphens",
+    "Printable ASCII",
+    "NUL character",
+    "64 bits",
+)
+
+
+class World:
+    """A tenant with one row of each kind, and some to add, behind a running service."""
+
+    def __init__(self, web: WebProcess) -> None:
+        self.base_url = f"http://{web.address[0]}:{web.address[1]}/api/v2"
+        self.session = requests.Session()
+        self.is_spent = True
+
+    def renew(self) -> None:
+        """Take a new tenant if something of the old one was deleted."""
+        if not self.is_spent:
+            return
+        name = f"t-{secrets.token_hex(6)}"
+        self.tenant = create_tenant(tenant_id=name, name=name, host=f"{name}.example.test")
+        self.api = Management(self.tenant)
+        self.ids = ids_of(self.tenant, "own")
+        people = make_connection(tenant_id=name, name="spare")
+        linked = make_user(connection=people)
+        users.link_users(tenant_id=name, primary_id=self.ids["user"], secondary_id=linked.user_id)
+        self.identity = dict(zip(("provider", "user_id"), linked.user_id.split("|"), strict=True))
+        audience = create_api_resource(
+            tenant_id=name, identifier="https://spare.example.test", scopes=[{"value": "read:orders"}]
+        ).identifier
+        self.spare = self.ids | {"connection": people.pk, "user": make_user(connection=people).user_id, "audience": audience}
+        self.digest = digest_of(self.tenant)
+        self.is_spent = False
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Host": self.api.host, "Authorization": f"Bearer {self.api.token}"}
+
+    def path_of(self, call: Call) -> dict[str, str]:
+        """Return the parameters of a path that leads to rows."""
+        return {name: self.ids[kind] for name, kind in call.parameters} | (self.identity if "{provider}" in call.path else {})
+
+    def send(self, case: Case) -> schemathesis.Response:
+        """Send the case and judge the answer; a refusal and a read must have changed nothing."""
+        judges: list[Judge] = [refused_for_a_reason, stream_messages_are_described]
+        answer = case.call_and_validate(base_url=self.base_url, session=self.session, headers=self.headers, additional_checks=judges)
+        before, self.digest = self.digest, digest_of(self.tenant)
+        if answer.status_code >= 400 or case.method.upper() == "GET":
+            assert self.digest == before, f"{case.method} {case.formatted_path} was {answer.status_code} and changed rows"
+        self.is_spent |= case.method.upper() == "DELETE" and self.digest != before
+        return answer
+
+
+def refused_for_a_reason(context: CheckContext, answer: schemathesis.Response, case: Case) -> bool | None:
+    """What fits the document is refused only for what a document cannot say. In a form everything is text, so it is not judged."""
+    is_good = case.meta is None or case.meta.generation.mode.is_positive
+    if answer.status_code != 400 or not is_good or "urlencoded" in (case.media_type or ""):
+        return None
+    refusal = answer.json()
+    is_formal = refusal.get("errorCode") in _FORMAL_CODES
+    assert not is_formal or any(reason in refusal["message"] for reason in _UNSAID), refusal["message"]
+    return None
+
+
+def stream_messages_are_described(context: CheckContext, answer: schemathesis.Response, case: Case) -> bool | None:
+    """Each message of a stream is one that the document describes."""
+    if answer.headers.get("content-type", [""])[0].startswith("text/event-stream"):
+        lines = [line.removeprefix(b"data: ") for line in answer.content.splitlines() if line.startswith(b"data: ")]
+        assert lines
+        for line in lines:
+            MESSAGE.validate(orjson.loads(line))
+    return None
+
+
+@pytest.fixture(scope="module")
+def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
+    with django_db_blocker.unblock(), web_process("granian", RATE_LIMITS_ENABLED="0") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def world(web: WebProcess, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
+    with django_db_blocker.unblock():
+        found = World(web)
+        yield found
+        found.session.close()
+        connections.close_all()
+
+
+@pytest.fixture(autouse=True)
+def _whole_world(world: World) -> None:
+    world.renew()
+
+
+@SCHEMA.parametrize()
+def test_every_answer_is_one_that_the_document_describes(case: Case, world: World) -> None:
+    call = CALLS.get(f"{case.method.upper()} {case.operation.path}")
+    if call is not None and not _keeps_its_path(case):
+        case.path_parameters |= world.path_of(call)
+    if case.meta is not None and case.meta.is_negative_at(ParameterLocation.QUERY):
+        # An empty parameter counts as absent, whatever its type.
+        case.query = {name: value for name, value in case.query.items() if value not in ("", [], {}, None)}
+    world.send(case)
+
+
+def _keeps_its_path(case: Case) -> bool:
+    """Tell whether the drawn ids stay: the bad ones, and every fourth time the good ones, which name nothing."""
+    is_bad = case.meta is not None and case.meta.is_negative_at(ParameterLocation.PATH)
+    return is_bad or sha256(orjson.dumps(case.path_parameters, default=str)).digest()[0] % 4 == 0
+
+
+@pytest.mark.parametrize("label", CALLS)
+def test_what_succeeds_is_described_too(label: str, world: World) -> None:
+    call, (method, path) = CALLS[label], label.split(" ")
+    body = {} if call.body is None else {"body": bodies(world.spare)[call.body], "media_type": "application/json"}
+    if label in _FILES:
+        body = {"body": {"connection_id": world.ids["connection"], "users": b"[]"}, "media_type": "multipart/form-data"}
+    required = {"role_id": world.ids["role"], "email": "nobody@example.test", "permission_name": "read:orders"}
+    required["resource_server_identifier"] = world.ids["audience"]
+    named = {
+        parameter["name"] for parameter in _DOCUMENT["paths"][path][method.lower()].get("parameters", ()) if parameter["in"] == "query"
+    }
+    query = {name: value for name, value in required.items() if name in named}
+
+    answer = world.send(SCHEMA[path][method].Case(path_parameters=world.path_of(call), query=query, **body))
+
+    assert 200 <= answer.status_code < 300, answer.text
+
+
+@pytest.mark.parametrize("path", _DOCUMENT["paths"])
+def test_a_method_that_is_not_described_is_not_allowed(path: str, world: World) -> None:
+    described = {method.upper() for method in _DOCUMENT["paths"][path]}
+    address = re.sub(r"\{\w+\}", "x", f"{world.base_url}{path}")
+    for method in sorted(METHODS - described):
+        answer = world.session.request(method, address, headers=world.headers, json={}, timeout=20)
+
+        assert answer.status_code == 405, method
+        assert {name.strip() for name in answer.headers["Allow"].split(",")} - {"HEAD"} == described, method
+        assert answer.json()["statusCode"] == 405
+    assert digest_of(world.tenant) == world.digest
