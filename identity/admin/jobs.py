@@ -2,27 +2,131 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+from asgiref.sync import sync_to_async
 from django.contrib import admin
+from django.contrib.admin.utils import quote, unquote
+from django.core.handlers.asgi import ASGIRequest
+from django.http import Http404, HttpRequest, StreamingHttpResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.timesince import timesince
 
 from identity.admin.badges import Tone, badge
+from identity.admin.object_actions import ObjectActionsAdmin
+from identity.admin.panels import Cell, Panel
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.models import Job, JobChunk, JobError
+from identity.services.export_files import ExportedFile, exported_file, file_name, read_piece
+from identity.services.failures import NotFound
+
+_ERRORS_SHOWN = 50
+_COUNTED = ("inserted", "updated", "failed", "exported")
 
 
-class JobAdmin(ReadOnlyAdmin[Job]):
-    list_display = ("id", "type", "state", "connection", "created_at", "tenant")
+class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
+    change_form_template = "admin/job_form.html"
+    list_display = ("id", "type", "state", "progress", "connection", "created_at", "tenant")
     list_filter = ("type", "status", "created_at")
     list_select_related = ("connection", "tenant")
     sortable_by = ("created_at",)
     search_fields = ("=id",)
-    fields = ("tenant", "id", "type", "state", "connection", "summary", "status_details", "started_at", "created_at", "updated_at")
-    readonly_fields = ("state",)
+    fields = ("tenant", "id", "type", "state", "progress", "rows", "time_left", "connection", "status_details", "started_at", "finished_at",
+              "created_at", "updated_at")  # fmt: skip
+    readonly_fields = ("state", "progress", "rows", "time_left")
     empty_text = "No jobs yet. Imports and exports of users are started through the management interface."
+
+    def __init__(self, model: type[Job], admin_site: admin.AdminSite) -> None:
+        super().__init__(model, admin_site)
+        self.panels.append(self.row_errors)
+
+    def get_urls(self) -> list[URLPattern]:
+        own = path("<path:object_id>/file/", self.admin_site.admin_view(self.file_view), name="identity_job_file")
+        return [own, *super().get_urls()]
+
+    def file_view(self, request: HttpRequest, object_id: str) -> StreamingHttpResponse:
+        """Send the file of a finished export to staff of its tenant, piece by piece, and note who took it."""
+        job = self.get_object(request, unquote(object_id))
+        if not self.has_view_permission(request, job):
+            raise Http404
+        try:
+            file = exported_file(tenant_id=job.tenant_id, name=file_name(job))
+        except NotFound as error:
+            raise Http404 from error
+        self.log_change(request, job, "Downloaded")
+        pieces = _pieces(file) if isinstance(request, ASGIRequest) else (read_piece(file, number) for number in range(file.piece_count))
+        headers = {
+            "Content-Disposition": f'attachment; filename="{file.name}"',
+            "Content-Length": str(file.size),
+            "Cache-Control": "no-store",
+        }
+        return StreamingHttpResponse(pieces, content_type="application/gzip", headers=headers)
+
+    def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        job = context.get("original")
+        if job is not None:
+            context["refresh_seconds"] = 0 if job.is_finished else 5
+            has_file = job.type == Job.Type.USERS_EXPORT and job.status == Job.Status.COMPLETED
+            context["file_url"] = reverse(f"{self.admin_site.name}:identity_job_file", args=(quote(job.pk),)) if has_file else ""
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def row_errors(self, request: HttpRequest, job: Job) -> Panel:
+        """List the first rows that were not taken, one line for each thing that is wrong."""
+        errors = list(job.errors.order_by("row_number", "pk")[:_ERRORS_SHOWN])
+        rows = [
+            (
+                Cell(str(error.row_number)),
+                Cell(_name_of(error.user)),
+                Cell(problem.get("path", "")),
+                Cell(problem["code"]),
+                Cell(problem["message"]),
+            )
+            for error in errors
+            for problem in error.errors
+        ]
+        every = f"{reverse(f'{self.admin_site.name}:identity_joberror_changelist')}?q={job.pk}"
+        return Panel(
+            "Rows that were not taken",
+            ("Row", "User", "Field", "Code", "Reason"),
+            rows,
+            empty_text="Every row was taken.",
+            more_url=every if len(errors) == _ERRORS_SHOWN else "",
+            more_text="All of them",
+        )
 
     @admin.display(description="State", ordering="status")
     def state(self, row: Job) -> str:
         tones: dict[str, Tone] = {Job.Status.COMPLETED: "good", Job.Status.FAILED: "bad"}
         return badge(row.get_status_display(), tones.get(row.status, "quiet"))
+
+    @admin.display(description="Progress")
+    def progress(self, row: Job) -> str:
+        return f"{row.percentage_done} %"
+
+    @admin.display(description="Rows")
+    def rows(self, row: Job) -> str:
+        counted = [f"{row.summary[name]:,} {name}" for name in _COUNTED if name in row.summary]
+        return f"{row.rows_done:,} of {row.summary['total']:,}: {', '.join(counted)}" if "total" in row.summary else ""
+
+    @admin.display(description="Time left")
+    def time_left(self, row: Job) -> str:
+        now = timezone.now()
+        seconds = row.seconds_left(now)
+        if row.is_finished or seconds is None:
+            return ""
+        return f"about {seconds} seconds" if seconds < 120 else f"about {timesince(now - timedelta(seconds=seconds), now)}"
+
+
+async def _pieces(file: ExportedFile) -> AsyncIterator[bytes]:
+    for number in range(file.piece_count):
+        yield await sync_to_async(read_piece)(file, number)
+
+
+def _name_of(row: dict[str, Any]) -> str:
+    return next((str(row[name]) for name in ("email", "username", "phone_number", "user_id", "name") if row.get(name)), "")
 
 
 class JobChunkAdmin(ReadOnlyAdmin[JobChunk]):

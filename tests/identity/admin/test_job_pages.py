@@ -1,0 +1,69 @@
+"""Pages of jobs: progress, errors by row, and the file of an export."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from identity.models import Connection, Job, Tenant
+from identity.services.exports import start_export
+from identity.services.imports import CHUNK_ROWS, start_import
+from identity.services.jobs import run_job, run_next_chunk
+from tests.factories.admin import browser_of, new_staff, new_tenant
+from tests.factories.identity import make_user
+
+
+def page_of(browser: Client, job: Job) -> str:
+    return browser.get(reverse("admin:identity_job_change", args=(job.pk,))).content.decode()
+
+
+@pytest.fixture
+def export(tenant: Tenant, database_connection: Connection) -> Job:
+    make_user(connection=database_connection, email="ada@example.test")
+    job = start_export(tenant_id=tenant.pk)
+    assert run_job(job.pk)
+    return job
+
+
+def test_a_running_job_shows_how_far_it_is_and_renews_its_page(browser: Client, tenant: Tenant, database_connection: Connection) -> None:
+    rows = [{"email": f"user{number}@example.test"} for number in range(2 * CHUNK_ROWS)]
+    job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=rows)
+    assert run_next_chunk(job.pk)
+    page = page_of(browser, job)
+    assert "50 %" in page
+    assert "500 of 1,000: 500 inserted, 0 updated, 0 failed" in page
+    assert "about " in page
+    assert '<meta http-equiv="refresh" content="5">' in page
+    assert run_job(job.pk)
+    assert "http-equiv" not in page_of(browser, job)
+
+
+def test_rows_that_were_not_taken_are_listed_with_the_reason(browser: Client, tenant: Tenant, database_connection: Connection) -> None:
+    rows = [{"email": "fine@example.test"}, {"email": "bad@example.test", "name": 5, "password_hash": "hash-of-bad"}]
+    job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=rows)
+    assert run_job(job.pk)
+    page = page_of(browser, job)
+    for shown in ("bad@example.test", "INVALID_TYPE", "Text is expected.", "MIN_LENGTH"):
+        assert shown in page
+    assert "hash-of-bad" not in page
+
+
+def test_staff_of_the_tenant_download_its_file_and_others_do_not(browser: Client, tenant: Tenant, export: Job) -> None:
+    assert "Download the file" in page_of(browser, export)
+    place = reverse("admin:identity_job_file", args=(export.pk,))
+    answer = browser.get(place)
+    assert answer["Content-Type"] == "application/gzip"
+    content = b"".join(answer.streaming_content)  # type: ignore[attr-defined]  # it streams
+    assert json.loads(gzip.decompress(content))["email"] == "ada@example.test"
+    assert browser_of(new_staff(new_tenant())).get(place).status_code in (302, 404)
+    assert Client(headers={"host": "localhost"}).get(place).status_code == 302
+
+
+def test_a_job_without_a_file_offers_none(browser: Client, tenant: Tenant) -> None:
+    job = start_export(tenant_id=tenant.pk)
+    assert "Download" not in page_of(browser, job)
+    assert browser.get(reverse("admin:identity_job_file", args=(job.pk,))).status_code == 404
