@@ -26,6 +26,7 @@ from config.bounds import bounded_body, bounded_count  # noqa: E402
 from config.downloads import download  # noqa: E402
 from config.hosts import Application, Receive, Scope, Send, answer, for_tenant, guarded  # noqa: E402
 from config.lifespan import begin, is_begun, lifespan  # noqa: E402
+from config.metrics import metrics  # noqa: E402
 from config.rates import rated  # noqa: E402
 from config.uploads import uploads  # noqa: E402
 from events.stream.endpoint import EventsConsumer  # noqa: E402
@@ -55,7 +56,9 @@ def routes(role: str) -> URLRouter:
         ordinary = bounded_body(limited, limit=settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
         rest = for_tenant(rated(uploads(limited, otherwise=ordinary)), platform=True)
         hot["exports/<str:name>"] = for_tenant(download)
-    return URLRouter([path("api/v2/events", events), *(path(address, endpoint) for address, endpoint in hot.items()), re_path(r"", rest)])
+    scrape: Any = metrics
+    fixed = [path("api/v2/events", events), path("metrics", scrape)]
+    return URLRouter([*fixed, *(path(address, endpoint) for address, endpoint in hot.items()), re_path(r"", rest)])
 
 
 def begun(http: Application) -> Application:

@@ -7,12 +7,13 @@ class EventsConfig(AppConfig):
 
     def ready(self) -> None:
         # Models are loaded only now; the checks register themselves.
-        from events import checks, head_cursor, receivers, tripwire  # noqa: F401, PLC0415
+        from events import checks, figures, head_cursor, receivers, tripwire  # noqa: F401, PLC0415
         from identity import hooks, purging  # noqa: PLC0415
 
         hooks.snapshot_cursor.fill(head_cursor.head_cursor)
+        figures.register(figures.EVENTS)
         receivers.connect()
         tripwire.connect()
         # Without a head nothing is recorded or numbered, without its streams nothing is dispatched; a late change of a
         # recorded row leaves a mark.
-        purging.cover("events", first=("Head", "EventStream"), last=("Mark",), platform_wide=("DatabaseIdentity",))
+        purging.cover("events", first=("Head", "EventStream"), last=("Mark",), platform_wide=("DatabaseIdentity", "Tally"))

@@ -6,7 +6,10 @@ another. `config.metrics` shows them; what only the database knows stands in `ev
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+
+# When a series began tells nothing here, and over several processes it cannot be known.
+disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no types there
 
 # A registry of our own: the library's default one adds figures of the interpreter that mean nothing over several processes.
 REGISTRY = CollectorRegistry(auto_describe=True)

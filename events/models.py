@@ -118,6 +118,19 @@ class Mark(models.Model):
         return f"{self.table_name}:{self.row_key}"
 
 
+class Tally(models.Model):
+    """A count that must survive the process that counted."""
+
+    name = models.CharField(primary_key=True, max_length=32)
+    count = models.BigIntegerField(default=0)
+
+    class Meta:
+        verbose_name_plural = "tallies"
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.count}"
+
+
 class EventStream(TenantOwned):
     """A subscription of one destination to a tenant's events."""
 

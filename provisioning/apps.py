@@ -6,13 +6,15 @@ class ProvisioningConfig(AppConfig):
     verbose_name = "Provisioning"
 
     def ready(self) -> None:
-        from events import hooks, numbering  # noqa: PLC0415  (models are loaded only now)
+        from events import figures, hooks, numbering  # noqa: PLC0415  (models are loaded only now)
         from identity import hooks as identity_hooks  # noqa: PLC0415
         from identity.purging import cover  # noqa: PLC0415
         from provisioning import draining, log_follower, nudges  # noqa: PLC0415
+        from provisioning.figures import PROVISIONING  # noqa: PLC0415
 
         cover("provisioning", platform_wide=("Sweeper",))
         identity_hooks.before_tenant_ends(draining.is_drained)
         identity_hooks.job_waits.connect(nudges.work_on_waiting_job, dispatch_uid="provisioning.job_waits")
+        figures.register(PROVISIONING)
         numbering.on_numbered(nudges.dispatch_numbered)
         hooks.follow_logs(log_follower.DeliveryFollower())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from config.launcher import keys, postgres, valkey
 from config.launcher.directories import write_private
@@ -26,8 +27,15 @@ def compose(options: Options) -> dict[str, str]:
         # The demo's SCIM server is on this machine and speaks plain http.
         "OUTBOUND_ALLOW_HTTP": "1",
         "OUTBOUND_PRIVATE_NETWORKS": "127.0.0.0/8,::1/128",
+        "PROMETHEUS_MULTIPROC_DIR": str(options.data_dir / "metrics"),
     }
     return {name: os.environ.get(name) or value for name, value in decided.items()}
+
+
+def forget_counts(decided: dict[str, str]) -> None:
+    """Remove what earlier processes have counted: each leaves a few files, which would add up for ever."""
+    for file in Path(decided["PROMETHEUS_MULTIPROC_DIR"]).glob("*.db"):
+        file.unlink()
 
 
 def write(options: Options, decided: dict[str, str]) -> None:

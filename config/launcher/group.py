@@ -50,6 +50,7 @@ class Group:
         self._start_servers()
         self._environment = environment.compose(self._options)
         environment.write(self._options, self._environment)
+        environment.forget_counts(self._environment)
         self._supervisor.start("scim", self._scim)
         self._facts = self._prepare_data()
         self._supervisor.start("web", self._web)

@@ -67,6 +67,16 @@ EVENTS_LEASE_SECONDS = env.number("EVENTS_LEASE_SECONDS", 30.0, "Life of a conne
 EVENTS_DRAIN_SECONDS = env.number("EVENTS_DRAIN_SECONDS", 8.0, "Time over which open streams are closed at shutdown.")
 EVENTS_RETENTION_DAYS = env.number("EVENTS_RETENTION_DAYS", 30.0, "How long the log of a tenant is kept.", minimum=1 / 24)
 
+# --- Metrics ----------------------------------------------------------------------------------------------------------
+METRICS_TOKEN = env.secret("METRICS_TOKEN", "", "Bearer token that /metrics asks for, from everywhere; empty: networks decide.")
+METRICS_NETWORKS = env.listing("METRICS_NETWORKS", "127.0.0.0/8,::1/128", "Who may read /metrics without a token.")
+PROMETHEUS_MULTIPROC_DIR = env.text(
+    "PROMETHEUS_MULTIPROC_DIR", "", "Directory through which all processes of a machine share their counts; empty: each shows its own."
+)
+# The library reads the variable when the first figure is declared, and wants the directory to be there.
+if PROMETHEUS_MULTIPROC_DIR:
+    Path(PROMETHEUS_MULTIPROC_DIR).mkdir(parents=True, exist_ok=True)
+
 # --- Tokens -----------------------------------------------------------------------------------------------------------
 ACCESS_TOKEN_SECONDS = env.integer("ACCESS_TOKEN_SECONDS", 86400, "Life of an access token for an API.", minimum=10, maximum=2_592_000)
 SIGNING_KEY_DAYS = env.integer("SIGNING_KEY_DAYS", 90, "Days a key signs before it is rotated; 0 leaves it to the command.")

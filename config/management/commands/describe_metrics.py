@@ -1,0 +1,48 @@
+"""`manage.py describe_metrics`: every figure of `/metrics` as the table of `docs/reference/metrics.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from prometheus_client.core import Metric
+
+from events import figures
+from events.metrics import REGISTRY
+
+_HEAD = """# Metrics
+
+What `/metrics` shows, on the platform's host (decision 0047). Made by `manage.py describe_metrics > docs/reference/metrics.md`.
+
+| Name | Kind | Labels | Meaning |
+|---|---|---|---|
+"""
+_FROM_THE_DATABASE = "Read from the database at each scrape, so equal in every process."
+
+
+class Command(BaseCommand):
+    help = "Print the reference of all metrics as Markdown."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        self.stdout.write(reference(), ending="")
+
+
+def reference() -> str:
+    """Return the page."""
+    counted = "".join(_row(metric, " ".join(labels)) for metric, labels in _counted())
+    read = "".join(_row(metric, "") for app in figures.registered() for metric in app.describe())
+    return f"{_HEAD}{counted}\n## {_FROM_THE_DATABASE[:-1]}\n\n| Name | Kind | Labels | Meaning |\n|---|---|---|---|\n{read}"
+
+
+def _counted() -> Iterator[tuple[Metric, tuple[str, ...]]]:
+    # The registry itself knows which figures it has; their labels stand in the library's own attribute.
+    for metric in REGISTRY._collector_to_names:
+        declared: Any = metric
+        [described] = declared.describe()
+        yield described, declared._labelnames
+
+
+def _row(metric: Metric, labels: str) -> str:
+    name = f"{metric.name}_total" if metric.type == "counter" else metric.name
+    return f"| `{name}` | {metric.type} | {f'`{labels}`' if labels else ''} | {metric.documentation} |\n"

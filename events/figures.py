@@ -1,0 +1,134 @@
+"""Figures that only the database knows, read when somebody looks: one bounded statement for each app.
+
+They are the same whichever process answers, so they need no counting and survive every restart.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.db import Error as DatabaseError
+from django.db import connection, transaction
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+logger = logging.getLogger(__name__)
+
+_STATEMENT_TIMEOUT_MS = 2000
+# Beyond it, "very many" is all that anybody needs to know.
+MOST_COUNTED = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure: its name, what it means, and the scalar subquery that yields it; NULL counts as 0."""
+
+    name: str
+    meaning: str
+    query: str
+    is_counter: bool = False
+
+    def metric(self) -> Metric:
+        """Return the metric without a value."""
+        kind = CounterMetricFamily if self.is_counter else GaugeMetricFamily
+        return kind(self.name, self.meaning)
+
+
+class DatabaseFigures(Collector):
+    """The figures of one app. A database that cannot answer in time makes them missing, and says so in a figure of its own."""
+
+    def __init__(self, app: str, figures: Sequence[Figure]) -> None:
+        self.app = app
+        self.figures = figures
+
+    def describe(self) -> Iterable[Metric]:
+        """Return what `collect` may yield, without asking the database."""
+        return [*(figure.metric() for figure in self.figures), self._failed()]
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield every figure as it is now."""
+        failed = self._failed()
+        try:
+            values = self._values()
+        except (DatabaseError, OSError) as error:
+            logger.warning("the figures of %s were not read: %s", self.app, type(error).__name__)
+            failed.add_metric([], 1)
+            yield failed
+            return
+        for figure, value in zip(self.figures, values, strict=True):
+            metric = figure.metric()
+            metric.add_metric([], float(value or 0))  # type: ignore[attr-defined]  # both families have it
+            yield metric
+        failed.add_metric([], 0)
+        yield failed
+
+    def _failed(self) -> GaugeMetricFamily:
+        return GaugeMetricFamily(f"{self.app}_figures_failed", f"1 when the database did not answer for the figures of {self.app} in time.")
+
+    def _values(self) -> Sequence[float | None]:
+        columns = ", ".join(f"({figure.query})" for figure in self.figures)
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL statement_timeout = {_STATEMENT_TIMEOUT_MS}")
+            cursor.execute(f"SELECT {columns}")
+            row: Sequence[float | None] = cursor.fetchone()
+            return row
+
+
+def counted(rows: str) -> str:
+    """Return a query that counts rows, `MOST_COUNTED` at most; `rows` is what follows SELECT."""
+    return f"SELECT count(*) FROM (SELECT {rows} LIMIT {MOST_COUNTED}) counted"
+
+
+_registered: dict[str, DatabaseFigures] = {}
+
+
+def register(figures: DatabaseFigures) -> None:
+    """Show these figures too; an app above registers its own when it is ready."""
+    _registered[figures.app] = figures
+
+
+def registered() -> list[DatabaseFigures]:
+    """Return the figures of every app, by name."""
+    return [_registered[app] for app in sorted(_registered)]
+
+
+_AGE = "extract(epoch FROM clock_timestamp() - {})"
+
+EVENTS = DatabaseFigures(
+    "events",
+    [
+        Figure("outbox_unsequenced", f"Events that have no position yet, {MOST_COUNTED} at most.", counted("1 FROM events_outbox")),
+        Figure(
+            "outbox_watermark_age_seconds",
+            "Age of the oldest event that has no position yet.",
+            # By primary key, the first row of the index.
+            f"SELECT {_AGE.format('e.time')} FROM events_outbox o JOIN events_event e ON e.id = o.event ORDER BY o.event LIMIT 1",
+        ),
+        Figure(
+            "outbox_retention_floor_age_seconds",
+            "The shortest history that a tenant has whose log was ever pruned.",
+            f"SELECT min({_AGE.format('floor_recorded_at')}) FROM events_head",
+        ),
+        Figure(
+            "log_oldest_event_age_seconds",
+            "Age of the oldest event that is kept for any tenant.",
+            # One probe of an index for each tenant.
+            f"SELECT max({_AGE.format('l.recorded_at')}) FROM events_head h CROSS JOIN LATERAL (SELECT recorded_at FROM events_logentry"
+            " WHERE tenant_id = h.tenant_id ORDER BY recorded_at, position LIMIT 1) l",
+        ),
+        Figure(
+            "database_oldest_snapshot_age_seconds",
+            "Age of the oldest open transaction that holds a snapshot: rows it might see cannot be vacuumed.",
+            f"SELECT max({_AGE.format('xact_start')}) FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid()",
+        ),
+        Figure("tripwire_marks_waiting", f"Changes that no event covers yet, {MOST_COUNTED} at most.", counted("1 FROM events_mark")),
+        Figure(
+            "tripwire_swept",
+            "Events of changes that had gone around the signals and that the sweep found.",
+            "SELECT count FROM events_tally WHERE name = 'swept'",
+            is_counter=True,
+        ),
+    ],
+)

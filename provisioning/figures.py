@@ -1,0 +1,48 @@
+"""The figures of provisioning that only the database knows."""
+
+from __future__ import annotations
+
+from events.figures import DatabaseFigures, Figure
+
+# Of one stream or tenant no more are counted: an index serves each, and a thousand is very many.
+_MOST_OF_ONE = 1000
+# Per stream, as the sweep looks for them.
+_DUE = """
+FROM events_eventstream s CROSS JOIN LATERAL (
+    SELECT l.not_before FROM provisioning_lane l WHERE l.stream_id = s.id AND l.not_before <= clock_timestamp()
+    ORDER BY l.not_before, l.id LIMIT {}
+) due WHERE s.status = 'enabled' AND s.held_since IS NULL
+"""
+
+PROVISIONING = DatabaseFigures(
+    "provisioning",
+    [
+        Figure(
+            "provisioning_lanes_due",
+            f"Lanes of streams that deliver whose first delivery may run, {_MOST_OF_ONE} of a stream at most.",
+            f"SELECT count(*) {_DUE.format(_MOST_OF_ONE)}",
+        ),
+        Figure(
+            "provisioning_oldest_due_lane_age_seconds",
+            "For how long the oldest of these lanes has been due.",
+            f"SELECT max(extract(epoch FROM clock_timestamp() - due.not_before)) {_DUE.format(1)}",
+        ),
+        Figure(
+            "provisioning_positions_behind",
+            "Positions of logs that enabled streams have not dispatched yet.",
+            "SELECT sum(greatest(h.position - s.position, 0)) FROM events_eventstream s JOIN events_head h ON h.tenant_id = s.tenant_id"
+            " WHERE s.status = 'enabled'",
+        ),
+        Figure(
+            "provisioning_streams_held",
+            "Streams whose deliveries pause because their destination is wrong or away.",
+            "SELECT count(*) FROM events_eventstream WHERE held_since IS NOT NULL",
+        ),
+        Figure(
+            "provisioning_dead_letters_open",
+            f"Dead letters that nobody has dealt with, {_MOST_OF_ONE} of a tenant at most.",
+            "SELECT count(*) FROM events_head h CROSS JOIN LATERAL (SELECT 1 FROM provisioning_deadletter d"
+            f" WHERE d.tenant_id = h.tenant_id AND d.state = 'open' LIMIT {_MOST_OF_ONE}) open",
+        ),
+    ],
+)

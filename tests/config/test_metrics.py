@@ -1,0 +1,140 @@
+"""Who may read the figures, and whether they add up over processes."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from pytest_django import Settings
+from pytest_django.plugin import DjangoDbBlocker
+
+from config.management.commands.describe_metrics import reference
+from config.metrics import exposition, metrics
+from events import figures
+from events.metrics import REGISTRY
+from identity.models import Tenant
+from tests.conformance.target import make_target
+from tests.conformance.web_process import WebProcess, web_process
+from tests.deadlines import eventually
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _status(*, host: str = "localhost", peer: str = "127.0.0.1", method: str = "GET", **headers: str) -> int:
+    pairs = [(b"host", host.encode()), *((name.replace("_", "-").encode(), value.encode()) for name, value in headers.items())]
+    sent: list[Any] = []
+
+    async def collect(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": method, "path": "/metrics", "headers": pairs, "client": (peer, 1)}
+    asyncio.run(metrics(scope, collect, collect))  # type: ignore[arg-type]  # it receives nothing
+    return int(sent[0]["status"])
+
+
+@pytest.mark.usefixtures("committed_db")
+def test_neighbours_on_the_platform_host_may_read() -> None:
+    assert _status() == 200
+    assert _status(method="HEAD") == 200
+    assert _status(method="POST") == 405
+
+
+def test_on_a_tenants_host_the_address_does_not_exist(tenant: Tenant, settings: Settings) -> None:
+    assert _status(host=f"{tenant.pk}.example.test") == 404
+    settings.METRICS_TOKEN = "t" * 32
+    assert _status(host=f"{tenant.pk}.example.test", authorization=f"Bearer {'t' * 32}") == 404
+
+
+@pytest.mark.usefixtures("committed_db")
+def test_a_stranger_does_not_learn_that_there_are_figures(settings: Settings) -> None:
+    assert _status(peer="203.0.113.9") == 404
+    assert _status(peer="") == 404
+    settings.METRICS_NETWORKS = ["203.0.113.0/24"]
+    assert _status(peer="203.0.113.9") == 200
+    assert _status(peer="127.0.0.1") == 404
+
+
+@pytest.mark.usefixtures("committed_db")
+def test_what_a_proxy_hands_on_is_judged_by_where_it_came_from(settings: Settings) -> None:
+    assert _status(x_forwarded_for="203.0.113.9") == 404
+    # Undeclared, so nobody knows what it forwards; not even for what looks like a neighbour.
+    assert _status(x_forwarded_for="127.0.0.1") == 404
+    assert _status(forwarded="for=127.0.0.1") == 404
+    settings.TRUSTED_PROXIES = ["127.0.0.1"]
+    assert _status(x_forwarded_for="203.0.113.9") == 404
+    assert _status(x_forwarded_for="203.0.113.9, 127.0.0.1") == 404
+    settings.METRICS_NETWORKS = ["203.0.113.0/24"]
+    assert _status(x_forwarded_for="203.0.113.9") == 200
+
+
+@pytest.mark.usefixtures("committed_db")
+def test_with_a_token_the_token_alone_decides(settings: Settings) -> None:
+    settings.METRICS_TOKEN = "t" * 32
+    assert _status() == 401
+    assert _status(authorization="Bearer wrong") == 401
+    assert _status(authorization=f"Basic {'t' * 32}") == 401
+    assert _status(peer="203.0.113.9", authorization=f"Bearer {'t' * 32}") == 200
+
+
+@pytest.fixture(scope="module")
+def two_workers(
+    django_db_setup: None, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[WebProcess]:
+    """Two processes behind one port that share their counts."""
+    directory = tmp_path_factory.mktemp("metrics")
+    with django_db_blocker.unblock(), web_process("granian-2", PROMETHEUS_MULTIPROC_DIR=str(directory)) as web:
+        yield web
+
+
+def _scrape(web: WebProcess) -> dict[str, float]:
+    """Return every sample without its labels, added up over them."""
+    connection = http.client.HTTPConnection(*web.address, timeout=10)
+    connection.request("GET", "/metrics", headers={"Host": "localhost"})
+    text = connection.getresponse().read().decode()
+    connection.close()
+    found: dict[str, float] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            found[sample.name] = found.get(sample.name, 0.0) + sample.value
+    return found
+
+
+def test_two_processes_behind_one_port_show_one_sum_whichever_answers(two_workers: WebProcess, tenant: Tenant) -> None:
+    target = make_target(tenant, two_workers.address)
+    token = target.token()
+    streams = [target.subscribe(token=token) for _ in range(8)]
+    for stream in streams:
+        stream.opened()
+    target.write("user.created", "user.updated")
+    for stream in streams:
+        stream.events(2)
+    with target.subscribe(token=token) as ninth:
+        assert ninth.status == 403
+    # Scrapes meet either process; every one must tell the same.
+    wanted = {"sse_connections": 8.0, "sse_connects_total": 9.0, "sse_events_total": 16.0}
+    eventually(lambda: all(_scrape(two_workers).items() >= wanted.items() for _ in range(6)))
+    assert _scrape(two_workers)["sse_commit_to_write_seconds_count"] >= 8
+    for stream in streams:
+        stream.close()
+    eventually(lambda: all(_scrape(two_workers).items() >= {"sse_connections": 0.0, "sse_closes_total": 8.0}.items() for _ in range(6)))
+
+
+def test_no_figure_names_a_tenant_a_client_or_an_address() -> None:
+    labels = {label for metric in REGISTRY._collector_to_names for label in metric._labelnames}  # type: ignore[attr-defined]
+    assert labels <= {"status", "result", "reason", "kind"}
+
+
+@pytest.mark.usefixtures("committed_db")
+def test_every_figure_that_is_shown_stands_in_the_reference() -> None:
+    page = (ROOT / "docs/reference/metrics.md").read_text()
+    assert page == reference(), "manage.py describe_metrics > docs/reference/metrics.md"
+    documented = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    shown = {family.name for family in text_string_to_metric_families(exposition().decode())}
+    assert {name.removesuffix("_total") for name in documented} == {name.removesuffix("_total") for name in shown}
+    assert len(figures.registered()) == 2

@@ -1,0 +1,64 @@
+"""What the database tells about the log, and that a database that cannot answer breaks no scrape."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+
+from events import tripwire
+from events.figures import EVENTS, DatabaseFigures, Figure, counted
+from events.models import Event, Head, LogEntry, Mark
+from identity.models import Connection, Tenant
+from identity.services.users import create_user
+from tests.events.log_reading import numbered
+
+
+def _values(figures: DatabaseFigures = EVENTS) -> dict[str, float]:
+    return {sample.name: sample.value for metric in figures.collect() for sample in metric.samples}
+
+
+def test_what_waits_for_a_position_is_counted_and_has_an_age(tenant: Tenant, database_connection: Connection) -> None:
+    create_user(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test")
+    Event.objects.filter(tenant_id=tenant.pk).update(time=datetime.now(UTC) - timedelta(days=9))
+    before = _values()
+    assert before["outbox_unsequenced"] >= 2
+    assert before["outbox_watermark_age_seconds"] > 8 * 86400
+    numbered(tenant.pk)
+    assert _values()["outbox_unsequenced"] <= before["outbox_unsequenced"] - 2
+
+
+def test_the_oldest_event_and_the_shortest_history_have_an_age(tenant: Tenant, database_connection: Connection) -> None:
+    numbered(tenant.pk)
+    old = datetime.now(UTC) - timedelta(days=4000)
+    LogEntry.objects.filter(tenant_id=tenant.pk).update(recorded_at=old)
+    Head.objects.filter(pk=tenant.pk).update(floor_recorded_at=datetime.now(UTC))
+    values = _values()
+    assert values["log_oldest_event_age_seconds"] >= 4000 * 86400
+    assert values["outbox_retention_floor_age_seconds"] < 86400
+
+
+def test_a_change_around_the_signals_is_counted_when_the_sweep_finds_it(tenant: Tenant, database_connection: Connection) -> None:
+    user = create_user(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test")
+    before = _values()
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE identity_user SET nickname = 'changed' WHERE id = %s", [user.pk])
+    assert Mark.objects.filter(tenant_id=tenant.pk).exists()
+    assert _values()["tripwire_marks_waiting"] >= 1
+    while Mark.objects.filter(tenant_id=tenant.pk).exists():
+        tripwire.sweep()
+    assert _values()["tripwire_swept_total"] >= before["tripwire_swept_total"] + 1
+
+
+@pytest.mark.usefixtures("committed_db")
+def test_a_count_is_bounded() -> None:
+    figures = DatabaseFigures("x", [Figure("x_rows", "Rows.", counted("1 FROM generate_series(1, 1000000)"))])
+    assert _values(figures) == {"x_rows": 100_000.0, "x_figures_failed": 0.0}
+
+
+@pytest.mark.usefixtures("committed_db")
+def test_a_database_that_takes_too_long_leaves_the_figures_out_and_says_so() -> None:
+    figures = DatabaseFigures("x", [Figure("x_slow", "Slow.", "SELECT 1 FROM pg_sleep(30)")])
+    assert _values(figures) == {"x_figures_failed": 1.0}
+    assert _values()["events_figures_failed"] == 0.0, "the connection is fit for what comes next"
