@@ -23,6 +23,7 @@ from django.urls import get_resolver
 from config.hosts import Receive, Scope, Send
 from events.database_identity import compare_at_start
 from events.numbering import numberer
+from events.stream.listeners import watch_over_readers
 from events.stream.runtime import drain_runtime, runtime, stop_runtime
 
 logger = logging.getLogger(__name__)
@@ -53,6 +54,7 @@ async def begin() -> None:
     _started.add(os.getpid())
     _warm_up()
     _drain_before_exit()
+    watch_over_readers()
     if settings.EVENTS_NUMBERER_ENABLED and settings.WEB_ROLE != "stream":
         numberer().start()
     if settings.WEB_ROLE != "app":

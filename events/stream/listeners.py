@@ -1,0 +1,47 @@
+"""Dead readers: the kernel finds out about a peer that is gone without a word, and closes its connection.
+
+No server lets an application reach the socket of a request in the same way, and one not at all. But Linux hands the
+options of a listening socket down to every connection it accepts, and those sockets belong to this process.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+_OPEN_FILES = Path("/proc/self/fd")
+# Heartbeats are answered within this time or the peer is gone. Longer than the deadline of a write, which tells why.
+UNANSWERED_MS = 30_000
+# For connections on which nothing is sent: probed after 30 s, three times, 10 s apart.
+OPTIONS = {
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE): 1,
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE): 30,
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL): 10,
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT): 3,
+    (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT): UNANSWERED_MS,
+}
+
+
+def watch_over_readers() -> int:
+    """Set the options on every listening TCP socket of this process; return how many there are."""
+    count = 0
+    for listener in _listeners():
+        for (level, name), value in OPTIONS.items():
+            listener.setsockopt(level, name, value)
+        count += 1
+    return count
+
+
+def _listeners() -> Iterator[socket.socket]:
+    for entry in _OPEN_FILES.iterdir():
+        try:
+            found = socket.socket(fileno=os.dup(int(entry.name)))
+        except OSError:
+            # No socket, or closed since the list was made.
+            continue
+        with found:
+            is_tcp = found.family in (socket.AF_INET, socket.AF_INET6) and found.type == socket.SOCK_STREAM
+            if is_tcp and found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                yield found
