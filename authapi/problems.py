@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from authapi.failures import TOO_MANY_REQUESTS
 from authapi.tokens import TokenRefused
-from identity.services.failures import AlreadyExists, BeingDeleted, Invalid, NotFound, ServiceError
+from identity.services.failures import AlreadyExists, BeingDeleted, Conflict, Invalid, NotFound, ServiceError
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ def _service_refusal(error: ServiceError) -> ApiProblem:
     match error:
         case NotFound():
             return ApiProblem(404, "Not found.")
-        case AlreadyExists() | BeingDeleted():
+        case AlreadyExists() | BeingDeleted() | Conflict():
             return ApiProblem(409, str(error))
         case Invalid():
             return ApiProblem(400, f"Payload validation error: {_sentence(error.errors)}", "invalid_body")

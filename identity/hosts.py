@@ -132,12 +132,13 @@ def forget_hosts() -> None:
 def _registered(host: str) -> _Registered | None:
     if is_loopback(host):
         tenant = Tenant.objects.filter(pk=settings.LOCALHOST_TENANT).first() if settings.LOCALHOST_TENANT else None
-        return _Registered(tenant.pk, tenant.status, host, _canonical(tenant.pk) or host) if tenant else None
+        return _Registered(tenant.pk, tenant.status, host, canonical_host(tenant.pk) or host) if tenant else None
     domain = CustomDomain.all_tenants.select_related("tenant").filter(host=host, verified_at__isnull=False).first()
     if domain is None:
         return None
-    return _Registered(domain.tenant_id, domain.tenant.status, host, _canonical(domain.tenant_id) or host)
+    return _Registered(domain.tenant_id, domain.tenant.status, host, canonical_host(domain.tenant_id) or host)
 
 
-def _canonical(tenant_id: str) -> str:
+def canonical_host(tenant_id: str) -> str:
+    """Return the tenant's canonical domain, empty for a tenant without one."""
     return CustomDomain.objects.of(tenant_id).filter(is_canonical=True).values_list("host", flat=True).first() or ""

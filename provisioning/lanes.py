@@ -125,8 +125,13 @@ def release(claim: Claim, failure: Failure) -> None:
 
 def requeue(*, stream_id: str, key: str, tenant_id: str, delivery_id: int, is_forced: bool) -> bool:
     """Put a dead delivery back into its lane, at its old place, inside the caller's transaction. False: not dead."""
-    execute(_UPSERT_LANE, [stream_id, key, tenant_id])
+    open_lane(stream_id=stream_id, key=key, tenant_id=tenant_id)
     return delivery_rows.requeue(delivery_id, is_forced=is_forced)
+
+
+def open_lane(*, stream_id: str, key: str, tenant_id: str) -> None:
+    """Make the lane due now, new or not, inside the caller's transaction."""
+    execute(_UPSERT_LANE, [stream_id, key, tenant_id])
 
 
 def bury_waiting(stream_id: str, cause: Failure, *, limit: int) -> int:

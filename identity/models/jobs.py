@@ -22,6 +22,7 @@ class Job(TenantOwned):
         GROUP_DELETION = "group_deletion"
         ROLE_DELETION = "role_deletion"
         TENANT_DELETION = "tenant_deletion"
+        EVENT_REDELIVERY = "event_redelivery"
 
     class Status(models.TextChoices):
         PENDING = "pending"

@@ -30,5 +30,9 @@ class NotSupported(ServiceError):
     """The operation does not fit this kind of row."""
 
 
+class Conflict(ServiceError):
+    """It cannot be done in the state that this is in."""
+
+
 class BeingDeleted(ServiceError):
     """It is being deleted: nothing about it changes any more, and nothing is added to it."""

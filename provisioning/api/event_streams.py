@@ -93,12 +93,12 @@ class EventStreamEndpoint(Endpoint):
         return Response(stream_resource(stream))
 
     def destroy(self, request: Request, id: str) -> Response:
-        _check_id(id)
+        check_stream_id(id)
         streams.delete_stream(tenant_id=self.tenant_id, stream_id=id)
         return Response(status=204)
 
     def _found(self, stream_id: str) -> EventStream:
-        _check_id(stream_id)
+        check_stream_id(stream_id)
         stream = EventStream.objects.filter(pk=stream_id).first()
         if stream is None:
             raise NotFound("The event stream does not exist.")
@@ -124,7 +124,8 @@ def _check_type(destination_type: str) -> None:
         raise not_supported(f"Destinations of the type {destination_type} are not supported; expected one of {', '.join(DESTINATIONS)}.")
 
 
-def _check_id(stream_id: str) -> None:
+def check_stream_id(stream_id: str) -> None:
+    """Refuse a path id that no stream can have."""
     if len(stream_id) != _ID_LENGTH:
         raise invalid_path("Object didn't pass validation for format event-stream-id", "id")
 

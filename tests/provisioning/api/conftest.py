@@ -6,6 +6,9 @@ from identity.models import Tenant
 from provisioning.models import Action
 from tests.factories.actions import make_deployed_action
 from tests.management import Management
+from tests.provisioning.engine.conftest import recorder, stream
+
+__all__ = ["recorder", "stream"]
 
 
 @pytest.fixture

@@ -1,0 +1,57 @@
+"""Bodies about deliveries of event streams."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from rest_framework import serializers
+
+from events.catalogue import EVENT_TYPES
+from events.stream.request import InvalidQuery, parse_moment
+from identity.api.fields import Closed, JsonObject, ListOf, Text
+
+FAILED = "failed"
+
+
+class EventTypeName(Text):
+    """One of the event types."""
+
+    def to_internal_value(self, data: Any) -> str:
+        value = super().to_internal_value(data)
+        if value not in EVENT_TYPES:
+            raise serializers.ValidationError("Expected one of the event types")
+        return value
+
+
+class Moment(Text):
+    """A time as `GET /events` takes it: RFC 3339 with `Z`, without a fraction."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        try:
+            moment: datetime = parse_moment(super().to_internal_value(data))
+        except InvalidQuery as error:
+            raise serializers.ValidationError("Object didn't pass validation for format date-time") from error
+        return moment
+
+
+class Status(Text):
+    """The one state that can be redelivered."""
+
+    def to_internal_value(self, data: Any) -> str:
+        value = super().to_internal_value(data)
+        if value != FAILED:
+            raise serializers.ValidationError(f"Expected one of {FAILED}")
+        return value
+
+
+class RedeliveriesToStart(Closed):
+    date_from = Moment(required=False)
+    date_to = Moment(required=False)
+    statuses = ListOf(required=False, child=Status())
+    event_types = ListOf(required=False, child=EventTypeName())
+
+
+class TestEventToSend(Closed):
+    event_type = EventTypeName()
+    data = JsonObject(required=False)  # type: ignore[assignment]  # a declared field, which the base takes off the class
