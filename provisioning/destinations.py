@@ -11,6 +11,7 @@ from events.envelope import with_stream
 from provisioning.failures import Misconfigured
 from provisioning.models import Action
 from provisioning.outcomes import Claim
+from provisioning.secrets import open_webhook
 
 
 class Outcome(Protocol):
@@ -51,4 +52,14 @@ def run_bound_action(claim: Claim, envelope: dict[str, Any], deadline_seconds: f
     return run_action(action, envelope, attempt=claim.attempt, deadline_seconds=deadline_seconds, correlation_id=claim.event_id)
 
 
-DESTINATIONS: dict[str, Destination] = {"action": run_bound_action}
+def post_to_webhook(claim: Claim, _envelope: dict[str, Any], deadline_seconds: float, memory: Memory) -> Outcome:
+    """Send the stored bytes to the stream's webhook."""
+    from provisioning.webhooks.sending import post_event  # noqa: PLC0415  (as above)
+
+    if claim.stream_id not in memory:
+        memory[claim.stream_id] = open_webhook(tenant_id=claim.tenant_id, stream_id=claim.stream_id)
+    body = with_stream(claim.body, claim.stream_id)
+    return post_event(memory[claim.stream_id], event_id=claim.event_id, body=body, deadline_seconds=deadline_seconds)
+
+
+DESTINATIONS: dict[str, Destination] = {"action": run_bound_action, "webhook": post_to_webhook}

@@ -1,10 +1,15 @@
-"""The secrets of actions at rest: sealed for their place, opened only for a run, never shown."""
+"""The secrets of actions and webhooks at rest: sealed for their place, opened only for a run, never shown."""
 
 from __future__ import annotations
+
+import json
+from dataclasses import asdict
 
 from identity import vault
 from provisioning.failures import Misconfigured
 from provisioning.models.actions import Action, ActionSecret
+from provisioning.models.webhooks import WebhookSecrets
+from provisioning.webhooks.configuration import WebhookConfiguration
 
 
 def place_of(action: Action, name: str) -> str:
@@ -29,3 +34,24 @@ def open_secrets(action: Action) -> dict[str, str]:
         except vault.SecretUnreadable as error:
             raise Misconfigured(f"the secret {secret.name} cannot be read: {error}") from error
     return opened
+
+
+def seal_webhook(*, tenant_id: str, stream_id: str, webhook: WebhookConfiguration) -> None:
+    """Store what the stream's webhook sends and where to, as one value, so that a delivery never mixes two configurations."""
+    sealed = vault.seal(json.dumps(asdict(webhook)), place=_place_of_webhook(tenant_id, stream_id))
+    WebhookSecrets.objects.update_or_create(stream_id=stream_id, defaults={"tenant_id": tenant_id, "sealed": sealed})
+
+
+def open_webhook(*, tenant_id: str, stream_id: str) -> WebhookConfiguration:
+    """Return the stream's webhook with its secrets; raise `Misconfigured` when it is gone or does not open."""
+    row = WebhookSecrets.objects.filter(tenant_id=tenant_id, stream_id=stream_id).first()
+    if row is None:
+        raise Misconfigured("the secrets of the webhook are gone: set the destination again")
+    try:
+        return WebhookConfiguration(**json.loads(vault.unseal(row.sealed, place=_place_of_webhook(tenant_id, stream_id))))
+    except vault.SecretUnreadable as error:
+        raise Misconfigured(f"the secrets of the webhook cannot be read: {error}") from error
+
+
+def _place_of_webhook(tenant_id: str, stream_id: str) -> str:
+    return f"{tenant_id}:stream:{stream_id}:webhook"

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterable
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 
 from events.catalogue import EVENT_TYPES
@@ -14,7 +15,9 @@ from events.numbering import number_tenant
 from identity.services.failures import Invalid, NotFound, NotSupported
 from identity.services.saving import validated_save
 from provisioning import breaker, dispatch, nudges, retention
-from provisioning.models import Action, Breaker, Lane
+from provisioning.models import Action, Breaker, Lane, WebhookSecrets
+from provisioning.secrets import seal_webhook
+from provisioning.webhooks.configuration import ConfigurationRefused, parse_configuration
 
 
 def create_stream(
@@ -33,11 +36,13 @@ def create_stream(
     """
     stream = EventStream(tenant_id=tenant_id, name=name, destination_type=destination_type, status=_status(is_enabled=is_enabled))
     stream.subscriptions = checked_subscriptions(subscriptions)
-    stream.destination = checked_destination(tenant_id, destination_type, destination)
+    if destination_type not in ("action", "webhook"):
+        raise NotSupported(f"A destination of the type {destination_type!r} is not supported; bind an action or a webhook.")
     # What was committed before must get its position before the stream's own: it was recorded without the stream.
     number_tenant(tenant_id)
     with transaction.atomic():
         stream.position = _head_position(tenant_id)
+        _set_destination(stream, destination)
         validated_save(stream)
     return stream
 
@@ -61,7 +66,7 @@ def update_stream(
             stream.subscriptions = checked_subscriptions(subscriptions)
             changed.append("subscriptions")
         if destination is not None:
-            stream.destination = checked_destination(tenant_id, stream.destination_type, destination)
+            _set_destination(stream, destination)
             changed.append("destination")
         if changed:
             validated_save(stream, fields=changed)
@@ -107,6 +112,7 @@ def delete_stream(*, tenant_id: str, stream_id: str) -> None:
     # Without the stream's row nothing is dispatched or claimed any more, and an outcome under way finds no lane.
     Lane.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()
     Breaker.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()
+    WebhookSecrets.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()
     retention.drop_stream_rows(stream_id)
 
 
@@ -140,20 +146,31 @@ def checked_subscriptions(types: Iterable[str]) -> list[str]:
     return wanted
 
 
-def checked_destination(tenant_id: str, destination_type: str, destination: dict[str, Any]) -> dict[str, Any]:
-    """Return the destination as it is stored; an action must be deployed and belong to the tenant."""
-    if destination_type != "action":
-        raise NotSupported(f"A destination of the type {destination_type!r} is not supported; bind an action.")
-    unknown = {name: ["Unknown field."] for name in destination if name != "action_id"}
+def checked_action(tenant_id: str, configuration: dict[str, Any]) -> dict[str, Any]:
+    """Return the configuration of an action destination as it is stored; the action is deployed and belongs to the tenant."""
+    unknown = {name: ["Unknown field."] for name in configuration if name != "action_id"}
     if unknown:
         raise Invalid(unknown)
     try:
-        action_id = uuid.UUID(str(destination.get("action_id", "")))
+        action_id = uuid.UUID(str(configuration.get("action_id", "")))
     except ValueError as error:
         raise Invalid({"action_id": ["The id of an action is expected."]}) from error
     if not Action.objects.of(tenant_id).filter(pk=action_id, is_deployed=True).exists():
         raise Invalid({"action_id": ["The action does not exist or is not deployed."]})
     return {"action_id": str(action_id)}
+
+
+def _set_destination(stream: EventStream, configuration: dict[str, Any]) -> None:
+    """Check the configuration and put it on the stream; what is secret in it is sealed, inside the caller's transaction."""
+    if stream.destination_type == "action":
+        stream.destination = checked_action(stream.tenant_id, configuration)
+        return
+    try:
+        webhook = parse_configuration(configuration, allow_http=settings.OUTBOUND_ALLOW_HTTP)
+    except ConfigurationRefused as error:
+        raise Invalid({f"destination.configuration.{error.name}": [str(error)]}) from error
+    seal_webhook(tenant_id=stream.tenant_id, stream_id=stream.pk, webhook=webhook)
+    stream.destination = webhook.shown
 
 
 def _status(*, is_enabled: bool) -> str:

@@ -4,5 +4,6 @@ from provisioning.models.actions import Action, ActionSecret
 from provisioning.models.dead_letters import DeadLetter
 from provisioning.models.deliveries import Attempt, Delivery, FailureClass
 from provisioning.models.lanes import Breaker, Lane, Sweeper
+from provisioning.models.webhooks import WebhookSecrets
 
-__all__ = ["Action", "ActionSecret", "Attempt", "Breaker", "DeadLetter", "Delivery", "FailureClass", "Lane", "Sweeper"]
+__all__ = ["Action", "ActionSecret", "Attempt", "Breaker", "DeadLetter", "Delivery", "FailureClass", "Lane", "Sweeper", "WebhookSecrets"]

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from provisioning.failures import ActionError, ConfigurationFailure, DataFailure, TransientFailure
 from provisioning.masking import Mask, one_line
+from provisioning.retry_after import retry_after
 from provisioning.scim.responses import scim_error
-from provisioning.scim.retry_after import retry_after
 
 _MAX_DETAIL_CHARACTERS = 256
 

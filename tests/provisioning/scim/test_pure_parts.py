@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from provisioning.failures import Misconfigured
 from provisioning.masking import Mask, one_line
+from provisioning.retry_after import retry_after
 from provisioning.scim import filters, patch
 from provisioning.scim.exchanges import MAX_BODY_CHARACTERS, ExchangeRecorder
 from provisioning.scim.options import OptionsRefused, ScimOptions, parse_options
-from provisioning.scim.retry_after import retry_after
 from provisioning.scim.schemas import ENTERPRISE_USER, PATCH_OP, USER
 from provisioning.scim.settings import SecretRefused, budget_warning, check_secret, parse_base_url, parse_settings
 

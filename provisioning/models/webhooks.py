@@ -1,0 +1,20 @@
+"""The secrets of webhook destinations."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class WebhookSecrets(models.Model):
+    """What a stream's webhook sends to prove itself: one sealed JSON object. Written and used, never shown again."""
+
+    stream_id = models.CharField(primary_key=True, max_length=26)
+    tenant_id = models.CharField(max_length=63, db_index=True)
+    sealed = models.TextField(editable=False)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        verbose_name_plural = "webhook secrets"
+
+    def __str__(self) -> str:
+        return self.stream_id
