@@ -111,7 +111,7 @@ def resolve_host(authority: str) -> HostMatch | None:
 
 def canonical_address(tenant_id: str) -> str:
     """Return `https://<canonical domain>` of a tenant, for links in mails; empty when it has no domain."""
-    host = _canonical(tenant_id)
+    host = canonical_host(tenant_id)
     return f"{scheme()}://{host}" if host else ""
 
 

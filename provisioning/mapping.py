@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import orjson
 
-from provisioning.expressions import MAX_CHARACTERS, ExpressionRefused, compile_expression
+from provisioning.expressions import MAX_CHARACTERS, ExpressionFailed, ExpressionRefused, compile_expression
 from provisioning.scim.paths import PathRefused, ScimPath, parse_path, set_value
 from provisioning.scim.schemas import ENTERPRISE_USER, USER
 
@@ -98,7 +98,8 @@ def map_user(document: Mapping[str, Any], table: Iterable[MappingRow], operation
     """Apply the enabled rows for `operation` to a user document.
 
     Empty values (absent, null, blank) are left out, so `name` is missing when all its parts are, and an extension's URN
-    enters `schemas` only with a value. Raises `MappingFailed` for an empty row that must not be, or a user too large.
+    enters `schemas` only with a value. Raises `MappingFailed` for an empty row that must not be, an expression that does
+    not fit this user, or a user too large.
     """
     resource: dict[str, Any] = {"schemas": [USER]}
     removed: list[str] = []
@@ -107,7 +108,7 @@ def map_user(document: Mapping[str, Any], table: Iterable[MappingRow], operation
         if not row.enabled or row.when not in ("both", operation):
             continue
         path = parse_path(row.path)
-        found = compile_expression(row.source)(document)
+        found = _found(row, document)
         value = _typed(found, path)
         if value is not None:
             set_value(resource, path, value)
@@ -123,11 +124,19 @@ def map_user(document: Mapping[str, Any], table: Iterable[MappingRow], operation
 
 
 def person_of(document: Mapping[str, Any], table: Iterable[MappingRow]) -> Person:
-    """Return what the rows of `externalId` and `userName` yield; an empty text where they yield nothing."""
-    values = {
-        row.path: _typed(compile_expression(row.source)(document), parse_path(row.path)) for row in table if row.path in _REQUIRED_PATHS
-    }
+    """Return what the rows of `externalId` and `userName` yield; an empty text where they yield nothing.
+
+    Raises `MappingFailed` as `map_user` does.
+    """
+    values = {row.path: _typed(_found(row, document), parse_path(row.path)) for row in table if row.path in _REQUIRED_PATHS}
     return Person(values.get("externalId") or "", values.get("userName") or "")
+
+
+def _found(row: MappingRow, document: Mapping[str, Any]) -> Any:
+    try:
+        return compile_expression(row.source)(document)
+    except ExpressionFailed as error:
+        raise MappingFailed(f"The expression of {row.path} has no value for this user: {error}.") from error
 
 
 def _typed(value: Any, path: ScimPath) -> Any:

@@ -32,7 +32,7 @@ class UserSync:
 
     def created(self, document: Document) -> Result:
         """POST the mapped user; a user without the property mapped to `userName` is skipped (spec, mapping rule 1)."""
-        person = person_of(document, self._table)
+        person = self._person(document)
         if (skip := self._unidentified(person, document, "create")) is not None:
             return skip
         return self._create(document, person, reason="created", is_repetition=self._is_repetition)
@@ -42,7 +42,7 @@ class UserSync:
 
         When the server says that the resource it has just returned is gone, the user is looked up once more.
         """
-        person = person_of(document, self._table)
+        person = self._person(document)
         if (skip := self._unidentified(person, document, "update")) is not None:
             return skip
         found = self._client.find(person)
@@ -60,7 +60,7 @@ class UserSync:
 
     def deleted(self, document: Document) -> Result:
         """Look the user up, then DELETE; a user that is not there is done. A user without an e-mail is deleted too."""
-        person = person_of(document, self._table)
+        person = self._person(document)
         if not person.external_id:
             self._log("warning", "delete skipped: no externalId", event_id=self._event_id)
             return skipped("missing externalId")
@@ -110,7 +110,7 @@ class UserSync:
             self._client.patch(resource_id, patch.whole_user(mapped.resource))
         else:
             self._client.patch(resource_id, patch.per_attribute(mapped.resource, mapped.removed))
-        return delivered(reason, user_id=person_of(document, self._table).external_id, scim_id=resource_id)
+        return delivered(reason, user_id=self._person(document).external_id, scim_id=resource_id)
 
     def _adopt(self, document: Document, person: Person, conflict: Conflict) -> Result:
         """Take over the resource that holds our user name, when the option says so and the address is verified."""
@@ -132,6 +132,12 @@ class UserSync:
         if found is None:
             raise conflict
         return found
+
+    def _person(self, document: Document) -> Person:
+        try:
+            return person_of(document, self._table)
+        except MappingFailed as error:
+            raise DataFailure(f"the user cannot be mapped: {error}") from error
 
     def _mapped(self, document: Document, operation: Operation) -> MappedUser:
         try:
