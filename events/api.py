@@ -79,7 +79,7 @@ class CanaryToSend(Closed):
 
 
 class CanaryEndpoint(Endpoint):
-    """Test events for the open streams of the client that asks, to measure the way to them (decision 0043)."""
+    """Test events for the open streams of the client that asks, to measure the way to them (decision 0044)."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
