@@ -76,7 +76,7 @@ def start_verification(
 def wants_mail(user: User, *, asked: bool | None) -> bool:
     """Tell whether a link goes to a user who was just created or changed: `asked` is None where the caller left it open.
 
-    Decision: docs/adr/ADR_NUMBER. By default a new, unverified address of a database user gets one where mail reaches people.
+    Decision: docs/adr/0051. By default a new, unverified address of a database user gets one where mail reaches people.
     """
     if not user.email or user.email_verified:
         return False
