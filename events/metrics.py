@@ -25,7 +25,7 @@ BYTES = Counter("sse_bytes", "Bytes handed to the connections of streams.", regi
 REPLAY_EVENTS = Counter("sse_replay_events", "Those of `sse_events` that came from pages because the stream was behind.", registry=REGISTRY)
 HEARTBEATS = Counter("sse_heartbeats", "Heartbeats written.", registry=REGISTRY)
 LAG_EVENTS = Histogram(
-    "sse_lag_events", "Events that a stream was not written yet, whenever its timer looks at it.", buckets=_DISTANCES, registry=REGISTRY
+    "sse_lag_events", "Events that a stream was not written yet, sampled when its timer looks at it.", buckets=_DISTANCES, registry=REGISTRY
 )
 LAG_SECONDS = Histogram("sse_lag_seconds", "Age of the oldest of these events, 0 without one.", buckets=(0, *_LATENCIES), registry=REGISTRY)
 COMMIT_TO_WRITE = Histogram(

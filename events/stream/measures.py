@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from events import metrics
+from collections.abc import Callable
 
-# Of a busy second only the first writes are timed.
+from events import metrics
+from events.stream.lag import Lag
+
+# Of a busy second only the first writes are timed, and only the first streams looked at: a sample is worth its price once.
 _SAMPLES_PER_SECOND = 50
 BLOCKED_SECONDS = 0.01
 
@@ -12,11 +15,19 @@ BLOCKED_SECONDS = 0.01
 class Measures:
     """Plain numbers that the event loop alone changes."""
 
-    __slots__ = ("bytes", "events", "replayed", "samples_left")
+    __slots__ = ("bytes", "events", "lags_left", "replayed", "samples_left")
 
     def __init__(self) -> None:
         self.events = self.replayed = self.bytes = 0
-        self.samples_left = _SAMPLES_PER_SECOND
+        self.samples_left = self.lags_left = _SAMPLES_PER_SECOND
+
+    def sample_lag(self, lag: Callable[[], Lag]) -> None:
+        """Note how far a stream is behind, unless enough streams were looked at this second."""
+        self.lags_left -= 1
+        if self.lags_left >= 0:
+            found = lag()
+            metrics.LAG_EVENTS.observe(found.events)
+            metrics.LAG_SECONDS.observe(found.ms / 1000)
 
     def may_sample(self) -> bool:
         """Tell whether one more write of this second is timed."""
@@ -29,7 +40,7 @@ class Measures:
         metrics.REPLAY_EVENTS.inc(self.replayed)
         metrics.BYTES.inc(self.bytes)
         self.events = self.replayed = self.bytes = 0
-        self.samples_left = _SAMPLES_PER_SECOND
+        self.samples_left = self.lags_left = _SAMPLES_PER_SECOND
 
 
 measures = Measures()

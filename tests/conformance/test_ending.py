@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import time
+from base64 import urlsafe_b64decode
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 
+import orjson
 import pytest
 from django.db import transaction
 from pytest_django.plugin import DjangoDbBlocker
 
+from authapi.services.api_resources import ensure_management_api
+from authapi.services.client_grants import create_client_grant, update_client_grant
 from authapi.services.clients import delete_client, revoke_client
+from authapi.services.tokens import revoke_access_token
 from events.models import Head, LogEntry
 from identity.models import Tenant
 from tests.conformance.conftest import HEARTBEAT_SECONDS
@@ -111,9 +117,14 @@ def test_a_stream_ends_with_its_token(target: Target) -> None:
         assert error.message["error"]["offset"] == bookmark.id == first.id
 
 
-@pytest.mark.parametrize("loss", ["revoked", "deleted", "suspended"])
+@pytest.mark.parametrize("loss", ["revoked", "deleted", "scope removed", "token revoked", "suspended"])
 def test_a_stream_ends_within_two_seconds_of_losing_its_right(target: Target, loss: str) -> None:
-    with target.subscribe() as stream:
+    resource = ensure_management_api(target.tenant.pk)
+    grant = create_client_grant(
+        tenant_id=target.tenant.pk, client_id=target.client.client_id, api_resource=resource, scopes=["read:events"]
+    )
+    token = target.token()
+    with target.subscribe(token=token) as stream:
         stream.opened()
         names = {"tenant_id": target.tenant.pk, "client_id": target.client.client_id}
         match loss:
@@ -121,6 +132,11 @@ def test_a_stream_ends_within_two_seconds_of_losing_its_right(target: Target, lo
                 revoke_client(**names)
             case "deleted":
                 delete_client(**names)
+            case "scope removed":
+                update_client_grant(tenant_id=target.tenant.pk, grant_id=grant.pk, scopes=["read:users"])
+            case "token revoked":
+                claims = orjson.loads(urlsafe_b64decode(token.split(".")[1] + "=="))
+                revoke_access_token(tenant_id=target.tenant.pk, jti=claims["jti"], expires_at=datetime.fromtimestamp(claims["exp"], UTC))
             case _:
                 Tenant.objects.filter(pk=target.tenant.pk).update(status="suspended")
         started = time.monotonic()

@@ -1,0 +1,134 @@
+"""Streams that are behind: they wait for their page like for anything else, a few read at once, and each gets its turn."""
+
+from __future__ import annotations
+
+import asyncio
+
+from events.cursor import Cursor
+from events.log import Page
+from events.stream.pages import REPLAYS_AT_ONCE, SharedPages
+from events.stream.reasons import DRAINING
+from events.stream.subscription import Pace
+from tests.events.stream.fake_log import SEALER, FakeLog, OpenStream, run_story, until
+
+
+class SlowLog(FakeLog):
+    """Answers only when it is let, and notes how many wait for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_answer = asyncio.Event()
+        self.waiting = self.most_waiting = 0
+        self.asked: list[int] = []
+
+    async def page(self, tenant_id: str, cursor: Cursor, *, max_events: int, max_bytes: int) -> Page:
+        self.asked.append(cursor.position)
+        self.waiting += 1
+        self.most_waiting = max(self.most_waiting, self.waiting)
+        await self.may_answer.wait()
+        self.waiting -= 1
+        return await super().page(tenant_id, cursor, max_events=max_events, max_bytes=max_bytes)
+
+
+def test_a_stream_that_waits_for_its_page_keeps_its_heartbeats() -> None:
+    async def story() -> None:
+        log = SlowLog()
+        log.head = 10
+        opened = OpenStream(log, pace=Pace(0.05, 600.0, 20.0, 2000))
+        stream = await opened.opened()
+        await until(lambda: log.waiting == 1)
+        stream.on_time(stream.written_at + 1.0)
+        await until(lambda: b": heartbeat\n:head=10 lag_events=10 " in opened.connection.body)
+        log.may_answer.set()
+        await until(lambda: stream.position == 10)
+
+    run_story(story)
+
+
+def test_a_stream_that_waits_for_its_page_ends_at_once_when_it_must() -> None:
+    async def story() -> None:
+        log = SlowLog()
+        log.head = 10
+        opened = OpenStream(log)
+        stream = await opened.opened()
+        await until(lambda: log.waiting == 1)
+        stream.close(DRAINING)
+        await opened.task
+        assert b'"code":"connection_timeout"' in opened.connection.body
+        # Whoever read for it finds nobody, and says nothing.
+        log.failures = [OSError("gone")]
+        log.may_answer.set()
+        await until(lambda: log.waiting == 0)
+
+    run_story(story)
+
+
+def test_a_client_that_leaves_while_its_page_is_read_is_let_go_at_once() -> None:
+    async def story() -> None:
+        log = SlowLog()
+        log.head = 10
+        opened = OpenStream(log)
+        stream = await opened.opened()
+        await until(lambda: log.waiting == 1)
+        stream.break_off("client")
+        await opened.task
+        assert stream.ended_by == "client"
+
+    run_story(story)
+
+
+def test_a_few_pages_are_read_at_once_and_in_the_order_they_were_asked_for() -> None:
+    async def story() -> None:
+        log = SlowLog()
+        log.head = 100
+        pages = SharedPages(log, limit=1_000_000)  # type: ignore[arg-type]  # the method that pages use
+        wanted = [pages.begin("acme", Cursor(1, position), SEALER) for position in range(20)]
+        await until(lambda: log.waiting == REPLAYS_AT_ONCE)
+        log.may_answer.set()
+        await asyncio.gather(*wanted)
+        assert log.most_waiting == REPLAYS_AT_ONCE
+        assert log.asked == sorted(log.asked)
+
+    run_story(story)
+
+
+def test_streams_at_the_same_place_share_one_read() -> None:
+    async def story() -> None:
+        log = SlowLog()
+        log.head = 100
+        pages = SharedPages(log, limit=1_000_000)  # type: ignore[arg-type]  # the method that pages use
+        wanted = [pages.begin("acme", Cursor(1, 7), SEALER) for _ in range(50)]
+        log.may_answer.set()
+        found = await asyncio.gather(*wanted)
+        assert log.asked == [7]
+        assert {id(page) for page in found} == {id(found[0])}
+
+    run_story(story)
+
+
+def test_a_long_replay_lets_every_other_stream_have_its_turn() -> None:
+    async def story() -> None:
+        log = FakeLog()
+        log.head, log.page_size = 20_000, 100
+        replaying = OpenStream(log)
+        stream = await replaying.opened()
+        turns = 0
+        while stream.position < 20_000:
+            await asyncio.sleep(0)
+            turns += 1
+        assert turns >= 200, "one turn of the loop for each page, at least"
+
+    run_story(story)
+
+
+def test_a_database_that_comes_back_is_read_on_from_the_same_place() -> None:
+    async def story() -> None:
+        log = FakeLog()
+        log.head = 5
+        log.failures = [OSError("gone"), OSError("gone")]
+        opened = OpenStream(log)
+        stream = await opened.opened()
+        await until(lambda: stream.position == 5)
+        assert opened.connection.body.count(b"event: user.created") == 5
+
+    run_story(story)
