@@ -62,7 +62,8 @@ class Subscriber:
             self.socket = tls.wrap_socket(self.socket, server_hostname=address[0])
         self.deadline = deadline
         self.ended_cleanly = False
-        self.body = b""
+        # Appended to in place: a long body that is copied with every chunk makes a reader so slow that it is cut off.
+        self.body = bytearray()
         self._wire = b""
         self._taken = 0
         text = query if isinstance(query, str) else urlencode(query or {}, doseq=True)
@@ -101,7 +102,8 @@ class Subscriber:
             raise StreamEnded
         if self.headers.get("transfer-encoding") != "chunked":
             self._receive(until)
-            self.body, self._wire = self.body + self._wire, b""
+            self.body += self._wire
+            self._wire = b""
             return
         while not self._chunk():
             self._receive(until)
@@ -132,7 +134,7 @@ class Subscriber:
             while True:
                 self._more_body(until)
         except StreamEnded:
-            return self.body
+            return bytes(self.body)
 
     def block(self, *, within: float | None = None) -> Block:
         """Return the next block. Raises `StreamEnded` at the end and `TimeoutError` when none comes."""
@@ -148,7 +150,7 @@ class Subscriber:
         with suppress(TimeoutError, BlockingIOError):
             while True:
                 self._more_body(time.monotonic() + 0.001)
-        return self.body[self._taken :]
+        return bytes(self.body[self._taken :])
 
     def blocks(self, *, within: float | None = None) -> Iterator[Block]:
         """Yield blocks until the stream ends."""
