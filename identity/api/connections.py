@@ -51,7 +51,7 @@ class ConnectionEndpoint(Endpoint):
             200,
             CONNECTION,
             ConnectionToChange,
-            refuses=(404,),
+            refuses=(404, 409),
         ),
         "destroy": Operation(
             "delete_connection",

@@ -21,11 +21,17 @@ from identity.models import (
     Role,
 )
 from identity.models.base import TenantOwned
-from identity.services import connections, groups, memberships, organizations, roles, users
+from identity.services import connections, deletions, groups, memberships, organizations, roles, users
 from identity.services.failures import ServiceError
+from identity.services.jobs import run_job
 from tests.events.test_state_machine import INDEX, EveryWayToWrite
 
 RELATIONS = (OrganizationMember, OrganizationMemberRole, OrganizationGroupRole, OrganizationConnection, GroupMember, GroupRole)
+DELETIONS: dict[str, tuple[type[TenantOwned], deletions.Deletion]] = {
+    "group": (Group, groups.GROUP_DELETION),
+    "role": (Role, roles.ROLE_DELETION),
+    "organization": (Organization, organizations.ORGANIZATION_DELETION),
+}
 NAMES = st.sampled_from(["alpha", "beta", "gamma"])
 
 
@@ -132,6 +138,24 @@ class EveryRelation(EveryWayToWrite):
             for table in ("organizationmemberrole", "organizationmember", "groupmember", "linkedidentity"):
                 self.sql(f"DELETE FROM identity_{table} WHERE user_id = %s", user.pk)  # noqa: S608  (a table of our own)
             self.sql("DELETE FROM identity_user WHERE id = %s", user.pk)
+
+    @rule(chunk=st.integers(1, 4), index=INDEX, kind=st.sampled_from(sorted(DELETIONS)))
+    def delete_in_chunks(self, chunk: int, index: int, kind: str) -> None:
+        """Begin one deletion as a job and let another row go before its chunks."""
+        model, other = DELETIONS[kind]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(deletions, "CHUNK_ROWS", chunk)
+            job = connections.delete_connection(tenant_id=self.tenant, connection_id=self.connection.pk)
+            if key := self.any_of(model, index):
+                self.finish(other, key)
+            if job is not None:
+                run_job(job.pk)
+        self.connection = connections.create_connection(tenant_id=self.tenant, name="people", strategy="database")
+
+    def finish(self, deletion: deletions.Deletion, key: str) -> None:
+        job = deletion.start(tenant_id=self.tenant, key=key)
+        if job is not None:
+            run_job(job.pk)
 
     @rule()
     def delete_connection(self) -> None:

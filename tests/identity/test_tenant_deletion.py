@@ -14,6 +14,7 @@ import psycopg
 import pytest
 from django.conf import LazySettings
 from django.contrib.sessions.models import Session
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
@@ -298,3 +299,23 @@ def test_the_tenant_of_localhost_stays(tenant: Tenant, settings: LazySettings) -
     settings.LOCALHOST_TENANT = tenant.pk
     with pytest.raises(NotSupported, match="LOCALHOST_TENANT"):
         tenant_deletion.start(tenant_id=tenant.pk)
+
+
+def test_the_commands_delete_and_purge_a_tenant(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_user(connection=make_connection(tenant_id=tenant.pk))
+    Tenant.objects.filter(pk=tenant.pk).update(event_retention_days=0)
+    monkeypatch.setattr("builtins.input", lambda _prompt: "another")
+    with pytest.raises(CommandError, match="Nothing was deleted"):
+        call_command("delete_tenant", tenant.pk)
+    assert "1 users" in capsys.readouterr().out
+
+    call_command("delete_tenant", tenant.pk, "--yes")
+    assert f"{tenant.pk} is deleted." in capsys.readouterr().out
+    call_command("purge_tenants", "--list")
+    assert f"{tenant.pk}  due" in capsys.readouterr().out
+    call_command("purge_tenants")
+
+    assert f"{tenant.pk} is purged." in capsys.readouterr().out
+    assert rows_that_name(tenant.pk) == {}

@@ -6,7 +6,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from identity.models import Connection, Tenant, User
+from identity.models import Connection, Job, Tenant, User
+from identity.services import deletions
 from identity.services.connections import create_connection
 from identity.services.users import create_user
 
@@ -70,3 +71,20 @@ def test_deleting_a_connection_says_so_and_deletes_its_users_first(browser: Clie
 
     assert not Connection.objects.of(company.tenant_id).exists()
     assert not User.objects.of(company.tenant_id).exists()
+
+
+def test_a_large_deletion_names_what_goes_and_shows_how_far_it_is(
+    browser: Client, company: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deletions, "CHUNK_ROWS", 2)
+    for number in range(6):
+        create_user(tenant_id=company.tenant_id, connection=company, identifier=str(number), email=f"{number}@example.test")
+
+    assert "<li>6 users</li>" in browser.get(page(company, "delete")).content.decode()
+    said = browser.post(page(company, "delete"), {"post": "yes"}, follow=True).content.decode()
+
+    job = Job.objects.of(company.tenant_id).get()
+    assert f'<a href="{reverse("admin:identity_job_change", args=(job.pk,))}">job {job.pk}</a>' in said
+    assert "Being deleted, 33 %" in said
+    assert "Being deleted, 33 %" in browser.get(page(company)).content.decode()
+    assert "is being deleted" in browser.post(page(company), {"display_name": "New", "options": '{"client_id": "x"}'}).content.decode()

@@ -99,3 +99,17 @@ def test_the_canonical_domain_cannot_be_removed(operator: Client, tenant: Tenant
 
     assert "cannot be removed" in page.content.decode()
     assert CustomDomain.objects.of(tenant.pk).exists()
+
+
+def test_a_tenant_is_deleted_by_its_typed_id_and_by_operators_only(browser: Client, operator: Client, tenant: Tenant) -> None:
+    assert browser.post(action(tenant, "delete"), {"confirmation": tenant.pk}).status_code == 403
+    assert "0 users" in operator.get(action(tenant, "delete")).content.decode()
+    assert f"Type {tenant.pk} to confirm" in operator.post(action(tenant, "delete"), {"confirmation": "acme"}).content.decode()
+    assert Tenant.objects.get(pk=tenant.pk).is_active
+
+    operator.post(action(tenant, "delete"), {"confirmation": tenant.pk})
+
+    assert Tenant.objects.get(pk=tenant.pk).status == "deleting"
+    assert operator.post(action(tenant, "activate")).status_code == 403
+    operator.post(action(tenant, "restore"))
+    assert Tenant.objects.get(pk=tenant.pk).status == "suspended"
