@@ -8,7 +8,7 @@ LAUNCHER := @exec $(PY) -m config.launcher
 CHECK_KEY := check:only-to-load-the-production-settings-0123456789-ABCDEFGHIJKLMNOPQRSTUV
 
 .DEFAULT_GOAL := help
-.PHONY: help up down reset scim-stop scim-start run worker test test-peers test-faults soak bench check lint format types contracts migrations deploy-check lock embedded dev
+.PHONY: help up down reset scim-stop scim-start run worker test test-peers test-faults soak bench bench-stream check lint format types contracts migrations deploy-check lock embedded dev
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  %-14s %s\n", $$1, $$2}'
@@ -50,6 +50,9 @@ soak: dev ## Let streams live through a fault a minute and judge what grows: MIN
 
 bench: dev ## Measure the figures of the service on this machine
 	@exec $(PY) -m benchmarks
+
+bench-stream: dev ## Measure the event stream beside its peers, into docs/performance.md; OPTIONS=--quick only tries it out
+	@exec $(PY) -m benchmarks.stream $(or $(OPTIONS),--document)
 
 check: lint types contracts migrations deploy-check test ## Everything that must pass: lint, types, contracts, migrations, settings, tests
 

@@ -1,0 +1,115 @@
+"""The two programs that are cheaper than any server: the reader of many streams, and the bare sender; both in C.
+
+Where no C compiler is, a reader in Python takes over, which says less about the fastest servers, and the sender is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+_ANSWER_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Count:
+    """What the reader has counted since the last reset. Times are seconds of the machine's monotonic clock."""
+
+    streams: int
+    refused: int
+    ended: int
+    frames: int
+    least: int
+    most: int
+    bytes: int
+    started: float
+    first: float
+    last: float
+    processor: float
+
+
+class Reader:
+    """The reader process, spoken to in lines; see `reader.c` for the commands."""
+
+    def __init__(self, process: subprocess.Popen[str], directory: Path) -> None:
+        self._process = process
+        self._requests = directory / "requests"
+
+    def open(self, requests: Sequence[bytes], *, window: int = 64, seconds: float = 60.0) -> Count:
+        """Open one connection per request; returns when every answer has begun or the time is over."""
+        self._requests.write_bytes(b"".join(len(request).to_bytes(4, sys.byteorder) + request for request in requests))
+        return self._asked(f"open {self._requests} {window} {int(seconds * 1000)}")
+
+    def wait(self, frames: int, *, seconds: float = 30.0) -> Count:
+        """Wait until so many frames have come since the last reset."""
+        return self._asked(f"wait {frames} {int(seconds * 1000)}")
+
+    def reset(self) -> Count:
+        return self._asked("reset")
+
+    def close(self) -> Count:
+        return self._asked("close")
+
+    def mark(self, prefix: str = "") -> None:
+        """From now on note when frames with this prefix and a number arrive."""
+        self._asked(f"mark {prefix}")
+
+    def arrivals(self) -> list[tuple[int, int, float]]:
+        """Return what was noted, as number, stream and second, and forget it."""
+        return [(number, stream, at / 1e9) for number, stream, at in self._answer("arrivals")["arrivals"]]
+
+    def _asked(self, command: str) -> Count:
+        told = self._answer(command)
+        seconds = {name: told[f"{name}_ns"] / 1e9 for name in ("started", "first", "last")}
+        counted = {name: told[name] for name in ("streams", "refused", "ended", "frames", "least", "most", "bytes")}
+        return Count(**counted, **seconds, processor=told["cpu_ns"] / 1e9)
+
+    def _answer(self, command: str) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(command + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the reader ended with status {self._process.wait(_ANSWER_SECONDS)}")
+        told: dict[str, Any] = json.loads(line)
+        return told
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Where the compiled programs are; None without a compiler."""
+
+    directory: Path
+    reader_program: Path | None
+    sender_program: Path | None
+
+    @contextmanager
+    def reader(self, address: tuple[str, int]) -> Iterator[Reader]:
+        """Run a reader of the server at this address; it ends with its standard input, whatever becomes of us."""
+        program = [str(self.reader_program)] if self.reader_program else [sys.executable, str(HERE / "plain_reader.py")]
+        command = [*program, address[0], str(address[1])]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+            try:
+                yield Reader(process, self.directory)
+            finally:
+                process.kill()
+
+
+def build(directory: Path) -> Programs:
+    """Compile the programs into a directory."""
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    built: dict[str, Path | None] = {}
+    for name in ("reader", "sender"):
+        program = directory / name
+        command = [compiler or "cc", "-O2", "-o", str(program), str(HERE / f"{name}.c")]
+        built[name] = program if compiler and subprocess.run(command, check=False).returncode == 0 else None
+    return Programs(directory, built["reader"], built["sender"])

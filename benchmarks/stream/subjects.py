@@ -1,0 +1,124 @@
+"""What is measured: a server that streams events to subscribers of channels, and how it is fed."""
+
+from __future__ import annotations
+
+import re
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from config.launcher.processes import Process, Program, wait_until_ready
+
+# The number of an event stands behind these letters, always with as many digits, so that every event has the same size.
+MARK = "bench-"
+_DIGITS = 7
+_RECEIVE_BYTES = 65536
+_LINES_SHOWN = 25
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How streams are spread: so many channels, or tenants, with so many streams each."""
+
+    channels: int
+    each: int
+
+    @property
+    def streams(self) -> int:
+        return self.channels * self.each
+
+    def __str__(self) -> str:
+        return f"{self.channels} x {self.each}"
+
+
+class Subject(Protocol):
+    """A running server under measurement."""
+
+    name: str
+    address: tuple[str, int]
+
+    def pids(self) -> list[int]:
+        """Return the processes whose processor time and memory count."""
+
+    def requests(self, shape: Shape, *, own_tokens: bool = False) -> list[bytes]:
+        """Return the request of each stream, channel by channel; with a token of its own each, where tokens are asked for."""
+
+    def publish(self, channel: int, number: int, count: int = 1) -> float:
+        """Give events number, number + 1, ... to one channel; return when the first was committed or asked for."""
+
+
+# Starts a server, and ends it when the block ends.
+Starter = Callable[[], AbstractContextManager[Subject]]
+
+
+def marked(number: int) -> str:
+    """Return the mark of one event."""
+    return f"{MARK}{number:0{_DIGITS}d}"
+
+
+def renumbered(template: bytes, number: int) -> bytes:
+    """Return the same bytes as the event of another number."""
+    return re.sub(rb"bench-\d{7}", marked(number).encode(), template)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@contextmanager
+def running(name: str, command: Sequence[str], port: int, *, directory: Path, environment: Mapping[str, str]) -> Iterator[Process]:
+    """Run a server until the block ends; it ends with us in any case."""
+    log = directory / f"{'-'.join(name.split())}.log"
+    program = Program(name=name, command=tuple(command), is_ready=lambda: listens(port), environment=environment, grace_seconds=5.0)
+    with log.open("wb") as output:
+        process = Process.start(program, output=output)
+    try:
+        wait_until_ready(process, log=log)
+        yield process
+    finally:
+        process.kill()
+        _show_failures(log)
+
+
+def _show_failures(log: Path) -> None:
+    text = log.read_text(errors="replace")
+    if "Traceback" in text:
+        print(f"{log.name} speaks of a failure:", *text.splitlines()[-_LINES_SHOWN:], sep="\n  ", file=sys.stderr, flush=True)
+
+
+class Publisher:
+    """One kept connection on which events are published by a request each, sent on without waiting for the answers before."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def publish(self, path: str, bodies: Sequence[bytes]) -> float:
+        """Send one POST per body, wait until all are answered, and return when the first was sent."""
+        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
+        wire = b"".join(head.encode() + str(len(body)).encode() + b"\r\n\r\n" + body for body in bodies)
+        started = time.monotonic()
+        self._socket.sendall(wire)
+        answered = b""
+        while (count := len(re.findall(rb"HTTP/1\.1 20\d", answered))) < len(bodies):
+            data = self._socket.recv(_RECEIVE_BYTES)
+            if not data:
+                raise ConnectionResetError(f"{count} of {len(bodies)} publish requests were answered")
+            answered += data
+        return started
+
+    def close(self) -> None:
+        self._socket.close()
