@@ -18,6 +18,7 @@ from identity.ids import new_hex_id
 from identity.import_rows import RowProblem, profile_of, row_problems, shown_row, stored_password
 from identity.models import Connection, EnrolledFactor, Job, JobChunk, JobError, JobUser, PasswordCredential, User
 from identity.services import chunks
+from identity.services.deletions import refuse_if_being_deleted
 from identity.services.failures import NotFound, NotSupported
 from identity.services.import_matches import keys_of, linked_rows, matches_of
 from identity.services.jobs import send_after_commit, step_of, unfinished
@@ -69,6 +70,7 @@ def start_import(
     connection = Connection.objects.of(tenant_id).filter(pk=connection_id).first()
     if connection is None:
         raise NotFound("The connection does not exist.")
+    refuse_if_being_deleted(connection)
     if not connection.is_database:
         raise NoDatabaseConnection
     # Two that start at once would otherwise not see each other.
@@ -99,6 +101,7 @@ def import_next_chunk(job: Job) -> bool:
         return False
     if job.connection is None:
         raise NotFound("The connection does not exist.")
+    refuse_if_being_deleted(job.connection)
     counts = _import_chunk(job, job.connection, chunk)
     job.summary = {name: job.summary.get(name, 0) + counts[name] for name in _COUNTS}
     chunks.clear(chunk)
