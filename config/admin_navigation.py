@@ -1,4 +1,4 @@
-"""The navigation of the admin, by task and not by app. A model that is named nowhere here would be lost: a test looks for it."""
+"""The navigation of the admin, by task and not by app. A model or page that is named nowhere would be lost: a test looks for it."""
 
 from __future__ import annotations
 
@@ -33,12 +33,21 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
         "authapi.rolepermission",
         "authapi.userpermission",
     ),
-    "Streams": ("events.eventstream", "events.logentry", "events.event", "events.head"),
+    "Streams": (
+        "events.eventstream",
+        "events.logentry",
+        "events.live-page",
+        "events.connections-page",
+        "events.event",
+        "events.head",
+    ),
     "Provisioning": (
         "provisioning.deadletter",
         "provisioning.delivery",
         "provisioning.attempt",
         "provisioning.action",
+        "provisioning.actionversion",
+        "provisioning.trial",
         "provisioning.actionsecret",
         "provisioning.lane",
         "provisioning.breaker",
@@ -82,6 +91,7 @@ NAMES: Mapping[str, str] = {
     "events.event": "Events by entity",
     "events.head": "Log positions",
     "events.mark": "Unrecorded changes",
+    "provisioning.trial": "Tests of actions",
     "provisioning.breaker": "Failing streams",
     "authapi.apiresource": "APIs",
     "authapi.organizationclientgrant": "Client grants in organizations",
@@ -93,12 +103,16 @@ NAMES: Mapping[str, str] = {
 }
 
 
-def grouped(models: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the models an account may see in the groups of `NAVIGATION`, in the shape Django's templates expect."""
-    by_label = {entry["model"]._meta.label_lower: entry for entry in models}
+def grouped(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the models and pages an account may see in the groups of `NAVIGATION`, in the shape Django's templates expect."""
+    by_label = {_label(entry): entry for entry in entries}
     groups = []
     for name, labels in NAVIGATION.items():
         shown = [{**by_label[label], "name": NAMES.get(label, by_label[label]["name"])} for label in labels if label in by_label]
         if shown:
             groups.append({"name": name, "app_label": name.lower(), "app_url": "", "has_module_perms": True, "models": shown})
     return groups
+
+
+def _label(entry: dict[str, Any]) -> str:
+    return entry["label"] if "label" in entry else entry["model"]._meta.label_lower

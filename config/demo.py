@@ -18,6 +18,7 @@ from identity.services.connections import create_connection
 from identity.services.tenants import create_tenant
 from identity.transactions import unit_of_work
 from provisioning.models.actions import SCIM_USER_PROVISIONING, Action
+from provisioning.secrets import open_secrets
 from provisioning.services.actions import create_action, deploy_action, update_action
 from provisioning.streams import create_stream
 
@@ -95,10 +96,10 @@ def _action(tenant_id: str, secrets: DemoSecrets) -> Action:
     action = Action.objects.of(tenant_id).filter(name=_ACTION).first()
     if action is None:
         action = create_action(tenant_id=tenant_id, name=_ACTION, template=SCIM_USER_PROVISIONING, secrets=values)
-    else:
+    elif not values.items() <= open_secrets(action).items():
         # The server's port is free to change from one start to the next.
         action = update_action(tenant_id=tenant_id, action_id=action.pk, secrets=values)
-    return action if action.is_deployed else deploy_action(tenant_id=tenant_id, action_id=action.pk)
+    return deploy_action(tenant_id=tenant_id, action_id=action.pk)
 
 
 def _stream(tenant_id: str, action: Action) -> EventStream:

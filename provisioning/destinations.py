@@ -9,9 +9,9 @@ import orjson
 
 from events.envelope import with_stream
 from provisioning.failures import Misconfigured
-from provisioning.models import Action
 from provisioning.outcomes import Claim
 from provisioning.secrets import open_webhook
+from provisioning.setups import deployed_setup
 
 
 class Outcome(Protocol):
@@ -39,17 +39,16 @@ def run_destination(claim: Claim, deadline_seconds: float, memory: Memory) -> Ou
 
 
 def run_bound_action(claim: Claim, envelope: dict[str, Any], deadline_seconds: float, memory: Memory) -> Outcome:
-    """Run the stream's action. Raises `Misconfigured` when it is gone or not deployed."""
+    """Run the deployed version of the stream's action. Raises `Misconfigured` when it is gone or not deployed."""
     from provisioning.runner import run_action  # noqa: PLC0415  (the runner brings the HTTP client, which only workers need)
 
     action_id = claim.destination["action_id"]
     if action_id not in memory:
-        actions = Action.objects.of(claim.tenant_id).filter(is_deployed=True).prefetch_related("secrets")
-        memory[action_id] = actions.filter(pk=action_id).first()
-    action = memory[action_id]
-    if action is None:
+        memory[action_id] = deployed_setup(tenant_id=claim.tenant_id, action_id=action_id)
+    setup = memory[action_id]
+    if setup is None:
         raise Misconfigured("The stream's action does not exist or is not deployed.")
-    return run_action(action, envelope, attempt=claim.attempt, deadline_seconds=deadline_seconds, correlation_id=claim.event_id)
+    return run_action(setup, envelope, attempt=claim.attempt, deadline_seconds=deadline_seconds, correlation_id=claim.event_id)
 
 
 def post_to_webhook(claim: Claim, _envelope: dict[str, Any], deadline_seconds: float, memory: Memory) -> Outcome:

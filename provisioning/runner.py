@@ -7,26 +7,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import structlog
 from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
+from django.db import connection
 
 from provisioning.actions.event_stream.v1.cache import ProcessCaches
 from provisioning.actions.event_stream.v1.objects import Api, Event, Message, Run
 from provisioning.actions.registry import EntryPoint, EntryPointRefused, entry_point
 from provisioning.capabilities import ActionCapabilities
 from provisioning.failures import ActionCrashed, ActionError, Misconfigured, TransientFailure
+from provisioning.interruption import TimeSpent, interrupted_after
 from provisioning.masking import Mask, one_line
-from provisioning.models.actions import Action
 from provisioning.results import Result, delivered
 from provisioning.run_log import RunLog
 from provisioning.safe_http import outbound_session
 from provisioning.scim.exchanges import ExchangeRecorder
 from provisioning.scim.settings import BEARER_TOKEN, NOT_CONFIDENTIAL
-from provisioning.secrets import open_secrets
+from provisioning.secrets import open_sealed
+from provisioning.setups import Setup
 
 _logger = structlog.get_logger(__name__)
 _caches = ProcessCaches()
@@ -50,34 +53,35 @@ class ActionOutcome:
 
 
 def run_action(
-    action: Action, event_envelope: Mapping[str, Any], *, attempt: int, deadline_seconds: float, correlation_id: str
+    setup: Setup, event_envelope: Mapping[str, Any], *, attempt: int, deadline_seconds: float, correlation_id: str
 ) -> ActionOutcome:
-    """Run `action` for one event within `deadline_seconds`; `attempt` counts from 1 over the life of the delivery.
+    """Run the action for one event within `deadline_seconds`; `attempt` counts from 1 over the life of the delivery.
 
     Raises a subclass of `ActionError` for everything that is no delivery, with the log lines and exchanges attached.
-    `Misconfigured` means that the stream must be held. Nothing that leaves here holds a secret.
+    `Misconfigured` means that the stream must be held. Nothing that leaves here holds a secret. An installed entry point
+    is interrupted when the time is over; the templates keep to it by themselves.
     """
     deadline = time.monotonic() + deadline_seconds
-    secrets = open_secrets(action)
+    secrets = open_sealed(setup)
     mask = Mask(_confidential(secrets))
     log = RunLog(mask)
     recorder = ExchangeRecorder(mask)
     message = Message.of_envelope(event_envelope, prefix=settings.EVENT_ATTRIBUTE_PREFIX)
     try:
         run = Run(
-            options=action.options,
-            mapping=action.mapping,
+            options=setup.options,
+            mapping=setup.mapping,
             attempt=attempt,
             deadline=deadline,
             correlation_id=correlation_id,
             sender=outbound_session(),
             recorder=recorder,
             mask=mask,
-            capabilities=ActionCapabilities(action),
+            capabilities=ActionCapabilities(setup),
             allow_http=settings.OUTBOUND_ALLOW_HTTP,
         )
-        api = Api(cache=_caches.of(str(action.id), time.time), log=log, run=run)
-        result = _called(_entry_point(action), Event(message, secrets), api, mask)
+        api = Api(cache=_caches.of(str(setup.action_id), time.time), log=log, run=run)
+        result = _called(setup, Event(message, secrets), api)
     except ActionError as failure:
         # An installed action may say in its failure what it should not.
         failure.args = (mask.text(str(failure)),)
@@ -86,7 +90,7 @@ def run_action(
         failure.log_lines, failure.exchanges = log.lines, recorder.documents()
         raise
     finally:
-        _repeat_lines(log, action, message, correlation_id)
+        _repeat_lines(log, setup, message, correlation_id)
     return ActionOutcome(recorder, result.status, result.reason, mask.value(result.detail), log.lines)
 
 
@@ -96,25 +100,35 @@ def _confidential(secrets: Mapping[str, str]) -> list[str]:
     return [*values, secrets.get(BEARER_TOKEN, "")]
 
 
-def _entry_point(action: Action) -> EntryPoint:
+def _entry_point(setup: Setup) -> EntryPoint:
     try:
-        return entry_point(template=action.template, path=action.entry_point)
+        return entry_point(template=setup.template, path=setup.entry_point)
     except EntryPointRefused as error:
         raise Misconfigured(str(error)) from error
 
 
-def _called(run: EntryPoint, event: Event, api: Api, mask: Mask) -> Result:
+def _called(setup: Setup, event: Event, api: Api) -> Result:
     """Call the entry point; an error of its own becomes `ActionCrashed`, without the cause, whose text may hold a secret."""
     try:
-        result = run(event, api)
+        with nullcontext() if setup.template else interrupted_after(api.run.deadline - time.monotonic()):
+            result = _entry_point(setup)(event, api)
     except ActionError:
         raise
+    except TimeSpent:
+        _leave_connection()
+        raise TransientFailure("the action did not end in time and was interrupted") from None
     except SoftTimeLimitExceeded:
         raise TransientFailure("the time of this run is spent") from None
     except Exception as error:  # noqa: BLE001  (installed actions raise what they like)
-        text = one_line(mask.text(str(error)), _MAX_MESSAGE_CHARACTERS)
+        text = one_line(api.run.mask.text(str(error)), _MAX_MESSAGE_CHARACTERS)
         raise ActionCrashed(f"the action raised {type(error).__name__}: {text}") from None
     return result if isinstance(result, Result) else delivered("completed")
+
+
+def _leave_connection() -> None:
+    """Close the database connection: the interrupted code may have left a statement half read on it."""
+    if not connection.in_atomic_block:
+        connection.close()
 
 
 def _log_failure(failure: ActionError, message: Message, log: RunLog) -> None:
@@ -126,10 +140,10 @@ def _log_failure(failure: ActionError, message: Message, log: RunLog) -> None:
     log("error", "sync failed", type=message.type, event_id=message.id, user_id=user_id, failure=failure.class_name, **said)
 
 
-def _repeat_lines(log: RunLog, action: Action, message: Message, correlation_id: str) -> None:
+def _repeat_lines(log: RunLog, setup: Setup, message: Message, correlation_id: str) -> None:
     """Repeat the kept lines in the log of the process; they are masked already."""
     for line in log.lines:
-        about = {"tenant": action.tenant_id, "action": str(action.id), "event_id": message.id, "correlation_id": correlation_id}
+        about = {"tenant": setup.tenant_id, "action": str(setup.action_id), "event_id": message.id, "correlation_id": correlation_id}
         _logger.log(_LEVELS.get(line["level"], 20), line["message"], **about, fields=line["fields"])
 
 

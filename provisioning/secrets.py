@@ -4,35 +4,37 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from uuid import UUID
 
 from identity import vault
 from provisioning.failures import Misconfigured
 from provisioning.models.actions import Action, ActionSecret
 from provisioning.models.webhooks import WebhookSecrets
+from provisioning.setups import Setup, draft_setup
 from provisioning.webhooks.configuration import WebhookConfiguration
-
-
-def place_of(action: Action, name: str) -> str:
-    """Return what a sealed value is bound to: copied to another tenant, action or name it does not open."""
-    return f"{action.tenant_id}:action:{action.id}:{name}"
 
 
 def seal_secret(action: Action, name: str, value: str) -> ActionSecret:
     """Store `value` under `name`, replacing an earlier one."""
     secret, _ = ActionSecret.objects.update_or_create(
-        action=action, name=name, defaults={"sealed": vault.seal(value, place=place_of(action, name))}
+        action=action, name=name, defaults={"sealed": vault.seal(value, place=_place_of(action.tenant_id, action.pk, name))}
     )
     return secret
 
 
 def open_secrets(action: Action) -> dict[str, str]:
-    """Return every secret of the action by name; raise `Misconfigured` naming one that does not open."""
+    """Return every secret of the draft by name; raise `Misconfigured` naming one that does not open."""
+    return open_sealed(draft_setup(action))
+
+
+def open_sealed(setup: Setup) -> dict[str, str]:
+    """Return every secret of a set-up by name; raise `Misconfigured` naming one that does not open."""
     opened: dict[str, str] = {}
-    for secret in action.secrets.all():
+    for name, sealed in setup.sealed.items():
         try:
-            opened[secret.name] = vault.unseal(secret.sealed, place=place_of(action, secret.name))
+            opened[name] = vault.unseal(sealed, place=_place_of(setup.tenant_id, setup.action_id, name))
         except vault.SecretUnreadable as error:
-            raise Misconfigured(f"the secret {secret.name} cannot be read: {error}") from error
+            raise Misconfigured(f"the secret {name} cannot be read: {error}") from error
     return opened
 
 
@@ -51,6 +53,11 @@ def open_webhook(*, tenant_id: str, stream_id: str) -> WebhookConfiguration:
         return WebhookConfiguration(**json.loads(vault.unseal(row.sealed, place=_place_of_webhook(tenant_id, stream_id))))
     except vault.SecretUnreadable as error:
         raise Misconfigured(f"the secrets of the webhook cannot be read: {error}") from error
+
+
+def _place_of(tenant_id: str, action_id: UUID, name: str) -> str:
+    """Return what a sealed value is bound to: copied to another tenant, action or name it does not open. Versions share it."""
+    return f"{tenant_id}:action:{action_id}:{name}"
 
 
 def _place_of_webhook(tenant_id: str, stream_id: str) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from django.contrib import admin
 
 from events.models import EventStream
+from provisioning.admin.action_history import ActionVersionAdmin, TrialAdmin
 from provisioning.admin.actions import ActionAdmin, ActionSecretAdmin
 from provisioning.admin.dead_letters import DeadLetterAdmin
 from provisioning.admin.deliveries import AttemptAdmin, DeliveryAdmin
 from provisioning.admin.lanes import BreakerAdmin, LaneAdmin, SweeperAdmin
 from provisioning.admin.streams import StreamAdmin
-from provisioning.models import Action, ActionSecret, Attempt, Breaker, DeadLetter, Delivery, Lane, Sweeper
+from provisioning.models import Action, ActionSecret, ActionVersion, Attempt, Breaker, DeadLetter, Delivery, Lane, Sweeper, Trial
 
 
 def register(site: admin.AdminSite) -> None:
@@ -20,6 +21,8 @@ def register(site: admin.AdminSite) -> None:
     site.register(EventStream, StreamAdmin)
     site.register(Action, ActionAdmin)
     site.register(ActionSecret, ActionSecretAdmin)
+    site.register(ActionVersion, ActionVersionAdmin)
+    site.register(Trial, TrialAdmin)
     site.register(Delivery, DeliveryAdmin)
     site.register(Attempt, AttemptAdmin)
     site.register(DeadLetter, DeadLetterAdmin)

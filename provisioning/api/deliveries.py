@@ -13,10 +13,10 @@ from rest_framework.response import Response
 
 from events.catalogue import EVENT_TYPES
 from events.models import EventStream
-from events.stream.request import InvalidQuery, parse_moment
+from events.stream.request import MOMENT_PATTERN, InvalidQuery, parse_moment
 from identity.api.endpoint import Endpoint
 from identity.api.list_schemas import TAKE_FORM
-from identity.api.operations import Operation, Parameter
+from identity.api.operations import Operation, Parameter, Schema
 from identity.api.paging import Listing, Order, answer_list
 from identity.api.queries import text_of
 from identity.api.refusals import invalid_path, invalid_query
@@ -26,7 +26,7 @@ from identity.timestamps import wire_time
 from provisioning import redelivery
 from provisioning.api.delivery_bodies import FAILED, RedeliveriesToStart, TestEventToSend
 from provisioning.api.delivery_schemas import DELIVERIES, DELIVERY, NOTHING, REDELIVERY, STATISTICS
-from provisioning.api.event_streams import check_stream_id
+from provisioning.api.event_streams import STREAM_ID, check_stream_id
 from provisioning.delivery_documents import delivery_documents, with_attempts
 from provisioning.models import Delivery
 from provisioning.redrives import Selection, start_redrive
@@ -36,9 +36,10 @@ from provisioning.trial_events import send_test_event
 _LISTING = Listing("deliveries", only_take=True)
 _BY_AGE = Order()
 _TEXT = {"type": "string"}
+_MOMENT = {"type": "string", "pattern": MOMENT_PATTERN}
 _DATES = (
-    Parameter("date_from", _TEXT, "RFC 3339 with Z and without a fraction; included."),
-    Parameter("date_to", _TEXT, "RFC 3339 with Z and without a fraction; excluded."),
+    Parameter("date_from", _MOMENT, "RFC 3339 with Z and without a fraction; included."),
+    Parameter("date_to", _MOMENT, "RFC 3339 with Z and without a fraction; excluded."),
 )
 _FILTERS = (
     Parameter("statuses", _TEXT, "Comma list; `failed` is all there is."),
@@ -50,6 +51,8 @@ _REDELIVER = ("update:event_deliveries",)
 
 
 class _OfStream(Endpoint):
+    path_schemas: ClassVar[dict[str, Schema]] = {**STREAM_ID, "event_id": {"pattern": f"^{EVENT_ID_PATTERN.pattern}$"}}
+
     def stream_at(self, stream_id: str) -> EventStream:
         """Return the stream; 404 when there is none, 400 for an id that no stream can have."""
         check_stream_id(stream_id)

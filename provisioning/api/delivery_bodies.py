@@ -5,15 +5,17 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from events.catalogue import EVENT_TYPES
-from events.stream.request import InvalidQuery, parse_moment
+from events.stream.request import MOMENT_PATTERN, InvalidQuery, parse_moment
 from identity.api.fields import Closed, JsonObject, ListOf, Text
 
 FAILED = "failed"
 
 
+@extend_schema_field({"type": "string", "enum": list(EVENT_TYPES)})
 class EventTypeName(Text):
     """One of the event types."""
 
@@ -24,6 +26,7 @@ class EventTypeName(Text):
         return value
 
 
+@extend_schema_field({"type": "string", "pattern": MOMENT_PATTERN})
 class Moment(Text):
     """A time as `GET /events` takes it: RFC 3339 with `Z`, without a fraction."""
 
@@ -35,6 +38,7 @@ class Moment(Text):
         return moment
 
 
+@extend_schema_field({"type": "string", "enum": [FAILED]})
 class Status(Text):
     """The one state that can be redelivered."""
 

@@ -23,13 +23,14 @@ from provisioning.destinations import DESTINATIONS
 
 _LISTING = Listing("eventStreams", only_take=True)
 _ID_LENGTH = 26
+STREAM_ID: dict[str, Schema] = {"id": {"minLength": _ID_LENGTH, "maxLength": _ID_LENGTH}}
 _SWITCHES: dict[str, Callable[..., EventStream]] = {"enabled": streams.enable_stream, "disabled": streams.disable_stream}
 
 
 class EventStreamEndpoint(Endpoint):
     """The event streams of a tenant; its built-in one, that of subscriptions, is not among them."""
 
-    path_schemas: ClassVar[dict[str, Schema]] = {"id": {"minLength": _ID_LENGTH, "maxLength": _ID_LENGTH}}
+    path_schemas: ClassVar[dict[str, Schema]] = STREAM_ID
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation("list_event_streams", "List event streams", ("read:event_streams",), 200, EVENT_STREAMS, parameters=TAKE_FORM),
         "create": Operation(

@@ -1,9 +1,22 @@
 """The rows of provisioning."""
 
-from provisioning.models.actions import Action, ActionSecret
+from provisioning.models.actions import Action, ActionSecret, ActionVersion, Trial
 from provisioning.models.dead_letters import DeadLetter
 from provisioning.models.deliveries import Attempt, Delivery, FailureClass
 from provisioning.models.lanes import Breaker, Lane, Sweeper
 from provisioning.models.webhooks import WebhookSecrets
 
-__all__ = ["Action", "ActionSecret", "Attempt", "Breaker", "DeadLetter", "Delivery", "FailureClass", "Lane", "Sweeper", "WebhookSecrets"]
+__all__ = [
+    "Action",
+    "ActionSecret",
+    "ActionVersion",
+    "Attempt",
+    "Breaker",
+    "DeadLetter",
+    "Delivery",
+    "FailureClass",
+    "Lane",
+    "Sweeper",
+    "Trial",
+    "WebhookSecrets",
+]

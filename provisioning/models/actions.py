@@ -1,4 +1,7 @@
-"""Actions: what a stream runs for each event, their options, their mapping table and their secrets."""
+"""Actions: what a stream runs for each event, their options, their mapping table and their secrets.
+
+The action itself is the draft. Deliveries run its deployed version, which nothing changes any more.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ SCIM_USER_PROVISIONING = "scim-user-provisioning"
 
 
 class Action(TenantOwned):
-    """A template or an installed entry point, set up by one tenant. A stream may be bound to it once it is deployed."""
+    """A template or an installed entry point, set up by one tenant. A stream may be bound to it once it is deployed.
+
+    What stands here is the draft; `is_deployed` says that one of its versions is deployed.
+    """
 
     class Status(models.TextChoices):
         PENDING = "pending"
@@ -68,3 +74,76 @@ class ActionSecret(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class ActionVersion(models.Model):
+    """What an action was when it was deployed: an immutable copy of its set-up and of its sealed secrets.
+
+    It has no tenant of its own: it is only ever reached through its action. The newest deployed one is what deliveries run.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    action = models.ForeignKey(Action, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField(help_text="Counts the versions of one action, from 1.")
+    template = models.CharField(max_length=64, blank=True)
+    entry_point = models.CharField(max_length=255, blank=True)
+    options = models.JSONField(default=dict)
+    mapping = models.JSONField(null=True)
+    secrets = models.JSONField(default=list, editable=False, help_text="name, sealed and updated_at of each.")
+    is_deployed = models.BooleanField(default=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["action", "number"], name="provisioning_actionversion_number_unique"),
+            models.UniqueConstraint(fields=["action"], condition=Q(is_deployed=True), name="provisioning_actionversion_one_deployed"),
+        ]
+        ordering = ("number",)
+
+    def __str__(self) -> str:
+        return f"version {self.number}"
+
+    @property
+    def sealed_secrets(self) -> dict[str, str]:
+        return {secret["name"]: secret["sealed"] for secret in self.secrets}
+
+
+class Trial(models.Model):
+    """One run of an action that a person asked for: a connection test, a canary, a dry run, a run for one user.
+
+    It is written when it starts, so that no second one of the same action runs beside it, and it is never a delivery.
+    """
+
+    class Kind(models.TextChoices):
+        CONNECTION = "connection", "Connection test"
+        CANARY = "canary", "Connection test with a canary"
+        DRY_RUN = "dry_run", "Dry run for one user"
+        USER_RUN = "user_run", "Run for one user"
+
+    class Outcome(models.TextChoices):
+        RUNNING = "running", "Running"
+        PASSED = "passed", "Passed"
+        FAILED = "failed", "Failed"
+        LOST = "lost", "Lost with its process"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    action = models.ForeignKey(Action, on_delete=models.CASCADE, related_name="trials")
+    kind = models.CharField(max_length=16, choices=Kind)
+    outcome = models.CharField(max_length=16, choices=Outcome, default=Outcome.RUNNING)
+    actor = models.CharField(max_length=254, help_text="Who asked for it.")
+    user_id = models.CharField(max_length=400, blank=True)
+    version = models.PositiveIntegerField(null=True, help_text="The version that ran; empty for the draft.")
+    summary = models.TextField(blank=True)
+    steps = models.JSONField(default=list, help_text="What was done, secrets masked before it is stored.")
+    started_at = models.DateTimeField(auto_now_add=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["action"], condition=Q(outcome="running"), name="provisioning_trial_one_running"),
+        ]
+        indexes = [models.Index(fields=["started_at"], name="provisioning_trial_by_age")]
+        ordering = ("-started_at",)
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()} of {self.started_at:%Y-%m-%d %H:%M}"

@@ -10,12 +10,12 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from events.models import EventStream
-from identity.services.failures import Invalid, NotFound, ServiceError
+from identity.services.failures import Conflict, Invalid, NotFound
 from identity.services.saving import validated_save
-from identity.transactions import unit_of_work
+from identity.transactions import lock_name, unit_of_work
 from provisioning.actions.registry import EntryPointRefused, entry_point
 from provisioning.mapping import MappingRefused, parse_table
-from provisioning.models.actions import SCIM_USER_PROVISIONING, Action, ActionSecret
+from provisioning.models.actions import SCIM_USER_PROVISIONING, Action, ActionSecret, ActionVersion
 from provisioning.scim.options import OptionsRefused, parse_options
 from provisioning.scim.settings import (
     MAX_RETRIES,
@@ -27,13 +27,15 @@ from provisioning.scim.settings import (
     parse_timeout_ms,
 )
 from provisioning.secrets import open_secrets, seal_secret
+from provisioning.services import action_versions
 
+MAX_ACTIONS = 100
 MAX_SECRETS = 30
 MAX_SECRET_CHARACTERS = 4096
 _EDITABLE = ("name", "options", "mapping")
 
 
-class ActionInUse(ServiceError):
+class ActionInUse(Conflict):
     """A stream is bound to the action."""
 
 
@@ -47,8 +49,9 @@ def create_action(
     options: Mapping[str, Any] | None = None,
     mapping: list[dict[str, Any]] | None = None,
     secrets: Mapping[str, str] | None = None,
+    deploy: bool = False,
 ) -> Action:
-    """Create an action from a template or an installed entry point; raise `Invalid` or `AlreadyExists`."""
+    """Create an action from a template or an installed entry point; raise `Invalid`, `AlreadyExists`, or `Conflict` beyond 100."""
     if bool(template) == bool(entry_point_path):
         raise Invalid({"template": ["Name either a template or an entry point."]})
     _check_entry_point(template, entry_point_path)
@@ -62,8 +65,13 @@ def create_action(
         built_at=timezone.now(),
     )
     _check_set_up(action)
+    lock_name(f"actions of {tenant_id}")
+    if Action.objects.of(tenant_id).count() >= MAX_ACTIONS:
+        raise Conflict(f"A tenant has at most {MAX_ACTIONS} actions.")
     validated_save(action)
     _set_secrets(action, secrets or {})
+    if deploy:
+        _deploy(action, action_versions.contents_of_draft(action))
     return action
 
 
@@ -71,14 +79,20 @@ def create_action(
 def update_action(
     *, tenant_id: str, action_id: Any, changes: Mapping[str, Any] | None = None, secrets: Mapping[str, str | None] | None = None
 ) -> Action:
-    """Replace the named fields (`name`, `options`, `mapping`) and set the named secrets; other secrets stay."""
+    """Replace the named fields of the draft and set the named secrets; other secrets stay. Deliveries go on as deployed.
+
+    `name` holds at once. `entry_point` can be changed where there is one; a template stays what it is.
+    """
     action = locked_action(tenant_id=tenant_id, action_id=action_id)
     fields = dict(changes or {})
-    unknown = {field: ["Unknown field."] for field in fields if field not in _EDITABLE}
+    editable = _EDITABLE if action.template else (*_EDITABLE, "entry_point")
+    unknown = {field: ["Unknown field."] for field in fields if field not in editable}
     if unknown:
         raise Invalid(unknown)
     for field, value in fields.items():
         setattr(action, field, value)
+    if "entry_point" in fields:
+        _check_entry_point(action.template, action.entry_point)
     _check_set_up(action)
     validated_save(action, fields=list(fields))
     _set_secrets(action, secrets or {})
@@ -93,12 +107,40 @@ def set_secret(*, tenant_id: str, action_id: Any, name: str, value: str | None) 
 
 @unit_of_work
 def deploy_action(*, tenant_id: str, action_id: Any) -> Action:
-    """Make the action available to streams."""
+    """Make a version of the draft, which deliveries run from their next turn on. A draft that is deployed stays as it is."""
     action = locked_action(tenant_id=tenant_id, action_id=action_id)
-    action.is_deployed = True
-    action.built_at = timezone.now()
-    validated_save(action, fields=["is_deployed", "built_at"])
+    if not action_versions.is_draft_deployed(action, deployed_version(action)):
+        _deploy(action, action_versions.contents_of_draft(action))
     return action
+
+
+@unit_of_work
+def deploy_version(*, tenant_id: str, action_id: Any, version_id: Any, update_draft: bool = False) -> ActionVersion:
+    """Deploy an earlier version once more, as a new one; with `update_draft` it becomes the draft too."""
+    action = locked_action(tenant_id=tenant_id, action_id=action_id)
+    earlier = version_of(action, version_id)
+    try:
+        _check_entry_point(earlier.template, earlier.entry_point)
+    except Invalid as error:
+        raise Conflict(f"Version {earlier.number} cannot be deployed: its entry point is not installed any more.") from error
+    version = _deploy(action, action_versions.contents_of(earlier))
+    if update_draft:
+        action_versions.set_draft(action, version)
+        validated_save(action, fields=["entry_point", "options", "mapping"])
+    return version
+
+
+def deployed_version(action: Action) -> ActionVersion | None:
+    """Return the version that deliveries run."""
+    return next((version for version in action.versions.all() if version.is_deployed), None)
+
+
+def version_of(action: Action, version_id: Any) -> ActionVersion:
+    """Return one version of the action; raise `NotFound`."""
+    try:
+        return action.versions.get(pk=version_id)
+    except (ActionVersion.DoesNotExist, ValidationError) as error:
+        raise NotFound("The action has no such version.") from error
 
 
 @unit_of_work
@@ -133,6 +175,14 @@ def locked_action(*, tenant_id: str, action_id: Any) -> Action:
     if action is None:
         raise NotFound("The action does not exist.")
     return action
+
+
+def _deploy(action: Action, contents: dict[str, Any]) -> ActionVersion:
+    version = action_versions.add_version(action, contents)
+    action.is_deployed = True
+    action.built_at = timezone.now()
+    validated_save(action, fields=["is_deployed", "built_at"])
+    return version
 
 
 def _check_entry_point(template: str, path: str) -> None:

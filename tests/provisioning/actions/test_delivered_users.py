@@ -85,6 +85,7 @@ def test_a_stream_without_its_token_is_held_and_loses_nothing(
 ) -> None:
     action_id = stream.destination["action_id"]
     set_secret(tenant_id=tenant.pk, action_id=action_id, name="SCIM_BEARER_TOKEN", value=None)
+    deploy_action(tenant_id=tenant.pk, action_id=action_id)
     user = create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
     states = deliver(tenant, stream)
     held = EventStream.objects.of(tenant.pk).get(pk=stream.pk)
@@ -94,6 +95,7 @@ def test_a_stream_without_its_token_is_held_and_loses_nothing(
     assert server.user(user.user_id) is None
 
     set_secret(tenant_id=tenant.pk, action_id=action_id, name="SCIM_BEARER_TOKEN", value=TOKEN)
+    deploy_action(tenant_id=tenant.pk, action_id=action_id)
     resume_stream(tenant_id=tenant.pk, stream_id=stream.pk)
     assert deliver(tenant, stream) == [("user.created", "delivered")]
     assert server.user(user.user_id) is not None

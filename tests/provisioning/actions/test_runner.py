@@ -15,6 +15,7 @@ from provisioning.failures import ActionCrashed, ActionError, Misconfigured
 from provisioning.models import Action, ActionSecret
 from provisioning.runner import ActionOutcome, run_action
 from provisioning.services.actions import create_action, deploy_action, set_secret
+from provisioning.setups import draft_setup
 from tests.factories.scim import TOKEN, by_verb, listing, misbehaving_server, reply, scim_error, sequence, user
 from tests.factories.scim_runs import envelope
 
@@ -27,7 +28,7 @@ def scim_action(tenant: Tenant, base_url: str, **more: Any) -> Action:
 
 def run(action: Action, event_type: str = "user.created", **more: Any) -> ActionOutcome:
     arguments = {"attempt": 1, "deadline_seconds": 5.0, "correlation_id": "evt_1234567890123456789012", **more}
-    return run_action(action, envelope(event_type), **arguments)
+    return run_action(draft_setup(action), envelope(event_type), **arguments)
 
 
 def test_an_outcome_has_ids_lines_and_masked_exchanges(tenant: Tenant) -> None:
