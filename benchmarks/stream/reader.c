@@ -19,9 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "event.h"
 
 enum { CLOSED, CONNECTING, READING_HEAD, OPEN };
 enum { BUFFER = 1 << 20, BATCH = 512, PER_ADDRESS = 20000, HEAD = 8192 };
@@ -46,22 +48,15 @@ static uint64_t frames, bytes, reads, wanted;
 static int64_t first_at, last_at, deadline, started_at;
 static int waits_for; /* 'o' for open, 'w' for wait, 0 for nothing */
 
-static int64_t now(void) {
+static int64_t nanoseconds(clockid_t clock) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-static int64_t processor_time(void) {
-    struct rusage used;
-    getrusage(RUSAGE_SELF, &used);
-    return (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000LL + (used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000LL;
-}
+static int64_t now(void) { return nanoseconds(CLOCK_MONOTONIC); }
 
-static void fail(const char *what) {
-    perror(what);
-    exit(1);
-}
+static void fail(const char *what) { perror(what); exit(1); }
 
 static void drop(Stream *stream) {
     if (stream->state == CLOSED) return;
@@ -116,32 +111,16 @@ static void note(Stream *stream, const char *frame, size_t size, int64_t at) {
     if (!found) return;
     if (noted == arrivals_room) {
         arrivals_room = arrivals_room ? arrivals_room * 2 : 4096;
-        arrivals = realloc(arrivals, arrivals_room * sizeof *arrivals);
-        if (!arrivals) fail("realloc");
+        if (!(arrivals = realloc(arrivals, arrivals_room * sizeof *arrivals))) fail("realloc");
     }
     arrivals[noted++] = (Arrival){strtoll(found + strlen(prefix), NULL, 10), at, stream - streams};
-}
-
-static int is_event(const char *frame, size_t size) {
-    static const char *others[] = {"offset-only", "error", "keep-alive", "stream-open", "stream-reset", "stream-error", NULL};
-    for (const char *line = frame, *end = frame + size; line < end;) {
-        const char *line_end = memchr(line, '\n', end - line);
-        if (!line_end) line_end = end;
-        if (line_end - line > 5 && !memcmp(line, "data:", 5)) return 1;
-        if (line_end - line > 7 && !memcmp(line, "event: ", 7))
-            for (const char **other = others; *other; other++)
-                if (strlen(*other) == (size_t)(line_end - line - 7) && !memcmp(line + 7, *other, line_end - line - 7)) return 0;
-        line = line_end + 1;
-    }
-    return 0;
 }
 
 static void keep(Stream *stream, const char *rest, int size) {
     if (size > stream->kept_size) {
         free(stream->kept);
         stream->kept_size = size + 1024;
-        stream->kept = malloc(stream->kept_size);
-        if (!stream->kept) fail("malloc");
+        if (!(stream->kept = malloc(stream->kept_size))) fail("malloc");
     }
     memmove(stream->kept, rest, size);
     stream->held = size;
@@ -224,29 +203,24 @@ static void report(const char *command) {
     }
     printf("{\"command\":\"%s\",\"streams\":%d,\"refused\":%d,\"ended\":%d,\"frames\":%lu,\"least\":%lu,\"most\":%lu,\"bytes\":%lu,"
            "\"reads\":%lu,\"started_ns\":%ld,\"first_ns\":%ld,\"last_ns\":%ld,\"cpu_ns\":%ld}\n",
-           command, opened, refused, ended, frames, least, most, bytes, reads, started_at, first_at, last_at, processor_time());
-    fflush(stdout);
+           command, opened, refused, ended, frames, least, most, bytes, reads, started_at, first_at, last_at, nanoseconds(CLOCK_PROCESS_CPUTIME_ID));
 }
 
 static void load_requests(const char *path) {
-    FILE *file = fopen(path, "rb");
-    if (!file) fail(path);
-    fseek(file, 0, SEEK_END);
-    long size = ftell(file);
-    rewind(file);
+    struct stat about;
+    int file = open(path, O_RDONLY | O_CLOEXEC), more = 0;
+    if (file < 0 || fstat(file, &about) < 0) fail(path);
     free(requests);
-    requests = next_request = malloc(size);
-    requests_end = requests + size;
-    if (!requests || fread(requests, 1, size, file) != (size_t)size) fail(path);
-    fclose(file);
-    int more = 0;
+    requests = next_request = malloc(about.st_size);
+    requests_end = requests + about.st_size;
+    if (!requests || read(file, requests, about.st_size) != about.st_size) fail(path);
+    close(file);
     for (char *at = requests; at < requests_end; more++) {
         uint32_t length;
         memcpy(&length, at, sizeof length);
         at += sizeof length + length;
     }
-    streams = realloc(streams, (count + more) * sizeof *streams);
-    if (!streams) fail("realloc");
+    if (!(streams = realloc(streams, (count + more) * sizeof *streams))) fail("realloc");
 }
 
 static void show_arrivals(void) {
@@ -254,7 +228,6 @@ static void show_arrivals(void) {
     for (size_t i = 0; i < noted; i++)
         printf("%s[%ld,%d,%ld]", i ? "," : "", arrivals[i].number, arrivals[i].stream, arrivals[i].at);
     printf("]}\n");
-    fflush(stdout);
     noted = 0;
 }
 
@@ -309,6 +282,7 @@ int main(int argc, char **argv) {
     if (argc != 3) { fprintf(stderr, "usage: reader HOST PORT\n"); return 2; }
     server = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(atoi(argv[2]))};
     if (inet_pton(AF_INET, argv[1], &server.sin_addr) != 1) return 2;
+    setlinebuf(stdout);
     poller = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event command = {.events = EPOLLIN, .data.u32 = UINT32_MAX}, events[BATCH];
     if (poller < 0 || epoll_ctl(poller, EPOLL_CTL_ADD, 0, &command) < 0) fail("epoll");
