@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -22,8 +22,22 @@ _FIELDS = frozenset({"path", "source", "when", "if_empty", "enabled"})
 _REQUIRED_PATHS = ("externalId", "userName")
 
 
+@dataclass(frozen=True)
+class TableProblem:
+    """One thing that is wrong with a table: in the row at `index`, at one of its fields, or in the table as a whole."""
+
+    text: str
+    index: int | None = None
+    field: str = ""
+
+
 class MappingRefused(ValueError):
     """The mapping table cannot be used."""
+
+    def __init__(self, problems: list[TableProblem]) -> None:
+        self.problems = problems
+        first = problems[0]
+        super().__init__(first.text if first.index is None else f"Row {first.index + 1}: {first.text}")
 
 
 class MappingFailed(ValueError):
@@ -168,36 +182,65 @@ def _check_size(resource: dict[str, Any]) -> None:
 
 def _parsed(rows: Any) -> tuple[MappingRow, ...]:
     if not isinstance(rows, list) or not 1 <= len(rows) <= MAX_ROWS:
-        raise MappingRefused(f"A mapping table is a list of 1 to {MAX_ROWS} rows.")
-    table = tuple(_parsed_row(number, row) for number, row in enumerate(rows, start=1))
-    paths = [row.path for row in table]
-    if len(set(paths)) < len(paths):
-        raise MappingRefused("Each path may stand in the table once.")
-    _check_forms(table)
-    for path in _REQUIRED_PATHS:
-        if not any(row.path == path and row.enabled and row.when == "both" for row in table):
-            raise MappingRefused(f"The table needs an enabled row for {path}, for creates and updates: users are found by it.")
+        raise MappingRefused([TableProblem(f"A mapping table is a list of 1 to {MAX_ROWS} rows.")])
+    problems = [problem for index, row in enumerate(rows) for problem in _problems_of_row(index, row)]
+    if problems:
+        raise MappingRefused(problems)
+    table = tuple(MappingRow(**row) for row in rows)
+    problems = [*_repeated(table), *_mixed_forms(table), *_missing(table)]
+    if problems:
+        raise MappingRefused(problems)
     return table
 
 
-def _check_forms(table: tuple[MappingRow, ...]) -> None:
-    forms: dict[tuple[str, str], str] = {}
-    for path in (parse_path(row.path) for row in table):
-        if forms.setdefault((path.urn, path.attribute), path.form) != path.form:
-            raise MappingRefused(f"{path.attribute} is set as a whole in one row and in parts in another.")
-
-
-def _parsed_row(number: int, row: Any) -> MappingRow:
+def _problems_of_row(index: int, row: Any) -> list[TableProblem]:
     if not isinstance(row, dict) or not {"path", "source"} <= row.keys() <= _FIELDS:
-        raise MappingRefused(f"Row {number} needs path and source, and may have when, if_empty and enabled.")
-    if not all(isinstance(row[name], str) for name in ("path", "source")) or not isinstance(row.get("enabled", True), bool):
-        raise MappingRefused(f"Row {number}: path and source are texts of at most {MAX_CHARACTERS} characters, enabled is true or false.")
-    parsed = MappingRow(**row)
-    if parsed.when not in _WHEN or parsed.if_empty not in _IF_EMPTY:
-        raise MappingRefused(f"Row {number}: when is one of {', '.join(_WHEN)}; if_empty is one of {', '.join(_IF_EMPTY)}.")
-    try:
-        parse_path(parsed.path)
-        compile_expression(parsed.source)
-    except (PathRefused, ExpressionRefused) as error:
-        raise MappingRefused(f"Row {number}: {error}") from error
-    return parsed
+        return [TableProblem("A row needs path and source, and may have when, if_empty and enabled.", index)]
+    problems: list[TableProblem] = []
+    for name, choices in (("when", _WHEN), ("if_empty", _IF_EMPTY)):
+        if row.get(name, choices[0]) not in choices:
+            problems.append(TableProblem(f"{name} is one of {', '.join(choices)}.", index, name))
+    if not isinstance(row.get("enabled", True), bool):
+        problems.append(TableProblem("enabled is true or false.", index, "enabled"))
+    return [*problems, *_unreadable(index, row)]
+
+
+def _unreadable(index: int, row: dict[str, Any]) -> list[TableProblem]:
+    problems: list[TableProblem] = []
+    readers: tuple[tuple[str, Callable[[str], object]], ...] = (("path", parse_path), ("source", compile_expression))
+    for name, read in readers:
+        try:
+            if not isinstance(row[name], str):
+                raise PathRefused(f"{name} is a text of at most {MAX_CHARACTERS} characters.")
+            read(row[name])
+        except (PathRefused, ExpressionRefused) as error:
+            problems.append(TableProblem(str(error), index, name))
+    return problems
+
+
+def _repeated(table: tuple[MappingRow, ...]) -> list[TableProblem]:
+    seen: set[str] = set()
+    problems = []
+    for index, row in enumerate(table):
+        if row.path in seen:
+            problems.append(TableProblem("Each path may stand in the table once.", index, "path"))
+        seen.add(row.path)
+    return problems
+
+
+def _mixed_forms(table: tuple[MappingRow, ...]) -> list[TableProblem]:
+    forms: dict[tuple[str, str], str] = {}
+    problems = []
+    for index, path in enumerate(parse_path(row.path) for row in table):
+        if forms.setdefault((path.urn, path.attribute), path.form) != path.form:
+            problems.append(TableProblem(f"{path.attribute} is set as a whole in one row and in parts in another.", index, "path"))
+    return problems
+
+
+def _missing(table: tuple[MappingRow, ...]) -> list[TableProblem]:
+    present = {row.path for row in table if row.enabled and row.when == "both"}
+    return [
+        TableProblem(f"The table needs an enabled row for {path}, for creates and updates: users are found by it.")
+        for path in _REQUIRED_PATHS
+        if path not in present
+    ]

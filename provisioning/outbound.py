@@ -75,6 +75,15 @@ class OutboundRules:
 
 
 @dataclass(frozen=True)
+class Greeting:
+    """What a connection shows before any request: the address reached, and with TLS its version and the certificate's end."""
+
+    address: str
+    tls_version: str = ""
+    certificate_until: str = ""
+
+
+@dataclass(frozen=True)
 class Answer:
     """A whole answer: its body is decoded and at most `MAX_BODY_BYTES` long."""
 

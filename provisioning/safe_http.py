@@ -38,6 +38,7 @@ from provisioning.outbound import (
     ConnectFailed,
     ConnectionLost,
     DeadlinePassed,
+    Greeting,
     HostUnresolved,
     OutboundRules,
     TlsFailed,
@@ -86,10 +87,34 @@ class OutboundSession:
         finally:
             _call.reset(token)
 
+    def addresses(self, url: str, *, deadline: float) -> list[str]:
+        """Return the addresses of the host; raise `AddressRefused` when one of them may not be reached."""
+        self._check_url(url)
+        call = _Call(deadline, self._rules, self._resolver)
+        with _named_failures():
+            return call.allowed_addresses(*_host_and_port(url))
+
+    def greet(self, url: str, *, deadline: float) -> Greeting:
+        """Connect as a request would, send none, and return what was seen; raise as `send` does."""
+        self._check_url(url)
+        host, port = _host_and_port(url)
+        with _named_failures(), _Call(deadline, self._rules, self._resolver).dial(host, port) as plain:
+            address = str(plain.getpeername()[0])
+            if urlsplit(url).scheme == "http":
+                return Greeting(address)
+            with _tls_context(self._rules).wrap_socket(plain, server_hostname=host) as secured:
+                certificate: Any = secured.getpeercert() or {}
+                return Greeting(address, secured.version() or "", certificate.get("notAfter", ""))
+
     def _check_url(self, url: str) -> None:
         scheme = urlsplit(url).scheme
         if scheme != "https" and not (scheme == "http" and self._rules.allow_http):
             raise UrlRefused("Only https addresses can be used.")
+
+
+def _host_and_port(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port or (80 if parts.scheme == "http" else 443)
 
 
 _sessions: dict[tuple[int, OutboundRules], OutboundSession] = {}
@@ -118,12 +143,16 @@ class _Call:
             raise TimeoutError
         return seconds
 
-    def dial(self, host: str, port: int) -> socket.socket:
-        """Resolve once, refuse the host when one of its addresses is refused, and connect to a checked address."""
+    def allowed_addresses(self, host: str, port: int) -> list[str]:
         addresses = self.resolver(host, port, self.remaining())
         # All of them: a host with one public and one internal address is an attack or a mistake.
         if not addresses or not all(is_allowed(address, self.rules.private_networks) for address in addresses):
             raise AddressRefused
+        return addresses
+
+    def dial(self, host: str, port: int) -> socket.socket:
+        """Resolve once, refuse the host when one of its addresses is refused, and connect to a checked address."""
+        addresses = self.allowed_addresses(host, port)
         failure: OSError | None = None
         for waiting, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
             try:
@@ -233,7 +262,7 @@ def _named_failures() -> Iterator[None]:
         yield
     except (requests.Timeout, ReadTimeoutError, TimeoutError) as error:
         raise DeadlinePassed from error
-    except requests.exceptions.SSLError as error:
+    except (requests.exceptions.SSLError, ssl.SSLError) as error:
         raise (ConnectionLost if _ended_early(error) else TlsFailed) from error
     except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, requests.exceptions.InvalidHeader) as error:
         raise UrlRefused from error

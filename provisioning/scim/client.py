@@ -99,7 +99,7 @@ class ScimClient:
         Raises a `DataFailure` when what was returned cannot be told from a stranger.
         """
         try:
-            resources = self._filtered("externalId", person.external_id)
+            resources = self.filtered("externalId", person.external_id)
         except FilterRefused as refused:
             if not person.user_name:
                 raise DataFailure("the externalId filter is refused and the user has no userName to fall back on") from refused
@@ -109,7 +109,7 @@ class ScimClient:
 
     def find_by_user_name(self, person: Person) -> Match | None:
         """Return the resource with this user name that no other correlation key claims, or None; raise as `find` does."""
-        resources = self._filtered("userName", person.user_name)
+        resources = self.filtered("userName", person.user_name)
         verdict = matches.by_user_name(resources, person.external_id, person.user_name)
         return self._settled(verdict, "userName", person.user_name)
 
@@ -128,7 +128,7 @@ class ScimClient:
         """
         sent_before = len(self._recorder.exchanges)
         try:
-            answer = self._transport.send(Request("DELETE", _user_path(resource_id), "/Users/{id}", _user_path(resource_id)))
+            answer = self._transport.send(Request("DELETE", user_path(resource_id), "/Users/{id}", user_path(resource_id)))
         except ResourceGone:
             # A repeated DELETE finds what its first try left behind.
             return len(self._recorder.exchanges) - sent_before > 1
@@ -140,10 +140,11 @@ class ScimClient:
         return True
 
     def _write(self, verb: str, resource_id: str, body: dict[str, Any]) -> None:
-        answer = self._transport.send(Request(verb, _user_path(resource_id), "/Users/{id}", _user_path(resource_id), body))
+        answer = self._transport.send(Request(verb, user_path(resource_id), "/Users/{id}", user_path(resource_id), body))
         responses.check_written(verb, answer.status, answer.body, resource_id)
 
-    def _filtered(self, attribute: str, value: str) -> list[dict[str, Any]]:
+    def filtered(self, attribute: str, value: str) -> list[dict[str, Any]]:
+        """Return what the server finds for one value of an attribute, not yet verified; raise `FilterRefused` on 400."""
         try:
             query = filters.query(filters.equals(attribute, value))
         except ValueError as error:
@@ -176,7 +177,7 @@ class ScimClient:
             return True
         for impossible in (uuid.uuid4().hex, f"x|{value}"):
             try:
-                if self._filtered(attribute, impossible):
+                if self.filtered(attribute, impossible):
                     return False
             except FilterRefused:
                 return False
@@ -205,7 +206,7 @@ class ScimClient:
         return existing
 
 
-def _user_path(resource_id: str) -> str:
+def user_path(resource_id: str) -> str:
     """Return the path of a user. An id of dots would be normalised away and the request would hit the collection."""
     if resource_id in {".", ".."} or len(resource_id) > _LONGEST_ID or not resource_id.isprintable():
         raise UnusableId

@@ -79,7 +79,7 @@ class ScimTransport:
         `before_uncertain_repeat` runs before a request is repeated that the server may already have acted on; it
         raises to stop that. Raises the failure of the last try, with what `Retry-After` asked of the delivery.
         """
-        body = _encoded(request.body)
+        body = encoded(request.body)
         repeats = 0
         while True:
             outcome = self._try(request, body)
@@ -148,7 +148,8 @@ class ScimTransport:
         return headers
 
 
-def _encoded(body: dict[str, Any] | None) -> bytes | None:
+def encoded(body: dict[str, Any] | None) -> bytes | None:
+    """Return the bytes that are sent for a body."""
     if body is None:
         return None
     try:

@@ -17,6 +17,15 @@ from provisioning.scim.refusals import Conflict, ResourceGone
 Document = Mapping[str, Any]
 
 
+def update_request(options: ScimOptions, mapped: MappedUser) -> tuple[str, dict[str, Any]]:
+    """Return verb and body of an update in the mode of the options."""
+    if options.update_mode == "put":
+        return "PUT", mapped.resource
+    if options.update_mode == "patch":
+        return "PATCH", patch.whole_user(mapped.resource)
+    return "PATCH", patch.per_attribute(mapped.resource, mapped.removed)
+
+
 class UserSync:
     """Brings one user of one event to one server. `is_repetition`: an earlier attempt may have reached it."""
 
@@ -103,13 +112,11 @@ class UserSync:
         return skipped("duplicate delivery", user_id=person.external_id, scim_id=created.id)
 
     def _update(self, resource_id: str, document: Document, *, reason: str = "updated") -> Result:
-        mapped = self._mapped(document, "update")
-        if self._options.update_mode == "put":
-            self._client.replace(resource_id, mapped.resource)
-        elif self._options.update_mode == "patch":
-            self._client.patch(resource_id, patch.whole_user(mapped.resource))
+        verb, body = update_request(self._options, self._mapped(document, "update"))
+        if verb == "PUT":
+            self._client.replace(resource_id, body)
         else:
-            self._client.patch(resource_id, patch.per_attribute(mapped.resource, mapped.removed))
+            self._client.patch(resource_id, body)
         return delivered(reason, user_id=self._person(document).external_id, scim_id=resource_id)
 
     def _adopt(self, document: Document, person: Person, conflict: Conflict) -> Result:

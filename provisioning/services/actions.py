@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.conf import settings
@@ -77,9 +77,16 @@ def create_action(
 
 @unit_of_work
 def update_action(
-    *, tenant_id: str, action_id: Any, changes: Mapping[str, Any] | None = None, secrets: Mapping[str, str | None] | None = None
+    *,
+    tenant_id: str,
+    action_id: Any,
+    changes: Mapping[str, Any] | None = None,
+    secrets: Mapping[str, str | None] | None = None,
+    only_secrets: Collection[str] | None = None,
 ) -> Action:
-    """Replace the named fields of the draft and set the named secrets; other secrets stay. Deliveries go on as deployed.
+    """Replace the named fields of the draft and set the named secrets. Deliveries go on as deployed.
+
+    Other secrets stay, unless `only_secrets` says which may: one of those that was never set is refused.
 
     `name` holds at once. `entry_point` can be changed where there is one; a template stays what it is.
     """
@@ -95,7 +102,11 @@ def update_action(
         _check_entry_point(action.template, action.entry_point)
     _check_set_up(action)
     validated_save(action, fields=list(fields))
+    if only_secrets is not None:
+        action.secrets.exclude(name__in=only_secrets).delete()
     _set_secrets(action, secrets or {})
+    if only_secrets is not None and (unset := sorted(set(only_secrets) - set(action.secrets.values_list("name", flat=True)))):
+        raise Invalid({"secrets": [f"{unset[0]} has no value yet."]})
     return action
 
 
@@ -166,6 +177,16 @@ def warnings_of(action: Action) -> list[str]:
     return [warning] if warning else []
 
 
+def mapping_problems(refused: MappingRefused) -> dict[str, list[str]]:
+    """Return what is wrong with a table by place, such as `mapping[2].source`; places count from 0."""
+    found: dict[str, list[str]] = {}
+    for problem in refused.problems:
+        row = "" if problem.index is None else f"[{problem.index}]"
+        place = f"mapping{row}.{problem.field}" if problem.field else f"mapping{row}"
+        found.setdefault(place, []).append(problem.text)
+    return found
+
+
 def locked_action(*, tenant_id: str, action_id: Any) -> Action:
     """Return the action with its row locked until the transaction ends; raise `NotFound`."""
     try:
@@ -202,7 +223,7 @@ def _check_set_up(action: Action) -> None:
     try:
         parse_table(action.mapping)
     except MappingRefused as error:
-        raise Invalid({"mapping": [str(error)]}) from error
+        raise Invalid(mapping_problems(error)) from error
 
 
 def _set_secrets(action: Action, secrets: Mapping[str, str | None]) -> None:

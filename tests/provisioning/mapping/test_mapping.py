@@ -166,7 +166,7 @@ def test_a_person_is_found_by_what_the_table_says_even_when_other_rows_would_fai
         ([{"path": 7, "source": "email"}], "Row 1"),
         ([{"path": "userName", "source": "email", "enabled": "yes"}], "Row 1"),
         ([*REQUIRED, {"path": "title", "source": "a", "when": "never"}], "Row 3: when"),
-        ([*REQUIRED, {"path": "title", "source": "a", "if_empty": "keep"}], "Row 3: when"),
+        ([*REQUIRED, {"path": "title", "source": "a", "if_empty": "keep"}], "Row 3: if_empty"),
         ([*REQUIRED, {"path": "title", "source": "a | | b"}], "Row 3"),
         ([*REQUIRED, {"path": "na me", "source": "a"}], "Row 3"),
         ([*REQUIRED, {"path": "id", "source": "a"}], "cannot be mapped"),
