@@ -18,7 +18,7 @@ from events.catalogue import EVENT_TYPES
 from events.envelope import TEST_PURPOSE, event_source
 from events.stream.canary import send_canary
 from events.stream.floor import FLOOR, FLOOR_TIME
-from events.stream.request import MAX_FROM_LENGTH, MAX_FROM_TIMESTAMP_LENGTH
+from events.stream.request import MAX_FROM_LENGTH, MAX_FROM_TIMESTAMP_LENGTH, MOMENT_PATTERN
 from identity.api.endpoint import Endpoint
 from identity.api.fields import Closed, Text
 from identity.api.list_schemas import reference
@@ -123,7 +123,7 @@ def subscribe_operation() -> Schema:
                 {
                     "type": "string",
                     "maxLength": MAX_FROM_TIMESTAMP_LENGTH,
-                    "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt]([0-9]{2}:){2}[0-9]{2}[Zz]$",
+                    "pattern": MOMENT_PATTERN,
                 },
                 "RFC 3339 with Z, for a first query without a cursor. Not together with `from`.",
             ),
@@ -160,7 +160,12 @@ def stream_components() -> dict[str, Schema]:
         "source": {**text, "description": f"urn:{settings.EVENT_SOURCE_NAMESPACE}:<tenant>.<domain>"},
         "id": {**text, "pattern": "^evt_[a-zA-Z0-9]{22}$"},
         "time": {**text, "format": "date-time"},
-        "data": {"type": "object", "required": ["object"], "properties": {"object": {"type": "object"}}, "additionalProperties": True},
+        "data": {
+            "type": "object",
+            "description": "Of a test event, what was sent for it.",
+            "properties": {"object": {"type": "object"}},
+            "additionalProperties": True,
+        },
         f"{prefix}tenant": {**text, "minLength": 3, "maxLength": 63},
         f"{prefix}stream": {**text, "pattern": "^est_[a-zA-Z0-9]{22}$"},
         f"{prefix}purpose": {**text, "enum": [TEST_PURPOSE]},

@@ -68,7 +68,7 @@ class ClientEndpoint(Endpoint):
         if types:
             rows = rows.filter(app_type__in=types)
         if text_of(query, "q"):
-            raise not_supported("Clients cannot be searched by query here.")
+            raise not_supported("Clients cannot be searched by query here; filter by app_type, is_first_party and is_global.")
         render = client_resource if "read:clients" in scopes_of(request) else client_summary
         return Response(answer_list(by_creation(rows), query, _LISTING, lambda client: project(render(client))))
 

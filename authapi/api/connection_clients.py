@@ -13,7 +13,7 @@ from authapi.models import Client
 from identity.api.connection_schemas import CONNECTION
 from identity.api.endpoint import Endpoint
 from identity.api.fields import Closed, Switch, Text
-from identity.api.list_schemas import TAKE_FORM, taken_list
+from identity.api.list_schemas import TAKE_FORM, take_form, taken_list
 from identity.api.lookups import connection_at
 from identity.api.operations import Operation
 from identity.api.paging import Listing, answer_list
@@ -41,7 +41,7 @@ class ConnectionClientEndpoint(Endpoint):
             ("read:connections",),
             200,
             CONNECTION_CLIENTS,
-            parameters=TAKE_FORM,
+            parameters=take_form(_CLIENTS.largest_take),
             refuses=(404,),
             snapshot_of="connection",
         ),

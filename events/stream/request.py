@@ -12,7 +12,8 @@ MAX_FROM_LENGTH = 1024
 MAX_FROM_TIMESTAMP_LENGTH = 20
 _SINGLE_VALUED = ("from", "from_timestamp")
 _PARAMETERS = frozenset({*_SINGLE_VALUED, "event_type"})
-_MOMENT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]([0-9]{2}:[0-9]{2}):([0-9]{2})[Zz]")
+MOMENT_PATTERN = "^([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]([0-9]{2}:[0-9]{2}):([0-9]{2})[Zz]$"
+_MOMENT = re.compile(MOMENT_PATTERN)
 
 
 class InvalidQuery(ValueError):

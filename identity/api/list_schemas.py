@@ -6,10 +6,18 @@ from identity.api.operations import Parameter, Schema
 from identity.api.queries import LARGEST_NUMBER
 
 _WHOLE: Schema = {"type": "integer"}
-TAKE_FORM = (
-    Parameter("from", {"type": "string"}, "Checkpoint: `next` of the answer before."),
-    Parameter("take", {"type": "integer", "minimum": 1, "maximum": 100, "default": 50}, "Items per answer; asks for the checkpoint form."),
-)
+
+
+def take_form(largest: int = 100) -> tuple[Parameter, ...]:
+    """Return the parameters of the checkpoint form."""
+    size: Schema = {"type": "integer", "minimum": 1, "maximum": largest, "default": 50}
+    return (
+        Parameter("from", {"type": "string"}, "Checkpoint: `next` of the answer before."),
+        Parameter("take", size, "Items per answer; asks for the checkpoint form."),
+    )
+
+
+TAKE_FORM = take_form()
 _PAGE_FORM = (
     Parameter("page", {"type": "integer", "minimum": 0, "maximum": LARGEST_NUMBER, "default": 0}, "Page, from 0."),
     Parameter("include_totals", {"type": "boolean", "default": False}, "Ask for the page form with totals."),

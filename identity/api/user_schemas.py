@@ -55,7 +55,7 @@ COMPONENTS: dict[str, Schema] = {
     "User": {"type": "object", "description": "Empty fields are left out.", "properties": _USER_PROPERTIES},
 }
 
-EMAIL = Parameter("email", {"type": "string", "format": "email"}, "The whole address; letters in any case.", is_required=True)
+EMAIL = Parameter("email", _TEXT, "The whole address; letters in any case.", is_required=True)
 LIST_PARAMETERS = (
     *COUNTING_LIST_FORMS,
     sort_parameter("created_at", "email", "user_id"),

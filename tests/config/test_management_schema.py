@@ -106,6 +106,7 @@ def test_ids_of_a_known_form_are_described_by_it(document: Schema) -> None:
     assert found["/organizations/{id}/members/{user_id}/roles", "user_id"] == {"type": "string", "minLength": 1, "pattern": r"\|"}
     assert found["/organizations/{id}/groups/{group_id}/roles", "group_id"] == {"type": "string", "minLength": 1, "pattern": group}
     assert found["/event-streams/{id}", "id"] == {"type": "string", "minLength": 26, "maxLength": 26}
+    assert found["/event-streams/{id}/deliveries/{event_id}", "event_id"]["pattern"] == "^evt_[a-zA-Z0-9]{22}$"
     assert found["/resource-servers/{id}", "id"] == {"type": "string", "minLength": 1}
 
 

@@ -19,7 +19,7 @@ import requests
 import schemathesis
 from django.db import connections
 from pytest_django.plugin import DjangoDbBlocker
-from schemathesis.checks import CheckContext
+from schemathesis.checks import CheckContext, negative_data_rejection
 from schemathesis.config import SchemathesisConfig
 from schemathesis.core.parameters import ParameterLocation
 
@@ -27,7 +27,7 @@ from authapi.services.api_resources import create_api_resource
 from config.api import openapi_document
 from identity.services import users
 from identity.services.tenants import create_tenant
-from tests.config.two_tenants import Call, bodies, calls, digest_of, ids_of
+from tests.config.two_tenants import Call, bodies, calls, digests_of, ids_of
 from tests.conformance.web_process import WebProcess, web_process
 from tests.factories.identity import make_connection, make_user
 from tests.management import Management
@@ -39,7 +39,14 @@ _EXAMPLES = os.environ.get("OPENAPI_EXAMPLES")
 _DOCUMENT: dict[str, Any] = orjson.loads(openapi_document())
 _PHASES = {"examples": {"enabled": False}, "coverage": {"enabled": _EXAMPLES is not None}}
 # The same requests in every run: what fails here fails again.
-_GENERATION = {"max-examples": int(_EXAMPLES or 8), "deterministic": True, "database": "none", "no-shrink": _EXAMPLES is None}
+_GENERATION: dict[str, Any] = {
+    "max-examples": int(_EXAMPLES or 8),
+    "deterministic": True,
+    "database": "none",
+    "no-shrink": _EXAMPLES is None,
+}
+# Unknown parameters are ignored.
+_GENERATION["allow-extra-parameters"] = False
 # Ours is narrower: it judges the reason (`refused_for_a_reason`).
 _CHECKS = {"positive_data_acceptance": {"enabled": False}}
 # An answer of `/events` has no end, so it is read up to its first message. A message is described as the JSON of its data.
@@ -50,6 +57,8 @@ CALLS = {f"{call.method} /{call.path}": call for call in calls()}
 MESSAGE = jsonschema_rs.validator_for({"$ref": "#/components/schemas/EventStreamMessage", "components": _DOCUMENT["components"]})
 METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"}
 _FILES = {"POST /jobs/users-imports"}
+# Nothing has failed yet that could be redelivered.
+_IN_TIME = {"POST /event-streams/{id}/redeliver/{event_id}"}
 _FORMAL_CODES = {"invalid_body", "invalid_query_string", "invalid_uri"}
 _UNSAID = (
     # What rows hold.
@@ -65,16 +74,25 @@ _UNSAID = (
     "Does not fit the id",
     "sorts by created_at only",
     "Not for database connections",
+    "cannot be changed",
+    "PasswordStrengthError",
+    "Only a client without organization settings",
     "Needs a database connection",
     "cannot use client_credentials",
     "from and from_timestamp exclude each other",
-    # What a file must hold, and comma lists of known words.
+    # What a file and a map must hold, and comma lists of known words.
     "The file ",
-    "Unknown field, expected some",
+    "Unknown field",
+    "Users have no field",
+    "Only logo_url and colors",
     "Expected some of",
+    "Expected event types",
+    "Expected one of failed",
     # Which days a calendar has; white space, which two dialects of patterns take differently; what no column takes.
     "not of the form YYYY-MM-DD",
+    "for format date-time",
     "for format uri",
+    "for format strict-uri",
     "does not match pattern",
     "A scope holds no spaces",
     "must not hold white space",
@@ -110,7 +128,7 @@ class World:
             tenant_id=name, identifier="https://spare.example.test", scopes=[{"value": "read:orders"}]
         ).identifier
         self.spare = self.ids | {"connection": people.pk, "user": make_user(connection=people).user_id, "audience": audience}
-        self.digest = digest_of(self.tenant)
+        self.rows = digests_of(self.tenant)
         self.is_spent = False
 
     @property
@@ -123,12 +141,16 @@ class World:
 
     def send(self, case: Case) -> schemathesis.Response:
         """Send the case and judge the answer; a refusal and a read must have changed nothing."""
+        # In a form everything is text, and an object in a list becomes the names of its members.
+        unjudged = [negative_data_rejection] if "urlencoded" in (case.media_type or "") else []
         judges: list[Judge] = [refused_for_a_reason, stream_messages_are_described]
-        answer = case.call_and_validate(base_url=self.base_url, session=self.session, headers=self.headers, additional_checks=judges)
-        before, self.digest = self.digest, digest_of(self.tenant)
+        answer = case.call_and_validate(
+            base_url=self.base_url, session=self.session, headers=self.headers, additional_checks=judges, excluded_checks=unjudged
+        )
+        before, self.rows = self.rows, digests_of(self.tenant)
         if answer.status_code >= 400 or case.method.upper() == "GET":
-            assert self.digest == before, f"{case.method} {case.formatted_path} was {answer.status_code} and changed rows"
-        self.is_spent |= case.method.upper() == "DELETE" and self.digest != before
+            assert self.rows == before, f"{case.method} {case.formatted_path} was {answer.status_code} and changed rows"
+        self.is_spent |= case.method.upper() == "DELETE" and self.rows != before
         return answer
 
 
@@ -181,6 +203,8 @@ def test_every_answer_is_one_that_the_document_describes(case: Case, world: Worl
     if case.meta is not None and case.meta.is_negative_at(ParameterLocation.QUERY):
         # An empty parameter counts as absent, whatever its type.
         case.query = {name: value for name, value in case.query.items() if value not in ("", [], {}, None)}
+    # Where a request ends is between the client and the server, which speaks no JSON yet.
+    case.headers.pop("Content-Length", None)
     world.send(case)
 
 
@@ -205,7 +229,7 @@ def test_what_succeeds_is_described_too(label: str, world: World) -> None:
 
     answer = world.send(SCHEMA[path][method].Case(path_parameters=world.path_of(call), query=query, **body))
 
-    assert 200 <= answer.status_code < 300, answer.text
+    assert answer.status_code in ({404} if label in _IN_TIME else range(200, 300)), answer.text
 
 
 @pytest.mark.parametrize("path", _DOCUMENT["paths"])
@@ -218,4 +242,4 @@ def test_a_method_that_is_not_described_is_not_allowed(path: str, world: World) 
         assert answer.status_code == 405, method
         assert {name.strip() for name in answer.headers["Allow"].split(",")} - {"HEAD"} == described, method
         assert answer.json()["statusCode"] == 405
-    assert digest_of(world.tenant) == world.digest
+    assert digests_of(world.tenant) == world.rows

@@ -37,12 +37,20 @@ UNKNOWN = {
     "resource server": "f" * 24,
     "grant": "cgr_ffffffffffffffff",
     "stream": "est_ffffffffffffffffffffff",
+    "event": "evt_ffffffffffffffffffffff",
     "action": "act_ffffffffffffffffffffff",
     "audience": "https://nobody.example.test",
     "job": "job_ffffffffffffffff",
 }
 # Which kind of row a parameter of a path names: by its name, or by what stands before it where that is `id`.
-_BY_NAME = {"user_id": "user", "connection_id": "connection", "group_id": "group", "role_id": "role", "grant_id": "grant"}
+_BY_NAME = {
+    "user_id": "user",
+    "connection_id": "connection",
+    "group_id": "group",
+    "role_id": "role",
+    "grant_id": "grant",
+    "event_id": "event",
+}
 _BY_COLLECTION = {
     "users": "user",
     "connections": "connection",
@@ -61,7 +69,7 @@ _WITHIN_A_USER = "users/{id}/identities/{provider}/{user_id}"
 _TABLES = "SELECT table_name FROM information_schema.columns WHERE column_name = 'tenant_id' AND table_schema = 'public' ORDER BY 1"
 # What was recorded is numbered a moment later, by another thread.
 _NUMBERING = frozenset({"events_head", "events_logentry", "events_outbox"})
-_DIGEST = "SELECT md5(coalesce(string_agg(part::text, '|' ORDER BY part::text), '')) FROM ({}) part"
+_DIGEST = """SELECT '{0}', md5(string_agg(row::text, '|' ORDER BY row::text)) FROM "{0}" row WHERE tenant_id = %s"""
 
 Ids = dict[str, str]
 
@@ -137,11 +145,13 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "OrganizationToChange": {"display_name": "Changed"},
         "OrganizationToCreate": {"name": fresh, "enabled_connections": [{"connection_id": ids["connection"]}]},
         "PermissionsToChange": {"permissions": [permission]},
+        "RedeliveriesToStart": {"statuses": ["failed"]},
         "ResourceServerToChange": {"name": "Changed"},
         "ResourceServerToCreate": {"identifier": fresh},
         "RoleToChange": {"name": "Changed"},
         "RoleToCreate": {"name": fresh, "type": "organization", "owner_id": ids["organization"]},
         "RolesToChange": {"roles": [ids["role"]]},
+        "TestEventToSend": {"event_type": "user.created"},
         "UserToChange": {"given_name": "Changed"},
         "UserToCreate": {"connection": ids["connection name"], "email": "new@example.test", "password": "Correct-horse-7"},
         "UsersToChange": {"users": [ids["user"]]},
@@ -193,8 +203,9 @@ def ids_of(tenant: Tenant, name: str) -> Ids:
         "action": action,
         "audience": audience,
     }
-    stream = Management(tenant).post("event-streams", bodies(ids)["EventStreamToCreate"])
-    return ids | {"stream": stream.json["id"]}
+    api = Management(tenant)
+    stream = api.post("event-streams", bodies(ids)["EventStreamToCreate"]).json["id"]
+    return ids | {"stream": stream, "event": api.post(f"event-streams/{stream}/test", bodies(ids)["TestEventToSend"]).json["id"]}
 
 
 def rows_of(tenant: Tenant) -> dict[str, list[Any]]:
@@ -207,13 +218,12 @@ def rows_of(tenant: Tenant) -> dict[str, list[Any]]:
     return found
 
 
-def digest_of(tenant: Tenant) -> str:
-    """Return a digest of all of it in one statement, leaving out what is only numbered."""
+def digests_of(tenant: Tenant) -> dict[str, str]:
+    """Return a digest of the rows of each table, in one statement, leaving out what is only numbered."""
     tables = [table for table in _tables() if table not in _NUMBERING]
-    rows = " UNION ALL ".join(f"SELECT '{table}', row::text FROM \"{table}\" row WHERE tenant_id = %s" for table in tables)  # noqa: S608
     with database.cursor() as cursor:
-        cursor.execute(_DIGEST.format(rows), [tenant.pk] * len(tables))
-        return str(cursor.fetchone()[0])
+        cursor.execute(" UNION ALL ".join(_DIGEST.format(table) for table in tables), [tenant.pk] * len(tables))
+        return dict(cursor.fetchall())
 
 
 @cache

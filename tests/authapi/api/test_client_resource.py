@@ -165,7 +165,9 @@ def test_lists_filter_project_and_page(api: Management, tenant: Tenant) -> None:
     assert names({"app_type": "spa,native"}) == ["a", "b"]
     assert names({"is_first_party": "false"}) == ["d"]
     assert api.get("clients", {"app_type": "toaster"}).status == 400
-    assert api.get("clients", {"q": "client_grant.organization_id:org"}).json["errorCode"] == "operation_not_supported"
+    searched = api.get("clients", {"q": "client_grant.organization_id:org"}).json
+    assert searched["errorCode"] == "operation_not_supported"
+    assert "filter by app_type, is_first_party and is_global" in searched["message"]
     assert api.get("clients", {"fields": "name", "per_page": "1"}).json == [{"tenant": tenant.pk, "name": "a"}]
     assert api.get("clients", {"include_totals": "true", "per_page": "3"}).json["total"] == 4
     taken = api.get("clients", {"take": "3"}).json

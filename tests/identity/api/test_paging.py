@@ -146,6 +146,7 @@ def test_users_filter_by_the_name_of_their_connection(api: Management, tenant: T
 def test_a_search_is_refused_and_not_answered_with_everybody(api: Management, people: list[str]) -> None:
     answer = api.get("users", {"q": "email:x", "search_engine": "v3", "primary_order": "false"})
     assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")
+    assert "filter by connection, or use users-by-email" in answer.json["message"]
 
 
 def test_a_parameter_that_does_not_fit_is_refused(api: Management) -> None:
