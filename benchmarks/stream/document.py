@@ -11,6 +11,8 @@ PAGE = ROOT / "docs" / "performance.md"
 PICTURE = ROOT / "docs" / "images" / "event-stream.svg"
 _BEGIN, _END = "<!-- figures of make bench-stream: begin -->", "<!-- figures of make bench-stream: end -->"
 _NONE = "-"
+# Servers, database, writer and reader keep a machine of two cores at most this busy.
+_LOAD_PER_CORE = 2.0
 # The peer that ratios refer to.
 _PEER = "nchan"
 
@@ -90,6 +92,8 @@ def _machine(results: Results) -> str:
     lines = [f"{general}. Versions: {versions}."]
     if loads:
         lines.append(f"Load average during the run: {min(loads):.1f} to {max(loads):.1f}.")
+        if max(loads) > _LOAD_PER_CORE * int(results.run["machine"]["cores"]):
+            lines.append("Other work was running on the machine: every server is slower here than alone, ours with its database most.")
     if costs:
         lines.append(f"The reader ({reader}) took {min(costs):.1f} to {max(costs):.1f} µs per frame.")
     return "\n".join(lines) + "\n"
@@ -137,7 +141,12 @@ def _own(results: Results) -> str:
         for streams in (1, 8):
             times = [results.value("latency", subject, name, streams=streams) for name in ("p50_ms", "p99_ms", "ratio_to_floor")]
             if times[0] is not None:
-                rows.append([f"{subject}: first byte, {streams} streams", f"p50 {_shown(times[0], 1)} ms, p99 {_shown(times[1], 1)} ms"])
+                rows.append(
+                    [
+                        f"{subject}: first byte, {streams} stream{'s' if streams > 1 else ''}",
+                        f"p50 {_shown(times[0], 1)} ms, p99 {_shown(times[1], 1)} ms",
+                    ]
+                )
                 rows[-1].append(_NONE if times[2] is None else f"{times[2]:.1f} times the floor")
         rate, ratio = (results.value("replay", subject, name) for name in ("events_per_second", "ratio_to_bare"))
         if rate is not None and ratio is not None:

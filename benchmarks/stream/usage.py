@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +25,9 @@ def family(pid: int) -> list[int]:
     found = [pid]
     for parent in found:
         for thread in Path(f"/proc/{parent}/task").iterdir():
-            found += [int(child) for child in (thread / "children").read_text().split()]
+            # A thread may end between the two looks; its children have another parent then.
+            with suppress(FileNotFoundError, ProcessLookupError):
+                found += [int(child) for child in (thread / "children").read_text().split()]
     return found
 
 
