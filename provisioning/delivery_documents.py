@@ -58,7 +58,7 @@ def _attempts(tries: Iterable[Attempt], letter: DeadLetter | None, *, is_waiting
     shown: list[dict[str, Any]] = []
     asked_at = letter.redelivered_at if letter is not None else None
     for attempt in tries:
-        if attempt.trigger == Attempt.Trigger.MANUAL:
+        if attempt.trigger != Attempt.Trigger.SCHEDULED:
             shown.append(_redelivery(attempt.started_at))
         shown.append(_attempt(attempt))
     if is_waiting and asked_at is not None and not any(entry["timestamp"] >= wire_time(asked_at) for entry in shown):

@@ -74,16 +74,22 @@ UPDATE provisioning_deadletter SET state = 'resolved', resolved_at = clock_times
 _BURY = """
 UPDATE provisioning_delivery SET state = 'dead', settled_at = clock_timestamp() WHERE id = %s
 """
-# The letter of a redelivered event is opened again; its own copy of the event stays.
+# The letter of a redelivered event is opened again; its own copy of the event stays. A kind that is being ignored starts ignored.
 _WRITE_LETTER = """
 INSERT INTO provisioning_deadletter (delivery_id, stream_id, tenant_id, key, event_id, event_type, body, state, reason, error_class,
-    error_status, error_scim_type, fingerprint, attempts, redelivery_actor, redelivery_reason, resolution)
-SELECT d.id, d.stream_id, d.tenant_id, d.key, d.event_id, d.event_type, e.body, 'open', d.error_message, d.error_class,
-    d.error_status, d.error_scim_type, d.error_fingerprint, d.attempts, '', '', ''
-FROM provisioning_delivery d LEFT JOIN events_event e ON e.id = d.event WHERE d.id = %s
-ON CONFLICT (delivery_id) DO UPDATE SET state = 'open', reason = EXCLUDED.reason, error_class = EXCLUDED.error_class,
+    error_status, error_scim_type, fingerprint, attempts, redelivery_actor, redelivery_reason, redrive, resolution, triaged_at,
+    triage_actor, triage_reason)
+SELECT d.id, d.stream_id, d.tenant_id, d.key, d.event_id, d.event_type, e.body,
+    CASE WHEN k.id IS NULL THEN 'open' ELSE 'ignored' END, d.error_message, d.error_class, d.error_status, d.error_scim_type,
+    d.error_fingerprint, d.attempts, '', '', '', '', k.created_at, coalesce(k.actor, ''), coalesce(k.reason, '')
+FROM provisioning_delivery d LEFT JOIN events_event e ON e.id = d.event
+LEFT JOIN provisioning_ignoredkind k
+    ON k.stream_id = d.stream_id AND k.fingerprint = d.error_fingerprint AND k.until > clock_timestamp()
+WHERE d.id = %s
+ON CONFLICT (delivery_id) DO UPDATE SET state = EXCLUDED.state, reason = EXCLUDED.reason, error_class = EXCLUDED.error_class,
     error_status = EXCLUDED.error_status, error_scim_type = EXCLUDED.error_scim_type, fingerprint = EXCLUDED.fingerprint,
-    attempts = EXCLUDED.attempts, created_at = clock_timestamp()
+    attempts = EXCLUDED.attempts, triaged_at = EXCLUDED.triaged_at, triage_actor = EXCLUDED.triage_actor,
+    triage_reason = EXCLUDED.triage_reason, resolved_at = NULL, resolution = '', created_at = clock_timestamp()
 """
 _REQUEUE = """
 UPDATE provisioning_delivery SET state = 'todo', series_attempts = 0, redeliveries = redeliveries + 1, is_forced = %s, settled_at = NULL
@@ -158,12 +164,12 @@ def requeue(delivery_id: int, *, is_forced: bool) -> bool:
 
 
 def _attempt(claim: Claim, outcome: str) -> dict[str, Any]:
-    is_manual = claim.is_redelivery and claim.series_attempt == 1
+    by_hand = "current" if claim.is_rebuilt else "manual"
     return {
         "delivery": claim.delivery_id,
         "tenant": claim.tenant_id,
         "number": claim.attempt,
-        "trigger": "manual" if is_manual else "scheduled",
+        "trigger": by_hand if claim.is_redelivery and claim.series_attempt == 1 else "scheduled",
         "started_at": claim.started_at,
         "outcome": outcome,
         "class": "",

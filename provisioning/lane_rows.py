@@ -43,8 +43,9 @@ _TAKE = """
 WITH lane AS ({lane}),
 waiting AS (
     SELECT d.id, d.event_id, d.event_type, d.redeliveries > 0 AS is_redelivery, clock_timestamp() AS now,
-        coalesce(e.body, letter.body) AS body, s.destination_type, s.destination,
-        d.redeliveries > 0 AND NOT d.is_forced AND EXISTS (
+        coalesce(letter.rebuilt_body, e.body, letter.body) AS body, letter.rebuilt_body IS NOT NULL AS is_rebuilt,
+        s.destination_type, s.destination,
+        d.redeliveries > 0 AND NOT d.is_forced AND letter.rebuilt_body IS NULL AND EXISTS (
             SELECT 1 FROM provisioning_delivery n
             WHERE n.stream_id = d.stream_id AND n.key = d.key AND n.position > d.position AND n.is_written) AS is_superseded
     FROM lane
@@ -76,7 +77,7 @@ claimed AS (
     RETURNING l.token, counted.attempts, counted.series_attempts
 )
 SELECT lane.id, lane.stream_id, lane.key, lane.tenant_id, w.id, w.event_id, w.event_type, claimed.attempts, claimed.series_attempts,
-    w.is_redelivery, w.body, w.destination_type, w.destination, w.is_superseded, claimed.token, w.now
+    w.is_redelivery, w.body, w.destination_type, w.destination, w.is_superseded, claimed.token, w.now, w.is_rebuilt
 FROM lane LEFT JOIN waiting w ON true LEFT JOIN claimed ON true
 """
 # The claim's own lane while it is there, else the oldest one; the lane is this transaction's since the settling.
@@ -156,6 +157,7 @@ class Taken:
     is_superseded: bool
     token: UUID | None
     now: datetime
+    is_rebuilt: bool | None
 
 
 def lock_named(stream_id: str, key: str) -> NamedLane | None:

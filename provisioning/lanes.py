@@ -269,4 +269,5 @@ def _claim_of(taken: lane_rows.Taken, *, is_probe: bool) -> Claim | None:
         is_redelivery=taken.is_redelivery,
         is_probe=is_probe,
         started_at=taken.now,
+        is_rebuilt=bool(taken.is_rebuilt),
     )

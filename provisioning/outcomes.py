@@ -40,6 +40,8 @@ class Claim:
     is_redelivery: bool
     is_probe: bool
     started_at: datetime
+    # `body` is not the event as it was recorded but one with the profile of the moment at which it was redelivered.
+    is_rebuilt: bool = False
 
     @property
     def is_deletion(self) -> bool:

@@ -2,57 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 from django.utils import timezone
 
 from identity.models import Job
-from identity.services.failures import Conflict
+from identity.services.failures import Conflict, Invalid
 from identity.services.jobs import Pause, send_after_commit, step_of, unfinished
 from provisioning import redelivery
 from provisioning.models import DeadLetter
+from provisioning.selections import Selection
 from provisioning.streams import locked_stream
 
+__all__ = ["RATE_PER_SECOND", "Progress", "Selection", "progress_of", "redeliver_next", "start_redrive", "unfinished_redrive"]
+
 RATE_PER_SECOND = 50
+FASTEST_RATE = 100
 # So much is put back at once, then the job rests: workers take a pause of the sweep to come back to it.
 _PAUSE_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class Selection:
-    """Which dead letters of a stream; everything open when nothing is named. `created_to` is excluded."""
+class Progress:
+    """What became of a job's letters so far; `superseded` ones needed no writing, `blocked` deletions need force."""
 
-    created_from: datetime | None = None
-    created_to: datetime | None = None
-    event_types: tuple[str, ...] = ()
-    fingerprint: str = ""
-
-    def of(self, *, tenant_id: str, stream_id: str) -> QuerySet[DeadLetter]:
-        """Return the open letters of the selection."""
-        letters = DeadLetter.objects.filter(tenant_id=tenant_id, stream_id=stream_id, state=DeadLetter.State.OPEN)
-        if self.created_from is not None:
-            letters = letters.filter(delivery__created_at__gte=self.created_from)
-        if self.created_to is not None:
-            letters = letters.filter(delivery__created_at__lt=self.created_to)
-        if self.event_types:
-            letters = letters.filter(event_type__in=self.event_types)
-        if self.fingerprint:
-            letters = letters.filter(fingerprint=self.fingerprint)
-        return letters
-
-    def as_document(self) -> dict[str, Any]:
-        """Return the selection as it is kept with its job."""
-        return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in asdict(self).items() if value}
-
-    @classmethod
-    def of_document(cls, document: dict[str, Any]) -> Selection:
-        """Read what `as_document` returned."""
-        moments = {name: datetime.fromisoformat(document[name]) for name in ("created_from", "created_to") if name in document}
-        return cls(**moments, event_types=tuple(document.get("event_types", ())), fingerprint=document.get("fingerprint", ""))
+    total: int
+    left: int
+    under_way: int
+    done: int
+    failed: int
+    superseded: int
+    blocked: int
+    skipped: int
 
 
 @transaction.atomic
@@ -66,13 +51,15 @@ def start_redrive(
     force: bool = False,
     rate_per_second: int = RATE_PER_SECOND,
 ) -> Job:
-    """Redeliver what is open and selected now, `rate_per_second` letters at a time; return the pending job.
+    """Redeliver what is selected and undelivered now, `rate_per_second` letters at a time; return the pending job.
 
-    Letters that are written later, also by this very job, are not touched. Raises `NotFound`, or `Conflict` while
-    another such job of the stream is at work.
+    Letters that are written later, also by this very job, are not touched. Raises `NotFound`, `Invalid` for a rate
+    that is none, or `Conflict` while another such job of the stream is at work.
     """
+    if not 1 <= rate_per_second <= FASTEST_RATE:
+        raise Invalid({"rate_per_second": [f"1 to {FASTEST_RATE} letters a second."]})
     locked_stream(tenant_id=tenant_id, stream_id=stream_id)
-    if unfinished(tenant_id, Job.Type.EVENT_REDELIVERY).filter(target=stream_id).exists():
+    if unfinished_redrive(tenant_id=tenant_id, stream_id=stream_id) is not None:
         raise Conflict("Failed events of this stream are being redelivered already; wait for that job to end.")
     job = Job(
         tenant_id=tenant_id,
@@ -93,29 +80,52 @@ def start_redrive(
     return job
 
 
-@step_of(Job.Type.EVENT_REDELIVERY)
+def unfinished_redrive(*, tenant_id: str, stream_id: str) -> Job | None:
+    """Return the job that redelivers letters of this stream now."""
+    return unfinished(tenant_id, Job.Type.EVENT_REDELIVERY).filter(target=stream_id).first()
+
+
+@step_of(Job.Type.EVENT_REDELIVERY, may_be_cancelled=True)
 def redeliver_next(job: Job) -> bool | Pause:
-    """Put the next letters back into their lanes, each user's in order; `summary` counts those that were open no more as skipped."""
+    """Put the next letters back into their lanes, each user's in order.
+
+    `summary` counts those that were undelivered no more as skipped, and deletions of living users as blocked.
+    """
     asked = job.parameters
     letters = _left(job)
     count = max(1, min(redelivery.CHUNK, round(asked["rate"] * _PAUSE_SECONDS)))
     chunk = list(letters.values_list("pk", "key", "position")[:count])
     if not chunk:
         return False
-    done = redelivery.redeliver(
-        tenant_id=job.tenant_id,
-        letter_ids=[pk for pk, _, _ in chunk],
-        actor=asked["actor"],
-        reason=asked["reason"],
-        force=asked["force"],
-    )
+    order = redelivery.Order(asked["actor"], asked["reason"], force=asked["force"], redrive=job.pk)
+    done = redelivery.redeliver_letters(tenant_id=job.tenant_id, letter_ids=[pk for pk, _, _ in chunk], order=order)
     job.parameters = {**asked, "after": chunk[-1][1:]}
-    job.summary = {
-        **job.summary,
-        "redelivered": job.summary["redelivered"] + done,
-        "skipped": job.summary["skipped"] + len(chunk) - done,
-    }
+    counted = {"redelivered": done.count, "skipped": len(chunk) - done.count - done.blocked}
+    if done.blocked or "blocked" in job.summary:
+        counted["blocked"] = done.blocked
+    job.summary = {**job.summary, **{name: job.summary.get(name, 0) + more for name, more in counted.items()}}
     return Pause(_PAUSE_SECONDS)
+
+
+def progress_of(job: Job) -> Progress:
+    """Count what became of the letters that the job put back; what it left when it was cancelled stays in `left`."""
+    rows = DeadLetter.objects.filter(tenant_id=job.tenant_id, redrive=job.pk).values_list("state", "resolution").annotate(Count("pk"))
+    counts = {(state, resolution): count for state, resolution, count in rows}
+    under_way = sum(count for (state, _), count in counts.items() if state == DeadLetter.State.REDELIVERED)
+    superseded = counts.get((DeadLetter.State.RESOLVED, "superseded"), 0)
+    done = sum(counts.get((DeadLetter.State.RESOLVED, outcome), 0) for outcome in ("delivered", "skipped"))
+    summary = {name: int(job.summary.get(name, 0)) for name in ("total", "redelivered", "skipped", "blocked")}
+    return Progress(
+        total=summary["total"],
+        left=max(summary["total"] - summary["redelivered"] - summary["skipped"] - summary["blocked"], 0),
+        under_way=under_way,
+        done=done,
+        # Whatever was decided about one that failed again, its event is not there.
+        failed=sum(counts.values()) - under_way - superseded - done,
+        superseded=superseded,
+        blocked=summary["blocked"],
+        skipped=summary["skipped"],
+    )
 
 
 def _left(job: Job) -> QuerySet[Any]:

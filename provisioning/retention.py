@@ -1,4 +1,4 @@
-"""Dropping what is old, in batches that each lock little. What waits, and dead letters nobody has dealt with, stay."""
+"""Dropping what is old, in batches that each lock little. What waits, and dead letters that are open or acknowledged, stay."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UPDATE provisioning_attempt SET exchanges = '[]', log_lines = '[]' WHERE id IN (
 _OLD = """
 SELECT d.id FROM provisioning_delivery d
 WHERE d.created_at < clock_timestamp() - make_interval(secs => %s) AND d.state <> 'todo' AND NOT EXISTS (
-    SELECT 1 FROM provisioning_deadletter letter WHERE letter.delivery_id = d.id AND letter.state <> 'resolved')
+    SELECT 1 FROM provisioning_deadletter letter WHERE letter.delivery_id = d.id AND letter.state NOT IN ('resolved', 'ignored'))
 LIMIT %s FOR UPDATE SKIP LOCKED
 """
 # The rest of a deleted stream: whoever deleted it may have been interrupted.
@@ -37,18 +37,25 @@ attempts AS (DELETE FROM provisioning_attempt WHERE delivery_id = ANY(%(ids)s)),
 letters AS (DELETE FROM provisioning_deadletter WHERE delivery_id = ANY(%(ids)s))
 DELETE FROM provisioning_delivery WHERE id = ANY(%(ids)s)
 """
+_EXPIRED_KINDS = "DELETE FROM provisioning_ignoredkind WHERE until < clock_timestamp()"
+_OLD_ALERTS = "DELETE FROM provisioning_alert WHERE created_at < clock_timestamp() - make_interval(secs => %s)"
+_DECIDED_FOR_STREAM = ("DELETE FROM provisioning_ignoredkind WHERE stream_id = %s", "DELETE FROM provisioning_alert WHERE stream_id = %s")
 _DAY = 86400.0
 
 
 def prune() -> int:
     """Apply every retention; return the number of deliveries dropped."""
     _until_done(_clear_bodies)
+    execute(_EXPIRED_KINDS)
+    execute(_OLD_ALERTS, [max(settings.DELIVERY_RETENTION_DAYS * _DAY, 2 * settings.DEAD_LETTER_ALERT_PERIOD_SECONDS)])
     dropped = _until_done(lambda: _drop(_OLD, [settings.DELIVERY_RETENTION_DAYS * _DAY, BATCH]))
     return dropped + _until_done(lambda: _drop(_ORPHANED, [BATCH]))
 
 
 def drop_stream_rows(stream_id: str) -> int:
-    """Drop the deliveries, attempts and dead letters of a stream that is gone."""
+    """Drop the deliveries, attempts and dead letters of a stream that is gone, and what was decided about them."""
+    for statement in _DECIDED_FOR_STREAM:
+        execute(statement, [stream_id])
     return _until_done(lambda: _drop(_OF_STREAM, [stream_id, BATCH]))
 
 

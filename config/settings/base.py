@@ -124,6 +124,15 @@ BREAKER_FAILURES = env.integer("BREAKER_FAILURES", 20, "Failures in a row that h
 BREAKER_USERS = env.integer("BREAKER_USERS", 3, "Different users these failures must touch.", minimum=1)
 BREAKER_PROBE_SECONDS = env.number("BREAKER_PROBE_SECONDS", 60.0, "Pause between two tries of a held stream.", minimum=0.1)
 HOLD_MAX_SECONDS = env.number("HOLD_MAX_SECONDS", 604800.0, "After so long on hold, what waits becomes dead letters.", minimum=1)
+DEAD_LETTER_ALERT_FIRST = env.flag("DEAD_LETTER_ALERT_FIRST", default=True, effect="Alert on the first dead letter of each kind.")
+DEAD_LETTER_ALERT_OPEN = env.integer("DEAD_LETTER_ALERT_OPEN", 100, "Alert when a stream has so many open dead letters; 0 never.")
+DEAD_LETTER_ALERT_AGE_SECONDS = env.number("DEAD_LETTER_ALERT_AGE_SECONDS", 86400.0, "Alert when one is open for so long; 0 never.")
+DEAD_LETTER_ALERT_HELD = env.flag("DEAD_LETTER_ALERT_HELD", default=True, effect="Alert when a stream is held.")
+DEAD_LETTER_ALERT_PERIOD_SECONDS = env.number(
+    "DEAD_LETTER_ALERT_PERIOD_SECONDS", 86400.0, "The same alert of a stream is sent once in such a period.", minimum=60
+)
+ALERT_WEBHOOK_URL = env.text("ALERT_WEBHOOK_URL", "", "Where alerts of all tenants are posted besides mail; empty: nowhere.")
+ALERT_WEBHOOK_SECRET = env.secret("ALERT_WEBHOOK_SECRET", "", "Signs these posts after Standard Webhooks: whsec_ and base64.")
 OUTBOUND_PRIVATE_NETWORKS = env.listing("OUTBOUND_PRIVATE_NETWORKS", "", "Networks that outbound requests may reach although private.")
 OUTBOUND_ALLOW_HTTP = env.flag("OUTBOUND_ALLOW_HTTP", default=False, effect="Let outbound requests use plain http.")
 OUTBOUND_CA_FILE = env.text("OUTBOUND_CA_FILE", "", "PEM file of certificate authorities trusted besides the public ones.")

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from identity.hooks import job_waits
 from identity.models import Job
-from identity.services.failures import ServiceError
+from identity.services.failures import Conflict, NotFound, NotSupported, ServiceError
 from identity.transactions import unit_of_work
 
 logger = logging.getLogger(__name__)
@@ -47,17 +47,20 @@ _BOUNDED = (Job.Type.USERS_IMPORT, Job.Type.USERS_EXPORT)
 
 _steps: dict[str, Step] = {}
 _effects: dict[str, Effect] = {}
+_cancellable: set[str] = set()
 
 
 class JobTookTooLong(ServiceError):
     """The job took longer than a job may."""
 
 
-def step_of(job_type: Job.Type) -> Callable[[Step], Step]:
-    """Register the decorated function as the step of a type of job."""
+def step_of(job_type: Job.Type, *, may_be_cancelled: bool = False) -> Callable[[Step], Step]:
+    """Register the decorated function as the step of a type of job, and whether people may end such a job between two chunks."""
 
     def register(step: Step) -> Step:
         _steps[job_type] = step
+        if may_be_cancelled:
+            _cancellable.add(job_type)
         return step
 
     return register
@@ -82,6 +85,28 @@ def end_other_jobs(job: Job, reason: str) -> None:
     """Fail every other unfinished job of the tenant; each is waited for as long as its present chunk takes."""
     for other in Job.objects.of(job.tenant_id).filter(status__in=_UNFINISHED).exclude(pk=job.pk).order_by("pk"):
         _fail(other.pk, reason)
+
+
+def can_be_cancelled(job: Job) -> bool:
+    """Tell whether `cancel_job` would end the job now."""
+    return job.type in _cancellable and not job.is_finished
+
+
+@unit_of_work
+def cancel_job(*, tenant_id: str, job_id: str, actor: str) -> Job:
+    """End a job after its present chunk: what was done stays done, the rest is never done. It counts as failed, and says who ended it.
+
+    Raises `NotFound`, `NotSupported` for a type of job that goes on to its end, `Conflict` for one that has ended.
+    """
+    job = Job.objects.of(tenant_id).select_for_update(no_key=True).filter(pk=job_id).first()
+    if job is None:
+        raise NotFound("The job does not exist.")
+    if job.type not in _cancellable:
+        raise NotSupported("A job of this type cannot be cancelled.")
+    if job.is_finished:
+        raise Conflict("The job has ended already.")
+    _end(job, f"Cancelled by {actor}.")
+    return job
 
 
 def send_after_commit(job: Job) -> None:

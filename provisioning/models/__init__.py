@@ -1,7 +1,8 @@
 """The rows of provisioning."""
 
 from provisioning.models.actions import Action, ActionSecret, ActionVersion, Trial
-from provisioning.models.dead_letters import DeadLetter
+from provisioning.models.alerts import Alert
+from provisioning.models.dead_letters import DeadLetter, IgnoredKind
 from provisioning.models.deliveries import Attempt, Delivery, FailureClass
 from provisioning.models.lanes import Breaker, Lane, Sweeper
 from provisioning.models.webhooks import WebhookSecrets
@@ -10,11 +11,13 @@ __all__ = [
     "Action",
     "ActionSecret",
     "ActionVersion",
+    "Alert",
     "Attempt",
     "Breaker",
     "DeadLetter",
     "Delivery",
     "FailureClass",
+    "IgnoredKind",
     "Lane",
     "Sweeper",
     "Trial",

@@ -1,9 +1,10 @@
-"""Dead letters: deliveries that used up their attempts, each with its own copy of the event."""
+"""Dead letters: deliveries that used up their attempts, each with its own copy of the event; and what is decided about them."""
 
 from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from provisioning.models.deliveries import Delivery, FailureClass
@@ -14,6 +15,8 @@ class DeadLetter(models.Model):
 
     class State(models.TextChoices):
         OPEN = "open", "Open"
+        ACKNOWLEDGED = "acknowledged", "Acknowledged"
+        IGNORED = "ignored", "Ignored"
         REDELIVERED = "redelivered", "Being redelivered"
         RESOLVED = "resolved", "Resolved"
 
@@ -24,6 +27,9 @@ class DeadLetter(models.Model):
     event_id = models.CharField(max_length=26)
     event_type = models.CharField(max_length=64)
     body = models.BinaryField(null=True, help_text="The envelope; empty when the log had already dropped the event.")
+    rebuilt_body = models.BinaryField(
+        null=True, help_text="What is sent instead: the event with the profile of the moment it was asked for."
+    )
     state = models.CharField(max_length=16, choices=State, default=State.OPEN)
     reason = models.TextField(help_text="What the last attempt failed with.")
     error_class = models.CharField(max_length=16, choices=FailureClass)
@@ -38,14 +44,53 @@ class DeadLetter(models.Model):
     )
     redelivery_actor = models.CharField(max_length=254, blank=True, help_text="Who asked for it, kept when the account is gone.")
     redelivery_reason = models.TextField(blank=True)
+    redrive = models.CharField(max_length=32, blank=True, db_default="", help_text="The job that put it back into its lane last.")
     resolved_at = models.DateTimeField(null=True)
     resolution = models.CharField(max_length=128, blank=True)
+    triaged_at = models.DateTimeField(null=True)
+    triage_actor = models.CharField(max_length=254, blank=True, db_default="", help_text="Who acknowledged, ignored or resolved it.")
+    triage_reason = models.TextField(blank=True, db_default="")
 
     class Meta:
+        permissions = [
+            ("view_deadletter_bodies", "Can see events and exchanges of dead letters"),
+            ("redeliver_deadletter", "Can redeliver dead letters"),
+            ("force_deadletter", "Can redeliver over a newer event"),
+            ("triage_deadletter", "Can acknowledge, ignore and resolve dead letters"),
+            ("export_deadletter", "Can export dead letters"),
+        ]
         indexes = [
             models.Index(fields=["tenant_id", "state", "id"], name="provisioning_dead_listed"),
-            models.Index(fields=["tenant_id", "fingerprint"], name="provisioning_dead_by_kind"),
+            models.Index(fields=["tenant_id", "fingerprint", "stream_id", "id"], name="provisioning_dead_by_kind"),
+            # The groups by kind are counted from the newest on, without reading the letters themselves.
+            models.Index(
+                fields=["tenant_id", "id"],
+                include=["stream_id", "fingerprint", "state", "key", "created_at"],
+                condition=Q(state__in=("open", "acknowledged", "ignored")),
+                name="provisioning_dead_unsettled",
+            ),
+            # What alerts ask once a minute: how many are open, the oldest, and what is new.
+            models.Index(fields=["stream_id", "created_at"], condition=Q(state="open"), name="provisioning_dead_open"),
+            models.Index(fields=["redrive", "state"], condition=~Q(redrive=""), name="provisioning_dead_by_redrive"),
         ]
 
     def __str__(self) -> str:
         return f"{self.event_type} {self.event_id}"
+
+
+class IgnoredKind(models.Model):
+    """Failures of one kind on one stream that nobody wants to hear of until a date. New letters of it start as ignored."""
+
+    stream_id = models.CharField(max_length=26)
+    tenant_id = models.CharField(max_length=63, db_index=True)
+    fingerprint = models.CharField(max_length=32)
+    until = models.DateTimeField()
+    actor = models.CharField(max_length=254)
+    reason = models.TextField()
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["stream_id", "fingerprint"], name="provisioning_ignoredkind_unique")]
+
+    def __str__(self) -> str:
+        return f"{self.fingerprint} until {self.until:%Y-%m-%d %H:%M}"

@@ -88,6 +88,7 @@ class Attempt(models.Model):
     class Trigger(models.TextChoices):
         SCHEDULED = "scheduled", "Scheduled"
         MANUAL = "manual", "Redelivered by hand"
+        CURRENT_PROFILE = "current", "Redelivered by hand with the current profile"
 
     # The unique constraint below begins with the delivery and serves as its index.
     delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, db_constraint=False, db_index=False, related_name="tries")

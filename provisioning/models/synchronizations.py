@@ -1,0 +1,67 @@
+"""What a synchronisation found, user by user, and the guard that holds back a flood of deletions."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+
+class SynchronizationRow(models.Model):
+    """One user of a synchronisation or comparison and what was done. It leads to its tenant through its job.
+
+    Of each outcome the first thousand are kept; of accounts without a user here all are, since they are what may be deleted.
+    """
+
+    class Outcome(models.TextChoices):
+        CREATED = "created", "Created"
+        LINKED = "linked", "Linked"
+        UPDATED = "updated", "Updated"
+        UNCHANGED = "unchanged", "Unchanged"
+        MISSING = "missing", "Missing on the server"
+        DIFFERENT = "different", "Different on the server"
+        SKIPPED = "skipped", "Skipped"
+        AMBIGUOUS = "ambiguous", "Not told apart"
+        FAILED = "failed", "Failed"
+        EXTRA = "extra", "No user here"
+        DELETED = "deleted", "Deleted"
+
+    job = models.ForeignKey("identity.Job", on_delete=models.CASCADE, related_name="synchronized")
+    outcome = models.CharField(max_length=16, choices=Outcome)
+    user_id = models.CharField(max_length=400, help_text="The user, or the correlation key of an account without one.")
+    scim_id = models.CharField(max_length=512, blank=True)
+    reason = models.TextField(blank=True, help_text="Why it was skipped or failed; secrets masked.")
+    error_class = models.CharField(max_length=32, blank=True)
+    differences = models.JSONField(default=list, blank=True, help_text="path, here, there; values masked unless asked for.")
+    recorded_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering = ("job", "pk")
+        indexes = [models.Index(fields=["job", "outcome", "id"], name="provisioning_syncrow_outcome")]
+        constraints = [
+            # A page of accounts that is read again after a crash adds nothing.
+            models.UniqueConstraint(
+                fields=["job", "scim_id"], condition=Q(outcome__in=("extra", "deleted")), name="provisioning_syncrow_extra_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id}: {self.outcome}"
+
+
+class DeletionGuard(models.Model):
+    """Holds a stream back when more than `threshold` deletions of users are dispatched to it within a window."""
+
+    stream_id = models.CharField(primary_key=True, max_length=26)
+    tenant_id = models.CharField(max_length=63)
+    threshold = models.PositiveIntegerField(help_text="So many deletions within a window pass without a person's word.")
+    window_seconds = models.PositiveIntegerField(default=3600)
+    window_began_at = models.DateTimeField(db_default=Now())
+    counted = models.PositiveIntegerField(default=0, help_text="Deletions dispatched in this window.")
+    staged_since = models.DateTimeField(null=True, blank=True, help_text="Since when a person is waited for.")
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(window_seconds__gt=0), name="provisioning_deletionguard_window")]
+
+    def __str__(self) -> str:
+        return f"{self.stream_id}: {self.threshold} in {self.window_seconds} s"

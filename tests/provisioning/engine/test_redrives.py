@@ -1,0 +1,152 @@
+"""Redelivering many as a job: what is meant, in which order, what becomes of it, and ending it half-way."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from events.models import EventStream
+from identity.models import Connection, Job, Tenant
+from identity.services.failures import Conflict, Invalid, NotFound, NotSupported
+from identity.services.imports import start_import
+from identity.services.jobs import cancel_job, run_job
+from provisioning import delivering, dispatch, lanes, triage
+from provisioning.failures import DataFailure
+from provisioning.models import DeadLetter, Delivery
+from provisioning.redrives import Progress, Selection, progress_of, start_redrive
+from tests.factories.admin import new_tenant
+from tests.provisioning.engine.conftest import Recorder
+from tests.provisioning.engine.logs import append_events
+
+ACTOR = "ada@example.test"
+
+
+@pytest.fixture(autouse=True)
+def _one_attempt(settings: Settings) -> None:
+    settings.DELIVERY_RETRY_DELAYS = []
+
+
+def deliver_all(stream: EventStream) -> None:
+    claim = lanes.claim_oldest(stream.pk)
+    while claim is not None:
+        claim = delivering.deliver_claim(claim, delivering.Turn()).next or lanes.claim_oldest(stream.pk)
+
+
+def bury(tenant: Tenant, stream: EventStream, recorder: Recorder, *keys: str, status: int = 400, text: str = "refused") -> list[DeadLetter]:
+    for key in keys:
+        recorder.answers.setdefault(key, []).append(DataFailure(text, status=status))
+    events = append_events(tenant, list(keys))
+    dispatch.dispatch_tenant(tenant.pk)
+    deliver_all(stream)
+    recorder.taken.clear()
+    by_id = {letter.event_id: letter for letter in DeadLetter.objects.filter(stream_id=stream.pk)}
+    return [by_id[event.event_id] for event in events]
+
+
+def start(stream: EventStream, selection: Selection | None = None, rate: int = 50) -> Job:
+    return start_redrive(
+        tenant_id=stream.tenant_id, stream_id=stream.pk, selection=selection or Selection(), actor=ACTOR, rate_per_second=rate
+    )
+
+
+def chosen(stream: EventStream, selection: Selection) -> set[int]:
+    read_back = Selection.of_document(selection.as_document())
+    assert read_back == selection
+    return set(read_back.of(tenant_id=stream.tenant_id, stream_id=stream.pk).values_list("pk", flat=True))
+
+
+def test_each_part_of_a_selection_narrows_it(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+    one, two = bury(tenant, stream, recorder, "user:a")[0], bury(tenant, stream, recorder, "user:b", status=409, text="taken")[0]
+    DeadLetter.objects.filter(pk=two.pk).update(
+        error_scim_type="uniqueness", error_class="shape", event_type="user.created", error_status=None
+    )
+    now = timezone.now()
+    for selection in (
+        Selection(key="user:b"),
+        Selection(error_class="shape"),
+        Selection(error_status=0),
+        Selection(error_scim_type="uniqueness"),
+        Selection(fingerprint=two.fingerprint),
+        Selection(event_types=("user.created", "user.deleted")),
+    ):
+        assert chosen(stream, selection) == {two.pk}, selection
+    assert chosen(stream, Selection(error_status=400)) == {one.pk}
+    assert chosen(stream, Selection(died_from=now - timedelta(hours=1), died_to=now + timedelta(hours=1))) == {one.pk, two.pk}
+    assert chosen(stream, Selection(died_to=now - timedelta(hours=1))) == set()
+    assert chosen(stream, Selection(created_from=now + timedelta(hours=1))) == set()
+
+
+def test_ignored_letters_are_sent_only_when_they_are_asked_for(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+    letters = dict(zip(("open", "acknowledged", "ignored", "resolved"), bury(tenant, stream, recorder, *"abcd"), strict=True))
+    for state, letter in letters.items():
+        if state != "open":
+            triage.decide(tenant_id=tenant.pk, letter_ids=[letter.pk], state=state, reason="known", actor=ACTOR)
+    assert chosen(stream, Selection()) == {letters["open"].pk, letters["acknowledged"].pk}
+    assert chosen(stream, Selection(states=("ignored",))) == {letters["ignored"].pk}
+    assert chosen(stream, Selection(states=("resolved", "redelivered"))) == set()
+
+
+def test_each_user_s_events_keep_their_order_and_what_became_of_them_is_counted(
+    tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
+    letters = bury(tenant, stream, recorder, "user:b", "user:a", "user:b", "user:c")
+    append_events(tenant, ["user:c"])
+    dispatch.dispatch_tenant(tenant.pk)
+    deliver_all(stream)
+    recorder.taken.clear()
+    recorder.answers["user:a"] = [DataFailure("refused again", status=400)]
+    job = start(stream)
+    assert progress_of(job) == Progress(4, 4, 0, 0, 0, 0, 0, 0)
+
+    run_job(job.pk)
+    job.refresh_from_db()
+    assert (progress_of(job).left, progress_of(job).under_way) == (0, 4)
+    deliver_all(stream)
+
+    assert progress_of(job) == Progress(total=4, left=0, under_way=0, done=2, failed=1, superseded=1, blocked=0, skipped=0)
+    assert [event_id for key, event_id, _ in recorder.taken if key == "user:b"] == [letters[0].event_id, letters[2].event_id]
+    assert Delivery.objects.get(event_id=letters[3].event_id).state == "superseded"
+
+
+def test_a_job_that_is_cancelled_half_way_does_no_more_and_undoes_nothing(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+    bury(tenant, stream, recorder, "user:a", "user:b", "user:c")
+    job = start(stream, rate=1)
+    run_job(job.pk)
+    ended = cancel_job(tenant_id=tenant.pk, job_id=job.pk, actor=ACTOR)
+    assert (ended.status, ended.status_details, ended.is_finished) == ("failed", f"Cancelled by {ACTOR}.", True)
+    assert run_job(job.pk)
+    deliver_all(stream)
+    assert sorted(key for key, _, _ in recorder.taken) == ["user:a", "user:b"]
+    assert (progress_of(ended).left, progress_of(ended).done) == (1, 2)
+    with pytest.raises(Conflict):
+        cancel_job(tenant_id=tenant.pk, job_id=job.pk, actor=ACTOR)
+    again = start(stream)
+    run_job(again.pk)
+    deliver_all(stream)
+    assert not DeadLetter.objects.filter(stream_id=stream.pk).exclude(state="resolved").exists()
+
+
+def test_only_jobs_that_allow_it_are_cancelled_and_only_by_their_tenant(
+    tenant: Tenant, stream: EventStream, recorder: Recorder, database_connection: Connection
+) -> None:
+    bury(tenant, stream, recorder, "user:a")
+    job = start(stream)
+    imported = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=[{"email": "ada@example.test"}])
+    with pytest.raises(NotSupported):
+        cancel_job(tenant_id=tenant.pk, job_id=imported.pk, actor=ACTOR)
+    with pytest.raises(NotFound):
+        cancel_job(tenant_id=new_tenant("other").pk, job_id=job.pk, actor=ACTOR)
+    assert Job.objects.of(tenant.pk).get(pk=job.pk).status == "pending"
+
+
+def test_one_job_of_a_stream_is_at_work_and_its_rate_is_bounded(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+    bury(tenant, stream, recorder, "user:a")
+    for rate in (0, -1, 101):
+        with pytest.raises(Invalid):
+            start(stream, rate=rate)
+    start(stream)
+    with pytest.raises(Conflict):
+        start(stream)
