@@ -7,7 +7,7 @@ that was there before. It is in no log, so it has no position: it carries the st
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -28,7 +28,10 @@ DEFAULT_TYPE = "user.updated"
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """One canary on its way. `type` is None when each stream takes one that it wants; times are Unix seconds."""
+    """One canary on its way. `type` is None when each stream takes one that it wants; times are Unix seconds.
+
+    `written` holds, by connection, when the streams of this process had written it.
+    """
 
     id: str
     tenant_id: str
@@ -37,6 +40,7 @@ class Canary:
     type: str | None
     requested_at: float
     heard_at: float
+    written: dict[str, float] = field(default_factory=dict, compare=False)
 
     def type_for(self, wanted: frozenset[str] | None) -> str | None:
         """Return the type that a stream with this filter gets, or None when the one asked for is left out there."""

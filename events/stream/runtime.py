@@ -17,6 +17,7 @@ from events.log import LogReader, read_pool
 from events.numbering import on_numbered
 from events.stream.calls import Callee, Details, attach, call_channel, detach
 from events.stream.canary import CANARY, canary_of
+from events.stream.canary_watch import CANARY_FATE, SentCanaries
 from events.stream.connections import DESCRIBE, DISCONNECT, describe_all, disconnect_one
 from events.stream.leases import Leases
 from events.stream.measures import measures
@@ -59,7 +60,9 @@ class StreamRuntime:
         )
         self.streams: set[Stream] = set()
         self._streams_of: defaultdict[str, set[Stream]] = defaultdict(set)
-        self._callee = Callee(settings.REDIS_URL, {DESCRIBE: self._describe, DISCONNECT: self._disconnect, CANARY: self._offer_canary})
+        self._canaries = SentCanaries()
+        handlers = {DESCRIBE: self._describe, DISCONNECT: self._disconnect, CANARY: self._offer_canary, CANARY_FATE: self._canaries.tell}
+        self._callee = Callee(settings.REDIS_URL, handlers)
         self.is_draining = False
         self._empty = asyncio.Event()
         self._sealers: OrderedDict[str, CursorSealer] = OrderedDict()
@@ -155,6 +158,7 @@ class StreamRuntime:
         for stream in self._streams_of.get(canary.tenant_id, ()):
             if stream.subscription.client_id == canary.client_id:
                 stream.offer(canary)
+                self._canaries.note(canary, stream.subscription)
 
     async def _measure(self) -> None:
         while True:

@@ -216,7 +216,8 @@ class Stream:
     async def _write_canary(self) -> None:
         waiting = self._canaries.pop(0)
         await self._write(waiting.frame(offset=self._offset(), stream_id=self.subscription.bounds.stream_id, now=time.time()))
-        metrics.COMMIT_TO_WRITE.labels("canary").observe(max(0.0, time.time() - waiting.canary.requested_at))
+        waiting.canary.written[self.subscription.connection_id] = written_at = time.time()
+        metrics.COMMIT_TO_WRITE.labels("canary").observe(max(0.0, written_at - waiting.canary.requested_at))
 
     def _taken(self, ready: Iterable[Frame]) -> bytes:
         """Take what fits into one write, and move the position over everything looked at, delivered or not."""
