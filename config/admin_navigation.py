@@ -115,4 +115,4 @@ def grouped(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _label(entry: dict[str, Any]) -> str:
-    return entry["label"] if "label" in entry else entry["model"]._meta.label_lower
+    return str(entry["label"] if "label" in entry else entry["model"]._meta.label_lower)

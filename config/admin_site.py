@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.contrib import admin
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -22,6 +21,7 @@ from config import admin_start_page
 from config.admin_login import StaffLoginForm, may_enter
 from config.admin_navigation import grouped
 from identity.admin.scope import is_operator, switch_tenant, tenant_in_scope
+from identity.admin.tenant_page import PagesSite
 from identity.admin.tenant_scope import TenantScopedAdmin
 from identity.change_context import ChangeContext, change_context
 from identity.models import Tenant
@@ -29,7 +29,7 @@ from identity.models import Tenant
 _TENANTS_SHOWN = 50
 
 
-class PlatformAdminSite(admin.AdminSite):
+class PlatformAdminSite(PagesSite):
     """Scopes every page to the tenant of the account, groups the navigation by task, and starts with figures."""
 
     site_header = "Identity"
@@ -70,10 +70,11 @@ class PlatformAdminSite(admin.AdminSite):
         return own + [pattern for pattern in super().get_urls() if getattr(pattern, "name", "") != "view_on_site"]
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
-        """Return the navigation by task, or the models of one app for its own page."""
+        """Return the navigation by task, pages beside models, or the models of one app for its own page."""
         if app_label is not None:
             return super().get_app_list(request, app_label)
-        return grouped([model for app in self._build_app_dict(request).values() for model in app["models"]])
+        models = [model for app in self._build_app_dict(request).values() for model in app["models"]]
+        return grouped([*models, *self.page_entries(request)])
 
     def each_context(self, request: HttpRequest) -> Any:
         context = super().each_context(request)

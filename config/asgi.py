@@ -26,6 +26,7 @@ from config.bounds import bounded_body, bounded_count  # noqa: E402
 from config.downloads import download  # noqa: E402
 from config.hosts import Application, Receive, Scope, Send, answer, for_tenant, guarded  # noqa: E402
 from config.lifespan import begin, is_begun, lifespan  # noqa: E402
+from config.live_events import live_events  # noqa: E402
 from config.metrics import metrics  # noqa: E402
 from config.rates import rated  # noqa: E402
 from config.uploads import uploads  # noqa: E402
@@ -48,6 +49,7 @@ def routes(role: str) -> URLRouter:
     """Return the addresses that a process of this role serves."""
     # Django's types know views only; Channels routes ASGI applications with the same functions.
     events: Any = for_tenant(EventsConsumer.as_asgi()) if role != "app" else unserved
+    live: Any = live_events if role != "app" else unserved
     rest: Any = unserved
     hot: dict[str, Any] = {}
     if role != "stream":
@@ -57,7 +59,7 @@ def routes(role: str) -> URLRouter:
         rest = for_tenant(rated(uploads(limited, otherwise=ordinary)), platform=True)
         hot["exports/<str:name>"] = for_tenant(download)
     scrape: Any = metrics
-    fixed = [path("api/v2/events", events), path("metrics", scrape)]
+    fixed = [path("api/v2/events", events), path("admin/events/live/<str:tenant>/stream", live), path("metrics", scrape)]
     return URLRouter([*fixed, *(path(address, endpoint) for address, endpoint in hot.items()), re_path(r"", rest)])
 
 

@@ -27,7 +27,11 @@ class Event(models.Model):
     body = models.BinaryField()
 
     class Meta:
-        indexes = [models.Index(fields=["tenant_id", "root", "id"], name="events_event_by_root")]
+        indexes = [
+            models.Index(fields=["tenant_id", "root", "id"], name="events_event_by_root"),
+            # People look for one type, and mostly for a rare one.
+            models.Index(fields=["tenant_id", "type", "id"], name="events_event_by_type"),
+        ]
 
     def __str__(self) -> str:
         return self.event_id

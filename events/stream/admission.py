@@ -59,18 +59,18 @@ class Admitted:
 async def admit(scope: Mapping[str, Any], host: HostMatch, shared: StreamRuntime) -> Admitted:
     """Check a request. Raises `Refused`; a slot is held only when this returns, and belongs to the caller then."""
     if shared.is_draining:
-        raise unavailable("The server is restarting.", retry_after_seconds=_jittered_seconds())
+        raise unavailable("The server is restarting.", retry_after_seconds=jittered_seconds())
     token = await _verified(scope, host)
     rate = await throttling.hit_async(host.tenant_id, ENDPOINT)
     if rate.is_exceeded:
         raise Refused(429, TOO_MANY_REQUESTS, headers=wire_headers(rate))
-    wanted = _wanted(scope)
-    bounds, start = await _placed(wanted, host.tenant_id, shared)
+    wanted = wanted_of(scope)
+    bounds, start = await placed(wanted, host.tenant_id, shared)
     limits = await _limits(host.tenant_id)
-    address = _address(scope)
+    address = address_of(scope)
     lease = await _slot(host.tenant_id, limits, shared)
     try:
-        first_page = await _first_page(host.tenant_id, bounds, start, shared)
+        first_page = await first_page_of(host.tenant_id, bounds, start, shared)
     except BaseException:
         shared.leases.release(lease)
         raise
@@ -115,7 +115,8 @@ async def _verified(scope: Mapping[str, Any], host: HostMatch) -> VerifiedToken:
     return verified
 
 
-def _wanted(scope: Mapping[str, Any]) -> Wanted:
+def wanted_of(scope: Mapping[str, Any]) -> Wanted:
+    """Return what the query and the headers ask for. Raises `Refused` with 400."""
     given = (value for name, value in scope["headers"] if name == b"last-event-id")
     try:
         return read_wanted(scope["query_string"], given, known_types=_TYPES)
@@ -123,7 +124,7 @@ def _wanted(scope: Mapping[str, Any]) -> Wanted:
         raise Refused(400, str(error), code="invalid_query_string") from error
 
 
-async def _placed(wanted: Wanted, tenant_id: str, shared: StreamRuntime) -> tuple[Bounds, Cursor]:
+async def placed(wanted: Wanted, tenant_id: str, shared: StreamRuntime) -> tuple[Bounds, Cursor]:
     """Return the log's bounds and where the stream starts: at a cursor, at a moment, or now."""
     try:
         cursor = shared.sealer(tenant_id).open(wanted.cursor) if wanted.cursor is not None else None
@@ -159,10 +160,11 @@ async def _slot(tenant_id: str, limits: Limits, shared: StreamRuntime) -> Lease:
     except TenantLimitReached as error:
         raise Refused(403, LIMIT_MESSAGE, code="connection_limit") from error
     except ProcessLimitReached as error:
-        raise unavailable("This server holds as many streams as it may.", retry_after_seconds=_jittered_seconds()) from error
+        raise unavailable("This server holds as many streams as it may.", retry_after_seconds=jittered_seconds()) from error
 
 
-async def _first_page(tenant_id: str, bounds: Bounds, start: Cursor, shared: StreamRuntime) -> FramePage | None:
+async def first_page_of(tenant_id: str, bounds: Bounds, start: Cursor, shared: StreamRuntime) -> FramePage | None:
+    """Return what follows the start, None at the head. Raises `Refused`."""
     if start.position >= bounds.head:
         return None
     try:
@@ -189,7 +191,8 @@ def _notice(wanted: Wanted, start: Cursor, page: FramePage | None, limits: Limit
     return expiry_notice(page.frame_after(start.position), limits.retention, now=datetime.now(UTC))
 
 
-def _address(scope: Mapping[str, Any]) -> str:
+def address_of(scope: Mapping[str, Any]) -> str:
+    """Return where the request comes from, by the proxies that we believe."""
     peer = (scope.get("client") or ("",))[0]
     forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
     return client_address(peer or "", forwarded.decode("latin-1"), settings.TRUSTED_PROXIES)
@@ -197,8 +200,9 @@ def _address(scope: Mapping[str, Any]) -> str:
 
 def _unreadable(error: Exception) -> Refused:
     logger.warning("a stream was not opened: %s", type(error).__name__)
-    return unavailable("The event log cannot be read right now.", retry_after_seconds=_jittered_seconds())
+    return unavailable("The event log cannot be read right now.", retry_after_seconds=jittered_seconds())
 
 
-def _jittered_seconds() -> int:
+def jittered_seconds() -> int:
+    """Return a time after which to try again, different for each."""
     return math.ceil(random.uniform(*_RETRY_AFTER_SECONDS))  # noqa: S311  (not a secret)

@@ -56,12 +56,13 @@ class EventsConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no ty
             await _refuse(Refused(500, "The service met an unexpected condition."), host, send, head_only=scope["method"] == "HEAD")
             return
         try:
-            await _stream(admitted, shared, receive, send)
+            await serve(admitted, shared, receive, send)
         finally:
             shared.leases.release(admitted.lease)
 
 
-async def _stream(admitted: Admitted, shared: StreamRuntime, receive: Receive, send: Send) -> None:
+async def serve(admitted: Admitted, shared: StreamRuntime, receive: Receive, send: Send) -> None:
+    """Answer 200 and write until the end. The slot stays the caller's."""
     sealer = shared.sealer(admitted.subscription.tenant_id)
     stream = Stream(admitted.subscription, admitted.first_page, send=paced(send), sealer=sealer, sources=shared.sources)
     metrics.CONNECTS.labels("200", "opened").inc()

@@ -24,6 +24,7 @@ DRAINING = Reason("drain", "connection_timeout", "The server is restarting; reco
 TOKEN_EXPIRED = Reason("expired", "connection_timeout", "The access token has expired; reconnect with a new one.")
 TOKEN_REVOKED = Reason("revoked", "connection_timeout", "The access token or its client is no longer valid.")
 TENANT_CLOSED = Reason("tenant", "connection_timeout", "The tenant is not active.")
+SIGNED_OUT = Reason("staff", "connection_timeout", "The session has ended, or shows another tenant now.")
 DISCONNECTED = Reason("operator", "connection_timeout", "An operator has closed this connection; reconnect with the last offset.")
 CURSOR_EXPIRED = Reason("cursor", "cursor_expired", "The cursor points to data no longer available in the stream.")
 LOG_GONE = Reason("log", "processing_error", "The tenant has no event log.")

@@ -11,7 +11,7 @@ from django.db import Error as DatabaseError
 
 from authapi import executor
 from authapi.states import StreamState, stream_state
-from events.stream.reasons import TENANT_CLOSED, TOKEN_REVOKED, Reason
+from events.stream.reasons import SIGNED_OUT, TENANT_CLOSED, TOKEN_REVOKED, Reason
 from events.stream.stream import Stream
 
 logger = logging.getLogger(__name__)
@@ -33,24 +33,42 @@ def ended_by(stream: Stream, state: StreamState) -> Reason | None:
 
 
 async def watch_standing(streams: Collection[Stream]) -> None:
-    """Close what may not go on, until cancelled. One query a second, whatever the number of streams."""
+    """Close what may not go on, until cancelled. One query a second, whatever the number of streams that hang on tokens."""
     while True:
         await asyncio.sleep(_PAUSE_SECONDS)
         if not streams:
             continue
-        asked = list(streams)
-        question = partial(
-            stream_state,
-            client_ids={stream.subscription.client_id for stream in asked},
-            tenant_ids={stream.subscription.tenant_id for stream in asked},
-            jtis={stream.subscription.jti for stream in asked},
-        )
+        asked = [stream for stream in streams if stream.subscription.still_stands is None]
+        on_their_own = [stream for stream in streams if stream.subscription.still_stands is not None]
         try:
-            state = await executor.run(question)
+            if asked:
+                await _close_unheld(asked)
+            if on_their_own:
+                await _close_signed_out(on_their_own)
         except (DatabaseError, OSError) as error:
             logger.warning("the standing of open streams was not read: %s", type(error).__name__)
-            continue
-        for stream in asked:
-            reason = ended_by(stream, state)
-            if reason is not None:
-                stream.close(reason)
+
+
+async def _close_unheld(asked: list[Stream]) -> None:
+    question = partial(
+        stream_state,
+        client_ids={stream.subscription.client_id for stream in asked},
+        tenant_ids={stream.subscription.tenant_id for stream in asked},
+        jtis={stream.subscription.jti for stream in asked},
+    )
+    state = await executor.run(question)
+    for stream in asked:
+        reason = ended_by(stream, state)
+        if reason is not None:
+            stream.close(reason)
+
+
+async def _close_signed_out(watched: list[Stream]) -> None:
+    gone = await executor.run(lambda: [stream for stream in watched if not _stands(stream)])
+    for stream in gone:
+        stream.close(SIGNED_OUT)
+
+
+def _stands(stream: Stream) -> bool:
+    still_stands = stream.subscription.still_stands
+    return still_stands is None or still_stands()

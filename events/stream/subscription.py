@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -39,6 +40,8 @@ class Subscription:
     address: str = ""
     # A comment right after the opening, if there is something to say.
     notice: bytes = b""
+    # For a stream that hangs on no token and no client: asked in a thread once a second.
+    still_stands: Callable[[], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)

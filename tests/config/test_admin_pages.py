@@ -15,8 +15,9 @@ from config.admin_navigation import NAVIGATION
 from config.admin_site import PlatformAdminSite, site
 from config.middleware.content_policy import CONTENT_POLICY
 from identity.admin.object_actions import ObjectActionsAdmin
-from identity.models import Tenant, User
-from tests.factories.admin import Rows, browser_of, new_staff, new_tenant
+from identity.admin.tenant_page import TenantPage
+from identity.models import Staff, Tenant, User
+from tests.factories.admin import Rows, addresses_of_page, browser_of, new_staff, new_tenant
 
 MODELS = sorted(site._registry, key=lambda model: model._meta.label_lower)
 # What a policy of `default-src 'self'` blocks: style attributes and elements, script without a file, event handlers, and
@@ -80,10 +81,51 @@ def actions_of(model: type[models.Model], key: str) -> list[str]:
     return [reverse(place_of(model, "action"), args=(key, action.name)) for action in actions]
 
 
-def test_every_model_stands_in_the_navigation_once() -> None:
+def test_every_model_and_every_page_stands_in_the_navigation_once() -> None:
     named = [label for labels in NAVIGATION.values() for label in labels]
 
-    assert sorted(named) == sorted(model._meta.label_lower for model in MODELS)
+    assert sorted(named) == sorted([*(model._meta.label_lower for model in MODELS), *(page.label for page in site.pages)])
+
+
+@pytest.mark.parametrize("page", site.pages, ids=lambda page: page.label)
+def test_a_page_of_a_tenant_can_be_shown_and_needs_nothing_that_the_policy_blocks(operator: Client, page: TenantPage) -> None:
+    operator.post(reverse("admin:choose_tenant"), {"tenant": new_tenant().pk})
+    answer = operator.get(page.address)
+
+    assert answer.status_code == 200
+    assert answer.headers["Content-Security-Policy"] == CONTENT_POLICY
+    assert not _BLOCKED.findall(answer.content.decode())
+    assert f'href="{page.address}"' in operator.get(reverse("admin:index")).content.decode()
+
+
+@pytest.mark.parametrize("page", site.pages, ids=lambda page: page.label)
+def test_a_page_of_a_tenant_asks_an_operator_for_the_tenant(operator: Client, page: TenantPage) -> None:
+    new_tenant(), new_tenant()
+    answer = operator.get(page.address)
+
+    assert answer.status_code == 302
+    assert answer.headers["Location"].startswith(reverse("admin:choose_tenant"))
+
+
+@pytest.mark.parametrize("page", site.pages, ids=lambda page: page.label)
+def test_a_page_of_a_tenant_is_refused_without_its_permission(
+    committed_db: None, page: TenantPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser = browser_of(new_staff(new_tenant()))
+    monkeypatch.setattr(Staff, "has_perm", lambda _staff, permission, obj=None: permission != page.permission)
+
+    for address in addresses_of_page(page):
+        assert browser.get(address).status_code == 403, address
+        assert browser.post(address).status_code == 403, address
+    assert f'href="{page.address}"' not in browser.get(reverse("admin:index")).content.decode()
+
+
+@pytest.mark.parametrize("page", site.pages, ids=lambda page: page.label)
+def test_a_page_of_a_tenant_wants_a_signed_in_account(committed_db: None, page: TenantPage) -> None:
+    visitor = Client(headers={"host": "localhost"})
+
+    for address in addresses_of_page(page):
+        assert visitor.get(address).headers["Location"].startswith(reverse("admin:login")), address
 
 
 def test_nothing_of_the_frameworks_is_on_the_site() -> None:

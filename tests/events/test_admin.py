@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import json
+from datetime import timedelta
+from html import unescape
+from typing import Any
+
 import pytest
+from django.conf import settings
 from django.db import connection as database
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils.html import escape
 
-from events.models import Event, LogEntry
+from events.cursor import Cursor, CursorSealer
+from events.log_browsing import PAGE_ROWS
+from events.models import Event, Head, LogEntry
 from events.numbering import number_tenant
+from identity.change_context import ChangeContext, change_context
 from identity.models import Connection, Tenant, User
-from identity.services.users import create_user, update_user
+from identity.services.users import create_user, delete_user, update_user
 from tests.factories.admin import browser_of, new_staff
 
 LIST = "admin:events_logentry_changelist"
+MARKUP = "</pre></script><script>alert(1)</script><img src=x onerror=alert(1)>"
 
 
 @pytest.fixture
@@ -25,38 +36,170 @@ def browser(tenant: Tenant) -> Client:
 @pytest.fixture
 def user(tenant: Tenant, database_connection: Connection) -> User:
     """A user whose log is: connection.created, user.created, user.updated."""
-    user = create_user(tenant_id=tenant.pk, connection=database_connection, email="a@example.test", name="<script>alert(1)</script>")
-    update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"given_name": "A"})
+    user = create_user(tenant_id=tenant.pk, connection=database_connection, email="a@example.test", name=MARKUP)
+    with change_context(ChangeContext(client={"id": "abc", "name": "crm"})):
+        update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"given_name": "A", "user_metadata": {"shoe": [1, 2]}})
     number_tenant(tenant.pk)
     return user
 
 
+def listed(browser: Client, **query: str) -> Any:
+    answer = browser.get(reverse(LIST), query)
+    assert answer.status_code == 200, query
+    return answer
+
+
 def positions(browser: Client, **query: str) -> list[int]:
-    return [row.position for row in browser.get(reverse(LIST), query).context["cl"].result_list]
+    return [row.position for row in listed(browser, **query).context["cl"].result_list]
 
 
-def test_the_log_is_listed_newest_first(browser: Client, user: User) -> None:
-    assert positions(browser) == [3, 2, 1]
+def page_of(browser: Client, tenant: Tenant | str, position: int) -> str:
+    entry = LogEntry.objects.get(tenant_id=getattr(tenant, "pk", tenant), position=position)
+    return browser.get(reverse("admin:events_logentry_change", args=(entry.pk,))).content.decode()
 
 
-def test_entries_are_found_by_entity_event_id_position_and_type(browser: Client, user: User) -> None:
+def test_the_log_is_listed_newest_first_with_size_and_client(browser: Client, user: User) -> None:
+    answer = listed(browser)
+
+    assert [row.position for row in answer.context["cl"].result_list] == [3, 2, 1]
+    shown = answer.content.decode()
+    assert '<td class="field-who">crm</td>' in shown
+    assert "bytes</td>" in shown.replace("\xa0", " ")
+
+
+@pytest.mark.parametrize("name", ["user:{id}", "{id}", "a@example.test", "A@EXAMPLE.test"])
+def test_an_entity_is_found_by_its_name_its_id_and_its_address(browser: Client, user: User, name: str) -> None:
+    assert positions(browser, entity=name.format(id=user.user_id)) == [3, 2]
+
+
+def test_a_connection_is_found_by_its_id_alone(browser: Client, user: User) -> None:
+    assert positions(browser, entity=user.connection_id) == [1]
+    assert positions(browser, entity="nobody@example.test") == []
+    assert positions(browser, entity="user:nobody") == []
+
+
+def test_entries_are_found_by_event_id_type_position_and_time(browser: Client, user: User) -> None:
     second = LogEntry.objects.select_related("event").get(tenant_id=user.tenant_id, position=2)
+    later = (second.recorded_at + timedelta(minutes=5)).strftime("%Y-%m-%dT%H:%M")
+    earlier = (second.recorded_at - timedelta(minutes=5)).strftime("%Y-%m-%dT%H:%M:%S")
 
-    assert positions(browser, q=f"user:{user.user_id}") == [3, 2]
-    assert positions(browser, q=second.event.event_id) == [2]
-    assert positions(browser, q="2") == [2, 1]
+    assert positions(browser, entity=second.event.event_id) == [2]
     assert positions(browser, type="user.created") == [2]
-    assert positions(browser, type="connection.created", q="1") == [1]
-    assert positions(browser, type="no.such.type") == [3, 2, 1]
+    assert positions(browser, last="2") == [2, 1]
+    assert positions(browser, first="2") == [3, 2]
+    assert positions(browser, type="connection.created", first="2") == []
+    assert positions(browser, type="user.updated", entity=user.user_id, last="3") == [3]
+    assert positions(browser, since=earlier, until=later) == [3, 2, 1]
+    assert positions(browser, until=earlier) == []
+    assert positions(browser, since=later) == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [{"type": "no.such.type"}, {"first": "x"}, {"first": "0"}, {"last": "9" * 30}, {"since": "soon"}, {"first": "9", "last": "2"}],
+)
+def test_a_search_that_cannot_be_read_shows_why_and_nothing_else(browser: Client, user: User, query: dict[str, str]) -> None:
+    answer = listed(browser, **query)
+
+    assert answer.context["cl"].result_list == []
+    assert "errorlist" in answer.content.decode()
+
+
+@pytest.mark.parametrize("place", [{"before": "x"}, {"after": "-1"}, {"before": "9" * 40}, {"p": "7"}, {"o": "1"}, {"all": ""}])
+def test_an_odd_place_is_no_place(browser: Client, user: User, place: dict[str, str]) -> None:
+    assert positions(browser, **place) == [3, 2, 1]
+
+
+def test_pages_are_turned_by_keys_and_miss_nothing(tenant: Tenant, browser: Client) -> None:
+    fill_log(tenant, 2 * PAGE_ROWS + 20)
+    seen, answer = [], listed(browser)
+    while True:
+        seen += [row.position for row in answer.context["cl"].result_list]
+        if not answer.context["older_url"]:
+            break
+        back = answer.context["newer_url"]
+        answer = browser.get(reverse(LIST) + answer.context["older_url"])
+    assert seen == list(range(2 * PAGE_ROWS + 20, 0, -1))
+    assert back
+
+    # The page above the last one is the one that it came from.
+    above = browser.get(reverse(LIST) + answer.context["newer_url"])
+    assert [row.position for row in above.context["cl"].result_list] == list(range(PAGE_ROWS + 20, 20, -1))
+
+
+def test_a_page_keeps_the_search_when_it_is_turned(tenant: Tenant, browser: Client) -> None:
+    fill_log(tenant, 3 * PAGE_ROWS)
+    first = listed(browser, type="user.updated", last=str(2 * PAGE_ROWS))
+    second = browser.get(reverse(LIST) + first.context["older_url"])
+
+    assert [row.position for row in second.context["cl"].result_list] == list(range(PAGE_ROWS, 0, -1))
+
+
+def test_a_search_beside_the_indexes_looks_at_a_part_and_says_so(tenant: Tenant, browser: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("events.log_browsing.WALK", 100)
+    fill_log(tenant, 250, rare="user.created")
+    answer, looks = listed(browser, type="user.created", first="1"), 1
+    while not answer.context["cl"].result_list:
+        assert answer.context["cl"].page.is_partial
+        assert "one page looks at" in answer.content.decode()
+        answer, looks = browser.get(reverse(LIST) + answer.context["older_url"]), looks + 1
+
+    assert [row.position for row in answer.context["cl"].result_list] == [1]
+    assert looks == 3
 
 
 def test_the_message_is_shown_laid_out_and_escaped(browser: Client, user: User) -> None:
-    entry = LogEntry.objects.get(tenant_id=user.tenant_id, position=2)
-    page = browser.get(reverse("admin:events_logentry_change", args=(entry.pk,))).content.decode()
-
+    for page in (page_of(browser, user.tenant_id, 2), page_of(browser, user.tenant_id, 3), listed(browser).content.decode()):
+        assert "<script>alert(1)" not in page
+        assert "<img src=x" not in page
+    page = page_of(browser, user.tenant_id, 2)
     assert '<pre class="json"' in page
     assert "&quot;type&quot;: &quot;user.created&quot;" in page
-    assert "<script>alert(1)</script>" not in page
+    assert escape(json.dumps(MARKUP)[1:-1]) in page
+
+
+def test_markup_in_the_address_of_the_log_stays_text(browser: Client, user: User) -> None:
+    page = listed(browser, entity=MARKUP).content.decode()
+
+    assert "<script>alert(1)" not in page
+    assert "<img src=x" not in page
+
+
+def test_what_changed_is_shown_field_by_field(browser: Client, user: User) -> None:
+    page = page_of(browser, user.tenant_id, 3)
+
+    rows = " ".join(unescape(page[page.index("What changed") :]).split())
+    assert 'given_name </td> <td class="long"> (not there) </td> <td class="long"> "A"' in rows
+    assert '{"shoe": [1, 2]}' in rows
+    assert "family_name" not in rows
+    assert "carries no previous object" in page_of(browser, user.tenant_id, 2)
+
+
+def test_an_entry_tells_how_to_go_on_from_right_before_it(browser: Client, user: User) -> None:
+    page = page_of(browser, user.tenant_id, 3)
+
+    cursor = CursorSealer(settings.CURSOR_KEYS, tenant_id=user.tenant_id).seal(Cursor(Head.objects.get(pk=user.tenant_id).epoch, 2))
+    assert f"manage.py events tail http://{user.tenant_id}.example.test --from {cursor}" in page
+
+
+def test_an_entry_leads_to_its_entity_while_that_is_there(browser: Client, user: User) -> None:
+    place = reverse("admin:identity_user_change", args=(user.pk,))
+    assert f'href="{place}"' in page_of(browser, user.tenant_id, 3)
+
+    delete_user(tenant_id=user.tenant_id, user_id=user.user_id)
+    page = page_of(browser, user.tenant_id, 3)
+    assert f'href="{place}"' not in page
+    assert f"entity=user%3A{user.user_id.replace('|', '%7C')}" in page
+
+
+def test_bytes_that_are_no_envelope_are_shown_as_they_are(tenant: Tenant, browser: Client) -> None:
+    fill_log(tenant, 3)
+    for position, body in ((1, b"\xff not json"), (2, b"[1]"), (3, b'{"data": {"context": [], "previous_object": 5}}')):
+        Event.objects.filter(log_entry__tenant_id=tenant.pk, log_entry__position=position).update(body=body)
+
+    assert positions(browser) == [3, 2, 1]
+    assert "not json" in page_of(browser, tenant, 1)
+    assert "What changed" in page_of(browser, tenant, 3)
 
 
 def test_machine_written_rows_cannot_be_changed(browser: Client, user: User) -> None:
@@ -67,56 +210,109 @@ def test_machine_written_rows_cannot_be_changed(browser: Client, user: User) -> 
         assert browser.get(reverse(f"admin:events_{model}_add")).status_code == 403
 
 
-def test_the_list_reads_no_message_and_counts_to_a_limit(browser: Client, user: User) -> None:
-    with CaptureQueriesContext(
-        database,
-    ) as captured:
-        browser.get(reverse(LIST))
+SEARCHES: list[dict[str, str]] = [
+    {},
+    {"before": "15000"},
+    {"after": "15000"},
+    {"type": "user.created"},
+    {"type": "group.created"},
+    {"type": "user.updated", "before": "99999999"},
+    {"entity": "user:database|7"},
+    {"entity": "user:nobody"},
+    {"entity": "user:database|7", "type": "user.created"},
+    {"entity": "user:database|7", "first": "10", "last": "9000"},
+    {"entity": "evt_1111111111111111111111"},
+    {"first": "9000", "last": "12000"},
+    {"type": "user.created", "first": "2", "last": "29000"},
+    {"since": "2020-01-01T00:00:00"},
+    {"until": "2020-01-01T00:00:00"},
+]
 
-    asked = [query["sql"] for query in captured.captured_queries if "events_logentry" in query["sql"]]
-    assert asked
-    assert not [sql for sql in asked if '"body"' in sql]
-    assert not [sql for sql in asked if "COUNT(" in sql and "LIMIT" not in sql]
+
+@pytest.fixture(scope="module")
+def long_log(django_db_setup: None, django_db_blocker: Any) -> Any:
+    """A tenant with 30,000 events beside another one's."""
+    from tests.factories.admin import new_tenant
+
+    with django_db_blocker.unblock():
+        tenant, other = new_tenant("long"), new_tenant("beside")
+        fill_log(tenant, 30_000, rare="user.created")
+        fill_log(other, 10_000)
+    return tenant
 
 
-@pytest.mark.parametrize("query", [{}, {"type": "group.created"}, {"q": "user:nobody"}, {"q": "900"}, {"p": "3"}])
-def test_the_cost_of_a_page_does_not_depend_on_the_length_of_the_log(tenant: Tenant, browser: Client, query: dict[str, str]) -> None:
-    fill_log(tenant, 30_000)
-
+@pytest.mark.parametrize("query", SEARCHES, ids=str)
+@pytest.mark.parametrize("is_bound", [True, False], ids=["one tenant", "all tenants"])
+def test_every_page_is_answered_by_indexes_whatever_is_searched(
+    committed_db: None, long_log: Tenant, query: dict[str, str], *, is_bound: bool
+) -> None:
+    browser = browser_of(new_staff(long_log if is_bound else None))
     with CaptureQueriesContext(database) as captured:
-        assert browser.get(reverse(LIST), query).status_code == 200
+        listed(browser, **query)
 
-    for asked in captured.captured_queries:
-        if "events_logentry" in asked["sql"]:
-            assert rows_read(asked["sql"]) <= 12_000, asked["sql"]
+    asked = [found["sql"] for found in captured.captured_queries if "events_" in found["sql"]]
+    assert asked
+    for sql in asked:
+        assert "OFFSET" not in sql
+        assert "COUNT(" not in sql
+        plan = plan_of(sql)
+        assert not [node for node in nodes_of(plan) if node["Node Type"] == "Seq Scan" and "event" in node["Relation Name"]], sql
+        # A walk of 20,000 entries at most, wherever the log ends.
+        assert max(rows_read(node) for node in nodes_of(plan)) <= 20_001, sql
 
 
-def fill_log(tenant: Tenant, count: int) -> None:
-    """Put entries into the log as the numberer would, without the changes that made them."""
+@pytest.mark.parametrize(
+    ("query", "index"),
+    [
+        ({"type": "user.created"}, "events_event_by_type"),
+        ({"entity": "user:database|7"}, "events_event_by_root"),
+        ({"before": "900"}, "events_logentry_position_unique"),
+        ({"since": "2020-01-01T00:00:00"}, "events_logentry_by_time"),
+    ],
+    ids=["type", "entity", "position", "time"],
+)
+def test_each_search_reads_no_more_of_its_index_than_a_page(
+    committed_db: None, long_log: Tenant, query: dict[str, str], index: str
+) -> None:
+    browser = browser_of(new_staff(long_log))
+    with CaptureQueriesContext(database) as captured:
+        listed(browser, **query)
+
+    nodes = [node for found in captured.captured_queries if "events_" in found["sql"] for node in nodes_of(plan_of(found["sql"]))]
+    assert index in {node.get("Index Name") for node in nodes}
+    assert max(rows_read(node) for node in nodes) <= 350
+
+
+def fill_log(tenant: Tenant, count: int, *, rare: str = "user.updated") -> None:
+    """Put entries into the log as the numberer would, without the changes that made them; the first one has a type of its own."""
     with database.cursor() as cursor:
         cursor.execute(
             "WITH made AS (INSERT INTO events_event (event_id, tenant_id, type, root, time, body) "
-            "SELECT 'evt_' || substr(md5(%(tenant)s || i) || md5(i::text), 1, 22), %(tenant)s, 'user.updated', "
+            "SELECT 'evt_' || substr(md5(%(tenant)s || i) || md5(i::text), 1, 22), %(tenant)s, "
+            "CASE WHEN i = 1 THEN %(rare)s ELSE 'user.updated' END, "
             "'user:database|' || i %% 100, now(), '{}' FROM generate_series(1, %(count)s) i RETURNING id) "
             "INSERT INTO events_logentry (event_id, tenant_id, position, recorded_at) "
             "SELECT id, %(tenant)s, row_number() OVER (ORDER BY id), now() FROM made",
-            {"tenant": tenant.pk, "count": count},
+            {"tenant": tenant.pk, "count": count, "rare": rare},
         )
         cursor.execute("UPDATE events_head SET position = %s WHERE tenant_id = %s", [count, tenant.pk])
         cursor.execute("ANALYZE events_event, events_logentry")
 
 
-def rows_read(sql: str) -> int:
-    """Return the largest number of rows that a step of the query's plan has read."""
+def plan_of(sql: str) -> dict[str, Any]:
     with database.cursor() as cursor:
         cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}")
-        plan = cursor.fetchone()[0][0]["Plan"]
-    return max(_counts(plan))
+        found: dict[str, Any] = cursor.fetchone()[0][0]["Plan"]
+    return found
 
 
-def _counts(plan: dict[str, object]) -> list[int]:
-    own = int((plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)) * plan["Actual Loops"])  # type: ignore[operator]
-    return [own, *(count for child in plan.get("Plans", []) for count in _counts(child))]  # type: ignore[attr-defined]
+def nodes_of(plan: dict[str, Any]) -> list[dict[str, Any]]:
+    return [plan, *(node for child in plan.get("Plans", []) for node in nodes_of(child))]
+
+
+def rows_read(node: dict[str, Any]) -> int:
+    """Return the number of rows that a step of a plan has read."""
+    return int((node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"])
 
 
 def test_an_event_has_no_page_for_an_unknown_key(browser: Client, user: User) -> None:

@@ -10,8 +10,10 @@ from typing import Any
 
 from django.db import models
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
+from identity.admin.tenant_page import TenantPage
 from identity.models import Connection, Group, GroupMember, LinkedIdentity, PasswordCredential, Staff, Tenant, User
 from identity.services import users
 from identity.services.groups import add_group_members
@@ -48,6 +50,12 @@ def browser_of(staff: Staff) -> Client:
     browser = Client(headers={"host": PLATFORM})
     browser.force_login(staff)
     return browser
+
+
+def addresses_of_page(page: TenantPage) -> list[str]:
+    """Return every address of a page; what stands in one for a row of somewhere is a name that nothing has."""
+    parts = [(f"admin:{pattern.name}", dict.fromkeys(pattern.pattern.converters, "nothing")) for pattern in page.urls()]
+    return [reverse(name, kwargs=values) for name, values in parts]
 
 
 @dataclass

@@ -1,0 +1,39 @@
+"""Admin pages of the event stream: the log, what else is stored, the open connections, and events as they arrive."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.db import models
+
+from events.admin.live import LivePage
+from events.admin.log import LogEntryAdmin
+from events.admin.open_connections import ConnectionsPage
+from events.admin.stored import EventAdmin, EventStreamAdmin, HeadAdmin, MarkAdmin, OutboxAdmin, events_of
+from events.envelope import EventTooLarge
+from events.models import Event, EventStream, Head, LogEntry, Mark, Outbox
+from identity.admin.object_actions import ObjectActionsAdmin
+from identity.admin.refusals import also_refuses
+from identity.admin.tenant_page import PagesSite
+from identity.models import Connection, Group, Organization, User
+
+
+def register(site: PagesSite) -> None:
+    """Register every model and page of this app with `site`, and show the last events on the pages of what has them."""
+    also_refuses(EventTooLarge)
+    site.register(LogEntry, LogEntryAdmin)
+    site.register(Event, EventAdmin)
+    site.register(Outbox, OutboxAdmin)
+    site.register(Head, HeadAdmin)
+    site.register(Mark, MarkAdmin)
+    site.register(EventStream, EventStreamAdmin)
+    site.register_page(LivePage)
+    site.register_page(ConnectionsPage)
+    _show_events(site, User, "user", "user_id")
+    for model, kind in ((Connection, "connection"), (Group, "group"), (Organization, "organization")):
+        _show_events(site, model, kind, "id")
+
+
+def _show_events(site: admin.AdminSite, model: type[models.Model], kind: str, identity_field: str) -> None:
+    page = site.get_model_admin(model)
+    if isinstance(page, ObjectActionsAdmin):
+        page.panels.append(lambda _request, row: events_of(site, kind, getattr(row, identity_field), row.tenant_id))

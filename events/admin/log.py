@@ -1,0 +1,180 @@
+"""The log browser: finds by index, turns pages by keys, and shows one event with what changed and how to go on from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.db import models
+from django.http import HttpRequest
+from django.template.defaultfilters import filesizeformat
+from django.urls import reverse
+from django.utils.formats import localize
+from django.utils.html import format_html
+from django.utils.http import urlencode
+from django.utils.timezone import localtime
+
+from events.admin.log_search import LogSearch, place_of
+from events.admin.stored import message_of
+from events.cursor import Cursor, CursorSealer
+from events.differences import differences
+from events.log_browsing import LogPage, browse
+from events.models import Head, LogEntry
+from events.stored_envelope import envelope_of, who_of
+from identity.admin.badges import json_block
+from identity.admin.object_actions import ObjectActionsAdmin
+from identity.admin.panels import Cell, Panel
+from identity.admin.scope import tenant_in_scope
+from identity.admin.tenant_scope import ReadOnlyAdmin
+from identity.hosts import canonical_address
+from identity.models import Connection, Group, Organization, User
+
+_MODELS: dict[str, tuple[type[models.Model], str]] = {
+    "user": (User, "user_id"),
+    "connection": (Connection, "id"),
+    "group": (Group, "id"),
+    "organization": (Organization, "id"),
+}
+
+
+class LogChangeList(ChangeList):
+    """Django's list with rows, search and pages of our own: no count, no offset, one key to go on from."""
+
+    search: LogSearch
+    page: LogPage
+
+    def get_queryset(self, request: HttpRequest, *_arguments: Any, **_named: Any) -> Any:
+        self.search = LogSearch(request.GET)
+        is_valid = self.search.is_valid()
+        self.page = browse(self.search.question(tenant_in_scope(request)), place_of(request.GET)) if is_valid else LogPage([], None, None)
+        self.filter_specs, self.has_filters, self.clear_all_filters_qs = [], False, "?"
+        self.has_active_filters = not is_valid or self.search.is_used
+        return self.root_queryset.none()
+
+    def get_results(self, request: HttpRequest) -> None:
+        self.result_list = self.page.rows
+        self.result_count = self.full_result_count = len(self.page.rows)
+        self.show_full_result_count = self.show_admin_actions = self.can_show_all = self.multi_page = False
+        self.paginator = self.model_admin.get_paginator(request, self.root_queryset.none(), self.list_per_page)
+
+    def address_of(self, **place: int | None) -> str:
+        """Return the address of the page at a place, with the same search; empty when there is no such place."""
+        if None in place.values():
+            return ""
+        asked = {field: value for field, value in self.search.data.items() if field in self.search.fields and value}
+        return f"?{urlencode({**asked, **place})}"
+
+
+class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
+    """The log browser."""
+
+    list_display = ("position", "recorded_at", "type", "entity", "size", "who", "tenant_id")
+    list_display_links = ("position",)
+    sortable_by = ()
+    change_list_template = "admin/event_log.html"
+    readonly_fields = ("type", "entity_page", "time", "event_id_text", "size", "who", "cursor_before", "command", "message")
+    empty_text = "No events yet. Every change of a user, a connection, a group or an organization appears here within a moment."
+
+    def __init__(self, model: type[LogEntry], admin_site: admin.AdminSite) -> None:
+        super().__init__(model, admin_site)
+        self.panels.append(self.what_changed)
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[LogEntry]:
+        return super().get_queryset(request).select_related("event")
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return LogChangeList
+
+    def get_fieldsets(self, request: HttpRequest, obj: LogEntry | None = None) -> Any:
+        own = ["position", "recorded_at", "type", "entity_page", "time", "event_id_text", "size", "who"]
+        return [
+            (None, {"fields": [*own, *([] if self.is_bound(request) else ["tenant_id"])]}),
+            ("Go on from right before it", {"fields": ["cursor_before", "command"]}),
+            ("Message", {"fields": ["message"]}),
+        ]
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        response = super().changelist_view(request, extra_context)
+        listed = getattr(response, "context_data", None)
+        if listed and "cl" in listed:
+            changes: LogChangeList = listed["cl"]
+            listed["older_url"] = changes.address_of(before=changes.page.older)
+            listed["newer_url"] = changes.address_of(after=changes.page.newer)
+            listed["newest_url"] = changes.address_of() if changes.page.newer is not None else ""
+        return response
+
+    @admin.display(description="Event type")
+    def type(self, row: LogEntry) -> str:
+        return row.event.type
+
+    @admin.display(description="Entity")
+    def entity(self, row: LogEntry) -> str:
+        return format_html('<a href="?{}">{}</a>', urlencode({"entity": row.event.root}), row.event.root)
+
+    @admin.display(description="Entity")
+    def entity_page(self, row: LogEntry) -> str:
+        """Name the entity with ways to its own page, if it is still there, and to all its events."""
+        history = f"{reverse(f'{self.admin_site.name}:events_logentry_changelist')}?{urlencode({'entity': row.event.root})}"
+        page = self._page_of(row)
+        named = format_html('<a href="{}">{}</a>', page, row.event.root) if page else row.event.root
+        return format_html('{} (<a href="{}">all its events</a>)', named, history)
+
+    @admin.display(description="Event id")
+    def event_id_text(self, row: LogEntry) -> str:
+        return row.event.event_id
+
+    @admin.display(description="Happened at")
+    def time(self, row: LogEntry) -> str:
+        return localize(localtime(row.event.time))
+
+    @admin.display(description="Size")
+    def size(self, row: LogEntry) -> str:
+        return filesizeformat(len(row.event.body))
+
+    @admin.display(description="Who")
+    def who(self, row: LogEntry) -> str:
+        return who_of(envelope_of(row.event.body))
+
+    @admin.display(description="Cursor")
+    def cursor_before(self, row: LogEntry) -> str:
+        return _cursor_before(row)
+
+    @admin.display(description="Command")
+    def command(self, row: LogEntry) -> str:
+        words = ["manage.py events tail", canonical_address(row.tenant_id), f"--from {_cursor_before(row)}"]
+        return format_html('<code class="command">{}</code>', " ".join(word for word in words if word))
+
+    @admin.display(description="Message")
+    def message(self, row: LogEntry) -> str:
+        return json_block(message_of(row.event))
+
+    def what_changed(self, _request: HttpRequest, row: LogEntry) -> Panel:
+        """Return the fields that differ from the previous object, old and new."""
+        data = envelope_of(row.event.body).get("data")
+        data = data if isinstance(data, dict) else {}
+        found = differences(data.get("previous_object"), data.get("object")) if "previous_object" in data else ()
+        rows = [(Cell(one.path), Cell(_shown(one.before)), Cell(_shown(one.after))) for one in found]
+        without = "The previous object is the same in every field." if "previous_object" in data else _WITHOUT_PREVIOUS
+        return Panel("What changed", ("Field", "Old", "New"), rows, without)
+
+    def _page_of(self, row: LogEntry) -> str:
+        kind, _, identifier = row.event.root.partition(":")
+        if kind not in _MODELS:
+            return ""
+        model, column = _MODELS[kind]
+        found = model._default_manager.filter(**{"tenant_id": row.tenant_id, column: identifier}).values_list("pk", flat=True).first()
+        return "" if found is None else reverse(f"{self.admin_site.name}:identity_{kind}_change", args=(found,))
+
+
+_WITHOUT_PREVIOUS = "This event carries no previous object: it says that something came, went or was joined to something else."
+
+
+def _shown(value: str | None) -> str:
+    return "(not there)" if value is None else value
+
+
+def _cursor_before(row: LogEntry) -> str:
+    epoch = Head.objects.filter(pk=row.tenant_id).values_list("epoch", flat=True).first() or 1
+    return CursorSealer(settings.CURSOR_KEYS, tenant_id=row.tenant_id).seal(Cursor(epoch, row.position - 1))

@@ -1,0 +1,104 @@
+"""The search form of the log browser, and what its fields mean to `events.log_browsing`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from django import forms
+from django.db.models import Q
+from django.db.models.functions import Lower
+from django.http import QueryDict
+
+from events.catalogue import EVENT_TYPES
+from events.log_browsing import Place, Question
+from identity.ids import EVENT_ID_PATTERN
+from identity.models import User
+
+_MAX_POSITION = 2**63 - 1
+_USERS_OF_AN_ADDRESS = 20
+# How ids of the documents begin; a user's has a bar in it.
+_KINDS = {"con_": "connection", "org_": "organization", "grp_": "group"}
+_PLACES = ("before", "after")
+
+
+class _Moment(forms.DateTimeInput):
+    """The browser's own field for a date and a time, in seconds."""
+
+    input_type = "datetime-local"
+
+    def __init__(self) -> None:
+        super().__init__(attrs={"step": "1"}, format="%Y-%m-%dT%H:%M:%S")
+
+
+class LogSearch(forms.Form):
+    """Every field may be left out; the times are UTC."""
+
+    type = forms.ChoiceField(required=False, choices=[("", "All types"), *((name, name) for name in EVENT_TYPES)])
+    entity = forms.CharField(
+        required=False,
+        max_length=400,
+        label="Entity or event",
+        help_text="user:database|…, an id of a user, connection, group or organization, an e-mail address, or evt_…",
+    )
+    first = forms.IntegerField(required=False, min_value=1, max_value=_MAX_POSITION, label="From position")
+    last = forms.IntegerField(required=False, min_value=1, max_value=_MAX_POSITION, label="To position")
+    since = forms.DateTimeField(required=False, widget=_Moment, label="From time")
+    until = forms.DateTimeField(required=False, widget=_Moment, label="To time")
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or self.cleaned_data
+        for low, high, message in (("first", "last", "The positions"), ("since", "until", "The times")):
+            if values.get(low) is not None and values.get(high) is not None and values[low] > values[high]:
+                self.add_error(high, f"{message} end before they begin.")
+        return values
+
+    @property
+    def is_used(self) -> bool:
+        return any(value not in ("", None) for value in self.cleaned_data.values())
+
+    def question(self, tenant_id: str | None) -> Question:
+        """Return what is asked for of this tenant, or of all of them."""
+        values = self.cleaned_data
+        entity = values["entity"]
+        is_event = EVENT_ID_PATTERN.fullmatch(entity) is not None
+        return Question(
+            tenant_id=tenant_id,
+            type=values["type"],
+            roots=roots_of(entity, tenant_id) if entity and not is_event else None,
+            event_id=entity if is_event else "",
+            first=values["first"],
+            last=values["last"],
+            since=_utc(values["since"]),
+            until=_utc(values["until"]),
+        )
+
+
+def roots_of(term: str, tenant_id: str | None) -> tuple[str, ...]:
+    """Return the entities that a person means: named in full, by their id, or by the e-mail address of present users."""
+    if "|" in term and not term.startswith(("user:", "organization:", "group:", "connection:")):
+        return (f"user:{term}",)
+    if "@" in term and ":" not in term:
+        found = User.all_tenants.alias(address=Lower("email")).filter(Q(address=term.lower()))
+        # Every index of users begins with the tenant; an operator who sees all of them has chosen none.
+        own = found.none() if tenant_id is None else found.filter(tenant_id=tenant_id)
+        return _rooted(own.values_list("user_id", flat=True)[:_USERS_OF_AN_ADDRESS])
+    return (f"{_KINDS[term[:4]]}:{term}" if term[:4] in _KINDS else term,)
+
+
+def place_of(query: QueryDict) -> Place | None:
+    """Return where the page begins; what is no place counts as none."""
+    for name in _PLACES:
+        text = query.get(name, "")
+        if text.isascii() and text.isdigit() and len(text) < 19:
+            return Place(int(text), is_newer=name == "after")
+    return None
+
+
+def _rooted(user_ids: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"user:{user_id}" for user_id in user_ids)
+
+
+def _utc(moment: datetime | None) -> datetime | None:
+    return None if moment is None else moment.astimezone(UTC)

@@ -1,0 +1,127 @@
+"""Admin pages of what is stored beside the log, all read-only: only the recorder and the numberer write these rows."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.contrib import admin
+from django.db import models
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from events.models import Event, EventStream, Head, Mark, Outbox
+from identity.admin.badges import json_block
+from identity.admin.json_fields import pretty
+from identity.admin.object_actions import ObjectActionsAdmin
+from identity.admin.panels import Cell, Panel
+from identity.admin.scope import tenant_in_scope
+from identity.admin.tenant_scope import ReadOnlyAdmin
+
+# Over all tenants an entity is looked for among so many of the newest events: the index by entity starts with the tenant.
+_NEWEST = 10_000
+_ENTITY_EVENTS = 1_000
+_PANEL_EVENTS = 20
+
+
+def _events_named(term: str, tenant: str | None) -> models.QuerySet[Any, Any]:
+    """Return the keys of the event with this id, or of the newest events of this entity, each by an index.
+
+    The index by entity starts with the tenant: over all tenants only the newest events are looked at.
+    """
+    if term.startswith("evt_"):
+        return Event.objects.filter(event_id=term).values("pk")
+    events = Event.objects.filter(root=term)
+    if tenant is None:
+        newest = Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+        return events.filter(pk__gt=newest - _NEWEST).values("pk")
+    return events.filter(tenant_id=tenant).order_by("-pk").values("pk")[:_ENTITY_EVENTS]
+
+
+def message_of(event: Event) -> str:
+    """Return a stored envelope laid out for people; bytes that are no JSON are shown as they are."""
+    body = bytes(event.body)
+    try:
+        return pretty(json.loads(body))
+    except ValueError:
+        return body.decode(errors="replace")
+
+
+class EventAdmin(ReadOnlyAdmin[Event]):
+    """Every stored event, numbered or not."""
+
+    list_display = ("event_id", "type", "root", "time", "tenant_id")
+    sortable_by = ()
+    search_fields = ("event_id",)
+    search_help_text = "An event id (evt_…) or an entity (user:database|…)."
+    fields = ("tenant_id", "event_id", "type", "root", "time", "message")
+    readonly_fields = ("message",)
+    empty_text = "No events yet. The first change of a user or a connection makes one."
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Event]:
+        return super().get_queryset(request).defer("body")
+
+    def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
+        # Within a tenant the index by entity serves the list; the newest of all are in the log.
+        return ("tenant_id", "root", "pk") if self.is_bound(request) else ("-pk",)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: models.QuerySet[Event], search_term: str
+    ) -> tuple[models.QuerySet[Event], bool]:
+        term = search_term.strip()
+        return (queryset.filter(pk__in=_events_named(term, tenant_in_scope(request))) if term else queryset), False
+
+    @admin.display(description="Message")
+    def message(self, row: Event) -> str:
+        return json_block(message_of(row))
+
+
+class OutboxAdmin(ReadOnlyAdmin[Outbox]):
+    list_display = ("event", "tenant_id")
+    sortable_by = ()
+    ordering = ("pk",)
+    empty_text = "Nothing waits for its position. That is how it should be."
+
+
+class HeadAdmin(ReadOnlyAdmin[Head]):
+    list_display = ("tenant_id", "position", "recorded_at", "floor", "epoch")
+    sortable_by = ()
+    ordering = ("pk",)
+    search_fields = ("tenant_id__exact",)
+    empty_text = "No logs yet. Each tenant gets one when it is made."
+
+
+class MarkAdmin(ReadOnlyAdmin[Mark]):
+    """Changes that no event covers yet. The images of the rows are not shown: they hold what a row holds."""
+
+    list_display = ("table_name", "row_key", "document_table", "document_key", "marked_at", "tenant_id")
+    sortable_by = ()
+    ordering = ("pk",)
+    fields = ("tenant_id", "table_name", "row_key", "document_table", "document_key", "marked_at")
+    empty_text = "Every change has its event. That is how it should be."
+
+
+class EventStreamAdmin(ReadOnlyAdmin[EventStream], ObjectActionsAdmin[EventStream]):
+    """Read-only here: setting a stream up is provisioning's, which replaces this registration."""
+
+    list_display = ("name", "id", "destination_type", "status", "position", "held_since", "tenant")
+    list_filter = ("status", "destination_type")
+    list_select_related = ("tenant",)
+    sortable_by = ()
+    search_fields = ("id__exact", "name")
+    fields = ("tenant", "id", "name", "subscriptions", "destination_type", "status", "position", "held_since", "held_reason")
+    empty_text = "No event streams yet. A stream sends this tenant's events to an action or a web address."
+
+
+def events_of(site: admin.AdminSite, kind: str, identifier: str, tenant_id: str) -> Panel:
+    """Return the last events of one document, newest first."""
+    root = f"{kind}:{identifier}"
+    place = f"{site.name}:events_event_change"
+    newest = Event.objects.filter(tenant_id=tenant_id, root=root).order_by("-pk").defer("body")[:_PANEL_EVENTS]
+    rows = [
+        (Cell(event.type), Cell(f"{event.time:%Y-%m-%d %H:%M:%S}"), Cell(event.event_id, reverse(place, args=(event.pk,))))
+        for event in newest
+    ]
+    more = f"{reverse(f'{site.name}:events_logentry_changelist')}?{urlencode({'entity': root})}"
+    return Panel("Last events", ("Event", "Happened at (UTC)", "Event id"), rows, "No events yet.", more, "All of them in the log")

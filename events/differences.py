@@ -1,0 +1,42 @@
+"""What has changed between two documents, field by field, for people. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+
+class Difference(NamedTuple):
+    """One field by its path, with its value before and after as JSON; None where it was not there."""
+
+    path: str
+    before: str | None
+    after: str | None
+
+
+def differences(before: Any, after: Any, path: str = "") -> Iterator[Difference]:
+    """Yield what differs, in the order of the later document, what is gone last. Lists are compared as a whole."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name in [*after, *(name for name in before if name not in after)]:
+            yield from _field(before, after, name, f"{path}.{name}" if path else str(name))
+    elif not _is_same(before, after):
+        yield Difference(path, _text(before), _text(after))
+
+
+def _field(before: dict[str, Any], after: dict[str, Any], name: str, path: str) -> Iterator[Difference]:
+    if name not in before:
+        yield Difference(path, None, _text(after[name]))
+    elif name not in after:
+        yield Difference(path, _text(before[name]), None)
+    else:
+        yield from differences(before[name], after[name], path)
+
+
+def _is_same(before: Any, after: Any) -> bool:
+    # In JSON true is not 1, and 1.0 is not 1.
+    return _text(before) == _text(after)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)

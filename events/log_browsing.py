@@ -1,0 +1,188 @@
+"""Reading the log as people do: newest first, by type, entity, place or time, a page at a time from wherever one stands.
+
+No page counts anything and none is reached by skipping rows, so it costs the same in a log of any length. What no index
+answers is looked for among `WALK` entries a page; the page then says that it ended there and where to go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Max, Min, OuterRef, QuerySet, Subquery
+
+from events.models import Event, LogEntry
+
+PAGE_ROWS = 50
+WALK = 20_000
+
+Rows = QuerySet[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is looked for. `tenant_id` None means all tenants; `roots` None means any entity, an empty one finds nothing."""
+
+    tenant_id: str | None
+    type: str = ""
+    roots: tuple[str, ...] | None = None
+    event_id: str = ""
+    first: int | None = None
+    last: int | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a page begins: right before (older than) or right after (newer than) the entry with this key."""
+
+    key: int
+    is_newer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    """Entries with their events, newest first. `older` and `newer` are the keys to go on from, None at an end.
+
+    `is_partial` tells that the page is short because it has looked at as many entries as one page does.
+    """
+
+    rows: list[LogEntry]
+    older: int | None
+    newer: int | None
+    is_partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """Rows that an index yields in the order of `key`, and what else they must fulfil, row by row."""
+
+    rows: Rows
+    key: str
+    also: Callable[[Rows], Rows] | None = None
+
+
+def browse(question: Question, place: Place | None = None) -> LogPage:
+    """Return one page of what is asked for."""
+    walk = _walk_of(_placed(question))
+    is_newer = place is not None and place.is_newer
+    found, stopped_at = _found(walk, place, is_newer=is_newer)
+    taken, is_full = found[:PAGE_ROWS], len(found) > PAGE_ROWS
+    # A page that the walk has ended goes on where the walk has stopped.
+    onward = taken[-1][1] if is_full else stopped_at
+    is_partial = not is_full and stopped_at is not None
+    entries = _entries(pk for pk, _ in taken)
+    if place is None:
+        return LogPage(entries, onward, None, is_partial)
+    if is_newer:
+        return LogPage(entries[::-1], taken[0][1] if taken else place.key + 1, onward, is_partial)
+    return LogPage(entries, onward, taken[0][1] if taken else place.key - 1, is_partial)
+
+
+def _placed(question: Question) -> Question:
+    """Put positions in the place of times, by two look-ups: times of recording never fall. Not over all tenants."""
+    if question.tenant_id is None or (question.since is None and question.until is None):
+        return question
+    log = LogEntry.objects.filter(tenant_id=question.tenant_id)
+    first, last = question.first, question.last
+    if question.since is not None:
+        found = log.filter(recorded_at__gte=question.since).order_by("recorded_at", "position")
+        # Nothing so new means a position that no entry has.
+        position = found.values_list("position", flat=True).first()
+        first = max(first or 0, _NONE if position is None else position)
+    if question.until is not None:
+        found = log.filter(recorded_at__lte=question.until).order_by("-recorded_at", "-position")
+        position = found.values_list("position", flat=True).first() or 0
+        last = position if last is None else min(last, position)
+    return replace(question, first=first, last=last, since=None, until=None)
+
+
+_NONE = 2**63 - 1
+
+
+def _walk_of(question: Question) -> _Walk:
+    """Choose the index that leaves the least to look at."""
+    log = LogEntry.objects.all() if question.tenant_id is None else LogEntry.objects.filter(tenant_id=question.tenant_id)
+    if question.event_id:
+        return _Walk(log.filter(pk__in=Event.objects.filter(event_id=question.event_id).values("pk")), "pk")
+    if question.tenant_id is None:
+        return _walk_over_all(log, question)
+    events = Event.objects.filter(tenant_id=question.tenant_id)
+    has_range = question.first is not None or question.last is not None
+    if question.roots is not None:
+        # One entity is an index read backwards; several are sorted, and an e-mail address has but a few.
+        own = events.filter(root=question.roots[0]) if len(question.roots) == 1 else events.filter(root__in=question.roots)
+        return _Walk(own, "pk", _also(type=question.type, log_range=(question.first, question.last)))
+    if question.type and not has_range:
+        return _Walk(events.filter(type=question.type), "pk")
+    return _Walk(_within(log, question.first, question.last), "position", _also(type=question.type, is_log=True))
+
+
+def _walk_over_all(log: Rows, question: Question) -> _Walk:
+    """Look at the newest entries of all tenants, in the order of their numbers: every other index begins with the tenant."""
+
+    def narrowed(rows: Rows) -> Rows:
+        for column, value in (("recorded_at__gte", question.since), ("recorded_at__lte", question.until)):
+            rows = rows if value is None else rows.filter(**{column: value})
+        rows = _within(rows, question.first, question.last)
+        rows = _of_event(rows, "type", [question.type]) if question.type else rows
+        return rows if question.roots is None else _of_event(rows, "root", question.roots)
+
+    is_plain = question == Question(None)
+    return _Walk(log, "pk", None if is_plain else narrowed)
+
+
+def _also(*, type: str, log_range: tuple[int | None, int | None] = (None, None), is_log: bool = False) -> Callable[[Rows], Rows] | None:
+    """Return what narrows rows of the log, or events, beyond their index; None when nothing does."""
+    if not type and log_range == (None, None):
+        return None
+
+    def narrowed(rows: Rows) -> Rows:
+        if log_range != (None, None):
+            place = LogEntry.objects.filter(pk=OuterRef("pk")).values("position")
+            rows = _within(rows.alias(position=Subquery(place)), *log_range)
+        if not type:
+            return rows
+        return _of_event(rows, "type", [type]) if is_log else rows.filter(type=type)
+
+    return narrowed
+
+
+def _of_event(rows: Rows, column: str, values: Any) -> Rows:
+    # One look-up per entry of the walk: a join could be planned as a walk over all events there are.
+    wanted = Event.objects.filter(pk=OuterRef("pk")).values(column)
+    found: Rows = rows.alias(**{f"event_{column}": Subquery(wanted)}).filter(**{f"event_{column}__in": list(values)})
+    return found
+
+
+def _within(rows: Rows, first: int | None, last: int | None) -> Rows:
+    rows = rows if first is None else rows.filter(position__gte=first)
+    return rows if last is None else rows.filter(position__lte=last)
+
+
+def _found(walk: _Walk, place: Place | None, *, is_newer: bool) -> tuple[list[tuple[int, int]], int | None]:
+    """Return primary key and key of one row more than a page, in the order of the walk, and where it stopped before its end."""
+    rows = walk.rows.order_by(walk.key if is_newer else f"-{walk.key}")
+    onward = f"{walk.key}__gt" if is_newer else f"{walk.key}__lt"
+    if place is not None:
+        rows = rows.filter(**{onward: place.key})
+    if walk.also is None:
+        return list(rows.values_list("pk", walk.key)[: PAGE_ROWS + 1]), None
+    reached = rows.values(walk.key)[:WALK].aggregate(low=Min(walk.key), high=Max(walk.key))
+    if reached["low"] is None:
+        return [], None
+    last = reached["high" if is_newer else "low"]
+    # In order, so that the index is asked; `exists` would drop the order and may read the table.
+    stopped_at = last if rows.filter(**{onward: last}).values_list("pk")[:1] else None
+    window = rows.filter(**{f"{walk.key}__gte": reached["low"], f"{walk.key}__lte": reached["high"]})
+    return list(walk.also(window).values_list("pk", walk.key)[: PAGE_ROWS + 1]), stopped_at
+
+
+def _entries(pks: Any) -> list[LogEntry]:
+    """Return the entries in this order; an event that has no position yet is in no log."""
+    wanted = list(pks)
+    found = LogEntry.objects.filter(pk__in=wanted).select_related("event").in_bulk()
+    return [found[pk] for pk in wanted if pk in found]

@@ -1,0 +1,76 @@
+"""Admission of staff who watch their tenant's log in the admin: by their session, and past the tenant's own slots.
+
+Everything else is as for a client: the same draining, rate, query, cursor and process cap, and the same stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from authapi import throttling
+from authapi.failures import TOO_MANY_REQUESTS
+from events.stream.admission import Admitted, address_of, first_page_of, jittered_seconds, placed, wanted_of, wire_headers
+from events.stream.floor import floor_headers
+from events.stream.leases import Lease, ProcessLimitReached, TenantLimitReached
+from events.stream.refusals import Refused, unavailable
+from events.stream.runtime import StreamRuntime
+from events.stream.subscription import Subscription
+
+# Counted apart from the streams of clients, so that somebody who looks never takes a slot from what is looked at.
+WATCHERS_PER_TENANT = 8
+STAFF = "staff "
+_ENDPOINT = "events/live"
+
+
+@dataclass(frozen=True, slots=True)
+class Watcher:
+    """Staff who may see the log of one tenant until its session ends (Unix seconds)."""
+
+    tenant_id: str
+    name: str
+    expires_at: float
+
+
+async def admit_watcher(scope: Mapping[str, Any], watcher: Watcher, shared: StreamRuntime, *, still_stands: Callable[[], bool]) -> Admitted:
+    """Check a request of staff. Raises `Refused`; the slot belongs to the caller when this returns."""
+    if shared.is_draining:
+        raise unavailable("The server is restarting.", retry_after_seconds=jittered_seconds())
+    tenant_id = watcher.tenant_id
+    rate = await throttling.hit_async(tenant_id, _ENDPOINT)
+    if rate.is_exceeded:
+        raise Refused(429, TOO_MANY_REQUESTS, headers=wire_headers(rate))
+    wanted = wanted_of(scope)
+    bounds, start = await placed(wanted, tenant_id, shared)
+    lease = await _slot(tenant_id, shared)
+    try:
+        first_page = await first_page_of(tenant_id, bounds, start, shared)
+    except BaseException:
+        shared.leases.release(lease)
+        raise
+    subscription = Subscription(
+        tenant_id=tenant_id,
+        client_id=f"{STAFF}{watcher.name}",
+        client_version=0,
+        jti="",
+        expires_at=watcher.expires_at,
+        start=start,
+        bounds=bounds,
+        types=wanted.types,
+        not_before=wanted.moment,
+        connection_id=lease.member,
+        address=address_of(scope),
+        still_stands=still_stands,
+    )
+    return Admitted(subscription, lease, first_page, wire_headers(rate) + floor_headers(bounds, shared.sealer(tenant_id)))
+
+
+async def _slot(tenant_id: str, shared: StreamRuntime) -> Lease:
+    try:
+        # No tenant id holds a slash, so this is nobody's own count.
+        return await shared.leases.acquire(f"staff/{tenant_id}", limit=WATCHERS_PER_TENANT)
+    except TenantLimitReached as error:
+        raise Refused(403, f"{WATCHERS_PER_TENANT} live pages of this tenant are open. Close one.", code="connection_limit") from error
+    except ProcessLimitReached as error:
+        raise unavailable("This server holds as many streams as it may.", retry_after_seconds=jittered_seconds()) from error

@@ -1,0 +1,222 @@
+/* Shows events as they arrive. What comes from the log becomes text, never markup. */
+"use strict";
+
+(() => {
+  const MOST_SHOWN = 500;
+  const LONGEST_SILENCE_MS = 45000;
+  const LONGEST_PAUSE_MS = 30000;
+  const NEAR_THE_END_PX = 24;
+
+  const page = document.getElementById("live");
+  if (!page) return;
+  const [type, pause, clear, aloud, state, count, scroll, empty, list, newest] = [
+    "type", "pause", "clear", "aloud", "state", "count", "scroll", "empty", "list", "newest",
+  ].map((name) => document.getElementById(`live-${name}`));
+
+  let lastId = "";
+  let isPaused = false;
+  let follows = true;
+  let unseen = 0;
+  let waiting = [];
+  let connection = new AbortController();
+
+  // The list
+
+  function textIn(name, className, text) {
+    const element = document.createElement(name);
+    element.className = className;
+    element.textContent = text;
+    return element;
+  }
+
+  function entityOf(object) {
+    const of = object || {};
+    const parts = [of.organization, of.group, of.user, of.member, of.role, of.connection];
+    return of.user_id || of.id || parts.map((part) => part && (part.user_id || part.id)).filter(Boolean).join(" · ");
+  }
+
+  function shownTime(value) {
+    const moment = new Date(value);
+    return Number.isNaN(moment.getTime()) ? String(value) : moment.toISOString().slice(11, 23);
+  }
+
+  function entryOf(message) {
+    const event = message.event || {};
+    const entry = document.createElement("li");
+    const details = document.createElement("details");
+    const summary = document.createElement("summary");
+    const time = textIn("time", "", shownTime(event.time));
+    time.dateTime = String(event.time);
+    summary.append(time, textIn("span", "live-type", String(event.type)), textIn("span", "live-entity", entityOf((event.data || {}).object)));
+    details.append(summary);
+    details.addEventListener("toggle", () => fill(details, event), { once: true });
+    entry.append(details);
+    entry.dataset.type = String(event.type);
+    return entry;
+  }
+
+  function fill(details, event) {
+    const more = textIn("div", "live-more", "");
+    const json = textIn("pre", "json", JSON.stringify(event, null, 2));
+    json.tabIndex = 0;
+    const link = textIn("a", "", "Open in the event log");
+    link.href = `${page.dataset.log}?entity=${encodeURIComponent(event.id)}`;
+    const line = document.createElement("p");
+    line.append(link);
+    more.append(json, line);
+    details.append(more);
+  }
+
+  function show(messages) {
+    if (!messages.length) return;
+    list.append(...messages.map(entryOf));
+    while (list.children.length > MOST_SHOWN) list.firstElementChild.remove();
+    empty.hidden = true;
+    if (follows) scroll.scrollTop = scroll.scrollHeight;
+    else unseen += messages.length;
+    tell();
+  }
+
+  function tell() {
+    const shown = list.children.length;
+    const parts = [`${shown} event${shown === 1 ? "" : "s"} shown`];
+    if (shown === MOST_SHOWN) parts[0] = `the newest ${shown} events shown`;
+    if (isPaused) parts.push(`${waiting.length} waiting`);
+    count.textContent = parts.join(", ");
+    newest.hidden = follows;
+    newest.textContent = unseen ? `Go to the newest (${unseen} more)` : "Go to the newest";
+    pause.textContent = isPaused ? `Go on (${waiting.length})` : "Pause";
+  }
+
+  // The stream
+
+  function take(message) {
+    if (!isPaused) {
+      show([message]);
+      return;
+    }
+    waiting.push(message);
+    if (waiting.length > MOST_SHOWN) waiting.shift();
+    tell();
+  }
+
+  function takeBlock(block) {
+    let name = "";
+    let data = "";
+    let id = null;
+    for (const line of block.split("\n")) {
+      const colon = line.indexOf(":");
+      const field = colon < 0 ? line : line.slice(0, colon);
+      const value = line.slice(colon + 1).replace(/^ /, "");
+      if (field === "event") name = value;
+      else if (field === "data") data = value;
+      else if (field === "id") id = value;
+    }
+    if (name === "error") {
+      const reason = JSON.parse(data).error;
+      if (reason.code === "cursor_expired") lastId = "";
+      state.textContent = `Ended: ${reason.message}`;
+    } else if (name && name !== "offset-only") take(JSON.parse(data));
+    // After what it stands for: an event that was not taken is asked for again.
+    if (id !== null) lastId = id;
+  }
+
+  async function read(body, stop) {
+    const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    let silence = setTimeout(stop, LONGEST_SILENCE_MS);
+    try {
+      for (;;) {
+        const { value, done } = await reader.read();
+        if (done) return;
+        clearTimeout(silence);
+        silence = setTimeout(stop, LONGEST_SILENCE_MS);
+        const blocks = (text + value).split("\n\n");
+        text = blocks.pop();
+        blocks.forEach(takeBlock);
+      }
+    } finally {
+      clearTimeout(silence);
+    }
+  }
+
+  async function refusalOf(answer) {
+    try {
+      return (await answer.json()).message;
+    } catch {
+      return `The service answered ${answer.status}.`;
+    }
+  }
+
+  /* Opens the stream once. Returns "again", "later" after a failure, or "never" where another try would change nothing. */
+  async function followOnce() {
+    const mine = (connection = new AbortController());
+    const query = type.value ? `?event_type=${encodeURIComponent(type.value)}` : "";
+    const headers = lastId ? { "Last-Event-ID": lastId } : {};
+    const answer = await fetch(page.dataset.stream + query, { headers, signal: mine.signal, credentials: "same-origin", cache: "no-store" });
+    if (answer.ok) {
+      state.textContent = "Connected.";
+      await read(answer.body, () => mine.abort());
+      return "again";
+    }
+    state.textContent = `Not connected: ${await refusalOf(answer)}`;
+    if (answer.status === 410 || answer.status === 400) lastId = "";
+    return [401, 404].includes(answer.status) ? "never" : "later";
+  }
+
+  async function follow() {
+    let wait = 1000;
+    for (;;) {
+      let outcome = "later";
+      try {
+        outcome = await followOnce();
+      } catch {
+        if (connection.signal.reason === "filter") outcome = "again";
+        else state.textContent = "The connection was lost; it is being opened again.";
+      }
+      if (outcome === "never") return;
+      wait = outcome === "again" ? 1000 : Math.min(wait * 2, LONGEST_PAUSE_MS);
+      const isAsked = connection.signal.reason === "filter";
+      if (!isAsked) await new Promise((resolve) => setTimeout(resolve, outcome === "again" ? 250 : wait * (0.5 + Math.random() / 2)));
+    }
+  }
+
+  // What the reader does
+
+  type.addEventListener("change", () => {
+    for (const entry of list.children) entry.hidden = Boolean(type.value) && entry.dataset.type !== type.value;
+    waiting = waiting.filter((message) => !type.value || message.type === type.value);
+    tell();
+    connection.abort("filter");
+  });
+  pause.addEventListener("click", () => {
+    isPaused = !isPaused;
+    pause.setAttribute("aria-pressed", String(isPaused));
+    if (!isPaused) show(waiting.splice(0));
+    tell();
+  });
+  clear.addEventListener("click", () => {
+    list.replaceChildren();
+    waiting = [];
+    unseen = 0;
+    follows = true;
+    empty.hidden = false;
+    tell();
+  });
+  aloud.addEventListener("change", () => list.setAttribute("aria-live", aloud.checked ? "polite" : "off"));
+  scroll.addEventListener("scroll", () => {
+    follows = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < NEAR_THE_END_PX;
+    if (follows) unseen = 0;
+    tell();
+  });
+  newest.addEventListener("click", () => {
+    scroll.scrollTop = scroll.scrollHeight;
+    scroll.focus();
+  });
+  addEventListener("pagehide", () => connection.abort());
+  addEventListener("pageshow", (shown) => shown.persisted && location.reload());
+
+  page.hidden = false;
+  tell();
+  follow();
+})();
