@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from kombu import Queue
+
 from config import env
 from config.broker_url import broker_url
 from config.database_url import database_settings
@@ -158,6 +160,9 @@ CELERY_VISIBILITY_TIMEOUT = _VISIBILITY_SECONDS
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_TASK_DEFAULT_QUEUE = "work"
+# Workers take from both in turn: what a person waits for does not stand behind thousands of deliveries.
+CELERY_TASK_QUEUES = (Queue("work"), Queue("deliveries"))
+CELERY_TASK_ROUTES = {"provisioning.deliver": {"queue": "deliveries"}}
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
