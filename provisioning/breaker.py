@@ -36,19 +36,29 @@ INSERT INTO provisioning_breaker (stream_id, tenant_id, failures, keys, probe_at
 VALUES (%(stream)s, %(tenant)s, 0, '[]', clock_timestamp() + make_interval(secs => %(pause)s))
 ON CONFLICT (stream_id) DO UPDATE SET probe_at = EXCLUDED.probe_at
 """
-_RESUME = "UPDATE events_eventstream SET held_since = NULL, held_reason = '' WHERE id = %s AND tenant_id = %s AND held_since IS NOT NULL"
+# Deletions that wait for a person are let go by that person, not by a probe that got through.
+_IS_STAGED = "EXISTS (SELECT 1 FROM provisioning_deletionguard g WHERE g.stream_id = s.id AND g.staged_since IS NOT NULL)"
+_RESUME = f"""
+UPDATE events_eventstream s SET held_since = NULL, held_reason = ''
+WHERE id = %s AND tenant_id = %s AND held_since IS NOT NULL AND NOT {_IS_STAGED}
+"""  # noqa: S608  (constants of this module)
+_HOLD_FOR_PERSON = """
+UPDATE events_eventstream SET held_since = coalesce(held_since, clock_timestamp()), held_reason = %s WHERE id = %s AND tenant_id = %s
+"""
+_PLAN_NO_PROBE = "UPDATE provisioning_breaker SET probe_at = NULL WHERE stream_id = %s"
 # In id order and never waiting: a lane that somebody holds is in work anyway.
 _WAKE_LANES = """
 UPDATE provisioning_lane SET nudged_until = NULL WHERE id IN (
     SELECT id FROM provisioning_lane WHERE stream_id = %s AND nudged_until IS NOT NULL ORDER BY id FOR UPDATE SKIP LOCKED)
 """
 _CLOSE = "UPDATE provisioning_breaker SET failures = 0, keys = '[]', probe_at = NULL WHERE stream_id = %s"
-_TAKE_PROBES = """
+_TAKE_PROBES = f"""
 UPDATE provisioning_breaker b SET probe_at = clock_timestamp() + make_interval(secs => %s)
 FROM events_eventstream s
 WHERE s.id = b.stream_id AND s.status = 'enabled' AND s.held_since IS NOT NULL AND b.probe_at <= clock_timestamp()
+    AND NOT {_IS_STAGED}
 RETURNING b.stream_id, b.tenant_id
-"""
+"""  # noqa: S608
 
 
 def speaks_against_destination(error_class: str) -> bool:
@@ -73,8 +83,17 @@ def hold_stream(*, stream_id: str, tenant_id: str, reason: str) -> None:
             execute(_PLAN_PROBE, {"stream": stream_id, "tenant": tenant_id, "pause": settings.BREAKER_PROBE_SECONDS})
 
 
+def hold_for_person(*, stream_id: str, tenant_id: str, reason: str) -> None:
+    """Hold the stream, held or not, inside the caller's transaction, without probes: a person resumes it, see `deletion_guard`."""
+    execute(_HOLD_FOR_PERSON, [reason, stream_id, tenant_id])
+    execute(_PLAN_NO_PROBE, [stream_id])
+
+
 def resume_stream(*, stream_id: str, tenant_id: str) -> bool:
-    """Let a held stream deliver again, in order; False when it was not held. The sweep wakes what waits."""
+    """Let a held stream deliver again, in order; False when it was not held, or when its deletions wait for a person.
+
+    The sweep wakes what waits.
+    """
     with transaction.atomic():
         if not execute(_RESUME, [stream_id, tenant_id]):
             return False

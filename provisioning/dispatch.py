@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from django.db import transaction
 
-from provisioning import failpoints
+from provisioning import deletion_counting, failpoints
 from provisioning.statements import execute, fetch_all, fetch_one
 
 logger = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ FROM events_logentry l JOIN events_event e ON e.id = l.event_id
 WHERE l.tenant_id = %(tenant)s AND l.position > %(after)s AND l.position <= %(last)s AND e.type = ANY(%(types)s)
 ORDER BY l.position
 ON CONFLICT (stream_id, event) DO NOTHING
-RETURNING key
+RETURNING key, event_type
 """
 # DO UPDATE and never DO NOTHING: the update locks an existing lane, so whoever is about to delete it as empty either
 # waits and then sees the new deliveries, or has deleted it and it is inserted again. In key order, against deadlocks.
@@ -98,10 +98,12 @@ def dispatch_batch(done: Dispatched, *, wait: bool = False) -> bool:
             # Positions are dense, so a gap means that the log was pruned below a stream that had not read it.
             logger.error("stream %s lost %s events to retention", done.stream_id, first - position - 1)
         page = {"stream": done.stream_id, "tenant": tenant_id, "after": position, "last": last, "types": types}
-        keys = [key for (key,) in fetch_all(_INSERT_DELIVERIES, page)]
-        if keys:
+        made = fetch_all(_INSERT_DELIVERIES, page)
+        if keys := [key for key, _ in made]:
             lanes = fetch_all(_UPSERT_LANES, {**page, "keys": keys, "grace": NUDGE_GRACE_SECONDS})
             done.new_lanes.extend(key for key, is_new in lanes if is_new)
+            new = sum(event_type == "user.deleted" for _, event_type in made)
+            deletion_counting.count_deletions(stream_id=done.stream_id, tenant_id=tenant_id, new=new)
         execute(_ADVANCE, [last, done.stream_id])
         done.deliveries += len(keys)
         failpoints.reach("dispatching")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -12,10 +13,12 @@ from django.db import transaction
 from events.catalogue import EVENT_TYPES
 from events.models import EventStream, Head
 from events.numbering import number_tenant
-from identity.services.failures import Invalid, NotFound, NotSupported
+from identity.models import Job
+from identity.services.failures import Conflict, Invalid, NotFound, NotSupported
+from identity.services.jobs import unfinished
 from identity.services.saving import validated_save
 from provisioning import breaker, dispatch, nudges, retention
-from provisioning.models import Action, Breaker, Lane, WebhookSecrets
+from provisioning.models import Action, Breaker, DeletionGuard, Lane, WebhookSecrets
 from provisioning.secrets import seal_webhook
 from provisioning.webhooks.configuration import ConfigurationRefused, parse_configuration
 
@@ -74,16 +77,47 @@ def update_stream(
 
 
 def enable_stream(*, tenant_id: str, stream_id: str) -> EventStream:
-    """Enable the stream at the head of the log: what was recorded while it was disabled is never delivered by it."""
+    """Enable the stream at the head of the log: what was recorded while it was disabled is never delivered by it.
+
+    Raises `Conflict` while a synchronisation is at work that enables it at its cursor: users that have changed since they
+    were read would be left behind.
+    """
     number_tenant(tenant_id)
     with transaction.atomic():
         stream = locked_stream(tenant_id=tenant_id, stream_id=stream_id)
         if stream.status == EventStream.Status.ENABLED:
             return stream
+        if enabling_positions(tenant_id, stream_id):
+            raise Conflict(
+                "A synchronisation of this stream is at work and enables it when it is complete; cancel it to enable the stream now."
+            )
         stream.status = EventStream.Status.ENABLED
         stream.position = _head_position(tenant_id)
         validated_save(stream, fields=["status", "position"])
     return stream
+
+
+def enable_stream_at(*, tenant_id: str, stream_id: str, position: int) -> None:
+    """Enable the stream at an earlier position of the log, which a synchronisation has taken and kept from being pruned."""
+    with transaction.atomic():
+        stream = locked_stream(tenant_id=tenant_id, stream_id=stream_id)
+        stream.status = EventStream.Status.ENABLED
+        stream.position = position
+        validated_save(stream, fields=["status", "position"])
+        transaction.on_commit(partial(nudges.post, nudges.DISPATCH, tenant_id), robust=True)
+
+
+def synchronization_target(stream_id: str) -> str:
+    """Return what names a stream in the job that synchronises it: one at a time, beside a job that redelivers."""
+    return f"synchronization:{stream_id}"
+
+
+def enabling_positions(tenant_id: str, stream_id: str | None = None) -> dict[str, int]:
+    """Return the positions at which synchronisations at work will enable their streams, by the id of the stream."""
+    jobs = unfinished(tenant_id, Job.Type.STREAM_SYNCHRONIZATION).filter(parameters__plan__enables_stream=True)
+    if stream_id is not None:
+        jobs = jobs.filter(target=synchronization_target(stream_id))
+    return {asked["stream_id"]: asked["position"] for asked in jobs.values_list("parameters", flat=True)}
 
 
 def disable_stream(*, tenant_id: str, stream_id: str) -> EventStream:
@@ -112,6 +146,7 @@ def delete_stream(*, tenant_id: str, stream_id: str) -> None:
     # Without the stream's row nothing is dispatched or claimed any more, and an outcome under way finds no lane.
     Lane.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()
     Breaker.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()
+    DeletionGuard.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()
     WebhookSecrets.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()
     retention.drop_stream_rows(stream_id)
 

@@ -23,6 +23,8 @@ class Job(TenantOwned):
         ROLE_DELETION = "role_deletion"
         TENANT_DELETION = "tenant_deletion"
         EVENT_REDELIVERY = "event_redelivery"
+        STREAM_SYNCHRONIZATION = "stream_synchronization"
+        STREAM_RECONCILIATION = "stream_reconciliation"
 
     class Status(models.TextChoices):
         PENDING = "pending"
@@ -74,7 +76,7 @@ class Job(TenantOwned):
     @property
     def rows_done(self) -> int:
         """How many rows of its input or output it has dealt with."""
-        return sum(int(self.summary.get(name, 0)) for name in ("inserted", "updated", "failed", "exported"))
+        return sum(int(self.summary.get(name, 0)) for name in ("inserted", "updated", "failed", "exported", "done"))
 
     @property
     def percentage_done(self) -> int:

@@ -5,6 +5,7 @@ from provisioning.models.alerts import Alert
 from provisioning.models.dead_letters import DeadLetter, IgnoredKind
 from provisioning.models.deliveries import Attempt, Delivery, FailureClass
 from provisioning.models.lanes import Breaker, Lane, Sweeper
+from provisioning.models.synchronizations import DeletionGuard, SynchronizationRow
 from provisioning.models.webhooks import WebhookSecrets
 
 __all__ = [
@@ -15,11 +16,13 @@ __all__ = [
     "Attempt",
     "Breaker",
     "DeadLetter",
+    "DeletionGuard",
     "Delivery",
     "FailureClass",
     "IgnoredKind",
     "Lane",
     "Sweeper",
+    "SynchronizationRow",
     "Trial",
     "WebhookSecrets",
 ]

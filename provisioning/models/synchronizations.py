@@ -6,6 +6,8 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from identity.models import Job
+
 
 class SynchronizationRow(models.Model):
     """One user of a synchronisation or comparison and what was done. It leads to its tenant through its job.
@@ -26,7 +28,7 @@ class SynchronizationRow(models.Model):
         EXTRA = "extra", "No user here"
         DELETED = "deleted", "Deleted"
 
-    job = models.ForeignKey("identity.Job", on_delete=models.CASCADE, related_name="synchronized")
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="+")
     outcome = models.CharField(max_length=16, choices=Outcome)
     user_id = models.CharField(max_length=400, help_text="The user, or the correlation key of an account without one.")
     scim_id = models.CharField(max_length=512, blank=True)
