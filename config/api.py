@@ -28,7 +28,7 @@ from identity.api.paths import Segment
 from identity.api.routes import ROUTES as IDENTITY_ROUTES
 from identity.api.schema import BEARER, CLIENT_CREDENTIALS, ERROR
 from identity.hosts import is_platform_host, resolve_host
-from provisioning.api import delivery_schemas, event_stream_schemas
+from provisioning.api import action_schemas, delivery_schemas, event_stream_schemas
 from provisioning.api.routes import ROUTES as PROVISIONING_ROUTES
 
 register_converter(Segment, "segment")
@@ -52,6 +52,7 @@ _DESCRIBED: tuple[Any, ...] = (
     resource_schemas,
     event_stream_schemas,
     delivery_schemas,
+    action_schemas,
 )
 
 

@@ -10,8 +10,9 @@ import orjson
 from django.db.models import Prefetch, QuerySet
 
 from events.envelope import with_stream
-from events.models import Event
+from events.models import Event, EventStream
 from identity.timestamps import wire_time
+from provisioning.executions import execution_id
 from provisioning.models import Attempt, DeadLetter, Delivery
 
 STATUSES = {
@@ -35,17 +36,26 @@ def delivery_documents(deliveries: Sequence[Delivery]) -> list[dict[str, Any]]:
     """Return the deliveries as JSON objects; the bodies of their events are read together."""
     wanted = [delivery.event for delivery in deliveries if delivery.state in (Delivery.State.DEAD, Delivery.State.TODO)]
     bodies = dict(Event.objects.filter(pk__in=wanted).values_list("pk", "body"))
-    return [_document(delivery, bodies.get(delivery.event)) for delivery in deliveries]
+    runs = _streams_with_actions(deliveries)
+    return [_document(delivery, bodies.get(delivery.event), is_run=delivery.stream_id in runs) for delivery in deliveries]
 
 
-def _document(delivery: Delivery, stored: Any) -> dict[str, Any]:
+def _streams_with_actions(deliveries: Sequence[Delivery]) -> set[str]:
+    """Return the streams whose attempts are runs of an action, which have ids of their own."""
+    if not deliveries:
+        return set()
+    streams = EventStream.objects.of(deliveries[0].tenant_id).filter(destination_type="action")
+    return set(streams.filter(pk__in={delivery.stream_id for delivery in deliveries}).values_list("pk", flat=True))
+
+
+def _document(delivery: Delivery, stored: Any, *, is_run: bool) -> dict[str, Any]:
     letter = _letter_of(delivery)
     document = {
         "id": delivery.event_id,
         "event_stream_id": delivery.stream_id,
         "event_type": delivery.event_type,
         "status": STATUSES[Delivery.State(delivery.state)],
-        "attempts": _attempts(delivery.tries.all(), letter, is_waiting=delivery.state == Delivery.State.TODO),
+        "attempts": _attempts(delivery.tries.all(), letter, is_waiting=delivery.state == Delivery.State.TODO, is_run=is_run),
     }
     body = stored or (letter.body if letter is not None else None)
     # What was delivered is in the destination; what was not is shown, so that it can be judged.
@@ -54,19 +64,19 @@ def _document(delivery: Delivery, stored: Any) -> dict[str, Any]:
     return document
 
 
-def _attempts(tries: Iterable[Attempt], letter: DeadLetter | None, *, is_waiting: bool) -> list[dict[str, Any]]:
+def _attempts(tries: Iterable[Attempt], letter: DeadLetter | None, *, is_waiting: bool, is_run: bool) -> list[dict[str, Any]]:
     shown: list[dict[str, Any]] = []
     asked_at = letter.redelivered_at if letter is not None else None
     for attempt in tries:
         if attempt.trigger != Attempt.Trigger.SCHEDULED:
             shown.append(_redelivery(attempt.started_at))
-        shown.append(_attempt(attempt))
+        shown.append(_attempt(attempt, is_run=is_run))
     if is_waiting and asked_at is not None and not any(entry["timestamp"] >= wire_time(asked_at) for entry in shown):
         shown.append(_redelivery(asked_at))
     return shown
 
 
-def _attempt(attempt: Attempt) -> dict[str, Any]:
+def _attempt(attempt: Attempt, *, is_run: bool) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "status": _OUTCOMES.get(Attempt.Outcome(attempt.outcome), "failed"),
         "timestamp": wire_time(attempt.started_at),
@@ -75,6 +85,8 @@ def _attempt(attempt: Attempt) -> dict[str, Any]:
         shown["error_message"] = attempt.error_message
     if attempt.duration_ms is not None:
         shown["duration"] = attempt.duration_ms
+    if is_run:
+        shown["execution_id"] = str(execution_id(attempt.delivery_id, attempt.number))
     return shown
 
 

@@ -35,6 +35,7 @@ COMPONENTS: dict[str, Schema] = {
                         "timestamp": _TIME,
                         "error_message": _TEXT,
                         "duration": {"type": "number", "description": "Milliseconds."},
+                        "execution_id": {**_TEXT, "format": "uuid", "description": "Where the destination is an action."},
                     },
                 },
             },

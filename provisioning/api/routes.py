@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from identity.api.operations import Route
+from provisioning.api.action_tests import ActionTestEndpoint, BindingEndpoint, ExecutionEndpoint, TriggerEndpoint
+from provisioning.api.actions import ActionEndpoint, VersionEndpoint
 from provisioning.api.deliveries import DeliveryEndpoint, RedeliveryEndpoint, StreamStatisticsEndpoint, TestEventEndpoint
 from provisioning.api.event_streams import EventStreamEndpoint
 
+_ACTION = "actions/actions/<segment:id>"
 _STREAM = "event-streams/<segment:id>"
 
 ROUTES = (
+    Route("actions/actions", ActionEndpoint, {"get": "list", "post": "create"}),
+    Route(_ACTION, ActionEndpoint, {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}),
+    Route(f"{_ACTION}/deploy", ActionEndpoint, {"post": "deploy"}),
+    Route(f"{_ACTION}/test", ActionTestEndpoint, {"post": "create"}),
+    Route(f"{_ACTION}/versions", VersionEndpoint, {"get": "list"}),
+    Route(f"{_ACTION}/versions/<segment:version_id>", VersionEndpoint, {"get": "retrieve"}),
+    Route(f"{_ACTION}/versions/<segment:version_id>/deploy", VersionEndpoint, {"post": "deploy"}),
+    Route("actions/executions/<segment:id>", ExecutionEndpoint, {"get": "retrieve"}),
+    Route("actions/triggers", TriggerEndpoint, {"get": "list"}),
+    Route("actions/triggers/<segment:trigger_id>/bindings", BindingEndpoint, {"get": "list", "patch": "partial_update"}),
     Route("event-streams", EventStreamEndpoint, {"get": "list", "post": "create"}),
     Route(_STREAM, EventStreamEndpoint, {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}),
     Route(f"{_STREAM}/test", TestEventEndpoint, {"post": "create"}),

@@ -149,7 +149,7 @@ def deployed_version(action: Action) -> ActionVersion | None:
 def version_of(action: Action, version_id: Any) -> ActionVersion:
     """Return one version of the action; raise `NotFound`."""
     try:
-        return action.versions.get(pk=version_id)
+        return ActionVersion.objects.select_related("action").get(pk=version_id, action=action)
     except (ActionVersion.DoesNotExist, ValidationError) as error:
         raise NotFound("The action has no such version.") from error
 

@@ -41,9 +41,12 @@ UNKNOWN = {
     "action": "act_ffffffffffffffffffffff",
     "audience": "https://nobody.example.test",
     "job": "job_ffffffffffffffff",
+    "version": "ffffffff-ffff-4fff-8fff-ffffffffffff",
+    "execution": "ffffffff-ffff-4fff-8fff-ffffffffffff",
 }
 # Which kind of row a parameter of a path names: by its name, or by what stands before it where that is `id`.
 _BY_NAME = {
+    "version_id": "version",
     "user_id": "user",
     "connection_id": "connection",
     "group_id": "group",
@@ -63,7 +66,11 @@ _BY_COLLECTION = {
     "client-grants": "grant",
     "event-streams": "stream",
     "jobs": "job",
+    "actions": "action",
+    "executions": "execution",
 }
+# What every tenant has alike.
+FIXED = {"trigger_id": "event-stream"}
 # Not an id of a row: what it names is looked for below the user of the path.
 _WITHIN_A_USER = "users/{id}/identities/{provider}/{user_id}"
 _TABLES = "SELECT table_name FROM information_schema.columns WHERE column_name = 'tenant_id' AND table_schema = 'public' ORDER BY 1"
@@ -96,7 +103,7 @@ class Call:
     def send(self, api: Management, ids: Ids, *, replaced: dict[str, str], body_ids: Ids) -> Answer:
         """Call with the ids of the path from `ids`, those of `replaced` parameters instead, and the body from `body_ids`."""
         values = {name: ids[kind] for name, kind in self.parameters} | replaced
-        path = re.sub(r"\{(\w+)\}", lambda found: segment(values.get(found[1], "nobody")), self.path)
+        path = re.sub(r"\{(\w+)\}", lambda found: segment(values.get(found[1]) or FIXED.get(found[1], "nobody")), self.path)
         return api.call(self.method, path, body=None if self.body is None else bodies(body_ids)[self.body])
 
 
@@ -120,6 +127,14 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "destination": {"type": "action", "configuration": {"action_id": ids["action"]}},
     }
     return {
+        "ActionToChange": {"name": "Changed"},
+        "ActionToCreate": {
+            "name": fresh,
+            "supported_triggers": [{"id": "event-stream", "version": "v1"}],
+            "template": "scim-user-provisioning",
+        },
+        "ActionToTest": {"payload": {"test": "mapping", "user_id": ids["user"]}},
+        "BindingsToChange": {"bindings": []},
         "CanaryToSend": {},
         "ClientStatus": [{"client_id": ids["client"], "status": True}],
         "ClientToChange": {"name": "Changed"},
@@ -156,6 +171,7 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "UserToCreate": {"connection": ids["connection name"], "email": "new@example.test", "password": "Correct-horse-7"},
         "UsersToChange": {"users": [ids["user"]]},
         "UsersToExport": {"connection_id": ids["connection"]},
+        "VersionToDeploy": {"update_draft": True},
     }
 
 
@@ -187,7 +203,7 @@ def ids_of(tenant: Tenant, name: str) -> Ids:
     memberships.assign_organization_group_roles(**inside, group_id=group.pk, role_ids=[role.pk])
     groups.add_group_members(tenant_id=tenant.pk, group_id=group.pk, user_ids=[user.user_id])
     groups.assign_group_roles(tenant_id=tenant.pk, group_id=group.pk, role_ids=[role.pk])
-    action = str(make_deployed_action(tenant).pk)
+    action = make_deployed_action(tenant)
     ids = {
         "user": user.user_id,
         "connection": people.pk,
@@ -200,7 +216,9 @@ def ids_of(tenant: Tenant, name: str) -> Ids:
         "resource server": server.pk,
         "job": start_export(tenant_id=tenant.pk).pk,
         "grant": grant.pk,
-        "action": action,
+        "action": str(action.pk),
+        "version": str(action.versions.get().pk),
+        "execution": str(action.trials.create(kind="connection", actor="nobody", outcome="passed").pk),
         "audience": audience,
     }
     api = Management(tenant)

@@ -1,0 +1,138 @@
+"""Bodies about actions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from identity.api.fields import Closed, JsonObject, ListOf, Switch, Text
+from provisioning.actions.registry import PACKAGE, TEMPLATES, TRIGGER, TRIGGER_VERSION
+
+MOST_SECRETS = 30
+
+
+@extend_schema_field({"type": "string", "enum": [TRIGGER]})
+class TriggerId(Text):
+    """What an action can be run by."""
+
+    def to_internal_value(self, data: Any) -> str:
+        value = super().to_internal_value(data)
+        if value != TRIGGER:
+            raise serializers.ValidationError(f"Expected one of {TRIGGER}")
+        return value
+
+
+@extend_schema_field({"type": "string", "enum": [TRIGGER_VERSION]})
+class TriggerVersion(Text):
+    """The version of the trigger."""
+
+    def to_internal_value(self, data: Any) -> str:
+        value = super().to_internal_value(data)
+        if value != TRIGGER_VERSION:
+            raise serializers.ValidationError(f"Expected one of {TRIGGER_VERSION}")
+        return value
+
+
+@extend_schema_field({"type": "string", "enum": list(TEMPLATES)})
+class TemplateName(Text):
+    """A template the service ships."""
+
+    def to_internal_value(self, data: Any) -> str:
+        value = super().to_internal_value(data)
+        if value not in TEMPLATES:
+            raise serializers.ValidationError(f"Expected one of {', '.join(TEMPLATES)}")
+        return value
+
+
+@extend_schema_field({"type": "string", "maxLength": 255, "pattern": rf"^{PACKAGE.replace('.', chr(92) + '.')}\.[A-Za-z_0-9.]+$"})
+class EntryPointPath(Text):
+    """The dotted path of an installed class."""
+
+
+class SupportedTrigger(Closed):
+    id = TriggerId()
+    version = TriggerVersion(required=False)
+
+
+class SecretToSet(Closed):
+    """A secret; without a value the stored one is kept."""
+
+    name = Text(max_length=128)
+    value = Text(required=False, max_length=4096)
+
+
+class _ActionProgram(Closed):
+    """What an action runs, and what would be code of its own, which nothing runs here."""
+
+    options = JsonObject(required=False)
+    mapping = ListOf(required=False, allow_null=True, child=JsonObject())
+    secrets = ListOf(required=False, max_length=MOST_SECRETS, child=SecretToSet())
+    code = Text(required=False, allow_blank=True, max_length=100_000)
+    dependencies = ListOf(required=False, child=JsonObject())
+    modules = ListOf(required=False, child=JsonObject())
+    runtime = Text(required=False, max_length=64)
+
+
+class ActionToCreate(_ActionProgram):
+    name = Text(max_length=255)
+    supported_triggers = ListOf(child=SupportedTrigger(), min_length=1, max_length=1)
+    template = TemplateName(required=False)
+    entry_point = EntryPointPath(required=False, max_length=255)
+    deploy = Switch(required=False)
+
+
+class ActionToChange(_ActionProgram):
+    name = Text(required=False, max_length=255)
+    supported_triggers = ListOf(required=False, child=SupportedTrigger(), min_length=1, max_length=1)
+    entry_point = EntryPointPath(required=False, max_length=255)
+
+
+class VersionToDeploy(Closed):
+    update_draft = Switch(required=False)
+
+
+class BindingsToChange(Closed):
+    bindings = ListOf(child=JsonObject())
+
+
+@extend_schema_field({"type": "string", "enum": ["connection", "user", "mapping"]})
+class TestName(Text):
+    """What is tried."""
+
+    def to_internal_value(self, data: Any) -> str:
+        value = super().to_internal_value(data)
+        if value not in ("connection", "user", "mapping"):
+            raise serializers.ValidationError("Expected one of connection, user, mapping")
+        return value
+
+
+@extend_schema_field({"type": "string", "enum": ["create", "update"]})
+class OperationName(Text):
+    """Which request of a user is shown."""
+
+    def to_internal_value(self, data: Any) -> str:
+        value = super().to_internal_value(data)
+        if value not in ("create", "update"):
+            raise serializers.ValidationError("Expected one of create, update")
+        return value
+
+
+class TestPayload(Closed):
+    """One of three tests: `connection` (with `canary`), `user` (with `user_id`, `dry_run`), `mapping` (with `user_id`).
+
+    `user_id` alone means `user`, and nothing at all `connection`.
+    """
+
+    test = TestName(required=False)
+    canary = Switch(required=False)
+    user_id = Text(required=False, max_length=320)
+    dry_run = Switch(required=False)
+    draft = Switch(required=False)
+    operation = OperationName(required=False)
+    mapping = ListOf(required=False, allow_null=True, child=JsonObject())
+
+
+class ActionToTest(Closed):
+    payload = TestPayload()

@@ -1,0 +1,123 @@
+"""Trying an action, what its runs have left, and what can run it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from identity.api.endpoint import Endpoint
+from identity.api.operations import Operation
+from identity.api.refusals import not_supported
+from identity.services.failures import Conflict, Invalid, NotFound
+from provisioning.action_documents import TRIGGER_DOCUMENT
+from provisioning.actions.registry import TRIGGER
+from provisioning.api.action_bodies import ActionToTest, BindingsToChange
+from provisioning.api.action_schemas import BINDINGS, EXECUTION, TESTED, TRIGGERS
+from provisioning.api.actions import action_at
+from provisioning.api.offset_page import PAGE_PARAMETERS, answer_page
+from provisioning.connection_test import run_connection_test
+from provisioning.executions import execution_document
+from provisioning.failures import Misconfigured
+from provisioning.models import Action
+from provisioning.services.action_tests import mapping_preview
+from provisioning.setups import Setup, deployed_setup, draft_setup
+from provisioning.user_run import run_for_user
+
+_READ = ("read:actions",)
+_UPDATE = ("update:actions",)
+
+
+class ActionTestEndpoint(Endpoint):
+    """Tests of an action: its connection, one user, its mapping."""
+
+    operations: ClassVar[dict[str, Operation]] = {
+        "create": Operation("test_action", "Test an action", ("create:actions",), 200, TESTED, ActionToTest, refuses=(404, 409)),
+    }
+
+    def create(self, request: Request, id: str) -> Response:
+        payload = self.body_of(request, ActionToTest)["payload"]
+        action = action_at(id)
+        test = payload.get("test") or ("user" if "user_id" in payload else "connection")
+        if test != "connection" and "user_id" not in payload:
+            raise Invalid({"payload.user_id": ["Missing required property: user_id"]})
+        try:
+            return Response({"payload": self._tested(request, test, action, payload)})
+        except Misconfigured as error:
+            raise Conflict(str(error)) from error
+
+    def _tested(self, request: Request, test: str, action: Action, payload: dict[str, Any]) -> dict[str, Any]:
+        actor = f"client {request.user.client_id}"  # type: ignore[union-attr]  # the client behind the token
+        if test == "connection":
+            return run_connection_test(draft_setup(action), actor=actor, with_canary=payload.get("canary", False)).document
+        if test == "user":
+            dry_run = payload.get("dry_run", True)
+            return run_for_user(_setup(action, payload, dry_run=dry_run), user_id=payload["user_id"], actor=actor, dry_run=dry_run).document
+        shown = mapping_preview(
+            _setup(action, payload, dry_run=True),
+            user_id=payload["user_id"],
+            operation=payload.get("operation", "update"),
+            **({"mapping": payload["mapping"]} if "mapping" in payload else {}),
+        )
+        return {"method": shown.method, "body": shown.body.decode()}
+
+
+def _setup(action: Action, payload: dict[str, Any], *, dry_run: bool) -> Setup:
+    """Return what is deployed, or the draft: where it was asked for, and where nothing is deployed yet and nothing is written."""
+    if payload.get("draft", False):
+        return draft_setup(action)
+    deployed = deployed_setup(tenant_id=action.tenant_id, action_id=action.pk)
+    if deployed is None and not dry_run:
+        raise Conflict("Deploy the action first: only what is deployed writes users.")
+    return deployed or draft_setup(action)
+
+
+class ExecutionEndpoint(Endpoint):
+    """What became of one run of an action."""
+
+    operations: ClassVar[dict[str, Operation]] = {
+        "retrieve": Operation("get_action_execution", "Read a run of an action, for ten days", _READ, 200, EXECUTION, refuses=(404,)),
+    }
+
+    def retrieve(self, request: Request, id: str) -> Response:
+        return Response(execution_document(tenant_id=self.tenant_id, identifier=id))
+
+
+class TriggerEndpoint(Endpoint):
+    """What can run an action."""
+
+    operations: ClassVar[dict[str, Operation]] = {
+        "list": Operation("list_action_triggers", "List what can run an action", _READ, 200, TRIGGERS),
+    }
+
+    def list(self, request: Request) -> Response:
+        return Response({"triggers": [TRIGGER_DOCUMENT]})
+
+
+class BindingEndpoint(Endpoint):
+    """The actions that are bound to a trigger itself: none, since a stream names its action."""
+
+    operations: ClassVar[dict[str, Operation]] = {
+        "list": Operation(
+            "list_action_bindings", "List the bindings of a trigger", _READ, 200, BINDINGS, parameters=PAGE_PARAMETERS, refuses=(404,)
+        ),
+        "partial_update": Operation(
+            "update_action_bindings", "Change the bindings of a trigger", _UPDATE, 200, BINDINGS, BindingsToChange, refuses=(404,)
+        ),
+    }
+
+    def list(self, request: Request, trigger_id: str) -> Response:
+        _check_trigger(trigger_id)
+        return Response(answer_page(Action.objects.none(), request.query_params, "bindings", lambda row: row))
+
+    def partial_update(self, request: Request, trigger_id: str) -> Response:
+        _check_trigger(trigger_id)
+        if self.body_of(request, BindingsToChange)["bindings"]:
+            raise not_supported("An event stream names its action: set destination.configuration.action_id of the stream.")
+        return self.list(request, trigger_id)
+
+
+def _check_trigger(trigger_id: str) -> None:
+    if trigger_id != TRIGGER:
+        raise NotFound("The trigger does not exist.")

@@ -1,0 +1,34 @@
+"""The page form of the lists of actions: `page` and `per_page` in, and with the total out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import QueryDict
+
+from identity.api.operations import Parameter, Schema
+from identity.api.paging import LARGEST_PAGE, PAGE_SIZE
+from identity.api.queries import LARGEST_NUMBER, number_of
+
+_WHOLE: Schema = {"type": "integer"}
+PAGE_PARAMETERS = (
+    Parameter("page", {**_WHOLE, "minimum": 0, "maximum": LARGEST_NUMBER, "default": 0}, "Page, from 0."),
+    Parameter("per_page", {**_WHOLE, "minimum": 1, "maximum": LARGEST_PAGE, "default": PAGE_SIZE}, "Items per page."),
+)
+
+
+def page_schema(key: str, item: Schema) -> Schema:
+    """Return what the document says about such a page."""
+    numbers: Schema = dict.fromkeys(("total", "page", "per_page"), _WHOLE)
+    properties = {**numbers, key: {"type": "array", "items": item}}
+    return {"type": "object", "required": list(properties), "properties": properties}
+
+
+def answer_page(rows: QuerySet[Any], query: QueryDict, key: str, render: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+    """Return one page. The lists are short by their limits, so an offset costs nothing."""
+    page = number_of(query, "page", minimum=0) or 0
+    size = number_of(query, "per_page", minimum=1, maximum=LARGEST_PAGE) or PAGE_SIZE
+    found = [render(row) for row in rows[page * size : (page + 1) * size]]
+    return {"total": rows.count(), "page": page, "per_page": size, key: found}

@@ -1,0 +1,75 @@
+"""Everything that a trial of the SCIM template needs, made from a set-up exactly as a delivery makes it."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+
+from identity.services.failures import NotSupported
+from provisioning.capabilities import ActionCapabilities
+from provisioning.failures import Misconfigured
+from provisioning.mapping import MappingRefused, MappingRow, parse_table
+from provisioning.masking import Mask
+from provisioning.models.actions import SCIM_USER_PROVISIONING
+from provisioning.run_log import RunLog
+from provisioning.safe_http import OutboundSession, outbound_session
+from provisioning.scim.client import ScimClient
+from provisioning.scim.exchanges import ExchangeRecorder
+from provisioning.scim.options import OptionsRefused, ScimOptions, parse_options
+from provisioning.scim.settings import BEARER_TOKEN, NOT_CONFIDENTIAL, ScimSettings, parse_settings
+from provisioning.scim.transport import ScimTransport
+from provisioning.secrets import open_sealed
+from provisioning.setups import Setup
+
+
+@dataclass(frozen=True)
+class ScimSession:
+    """One server as one trial sees it; `deadline` is a reading of `time.monotonic`."""
+
+    settings: ScimSettings
+    options: ScimOptions
+    table: tuple[MappingRow, ...]
+    sender: OutboundSession
+    transport: ScimTransport
+    client: ScimClient
+    recorder: ExchangeRecorder
+    capabilities: ActionCapabilities
+    log: RunLog
+    deadline: float
+
+
+def require_scim(setup: Setup) -> None:
+    """Raise `NotSupported` for an installed entry point, whose server is nobody's business but its own."""
+    if setup.template != SCIM_USER_PROVISIONING:
+        raise NotSupported("Only actions of the SCIM template can be tested like this; send a test event to a stream instead.")
+
+
+def mask_of(setup: Setup) -> Mask:
+    """Return the mask over every secret of the set-up; raise `Misconfigured` when one does not open."""
+    secrets = open_sealed(setup)
+    return Mask([value for name, value in secrets.items() if name not in NOT_CONFIDENTIAL and (len(value) >= 4 or name == BEARER_TOKEN)])
+
+
+def set_up_of(setup: Setup) -> tuple[ScimOptions, tuple[MappingRow, ...]]:
+    """Return options and table; raise `Misconfigured`."""
+    try:
+        options = parse_options(setup.options)
+        return options, parse_table(setup.mapping, enterprise=options.enterprise)
+    except (OptionsRefused, MappingRefused) as error:
+        raise Misconfigured(str(error)) from error
+
+
+def open_session(setup: Setup, mask: Mask, *, seconds: float) -> ScimSession:
+    """Return the session of a trial that may take so long; raise `Misconfigured`."""
+    options, table = set_up_of(setup)
+    scim = parse_settings(open_sealed(setup), allow_http=settings.OUTBOUND_ALLOW_HTTP)
+    recorder, log, deadline = ExchangeRecorder(mask), RunLog(mask), time.monotonic() + seconds
+    capabilities, sender = ActionCapabilities(setup), outbound_session()
+    arguments: dict[str, Any] = {"mask": mask, "deadline": deadline, "correlation_id": f"trial-{uuid.uuid4().hex}"}
+    transport = ScimTransport(sender, scim, recorder, **arguments)
+    client = ScimClient(transport, recorder, capabilities, log)
+    return ScimSession(scim, options, table, sender, transport, client, recorder, capabilities, log, deadline)

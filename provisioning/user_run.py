@@ -1,0 +1,191 @@
+"""One user on demand: connect, look up, match, map, write, each step visible; a dry run ends before the write with what it would change."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import orjson
+
+from events.models import EventStream
+from events.numbering import number_tenant
+from identity.documents.user import user_document
+from identity.models import User
+from identity.services.failures import Conflict
+from provisioning import dispatch, nudges
+from provisioning.failures import DataFailure, InvalidResponseShape
+from provisioning.lane_holds import held_lanes, waiting_deliveries
+from provisioning.mapping import MappedUser, MappingFailed, Operation, Person, map_user, person_of
+from provisioning.mapping_preview import request_of, user_named
+from provisioning.models import Trial
+from provisioning.remote_changes import changes
+from provisioning.scim.client import user_path
+from provisioning.scim.matches import Match
+from provisioning.scim.refusals import FilterRefused
+from provisioning.scim.transport import Request, encoded
+from provisioning.scim.user_sync import UserSync
+from provisioning.scim_sessions import ScimSession, mask_of, open_session, require_scim
+from provisioning.setups import Setup
+from provisioning.trial_steps import Finding, Steps
+from provisioning.trials import BUDGET_SECONDS, TrialReport, trial
+
+# The lanes are held a little longer than the run may take.
+_HOLD_SECONDS = BUDGET_SECONDS + 5.0
+
+
+def run_for_user(setup: Setup, *, user_id: str, actor: str, dry_run: bool) -> TrialReport:
+    """Bring one user to the server as a delivery would, or show what that would change.
+
+    `user_id` is the id of a user or the only user's e-mail address. What is written is the user as it is now. A real run does
+    not overtake: it raises `LaneBusy` while deliveries of the user wait, and keeps new ones waiting until it has ended.
+    Raises `NotFound`, `NotSupported`, `Conflict` for a draft or beside another trial, `Misconfigured`.
+    """
+    require_scim(setup)
+    if not dry_run and setup.version is None:
+        raise Conflict("Deploy the action first: only what is deployed writes users; a dry run may try the draft.")
+    user = user_named(tenant_id=setup.tenant_id, user_id=user_id)
+    stream_ids, key = _bound_streams(setup), f"user:{user.user_id}"
+    if not dry_run:
+        _deliver_to_lanes(setup.tenant_id)
+    kind = Trial.Kind.DRY_RUN if dry_run else Trial.Kind.USER_RUN
+    steps = Steps(mask_of(setup))
+    hold: AbstractContextManager[None] = nullcontext()
+    if not dry_run:
+        hold = held_lanes(stream_ids, tenant_id=setup.tenant_id, key=key, seconds=_HOLD_SECONDS)
+    with hold, trial(setup, kind, steps, actor=actor, user_id=user.user_id) as report:
+        # Read once the lanes are held: what is recorded from now on is delivered after this.
+        user.refresh_from_db()
+        waiting = waiting_deliveries(stream_ids, tenant_id=setup.tenant_id, key=key)
+        run = _UserRun(setup, steps, user)
+        run.take_all(dry_run=dry_run, waiting=waiting)
+        report.summary = steps.taken[-1].finding.text if not steps.has_failed else _first_failure(steps)
+    return report
+
+
+class _UserRun:
+    """The steps of one run."""
+
+    def __init__(self, setup: Setup, steps: Steps, user: User) -> None:
+        self._setup = setup
+        self._steps = steps
+        self._document = user_document(user)
+        self._connection_name = user.connection.name
+        self._session: ScimSession
+        self._person = Person("", "")
+        self._match: Match | None = None
+        self._before: dict[str, Any] | None = None
+        self._mapped: MappedUser
+
+    def take_all(self, *, dry_run: bool, waiting: int) -> None:
+        last = ("write", "Write", lambda: self._difference(waiting)) if dry_run else ("write", "Write", self._write)
+        steps = [
+            ("connect", "Connect", self._connect),
+            ("look_up", "Look up", self._look_up),
+            ("match", "Match", self._find),
+            ("map", "Map", self._map),
+            last,
+        ]
+        for place, (name, title, step) in enumerate(steps):
+            if not self._steps.take(name, title, step):
+                for skipped, skipped_title, _ in steps[place + 1 :]:
+                    self._steps.skip(skipped, skipped_title, "Not done: an earlier step failed.")
+                return
+
+    def _connect(self) -> Finding:
+        self._session = session = open_session(self._setup, mask_of(self._setup), seconds=BUDGET_SECONDS)
+        if not session.settings.allows(self._connection_name):
+            advice = "Add the connection to SCIM_CONNECTION_ALLOWLIST, or choose another user."
+            return Finding(f"Users of the connection {self._connection_name} are not synchronised.", "failed", advice)
+        greeting = session.sender.greet(session.settings.base_url, deadline=session.deadline)
+        return Finding(f"Connected to {greeting.address}" + (f" with {greeting.tls_version}." if greeting.tls_version else " without TLS."))
+
+    def _look_up(self) -> Finding:
+        try:
+            self._person = person_of(self._document, self._session.table)
+        except MappingFailed as error:
+            raise DataFailure(f"the user cannot be mapped: {error}") from error
+        if not self._person.external_id or not self._person.user_name:
+            missing = "userName" if self._person.external_id else "externalId"
+            return Finding(
+                f"The user has no {missing}, so a delivery skips it.", "failed", f"Give the user what the row of {missing} reads."
+            )
+        try:
+            found = self._session.client.filtered("externalId", self._person.external_id)
+        except FilterRefused as refused:
+            return Finding(f"The server refuses the search by externalId: {refused}.", "warning", "The userName decides instead.")
+        return Finding(f"The search by externalId returned {len(found)} user(s).")
+
+    def _find(self) -> Finding:
+        self._match = self._session.client.find(self._person)
+        if self._match is None:
+            return Finding("No user there is this one: it would be created.")
+        path = user_path(self._match.id)
+        answer = self._session.transport.send(Request("GET", path, "/Users/{id}", path))
+        self._before = _json_object(answer.body, answer.status)
+        return Finding(f"It is the user {self._match.id}, proven by {self._match.proof}.", details={"id": self._match.id})
+
+    def _map(self) -> Finding:
+        try:
+            self._mapped = map_user(self._document, self._session.table, self._operation)
+        except MappingFailed as error:
+            raise DataFailure(f"the user cannot be mapped: {error}") from error
+        method, body = request_of(self._mapped, self._session.options, self._operation)
+        sent = {"method": method, "body": (encoded(body) or b"").decode()}
+        if self._mapped.unusable:
+            left = ", ".join(self._mapped.unusable)
+            return Finding(f"Mapped; left out, because the value has no usable type: {left}.", "warning", "Change these rows.", sent)
+        return Finding(f"Mapped into {len(self._mapped.resource) - 1} attribute(s).", details=sent)
+
+    def _difference(self, waiting: int) -> Finding:
+        options = self._session.options
+        found = changes(
+            self._before,
+            self._mapped.resource,
+            clears_rest=self._operation == "update" and options.update_mode == "put",
+            removed=self._mapped.removed if options.update_mode == "patch_per_attribute" else (),
+        )
+        verb = "create the user" if self._match is None else "update the user"
+        text = f"Would {verb}: {len(found)} attribute(s) change." if found else "Nothing would change."
+        advice = f"{waiting} deliveries of this user wait and will be written first." if waiting else ""
+        return Finding(text, "warning" if waiting else "ok", advice, {"changes": found, "before": self._before})
+
+    def _write(self) -> Finding:
+        session = self._session
+        sync = UserSync(session.client, session.table, session.options, session.log, event_id="", is_repetition=False)
+        result = sync.created(self._document) if self._match is None else sync.updated(self._document)
+        details = {**result.detail, "exchanges": session.recorder.documents(), "log": session.log.lines}
+        if result.status == "skipped":
+            return Finding(f"Nothing was written: {result.reason}.", "warning", "A delivery would end the same way.", details)
+        return Finding(f"Done: {result.reason}.", details=details)
+
+    @property
+    def _operation(self) -> Operation:
+        return "create" if self._match is None else "update"
+
+
+def _bound_streams(setup: Setup) -> list[str]:
+    streams = EventStream.objects.of(setup.tenant_id).filter(destination_type="action", destination__action_id=str(setup.action_id))
+    return list(streams.filter(status=EventStream.Status.ENABLED).values_list("pk", flat=True))
+
+
+def _deliver_to_lanes(tenant_id: str) -> None:
+    """Turn what was recorded until now into deliveries, so that the lanes tell what waits."""
+    number_tenant(tenant_id)
+    for done in dispatch.dispatch_tenant(tenant_id):
+        for key in done.new_lanes[: nudges.FIRST_MESSAGES]:
+            nudges.post(nudges.DELIVER, done.stream_id, key)
+
+
+def _json_object(body: bytes, status: int) -> dict[str, Any]:
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise InvalidResponseShape("invalid response shape: the user is no JSON", status=status) from error
+    if not isinstance(document, dict):
+        raise InvalidResponseShape("invalid response shape: the user is no JSON object", status=status)
+    return document
+
+
+def _first_failure(steps: Steps) -> str:
+    step = next(step for step in steps.taken if step.finding.state == "failed")
+    return f"{step.title}: {step.finding.text}"
