@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.utils import quote
 from django.db import connection as database
 from django.db import models
 from django.test import Client
-from django.urls import reverse
+from django.urls import get_resolver, reverse
 
 from config.admin_site import site
+from config.live_events import watcher_of
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.tenant_scope import TenantScopedAdmin
 from identity.models import Connection, Tenant, User
 from tests.factories.admin import Rows, browser_of, new_staff, new_tenant
+from tests.management import request
 
 _TABLES = "SELECT table_name FROM information_schema.columns WHERE column_name = 'tenant_id' AND table_schema = 'public'"
 MODELS = sorted(site._registry, key=lambda model: model._meta.label_lower)
@@ -51,15 +55,43 @@ def list_of(model: type[models.Model]) -> str:
     return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
 
 
+def patterns(found: list[Any], before: str = "") -> Iterator[tuple[str, str]]:
+    """Yield route and name of every address that the resolver knows, whoever added it."""
+    for pattern in found:
+        route = f"{before}{pattern.pattern}"
+        if hasattr(pattern, "url_patterns"):
+            yield from patterns(pattern.url_patterns, route)
+        else:
+            yield route, pattern.name or ""
+
+
+ADDRESSES = [(route, name) for route, name in patterns(get_resolver().url_patterns) if route.startswith("admin/")]
+_ROW = "<path:object_id>/"
+# What names no row in its address: the frame of the site, and pages that are judged in a file of their own.
+_WITHOUT_A_ROW = {
+    "index",
+    "login",
+    "logout",
+    "password_change",
+    "password_change_done",
+    "jsi18n",
+    "autocomplete",
+    "app_list",
+    "choose_tenant",
+}
+# Pages about the streams of a tenant, and about all dead letters that a filter shows.
+_ELSEWHERE = re.compile("events_(live|connections).*|provisioning_deadletter_(kinds|kind_decision|redelivery|export)")
+
+
 def addresses_of(model: type[models.Model], key: Any) -> Iterator[str]:
-    """Yield the address of every page that shows or changes one row."""
-    place = f"admin:{model._meta.app_label}_{model._meta.model_name}"
-    for page in ("change", "delete", "history"):
-        yield reverse(f"{place}_{page}", args=(quote(key),))
+    """Yield the address of every page about one row: what the resolver knows below the row, an action at a time."""
+    place = f"admin/{model._meta.app_label}/{model._meta.model_name}/{_ROW}"
     page_class = site.get_model_admin(model)
-    if isinstance(page_class, ObjectActionsAdmin):
-        for action in page_class.object_actions:
-            yield reverse(f"{place}_action", args=(quote(key), action.name))
+    actions = page_class.object_actions if isinstance(page_class, ObjectActionsAdmin) else ()
+    for route, _ in ADDRESSES:
+        if route.startswith(place):
+            address = "/" + route.replace(_ROW, f"{quote(key)}/")
+            yield from [address.replace("<slug:action_name>", action.name) for action in actions] if "<slug:" in address else [address]
 
 
 def state_of(tenant: Tenant) -> dict[str, list[Any]]:
@@ -74,6 +106,17 @@ def state_of(tenant: Tenant) -> dict[str, list[Any]]:
         return found
 
 
+def test_every_address_of_the_site_is_judged_here() -> None:
+    pages = {f"{model._meta.app_label}_{model._meta.model_name}_{page}" for model in MODELS for page in ("changelist", "add")}
+    rows = {f"admin/{model._meta.app_label}/{model._meta.model_name}/" for model in MODELS}
+    for route, name in ADDRESSES:
+        is_row = _ROW in route and route[: route.index(_ROW)] in rows
+        is_catch_all = route == "admin/(?P<url>.*)$"
+        assert is_row or is_catch_all or name in _WITHOUT_A_ROW | pages or _ELSEWHERE.fullmatch(name), route
+        assert not is_row or set(re.findall(r"<[^>]+>", route)) <= {_ROW.rstrip("/"), "<slug:action_name>"}, route
+    assert len([route for route, _ in ADDRESSES if _ROW in route]) >= 4 * len(MODELS)
+
+
 def test_every_admin_class_limits_what_it_shows() -> None:
     assert len(OWNED) > 20
     assert all(isinstance(site.get_model_admin(model), TenantScopedAdmin) for model in MODELS)
@@ -83,8 +126,10 @@ def test_no_page_of_another_tenants_row_exists_and_nothing_changes(browser: Clie
     before = state_of(other.tenant)
     for model in OWNED:
         for address in addresses_of(model, other.of(model).pk):
-            assert browser.get(address).status_code in {403, 404}, address
-            answer = browser.post(address, {"post": "yes", "name": "taken over", "is_active": "", "password": "quite-another-password-2"})
+            assert browser.get(address, follow=True).status_code in {403, 404}, address
+            answer = browser.post(
+                address, {"post": "yes", "name": "taken over", "is_active": "", "password": "quite-another-password-2"}, follow=True
+            )
             assert answer.status_code in {403, 404}, address
     assert state_of(other.tenant) == before
 
@@ -186,6 +231,16 @@ def test_an_operator_who_chose_a_tenant_sees_that_one_only(mine: Tenant, other: 
 
     browser.post(reverse("admin:choose_tenant"), {"tenant": ""})
     assert browser.get(reverse("admin:identity_user_change", args=(other.of(User).pk,))).status_code == 200
+
+
+def test_the_live_stream_of_another_tenant_is_not_there(browser: Client, mine: Tenant, other: Rows) -> None:
+    name = settings.SESSION_COOKIE_NAME
+    cookie = f"{name}={browser.cookies[name].value}"
+    address = f"/admin/events/live/{other.tenant.pk}/stream"
+
+    assert watcher_of(mine.pk, cookie).tenant_id == mine.pk
+    assert request("GET", address, "", {"host": "localhost", "cookie": cookie}, b"").status == 404
+    assert request("GET", address, "", {"host": "localhost"}, b"").status == 401
 
 
 def test_the_host_of_a_request_decides_nothing(mine: Tenant, other: Rows) -> None:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
+import orjson
 import pytest
+from django.urls import get_resolver
 from pytest_django.fixtures import Settings
 
+from authapi.services.clients import create_client
+from authapi.views import HOT_ENDPOINTS
+from config.asgi import routes
 from identity.models import Tenant
 from tests.config.two_tenants import UNKNOWN, Call, Ids, bodies, calls, ids_of, make_other_tenant, names_rows, rows_of
-from tests.management import Management, segment
+from tests.management import Management, request, segment
 
 CALLS = list(calls())
 # Operations that are answered alike whether what they delete was ever there: clients repeat deletes.
@@ -39,9 +46,31 @@ def last_of(call: Call) -> str:
 
 def test_every_parameter_and_every_body_is_known_here() -> None:
     for call in CALLS:
-        assert len(call.parameters) == call.path.count("{") or "identities" in call.path, named(call)
+        assert len(call.parameters) == call.path.count("{") or "identities" in call.path or "triggers" in call.path, named(call)
         assert call.body is None or call.body in bodies(dict.fromkeys([*UNKNOWN, "connection name"], "one")), named(call)
     assert len(CALLS) >= 90
+
+
+def test_every_address_of_the_resolver_is_an_operation_of_the_document() -> None:
+    """Whoever adds an address, and however: the matrix below is made from the document, so it must stand there."""
+    described = {(method, f"api/v2/{path}") for method, path in ((call.method, call.path) for call in CALLS)}
+    served, others = set(), set()
+    for url in get_resolver().url_patterns:
+        route = re.sub(r"<\w+:(\w+)>", r"{\1}", str(url.pattern))
+        methods = getattr(getattr(url, "callback", None), "actions", {})
+        others |= set() if methods else {route}
+        served |= {(method.upper(), route) for method in methods if method != "head"}
+    assert served == described
+    # Without operations: the admin, which has a matrix of its own; documents that are the same for all; the last resort, which
+    # knows no row; and a page that is reached with a sealed link.
+    assert others == {"admin/", "api/v2/openapi.json", "^api/v2(?:/.*)?$", "api/docs", "api/docs/openapi.json", "u/email-verification"}
+
+
+def test_the_endpoints_beside_django_are_known_here() -> None:
+    found = {str(route.pattern) for route in routes("all").routes}
+    # A file is reached with a sealed link (`identity/api/test_jobs.py`), the live stream by staff (`test_admin_two_tenants.py`).
+    naming = {"exports/<str:name>", "admin/events/live/<str:tenant>/stream"}
+    assert found - naming == {"api/v2/events", "metrics", "", *(address.removeprefix("/") for address in HOT_ENDPOINTS)}
 
 
 @pytest.fixture(autouse=True)
@@ -109,10 +138,23 @@ def test_lists_and_tokens_end_at_the_tenant(tenant: Tenant, other: Tenant) -> No
     api, stranger = Management(tenant), Management(other)
     email = stranger.get(f"users/{segment(foreign['user'])}").json["email"]
     for call in CALLS:
-        if call.method == "GET" and not call.parameters:
+        if call.method == "GET" and "{" not in call.path:
             answer = api.get(call.path, {"email": email} if call.path == "users-by-email" else {})
             shown = answer.body.decode()
             assert answer.status == 200, named(call)
             assert [value for value in foreign.values() if f'"{value}"' in shown] == [], named(call)
     crossed = api.call("GET", "users", headers={"authorization": f"Bearer {stranger.token}"})
     assert crossed.status == 401
+
+
+def test_a_client_of_another_tenant_is_as_unknown_at_the_token_endpoint_as_one_that_nobody_has(tenant: Tenant, other: Tenant) -> None:
+    client, secret = create_client(tenant_id=other.pk, name="foreign", is_global=True)
+    host = Management(tenant).host
+
+    def asked(client_id: str) -> tuple[int, bytes]:
+        form = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": secret, "audience": f"http://{host}/api/v2/"}
+        answer = request("POST", "/oauth/token", "", {"host": host, "content-type": "application/json"}, orjson.dumps(form))
+        return answer.status, answer.body
+
+    assert asked(client.client_id) == asked(UNKNOWN["client"])
+    assert asked(client.client_id)[0] == 401
