@@ -10,48 +10,57 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
 from typing import Any
 
 # Raised again and again: what was caught once must not run on.
 _AGAIN_SECONDS = 0.25
+# A timer of 0 would be none.
+_SOONEST_SECONDS = 0.001
 
 
 class TimeSpent(BaseException):
     """The time of this run is spent. No `Exception`, so that the usual `except` of foreign code lets it pass."""
 
 
-@contextmanager
-def interrupted_after(seconds: float) -> Iterator[None]:
-    """Raise `TimeSpent` inside the block once `seconds` have passed. What was set before is in place again afterwards."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = signal.signal(signal.SIGALRM, _raise)
-    left, interval = signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001), _AGAIN_SECONDS)
-    try:
-        yield
-    finally:
-        _restore(previous, left, interval)
+class TimeLimit:
+    """A block that raises `TimeSpent` inside itself once `seconds` have passed; None is no limit.
+
+    What was set before is in place again afterwards. The alarm may strike on the very way out, before anything could be done
+    about it: whoever catches `TimeSpent` calls `stop` once more.
+    """
+
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds
+        self._is_running = False
+
+    def __enter__(self) -> None:
+        if self._seconds is None or threading.current_thread() is not threading.main_thread():
+            return
+        self._started = time.monotonic()
+        self._handler = signal.signal(signal.SIGALRM, _raise)
+        self._is_running = True
+        self._left, self._interval = signal.setitimer(signal.ITIMER_REAL, max(self._seconds, _SOONEST_SECONDS), _AGAIN_SECONDS)
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Take the timer away, also when it strikes during that; only then let `TimeSpent` go on."""
+        spent: TimeSpent | None = None
+        while self._is_running:
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                signal.signal(signal.SIGALRM, self._handler)
+                self._is_running = False
+                if self._left:
+                    due = self._left - (time.monotonic() - self._started)
+                    signal.setitimer(signal.ITIMER_REAL, max(due, _SOONEST_SECONDS), self._interval)
+            except TimeSpent as error:
+                spent = error
+        if spent is not None:
+            raise spent
 
 
 def _raise(_number: int, _frame: Any) -> None:
     raise TimeSpent
-
-
-def _restore(previous: Any, left: float, interval: float) -> None:
-    """Take the timer away, also when it goes off during that; only then let `TimeSpent` go on."""
-    spent: TimeSpent | None = None
-    while True:
-        try:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, previous)
-        except TimeSpent as error:
-            spent = error
-            continue
-        break
-    if left:
-        signal.setitimer(signal.ITIMER_REAL, left, interval)
-    if spent is not None:
-        raise spent

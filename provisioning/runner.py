@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -21,7 +20,7 @@ from provisioning.actions.event_stream.v1.objects import Api, Event, Message, Ru
 from provisioning.actions.registry import EntryPoint, EntryPointRefused, entry_point
 from provisioning.capabilities import ActionCapabilities
 from provisioning.failures import ActionCrashed, ActionError, Misconfigured, TransientFailure
-from provisioning.interruption import TimeSpent, interrupted_after
+from provisioning.interruption import TimeLimit, TimeSpent
 from provisioning.masking import Mask, one_line
 from provisioning.results import Result, delivered
 from provisioning.run_log import RunLog
@@ -109,12 +108,14 @@ def _entry_point(setup: Setup) -> EntryPoint:
 
 def _called(setup: Setup, event: Event, api: Api) -> Result:
     """Call the entry point; an error of its own becomes `ActionCrashed`, without the cause, whose text may hold a secret."""
+    limit = TimeLimit(None if setup.template else api.run.deadline - time.monotonic())
     try:
-        with nullcontext() if setup.template else interrupted_after(api.run.deadline - time.monotonic()):
+        with limit:
             result = _entry_point(setup)(event, api)
     except ActionError:
         raise
     except TimeSpent:
+        limit.stop()
         _leave_connection()
         raise TransientFailure("the action did not end in time and was interrupted") from None
     except SoftTimeLimitExceeded:

@@ -160,7 +160,8 @@ class Canary:
             "nickname": f"{MARK}-{number}",
             "phone_number": f"+1555010{number:04}",
             "picture": f"https://canary.invalid/{number}.png",
-            "blocked": number % 2 == 1,
+            # Active again at the end: a server that only deactivates what is deleted shows it then.
+            "blocked": number == 1,
             "identities": [],
             "user_metadata": {"phone": f"+1555010{number:04}"},
             "app_metadata": {

@@ -1,0 +1,117 @@
+"""The clock of installed actions: what does not end is ended, and what was set before is in place again."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from identity.models import Tenant
+from provisioning.actions.event_stream import v1
+from provisioning.actions.event_stream.v1.objects import Api, Event
+from provisioning.failures import TransientFailure
+from provisioning.interruption import TimeLimit, TimeSpent
+from provisioning.models import Action
+from provisioning.runner import run_action
+from provisioning.services.actions import create_action
+from provisioning.setups import draft_setup
+from tests.factories.scim_runs import envelope
+
+
+class Endless:
+    """An installed action that does not end by itself, in the way its secret says."""
+
+    def on_execute_event_stream(self, event: Event, api: Api) -> None:
+        way = event.secrets["WAY"]
+        while way != "swallow":
+            time.sleep(30) if way == "sleep" else None
+        while True:
+            try:
+                time.sleep(30)
+            except Exception:  # noqa: S110  (what careless code does)
+                pass
+
+
+@pytest.mark.parametrize("way", ["loop", "sleep", "swallow"])
+def test_an_installed_action_that_does_not_end_is_interrupted(tenant: Tenant, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    monkeypatch.setattr(Endless, "__module__", f"{v1.__name__}.endless")
+    monkeypatch.setattr(v1, "Endless", Endless, raising=False)
+    action = create_action(tenant_id=tenant.pk, name="own", entry_point_path=f"{v1.__name__}.Endless", secrets={"WAY": way})
+    before = signal.getsignal(signal.SIGALRM)
+    started = time.monotonic()
+    with pytest.raises(TransientFailure, match="was interrupted"):
+        run_action(draft_setup(action), envelope("user.created"), attempt=1, deadline_seconds=0.3, correlation_id="x")
+    assert time.monotonic() - started < 5
+    assert signal.getsignal(signal.SIGALRM) is before
+    # The connection that was in use when the clock struck is not trusted any more; a new one works.
+    assert Action.objects.of(tenant.pk).filter(pk=action.pk).exists()
+
+
+def test_what_ends_in_time_is_left_alone_and_the_clock_is_taken_away() -> None:
+    before = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
+    with TimeLimit(5):
+        assert signal.getsignal(signal.SIGALRM) is not before[0]
+    assert signal.getsignal(signal.SIGALRM) is before[0]
+    assert signal.getitimer(signal.ITIMER_REAL)[0] <= before[1][0]
+
+
+def test_a_timer_that_somebody_else_has_set_goes_on() -> None:
+    heard: list[Any] = []
+    handler = signal.signal(signal.SIGALRM, lambda *said: heard.append(said))
+    left, interval = signal.setitimer(signal.ITIMER_REAL, 20)
+    try:
+        with pytest.raises(TimeSpent), TimeLimit(0.05):
+            time.sleep(5)
+        assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] < 20
+        assert heard == []
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, left, interval)
+        signal.signal(signal.SIGALRM, handler)
+
+
+def test_what_is_caught_once_is_raised_again() -> None:
+    caught = []
+
+    def stubborn() -> None:
+        while True:
+            try:
+                time.sleep(5)
+            except TimeSpent as error:
+                caught.append(error)
+                if len(caught) == 3:
+                    raise
+
+    with pytest.raises(TimeSpent), TimeLimit(0.05):
+        stubborn()
+    assert len(caught) == 3
+
+
+def test_no_alarm_escapes_from_blocks_that_end_as_it_strikes() -> None:
+    before = signal.getsignal(signal.SIGALRM)
+    for _ in range(300):
+        limit = TimeLimit(0.001)
+        try:
+            with limit:
+                deadline = time.perf_counter() + 0.001
+                while time.perf_counter() < deadline:
+                    pass
+        except TimeSpent:
+            limit.stop()
+        assert signal.getsignal(signal.SIGALRM) is before
+
+
+def test_other_threads_are_not_interrupted() -> None:
+    said: list[str] = []
+
+    def work() -> None:
+        with TimeLimit(0.01):
+            time.sleep(0.1)
+        said.append("done")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert said == ["done"]
