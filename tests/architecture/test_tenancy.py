@@ -21,6 +21,7 @@ ALLOWED = {
     "identity/services/domains.py": "a host belongs to at most one tenant of the platform",
     "identity/services/jobs.py": "a worker takes a job by its id, and the sweep looks for those nobody works on",
     "identity/services/job_retention.py": "the calendar drops old jobs and links of all tenants",
+    "provisioning/commands/following.py": "an operator names an event stream by its id",
     "identity/management/commands/import_users.py": "an operator goes on with a job by its id",
 }
 

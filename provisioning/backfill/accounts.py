@@ -1,0 +1,103 @@
+"""Accounts on the server that carry a key of ours and have no user here: noted always, deleted on request only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from provisioning.backfill import phases
+from provisioning.backfill.findings import Finding, Outcome
+from provisioning.backfill.run import MOST_TRIES, Run, Stopped
+from provisioning.backfill.state import account_counts, save, save_deletion
+from provisioning.failures import ConfigurationFailure, DataFailure, InvalidResponseShape, TransientFailure
+from provisioning.mapping import Person
+from provisioning.models.synchronizations import SynchronizationRow
+
+_ROWS_AT_ONCE = 50
+
+
+def note_accounts(run: Run) -> None:
+    """Read the accounts of the server for one turn and note those whose key is the id of a user that is not here."""
+    if not run.remote.is_keyed_by_user_id:
+        _leave_out(run, "The mapping makes externalId of something else than user_id, so accounts without a user cannot be told.")
+        return
+    start: int | None = run.job.parameters.get("start", 1)
+    while start is not None and not run.is_over():
+        run.keep_pace()
+        try:
+            page = run.remote.page(start)
+        except TransientFailure as failure:
+            _rest_or_stop(run, failure)
+            return
+        except (DataFailure, InvalidResponseShape) as failure:
+            _leave_out(run, f"The accounts of the server could not be listed: {failure}")
+            return
+        start = page.next_start
+        _note(run, page.users, start)
+    if start is None:
+        save(run.job, **phases.following(run.job))
+
+
+def delete_accounts(run: Run) -> None:
+    """Delete the noted accounts for one turn, each looked up and verified again; too many wait for a person."""
+    found, limit = account_counts(run.job).get(Outcome.EXTRA, 0), run.plan.most_deletions(run.job.parameters.get("managed", 0))
+    if "after_account" not in run.job.parameters and not run.job.parameters.get("is_confirmed") and found > limit:
+        text = f"{found:,} accounts without a user here would be deleted, more than the limit of {limit:,}: confirm or decline."
+        phases.wait_for_person(run.job, phases.CONFIRMATION, text)
+        return
+    while not run.is_over():
+        after = run.job.parameters.get("after_account", 0)
+        rows = SynchronizationRow.objects.filter(job=run.job, outcome=Outcome.EXTRA, pk__gt=after).order_by("pk")[:_ROWS_AT_ONCE]
+        accounts = list(rows)
+        if not accounts:
+            save(run.job, **phases.following(run.job))
+            return
+        for account in accounts:
+            run.keep_pace()
+            if run.is_over() or not _delete(run, account):
+                return
+
+
+def _note(run: Run, users: list[dict[str, Any]], start: int | None) -> None:
+    providers = run.people.providers()
+    managed = {key: user for user in users if (key := _key_of_ours(user, providers))}
+    missing = managed.keys() - run.people.existing(managed.keys())
+    accounts = [Finding(Outcome.EXTRA, key, str(managed[key]["id"])) for key in sorted(missing)]
+    progress: dict[str, Any] = {"start": start} if start is not None else {}
+    save(run.job, accounts=accounts, managed=run.job.parameters.get("managed", 0) + len(managed), tries=0, **progress)
+
+
+def _key_of_ours(user: dict[str, Any], providers: frozenset[str]) -> str:
+    key = user.get("externalId")
+    provider, bar, rest = key.partition("|") if isinstance(key, str) else ("", "", "")
+    return str(key) if bar and rest and provider in providers else ""
+
+
+def _delete(run: Run, account: SynchronizationRow) -> bool:
+    """Delete one account; False when the job rests now."""
+    if run.people.existing([account.user_id]):
+        save_deletion(run.job, account, is_deleted=False, reason="a user with this id is here again")
+        return True
+    try:
+        is_deleted = run.examiner.delete(Person(account.user_id, ""), account.scim_id)
+    except TransientFailure as failure:
+        _rest_or_stop(run, failure)
+        return False
+    except ConfigurationFailure as failure:
+        raise Stopped(str(failure)) from failure
+    except (DataFailure, InvalidResponseShape) as failure:
+        save_deletion(run.job, account, is_deleted=False, reason=run.failed(account.user_id, failure).reason)
+        return True
+    save_deletion(run.job, account, is_deleted=is_deleted, reason="" if is_deleted else "it is not there any more")
+    return True
+
+
+def _rest_or_stop(run: Run, failure: TransientFailure) -> None:
+    if run.job.parameters.get("tries", 0) + 1 >= MOST_TRIES:
+        raise Stopped(str(failure)) from failure
+    run.rest(failure, [])
+
+
+def _leave_out(run: Run, reason: str) -> None:
+    if run.plan.deletes_missing and run.plan.writes:
+        raise Stopped(reason)
+    save(run.job, notes=[reason], **phases.following(run.job))

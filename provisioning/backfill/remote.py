@@ -1,0 +1,64 @@
+"""The SCIM server of a stream as a synchronisation sees it: the deployed action opened once, a fresh deadline per user."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from django.conf import settings
+
+from provisioning.capabilities import ActionCapabilities
+from provisioning.failures import DataFailure
+from provisioning.mapping import MappedUser, MappingFailed, Operation, Person, map_user, person_of
+from provisioning.run_log import RunLog
+from provisioning.safe_http import outbound_session
+from provisioning.scim.client import ScimClient
+from provisioning.scim.exchanges import ExchangeRecorder
+from provisioning.scim.listing import Page, page_of_users
+from provisioning.scim.settings import parse_settings
+from provisioning.scim.transport import ScimTransport
+from provisioning.scim_sessions import mask_of, set_up_of
+from provisioning.secrets import open_sealed
+from provisioning.setups import Setup
+
+
+class Remote:
+    """The server, its mapping and its options. Raises `Misconfigured` as a run of the action would."""
+
+    def __init__(self, setup: Setup, correlation_id: str) -> None:
+        self.settings = parse_settings(open_sealed(setup), allow_http=settings.OUTBOUND_ALLOW_HTTP)
+        self.options, self.table = set_up_of(setup)
+        self.mask = mask_of(setup)
+        self._capabilities = ActionCapabilities(setup)
+        self._correlation_id = correlation_id
+
+    @property
+    def is_keyed_by_user_id(self) -> bool:
+        """Whether the correlation key is the id of the user, so that an account without a user here can be told."""
+        return any(row.path == "externalId" and row.enabled and row.source.strip() == "user_id" for row in self.table)
+
+    def client(self) -> ScimClient:
+        """Return a client with the time that one user may take."""
+        recorder = ExchangeRecorder(self.mask)
+        return ScimClient(self._transport(recorder), recorder, self._capabilities, RunLog(self.mask))
+
+    def page(self, start: int) -> Page:
+        """Return the accounts from the 1-based place `start` on."""
+        return page_of_users(self._transport(ExchangeRecorder(self.mask)), start)
+
+    def person(self, document: dict[str, Any]) -> Person:
+        try:
+            return person_of(document, self.table)
+        except MappingFailed as error:
+            raise DataFailure(f"the user cannot be mapped: {error}") from error
+
+    def mapped(self, document: dict[str, Any], operation: Operation) -> MappedUser:
+        try:
+            return map_user(document, self.table, operation)
+        except MappingFailed as error:
+            raise DataFailure(f"the user cannot be mapped: {error}") from error
+
+    def _transport(self, recorder: ExchangeRecorder) -> ScimTransport:
+        deadline = time.monotonic() + settings.DELIVERY_BUDGET_SECONDS
+        session = outbound_session()
+        return ScimTransport(session, self.settings, recorder, mask=self.mask, deadline=deadline, correlation_id=self._correlation_id)

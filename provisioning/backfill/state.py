@@ -1,0 +1,99 @@
+"""How far a synchronisation is: kept with its job, and written so that a worker that lost the job writes nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Count
+from django.utils import timezone
+
+from identity.models import Job
+from identity.services.jobs import LEASE
+from identity.transactions import unit_of_work
+from provisioning.backfill import holders
+from provisioning.backfill.findings import Finding, Outcome
+from provisioning.models.synchronizations import SynchronizationRow
+
+# Of each outcome so many users are named; the counts are exact.
+ROWS_KEPT = 1000
+_ACCOUNTS = (Outcome.EXTRA, Outcome.DELETED)
+
+
+class Overtaken(Exception):
+    """Somebody else has moved this job on or ended it: what was done here has been done, and is not written."""
+
+
+@unit_of_work
+def save(
+    job: Job,
+    findings: Sequence[Finding] = (),
+    *,
+    accounts: Iterable[Finding] = (),
+    details: str | None = None,
+    lease_seconds: float = LEASE.total_seconds(),
+    **progress: Any,
+) -> None:
+    """Write what was found and how far the job is in one transaction, and bring `job` up to date.
+
+    `accounts` are those without a user here; one that was noted before is not noted twice. Raises `Overtaken` unless the
+    job stands where `job` says.
+    """
+    row = Job.objects.of(job.tenant_id).select_for_update(no_key=True).get(pk=job.pk)
+    if row.is_finished or row.parameters.get("saves", 0) != job.parameters.get("saves", 0):
+        raise Overtaken
+    outcomes = _keep(row, findings)
+    SynchronizationRow.objects.bulk_create([_row(row, account) for account in accounts], ignore_conflicts=True)
+    done = row.summary.get("done", 0) + len(findings)
+    row.summary = {**row.summary, "outcomes": outcomes, "done": done, "total": max(row.summary.get("total", 0), done)}
+    row.parameters = {**row.parameters, **holders.mark(), **progress, "saves": row.parameters.get("saves", 0) + 1}
+    row.status_details = row.status_details if details is None else details[:500]
+    row.lease_until = timezone.now() + timedelta(seconds=lease_seconds)
+    row.save(update_fields=["parameters", "summary", "status_details", "lease_until", "updated_at"])
+    job.parameters, job.summary, job.status_details = row.parameters, row.summary, row.status_details
+
+
+@unit_of_work
+def save_deletion(job: Job, account: SynchronizationRow, *, is_deleted: bool, reason: str = "") -> None:
+    """Note what became of an account that had no user here; raise as `save` does."""
+    account.outcome = Outcome.DELETED if is_deleted else Outcome.EXTRA
+    account.reason = reason
+    account.save(update_fields=["outcome", "reason"])
+    save(job, after_account=account.pk)
+
+
+def account_counts(job: Job) -> dict[str, int]:
+    """Count the accounts without a user here: those that are there, and those that were deleted."""
+    counted = SynchronizationRow.objects.filter(job=job, outcome__in=_ACCOUNTS).order_by().values("outcome").annotate(number=Count("pk"))
+    return {row["outcome"]: row["number"] for row in counted}
+
+
+def outcomes_of(job: Job) -> dict[str, int]:
+    """Return how many users ended how, in the order of the outcomes."""
+    counted = {**job.summary.get("outcomes", {}), **account_counts(job)}
+    return {str(outcome): counted[outcome] for outcome in Outcome if counted.get(outcome)}
+
+
+def _keep(row: Job, findings: Sequence[Finding]) -> dict[str, int]:
+    outcomes = Counter[str](row.summary.get("outcomes", {}))
+    kept = []
+    for finding in findings:
+        if outcomes[finding.outcome] < ROWS_KEPT:
+            kept.append(_row(row, finding))
+        outcomes[str(finding.outcome)] += 1
+    SynchronizationRow.objects.bulk_create(kept)
+    return dict(outcomes)
+
+
+def _row(job: Job, finding: Finding) -> SynchronizationRow:
+    return SynchronizationRow(
+        job=job,
+        outcome=finding.outcome,
+        user_id=finding.user_id[:400],
+        scim_id=finding.scim_id[:512],
+        reason=finding.reason.replace("\0", "")[:2000],
+        error_class=finding.error_class[:32],
+        differences=finding.differences,
+    )

@@ -1,0 +1,15 @@
+"""The subcommands of `manage.py provision`, one module each, in the shape of those of `events.commands`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from events.commands import Subcommand
+from provisioning.commands import backfill, reconcile
+
+_SUBCOMMANDS: dict[str, Subcommand] = {"backfill": backfill, "reconcile": reconcile}
+
+
+def subcommands() -> Mapping[str, Subcommand]:
+    """Return every subcommand by its name."""
+    return _SUBCOMMANDS

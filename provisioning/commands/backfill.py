@@ -1,0 +1,132 @@
+"""`manage.py provision backfill`: the first synchronisation of a stream's users with its SCIM server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser, OutputWrapper
+
+from events.models import EventStream
+from identity.models import Job
+from identity.services.failures import ServiceError
+from identity.services.jobs import cancel_job
+from provisioning.backfill import service
+from provisioning.backfill.plan import USER_NAME, Plan
+from provisioning.commands.following import DONE, FAILED, INTERRUPTED, WAITS, follow, job_named, stream_named
+
+_ACTOR = "the command line"
+
+HELP = f"""Bring the users that are there already to the SCIM server of a stream, before the stream is enabled.
+
+A stream delivers what happens while it is enabled; what is there before needs this, once. Each user of the stream's
+connections is looked up by externalId. The account found is updated unless it is equal already. Without one, an account
+that --match trusts is linked: it gets our externalId and our attributes. Otherwise the user is created. Accounts that
+belong to somebody else, and accounts that cannot be told apart, are never touched; the report names them.
+
+Without --yes it shows what it would do first (a dry run) and asks. Run it as often as you like: a second run writes
+nothing that is right already. It is a job, so Ctrl+C and crashes cost nothing; --resume goes on.
+
+Examples
+  manage.py provision backfill est_... --dry-run                       what would happen; nothing is written
+  manage.py provision backfill est_... --enable                        bring everybody there, then enable the stream from
+                                                                       before the first user was read: nothing is missed
+  manage.py provision backfill est_... --match none                    link nobody; accounts without externalId stay
+  manage.py provision backfill est_... --match 'employeeNumber=app_metadata.employee_number'
+                                                                       link by an attribute that you trust
+  manage.py provision backfill est_... --delete-missing --deletion-limit 5%
+                                                                       also delete accounts of users that are gone here
+  manage.py provision backfill est_... --report users.jsonl            one line of JSON per user
+
+Exit status
+  {DONE}    every user was dealt with
+  {FAILED}    some users failed, or the job failed, or you said no
+  {WAITS}    it waits for you: too many deletions, or the server refuses us; how to go on is said
+  {INTERRUPTED}  stopped by Ctrl+C"""
+
+
+def add_arguments(parser: CommandParser) -> None:
+    add_common_arguments(parser)
+    how = parser.add_argument_group("how")
+    how.add_argument("--dry-run", action="store_true", help="report what would be done and write nothing")
+    how.add_argument(
+        "--match",
+        default=USER_NAME,
+        metavar="ATTR",
+        help="what links an account without externalId: userName or emails.value (only while the e-mail address is verified), "
+        "none, or <SCIM path>=<JMESPath of the user> (userName)",
+    )
+    how.add_argument("--enable", action="store_true", help="enable the stream at the end, from before the first user was read")
+    how.add_argument("--delete-missing", action="store_true", help="delete accounts with our externalId whose user is gone here")
+    how.add_argument("--deletion-limit", default="10", metavar="N|N%", help="more deletions than this wait for --confirm (10)")
+    how.add_argument("--yes", action="store_true", help="neither a dry run first nor a question")
+    job = parser.add_argument_group("a job that is there already").add_mutually_exclusive_group()
+    job.add_argument("--resume", metavar="JOB", help="go on with one that was stopped")
+    job.add_argument("--confirm", metavar="JOB", help="allow its deletions and go on")
+    job.add_argument("--decline", metavar="JOB", help="go on without its deletions")
+    job.add_argument("--cancel", metavar="JOB", help="end it; what was written stays")
+
+
+def add_common_arguments(parser: CommandParser) -> None:
+    """Declare what synchronising and comparing have in common."""
+    parser.add_argument("stream", help="the id of the event stream, est_...")
+    parser.add_argument("--rate", type=int, default=20, metavar="N", help="at most so many users per second (20)")
+    parser.add_argument("--values", action="store_true", help="show the differing values in the report, which are personal data")
+    parser.add_argument("--report", metavar="FILE", help="write the report there, as lines of JSON")
+
+
+def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrapper) -> int:
+    stream = stream_named(options["stream"])
+    again = f"manage.py provision backfill {stream.pk}"
+    try:
+        if options["cancel"]:
+            cancel_job(tenant_id=stream.tenant_id, job_id=job_named(stream, options["cancel"]).pk, actor=_ACTOR)
+            stdout.write("Cancelled; what was written stays.")
+            return DONE
+        job = _answered(stream, options)
+        if job is None:
+            if not (options["yes"] or options["dry_run"]) and not _agreed(stream, options, stdout, stderr, again):
+                stderr.write("Nothing was written.")
+                return FAILED
+            job = start(stream, _plan(options))
+    except ServiceError as refusal:
+        raise CommandError(str(refusal)) from refusal
+    return follow(job, options, stdout, stderr, how_to_resume=again)
+
+
+def start(stream: EventStream, plan: Plan) -> Job:
+    """Begin a job of the command line."""
+    return service.start(tenant_id=stream.tenant_id, stream_id=stream.pk, plan=plan, actor=_ACTOR)
+
+
+def _answered(stream: EventStream, options: Mapping[str, Any]) -> Job | None:
+    """Return the job that was named, with the answer that it waited for; None when a new one is wanted."""
+    answers: dict[str, Callable[[Job], Job]] = {
+        "resume": lambda job: (
+            service.resume(tenant_id=job.tenant_id, job_id=job.pk) if job.parameters.get("waits_for") == "resume" else job
+        ),
+        "confirm": lambda job: service.confirm_deletions(tenant_id=job.tenant_id, job_id=job.pk, actor=_ACTOR),
+        "decline": lambda job: service.decline_deletions(tenant_id=job.tenant_id, job_id=job.pk),
+    }
+    name = next((name for name in answers if options[name]), None)
+    return answers[name](job_named(stream, options[name])) if name else None
+
+
+def _agreed(stream: EventStream, options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrapper, again: str) -> bool:
+    """Show what would be done and ask."""
+    dry = start(stream, _plan({**options, "dry_run": True, "enable": False}))
+    if follow(dry, {**options, "report": None}, stdout, stderr, how_to_resume=again) not in (DONE, FAILED):
+        return False
+    return input("Go on and write this? [y/N] ").strip().lower() in ("y", "yes")
+
+
+def _plan(options: Mapping[str, Any]) -> Plan:
+    return Plan(
+        is_dry_run=options["dry_run"],
+        match=options["match"],
+        rate=options["rate"],
+        enables_stream=options["enable"],
+        deletes_missing=options["delete_missing"],
+        deletion_limit=options["deletion_limit"],
+        shows_values=options["values"],
+    )

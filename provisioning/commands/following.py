@@ -1,0 +1,134 @@
+"""Working on a synchronisation at a terminal: its progress, and what is said when it ends, waits or is stopped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError, OutputWrapper
+from django.utils import timezone
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from events.models import EventStream
+from identity.models import Job
+from identity.services.failures import ServiceError
+from identity.services.jobs import run_job
+from provisioning.backfill import service, work  # noqa: F401  (`work` registers what the jobs do)
+from provisioning.backfill.state import outcomes_of
+from provisioning.models import SynchronizationRow
+
+_LOOK_SECONDS = 1.0
+_SHOWN = 10
+# What a person should look at, apart from what simply was done.
+_TELLING = ("skipped", "ambiguous", "failed", "missing", "different", "extra")
+DONE, FAILED, WAITS, INTERRUPTED = 0, 1, 3, 130
+
+
+def stream_named(name: str) -> EventStream:
+    """Return the stream with this id, whoever's it is; raise `CommandError`."""
+    stream = EventStream.all_tenants.filter(pk=name).first()
+    if stream is None:
+        raise CommandError(f"There is no event stream {name}. The admin and GET /api/v2/event-streams show the ids; they begin with est_.")
+    return stream
+
+
+def job_named(stream: EventStream, job_id: str) -> Job:
+    """Return a synchronisation of the stream; raise `CommandError`."""
+    try:
+        job = service.found(tenant_id=stream.tenant_id, job_id=job_id)
+    except ServiceError as refusal:
+        raise CommandError(f"{job_id}: {refusal}") from refusal
+    if job.parameters["stream_id"] != stream.pk:
+        raise CommandError(f"{job_id} is a job of another stream, {job.parameters['stream_id']}.")
+    return job
+
+
+def follow(job: Job, options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrapper, *, how_to_resume: str) -> int:
+    """Work on the job until it ends or waits; return the exit status. Ctrl+C says how to go on."""
+    try:
+        _work(job, Console(file=stderr, no_color=options["no_color"]), is_shown=stderr.isatty())  # type: ignore[arg-type]  # Django's wrapper is a text stream
+    except KeyboardInterrupt:
+        job.refresh_from_db()
+        stderr.write(
+            f"Stopped at {job.rows_done:,} of {job.summary.get('total', 0):,} users; what was written stays. Workers that run go on with "
+            f"it by themselves.\nTo go on here:  {how_to_resume} --resume {job.pk}\nTo end it:      {how_to_resume} --cancel {job.pk}"
+        )
+        return INTERRUPTED
+    tell(job, stdout)
+    if options["report"]:
+        count = _write_report(job, Path(options["report"]))
+        stdout.write(f"{options['report']}: {count:,} lines of JSON, the first with the counts")
+    return _status(job, stderr, how_to_resume)
+
+
+def tell(job: Job, stdout: OutputWrapper) -> None:
+    """Say how many users ended how, and name the first of those that somebody should look at."""
+    outcomes = outcomes_of(job)
+    is_dry = job.parameters["plan"]["is_dry_run"]
+    counts = ", ".join(f"{number:,} {outcome}" for outcome, number in outcomes.items()) or "no users"
+    stdout.write(f"{job.pk}{' (dry run: nothing was written)' if is_dry else ''}: {counts}")
+    for outcome in (name for name in _TELLING if outcomes.get(name)):
+        rows = SynchronizationRow.objects.filter(job=job, outcome=outcome).order_by("pk")[:_SHOWN]
+        for row in rows:
+            paths = ", ".join(difference["path"] for difference in row.differences)
+            stdout.write(f"  {outcome:<10} {row.user_id}  {row.reason or paths}")
+        if outcomes[outcome] > _SHOWN:
+            stdout.write(f"  {outcome:<10} ... and {outcomes[outcome] - _SHOWN:,} more; --report FILE names up to a thousand")
+    if job.status_details and job.status == Job.Status.COMPLETED:
+        stdout.write(job.status_details)
+
+
+def _work(job: Job, console: Console, *, is_shown: bool) -> None:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[pace]}"))
+    with Progress(*columns, console=console, disable=not is_shown) as progress:
+        task = progress.add_task(_description(job), total=job.summary.get("total"), pace="")
+        while not _rests(job):
+            is_waiting = run_job(job.pk, chunks=1)
+            job.refresh_from_db()
+            progress.update(task, description=_description(job), completed=job.rows_done, total=job.summary.get("total"), pace=_pace(job))
+            if is_waiting and not _rests(job):
+                time.sleep(_LOOK_SECONDS)
+
+
+def _rests(job: Job) -> bool:
+    return job.is_finished or bool(job.parameters.get("waits_for"))
+
+
+def _description(job: Job) -> str:
+    return {"users": "Users here", "accounts": "Accounts there", "deletions": "Deletions"}.get(job.parameters["phase"], "Ending")
+
+
+def _pace(job: Job) -> str:
+    left, outcomes = job.seconds_left(timezone.now()), outcomes_of(job)
+    counts = " ".join(f"{outcome} {number:,}" for outcome, number in outcomes.items())
+    if job.started_at is None or left is None:
+        return counts
+    rate = job.rows_done / max((timezone.now() - job.started_at).total_seconds(), 0.001)
+    return f"{rate:,.0f} users/s, {timedelta(seconds=left)} left  {counts}"
+
+
+def _write_report(job: Job, path: Path) -> int:
+    with path.open("wb") as file:
+        count = 0
+        for line in service.report_lines(job):
+            file.write(line)
+            count += 1
+    return count
+
+
+def _status(job: Job, stderr: OutputWrapper, how_to_resume: str) -> int:
+    if job.status == Job.Status.FAILED:
+        raise CommandError(f"{job.pk}: {job.status_details}")
+    waits_for = job.parameters.get("waits_for")
+    if not waits_for:
+        return FAILED if job.summary.get("outcomes", {}).get("failed") else DONE
+    stderr.write(job.status_details)
+    if waits_for == "confirmation":
+        stderr.write(f"To allow them:     {how_to_resume} --confirm {job.pk}\nTo leave them be:  {how_to_resume} --decline {job.pk}")
+    else:
+        stderr.write(f"When the cause is gone:  {how_to_resume} --resume {job.pk}")
+    return WAITS

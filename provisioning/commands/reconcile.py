@@ -1,0 +1,52 @@
+"""`manage.py provision reconcile`: compare the users here with those of a stream's SCIM server, and write nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser, OutputWrapper
+
+from identity.services.failures import ServiceError
+from provisioning.backfill.plan import NO_MATCH, Plan
+from provisioning.backfill.state import outcomes_of
+from provisioning.commands.backfill import add_common_arguments, start
+from provisioning.commands.following import DONE, FAILED, follow, job_named, stream_named
+
+HELP = f"""Compare the users here with the accounts on the SCIM server of a stream, and report only.
+
+It finds users that are missing there, accounts whose user is gone here, and attributes that differ from what an update
+would write, path by path. Values are masked unless --values is given. Nothing is written on either side, so it may run
+beside an enabled stream; a user that is changing just then may be reported and be right a second later.
+
+  manage.py provision reconcile est_...
+  manage.py provision reconcile est_... --report drift.jsonl --values
+
+To repair what it reports:  manage.py provision backfill est_...
+
+Exit status
+  {DONE}    no user is missing or different
+  {FAILED}    there is drift, or users failed"""
+_DRIFT = ("missing", "different", "extra", "ambiguous", "failed")
+
+
+def add_arguments(parser: CommandParser) -> None:
+    add_common_arguments(parser)
+    parser.add_argument("--resume", metavar="JOB", help="go on with one that was stopped")
+
+
+def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrapper) -> int:
+
+    stream = stream_named(options["stream"])
+    try:
+        job = (
+            job_named(stream, options["resume"])
+            if options["resume"]
+            else start(stream, Plan(match=NO_MATCH, rate=options["rate"], shows_values=options["values"], only_reports=True))
+        )
+    except ServiceError as refusal:
+        raise CommandError(str(refusal)) from refusal
+    status = follow(job, options, stdout, stderr, how_to_resume=f"manage.py provision reconcile {stream.pk}")
+    if status == DONE and any(outcomes_of(job).get(name) for name in _DRIFT):
+        return FAILED
+    return status

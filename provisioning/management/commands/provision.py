@@ -1,0 +1,29 @@
+"""`manage.py provision <subcommand>`: bringing users to SCIM servers by hand. The subcommands live in `provisioning.commands`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from provisioning.commands import subcommands
+
+
+class Command(BaseCommand):
+    help = "Bring users to SCIM servers. Each subcommand explains itself: manage.py provision <subcommand> --help."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parsers = parser.add_subparsers(dest="subcommand", required=True, metavar="subcommand")
+        for name, module in subcommands().items():
+            summary, _, rest = module.HELP.strip().partition("\n")
+            subparser = parsers.add_parser(
+                name, help=summary, description=f"{summary}\n{rest}", formatter_class=argparse.RawDescriptionHelpFormatter
+            )
+            module.add_arguments(subparser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        status = subcommands()[options["subcommand"]].handle(options, self.stdout, self.stderr)
+        if status:
+            sys.exit(status)

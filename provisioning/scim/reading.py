@@ -1,0 +1,85 @@
+"""Reading values out of a SCIM resource at a path of the mapping, and where they differ from what would be written. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from provisioning.mapping import MappedUser, MappingRow
+from provisioning.scim.paths import ScimPath, parse_path
+
+Resource = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One path at which the server holds something else than what the mapping yields; None where there is nothing."""
+
+    path: str
+    here: Any
+    there: Any
+
+
+def filter_attribute(path: ScimPath) -> str:
+    """Return the attribute as a filter names it: the type of an element is judged in the answer, not by the server."""
+    name = f"{path.urn}:{path.attribute}" if path.urn else path.attribute
+    return f"{name}.{path.leaf}" if path.leaf else name
+
+
+def values_at(resource: Resource, path: ScimPath) -> list[Any]:
+    """Return the values at a path: none, one, or one per element of a multi-valued attribute."""
+    holder = _member(resource, path.urn) if path.urn else resource
+    found = _member(holder, path.attribute)
+    if not path.leaf:
+        return [] if found is None else [found]
+    elements = found if isinstance(found, list) else [found]
+    chosen = [item for item in elements if not path.element_type or _type_of(item) == path.element_type.casefold()]
+    return [value for item in chosen if (value := _member(item, path.leaf)) is not None]
+
+
+def differences(mapped: MappedUser, found: Resource, table: Iterable[MappingRow], *, clears: bool) -> list[Difference]:
+    """Compare what an update would write with what the server returned, along the rows of the mapping table.
+
+    `clears` says that an update removes what the mapping leaves out, as PUT does. Attributes that the table does not
+    know are not compared: a server adds its own.
+    """
+    rows = [row for row in table if row.enabled and row.when in ("both", "update")]
+    paths = [parse_path(row.path) for row in rows]
+    result = [difference for path in paths if (difference := _difference(path, mapped, found, clears=clears)) is not None]
+    lists = {(path.urn, path.attribute) for path in paths if path.element_type and values_at(mapped.resource, path)}
+    known = {(path.urn, path.attribute, path.element_type.casefold()) for path in paths}
+    for urn, attribute in sorted(lists):
+        elements = _member(_member(found, urn) if urn else found, attribute)
+        # An update writes the whole list, so an element beside ours would go.
+        beside = [item for item in elements if (urn, attribute, _type_of(item)) not in known] if isinstance(elements, list) else []
+        result += [Difference(f"{attribute} of another type", None, item) for item in beside]
+    return result
+
+
+def _difference(path: ScimPath, mapped: MappedUser, found: Resource, *, clears: bool) -> Difference | None:
+    here, there = values_at(mapped.resource, path), values_at(found, path)
+    # RFC 7643, 4.1.1: a server may leave `active` out; nobody is inactive because of that.
+    if here == there or (path.is_boolean and here == [True] and not there):
+        return None
+    if not here and not clears and path.text not in mapped.removed:
+        return None
+    return Difference(path.text, _single(here), _single(there))
+
+
+def _single(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else (values or None)
+
+
+def _member(holder: Any, name: str) -> Any:
+    """Return a member by its name, which RFC 7643, 2.1 compares without regard to case."""
+    if not isinstance(holder, Mapping):
+        return None
+    if name in holder:
+        return holder[name]
+    return next((value for key, value in holder.items() if isinstance(key, str) and key.casefold() == name.casefold()), None)
+
+
+def _type_of(item: Any) -> str:
+    kind = _member(item, "type")
+    return kind.casefold() if isinstance(kind, str) else ""
