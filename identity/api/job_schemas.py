@@ -17,6 +17,7 @@ _TEXT: Schema = {"type": "string"}
 _TIME: Schema = {"type": "string", "format": "date-time"}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
 _COUNTS = ("total", "inserted", "updated", "failed")
+_BY_OUTCOME = (Job.Type.STREAM_SYNCHRONIZATION, Job.Type.STREAM_RECONCILIATION)
 
 _JOB: Schema = {
     "type": "object",
@@ -26,7 +27,7 @@ _JOB: Schema = {
         "id": {**_TEXT, "pattern": f"^{JOB_ID}$"},
         "type": {**_TEXT, "enum": [str(value) for value in Job.Type.values]},
         "status": {**_TEXT, "enum": [str(value) for value in Job.Status.values]},
-        "status_details": {**_TEXT, "description": "Why it failed."},
+        "status_details": {**_TEXT, "description": "Why it failed, what it waits for, or what to know about how it ended."},
         "created_at": _TIME,
         "connection_id": _TEXT,
         "connection": {**_TEXT, "description": "Name of the connection."},
@@ -36,7 +37,12 @@ _JOB: Schema = {
         "fields": {"type": "array", "items": {"type": "object", "properties": {"name": _TEXT, "export_as": _TEXT}}},
         "percentage_done": {"type": "integer", "minimum": 0, "maximum": 100},
         "time_left_seconds": {**_COUNT, "description": "At the rate so far; left out before there is one."},
-        "summary": {"type": "object", "properties": dict.fromkeys(_COUNTS, _COUNT)},
+        "summary": {
+            "type": "object",
+            "description": "Of an import; of a synchronisation the users in all and how many ended how, such as created or skipped.",
+            "properties": dict.fromkeys(_COUNTS, _COUNT),
+            "additionalProperties": _COUNT,
+        },
         "location": {**_TEXT, "format": "uri", "description": "Of a completed export: a link that lives for a minute."},
         "events_cursor": {**_TEXT, "description": "Of an export: `GET /events?from=` continues it."},
     },
@@ -82,6 +88,8 @@ def job_resource(job: Job, *, base: str) -> dict[str, Any]:
     document["events_cursor"] = job.events_cursor or None
     if job.type == Job.Type.USERS_IMPORT:
         document["summary"] = {name: job.summary.get(name, 0) for name in _COUNTS}
+    if job.type in _BY_OUTCOME:
+        document["summary"] = {"total": job.summary.get("total", 0), **job.summary.get("outcomes", {})}
     document |= {"percentage_done": job.percentage_done, "time_left_seconds": job.seconds_left(timezone.now())}
     if job.type == Job.Type.USERS_EXPORT and job.status == Job.Status.COMPLETED:
         document["location"] = base + signed_path(job)

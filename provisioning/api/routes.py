@@ -7,6 +7,7 @@ from provisioning.api.action_tests import ActionTestEndpoint, BindingEndpoint, E
 from provisioning.api.actions import ActionEndpoint, VersionEndpoint
 from provisioning.api.deliveries import DeliveryEndpoint, RedeliveryEndpoint, StreamStatisticsEndpoint, TestEventEndpoint
 from provisioning.api.event_streams import EventStreamEndpoint
+from provisioning.api.synchronizations import SynchronizationEndpoint
 
 _ACTION = "actions/actions/<segment:id>"
 _STREAM = "event-streams/<segment:id>"
@@ -28,6 +29,7 @@ ROUTES = (
     Route(f"{_STREAM}/stats", StreamStatisticsEndpoint, {"get": "retrieve"}),
     Route(f"{_STREAM}/deliveries", DeliveryEndpoint, {"get": "list"}),
     Route(f"{_STREAM}/deliveries/<segment:event_id>", DeliveryEndpoint, {"get": "retrieve"}),
+    Route(f"{_STREAM}/synchronizations", SynchronizationEndpoint, {"post": "create"}),
     Route(f"{_STREAM}/redeliver", RedeliveryEndpoint, {"post": "create"}),
     Route(f"{_STREAM}/redeliver/<segment:event_id>", RedeliveryEndpoint, {"post": "create_by_id"}),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -31,7 +31,7 @@ def save(
     job: Job,
     findings: Sequence[Finding] = (),
     *,
-    accounts: Iterable[Finding] = (),
+    accounts: Sequence[Finding] = (),
     details: str | None = None,
     lease_seconds: float = LEASE.total_seconds(),
     **progress: Any,
@@ -46,6 +46,8 @@ def save(
         raise Overtaken
     outcomes = _keep(row, findings)
     SynchronizationRow.objects.bulk_create([_row(row, account) for account in accounts], ignore_conflicts=True)
+    if accounts or "phase" in progress:
+        outcomes |= account_counts(row)
     done = row.summary.get("done", 0) + len(findings)
     row.summary = {**row.summary, "outcomes": outcomes, "done": done, "total": max(row.summary.get("total", 0), done)}
     row.parameters = {**row.parameters, **holders.mark(), **progress, "saves": row.parameters.get("saves", 0) + 1}
@@ -67,7 +69,7 @@ def save_deletion(job: Job, account: SynchronizationRow, *, is_deleted: bool, re
 def account_counts(job: Job) -> dict[str, int]:
     """Count the accounts without a user here: those that are there, and those that were deleted."""
     counted = SynchronizationRow.objects.filter(job=job, outcome__in=_ACCOUNTS).order_by().values("outcome").annotate(number=Count("pk"))
-    return {row["outcome"]: row["number"] for row in counted}
+    return {str(outcome): 0 for outcome in _ACCOUNTS} | {row["outcome"]: row["number"] for row in counted}
 
 
 def outcomes_of(job: Job) -> dict[str, int]:

@@ -166,6 +166,7 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "RoleToChange": {"name": "Changed"},
         "RoleToCreate": {"name": fresh, "type": "organization", "owner_id": ids["organization"]},
         "RolesToChange": {"roles": [ids["role"]]},
+        "SynchronizationToStart": {"mode": "dry_run"},
         "TestEventToSend": {"event_type": "user.created"},
         "UserToChange": {"given_name": "Changed"},
         "UserToCreate": {"connection": ids["connection name"], "email": "new@example.test", "password": "Correct-horse-7"},

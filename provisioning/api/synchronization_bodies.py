@@ -1,0 +1,24 @@
+"""The body that starts a synchronisation."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from identity.api.fields import Closed, Switch, Text
+from identity.api.job_bodies import WholeNumber
+from provisioning.backfill.plan import MOST_PER_SECOND
+
+
+class SynchronizationToStart(Closed):
+    mode = serializers.ChoiceField(
+        ("write", "dry_run", "compare"), required=False, help_text="`dry_run` reports what `write` would do; `compare` reports drift only."
+    )
+    match = Text(
+        required=False,
+        max_length=700,
+        help_text="What links an account without externalId: userName, emails.value, none, or <SCIM path>=<JMESPath of the user>.",
+    )
+    rate_per_second = WholeNumber(required=False, min_value=1, max_value=MOST_PER_SECOND)
+    enable_stream = Switch(required=False, help_text="Enable the stream at the end, from before the first user was read.")
+    delete_missing = Switch(required=False, help_text="Delete accounts with an externalId of ours whose user is gone.")
+    deletion_limit = Text(required=False, max_length=12, help_text="More deletions wait for a person: a number, or a share such as 5%.")
