@@ -43,6 +43,8 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
     ),
     "Provisioning": (
         "provisioning.deadletter",
+        "provisioning.ignoredkind",
+        "provisioning.alert",
         "provisioning.delivery",
         "provisioning.attempt",
         "provisioning.action",
@@ -91,6 +93,7 @@ NAMES: Mapping[str, str] = {
     "events.event": "Events by entity",
     "events.head": "Log positions",
     "events.mark": "Unrecorded changes",
+    "provisioning.ignoredkind": "Ignored failures",
     "provisioning.trial": "Tests of actions",
     "provisioning.breaker": "Failing streams",
     "authapi.apiresource": "APIs",

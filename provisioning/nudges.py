@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 DISPATCH = "provisioning.dispatch"
 DELIVER = "provisioning.deliver"
 PROBE = "provisioning.probe"
+ALERT = "provisioning.alert"
 
 # After a failure nothing is published for so long: each try may block for two seconds.
 _PAUSE_SECONDS = 30.0

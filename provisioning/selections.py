@@ -14,7 +14,7 @@ from provisioning.triage import UNSETTLED
 
 # `everything failed` of the management interface: what nobody wants to hear of is not sent without being asked for.
 _WANTED_STATES = (DeadLetter.State.OPEN, DeadLetter.State.ACKNOWLEDGED)
-_EQUAL = ("key", "error_class", "error_scim_type", "fingerprint")
+_EQUAL = ("event_id", "key", "error_class", "error_scim_type", "fingerprint")
 _MOMENTS = ("created_from", "created_to", "died_from", "died_to")
 
 
@@ -29,6 +29,7 @@ class Selection:
     created_to: datetime | None = None
     event_types: tuple[str, ...] = ()
     fingerprint: str = ""
+    event_id: str = ""
     key: str = ""
     error_class: str = ""
     error_status: int | None = None

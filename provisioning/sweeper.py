@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 import uuid
 
 from django.conf import settings
@@ -12,7 +13,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from events import numbering, tripwire
 from identity.services.jobs import take_unattended_jobs
 from identity.tasks import RUN_JOB
-from provisioning import breaker, lanes, nudges
+from provisioning import alerts, breaker, lanes, nudges
 from provisioning.models import FailureClass
 from provisioning.outcomes import Failure
 from provisioning.statements import execute, fetch_all
@@ -75,6 +76,12 @@ def nudge_due_lanes() -> int:
     return len(due)
 
 
+def sweep_alerts() -> None:
+    """Raise what people are to be told of, and send a worker for each alert that nobody sends yet."""
+    for alert_id in alerts.raise_alerts():
+        nudges.send(nudges.ALERT, str(alert_id))
+
+
 def take_lead(me: uuid.UUID, lease_seconds: float) -> bool:
     """Take or renew the lead; False while another process holds it."""
     return execute(_LEAD, {"me": me, "lease": lease_seconds}) == 1
@@ -87,6 +94,7 @@ class SweeperThread(threading.Thread):
         super().__init__(name="sweeper", daemon=True)
         self._me = uuid.uuid4()
         self._stopping = threading.Event()
+        self._alerts_due = 0.0
 
     def stop(self) -> None:
         self._stopping.set()
@@ -100,9 +108,16 @@ class SweeperThread(threading.Thread):
                     numbering.numberer().start()
                 if take_lead(self._me, lease):
                     sweep()
+                    self._sweep_alerts_when_due()
             except (DatabaseError, InterfaceError) as error:
                 logger.warning("sweeping paused: %s", type(error).__name__)
                 connection.close()
             except Exception:
                 logger.exception("a sweep failed")
         connection.close()
+
+    def _sweep_alerts_when_due(self) -> None:
+        """Once a minute: whoever takes over may ask again at once, since an alert is raised once whoever asks."""
+        if time.monotonic() >= self._alerts_due:
+            self._alerts_due = time.monotonic() + alerts.EVERY_SECONDS
+            sweep_alerts()

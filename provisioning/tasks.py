@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from provisioning import delivering, dispatch, nudges, retention, sweeper
+from provisioning import delivering, dispatch, nudges, redrives, retention, sweeper  # noqa: F401  (redrives registers its jobs)
+from provisioning.alert_sending import send_alert
+from provisioning.backfill import work  # noqa: F401  (it registers what its jobs do)
 from provisioning.retrying import RetryingTask
 
 
@@ -25,6 +27,12 @@ def deliver(stream_id: str, key: str) -> None:
 def probe(stream_id: str, tenant_id: str) -> None:
     """Try one delivery of a held stream."""
     delivering.probe_stream(stream_id, tenant_id)
+
+
+@shared_task(name=nudges.ALERT)
+def alert(alert_id: str) -> None:
+    """Send one alert, unless somebody does already."""
+    send_alert(int(alert_id))
 
 
 @shared_task(name="provisioning.sweep")

@@ -16,14 +16,24 @@ from django.utils import timezone
 from django.utils.timesince import timesince
 
 from identity.admin.badges import Tone, badge
-from identity.admin.object_actions import ObjectActionsAdmin
+from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.panels import Cell, Panel
+from identity.admin.scope import staff_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.models import Job, JobChunk, JobError
 from identity.services.export_files import ExportedFile, exported_file, file_name, read_piece
 from identity.services.failures import NotFound
+from identity.services.jobs import can_be_cancelled, cancel_job
 
 _ERRORS_SHOWN = 50
+
+
+def _cancel(request: HttpRequest, job: Job, _values: dict[str, Any]) -> str:
+    staff = staff_of(request)
+    cancel_job(tenant_id=job.tenant_id, job_id=job.pk, actor=staff.email if staff else "")
+    return "The job is cancelled."
+
+
 _COUNTED = ("inserted", "updated", "failed", "exported")
 
 
@@ -38,6 +48,16 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
               "created_at", "updated_at")  # fmt: skip
     readonly_fields = ("state", "progress", "rows", "time_left")
     empty_text = "No jobs yet. Imports and exports of users are started through the management interface."
+    object_actions = (
+        ObjectAction(
+            name="cancel",
+            label="Cancel",
+            explain=lambda *_: "The job ends after its present chunk. What it has done stays done; the rest is not done.",
+            run=_cancel,
+            is_offered=can_be_cancelled,
+            is_dangerous=True,
+        ),
+    )
 
     def __init__(self, model: type[Job], admin_site: admin.AdminSite) -> None:
         super().__init__(model, admin_site)
@@ -73,8 +93,10 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
             context["file_url"] = reverse(f"{self.admin_site.name}:identity_job_file", args=(quote(job.pk),)) if has_file else ""
         return super().render_change_form(request, context, *args, **kwargs)
 
-    def row_errors(self, request: HttpRequest, job: Job) -> Panel:
+    def row_errors(self, request: HttpRequest, job: Job) -> Panel | None:
         """List the first rows that were not taken, one line for each thing that is wrong."""
+        if job.type != Job.Type.USERS_IMPORT:
+            return None
         errors = list(job.errors.order_by("row_number", "pk")[:_ERRORS_SHOWN])
         rows = [
             (

@@ -57,8 +57,8 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
 
     def __init__(self, model: type[Row], admin_site: Any) -> None:
         super().__init__(model, admin_site)
-        # Filled by this class and by apps above: what else to show below the form, read-only.
-        self.panels: list[Callable[[HttpRequest, Row], Panel]] = []
+        # Filled by this class and by apps above: what else to show below the form, read-only; None where it does not fit the row.
+        self.panels: list[Callable[[HttpRequest, Row], Panel | None]] = []
 
     def get_urls(self) -> list[URLPattern]:
         name = f"{self.opts.app_label}_{self.opts.model_name}_action"
@@ -101,7 +101,8 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
         except refusals() as refusal:
             add_to_form(form, refusal)
             return False
-        self.log_change(request, row, action.label)
+        reason = form.cleaned_data.get("reason")
+        self.log_change(request, row, f"{action.label}: {reason}" if reason else action.label)
         self.message_user(request, done, messages.SUCCESS)
         return True
 
@@ -120,5 +121,5 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
                 for action in self.object_actions
                 if self.may_act(request, row, action)
             ]
-            context["panels"] = [panel(request, row) for panel in self.panels]
+            context["panels"] = [shown for panel in self.panels if (shown := panel(request, row)) is not None]
         return super().render_change_form(request, context, *args, **kwargs)

@@ -8,10 +8,25 @@ from events.models import EventStream
 from provisioning.admin.action_history import ActionVersionAdmin, TrialAdmin
 from provisioning.admin.actions import ActionAdmin, ActionSecretAdmin
 from provisioning.admin.dead_letters import DeadLetterAdmin
+from provisioning.admin.decisions import AlertAdmin, IgnoredKindAdmin
 from provisioning.admin.deliveries import AttemptAdmin, DeliveryAdmin
 from provisioning.admin.lanes import BreakerAdmin, LaneAdmin, SweeperAdmin
+from provisioning.admin.redrive_progress import show_progress
 from provisioning.admin.streams import StreamAdmin
-from provisioning.models import Action, ActionSecret, ActionVersion, Attempt, Breaker, DeadLetter, Delivery, Lane, Sweeper, Trial
+from provisioning.models import (
+    Action,
+    ActionSecret,
+    ActionVersion,
+    Alert,
+    Attempt,
+    Breaker,
+    DeadLetter,
+    Delivery,
+    IgnoredKind,
+    Lane,
+    Sweeper,
+    Trial,
+)
 
 
 def register(site: admin.AdminSite) -> None:
@@ -26,6 +41,9 @@ def register(site: admin.AdminSite) -> None:
     site.register(Delivery, DeliveryAdmin)
     site.register(Attempt, AttemptAdmin)
     site.register(DeadLetter, DeadLetterAdmin)
+    site.register(IgnoredKind, IgnoredKindAdmin)
+    site.register(Alert, AlertAdmin)
     site.register(Lane, LaneAdmin)
     site.register(Breaker, BreakerAdmin)
     site.register(Sweeper, SweeperAdmin)
+    show_progress(site)

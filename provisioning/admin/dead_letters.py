@@ -1,142 +1,122 @@
-"""Admin pages of dead letters: why each died, and sending it again."""
+"""Admin pages of dead letters: why each died, what was decided about it, and sending it again."""
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
-from django import forms
-from django.contrib import admin, messages
-from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib import admin
 from django.contrib.admin.utils import quote
 from django.db import models
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
-from django.urls import reverse
+from django.urls import URLPattern, reverse
 from django.utils.html import format_html
 from django.utils.timesince import timesince
 
 from identity.admin.badges import Tone, badge, json_block
 from identity.admin.json_fields import pretty
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
-from identity.admin.scope import staff_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
+from provisioning.admin.dead_letter_actions import ACTIONS, is_unsettled, rights_for
+from provisioning.admin.dead_letter_bulk import decide_selected, redeliver_selected
+from provisioning.admin.dead_letter_dry_run import DryRunPage
+from provisioning.admin.dead_letter_filter import FilterPages
+from provisioning.admin.dead_letter_kinds import KindPages
+from provisioning.admin.dead_letter_search import searched
 from provisioning.admin.deliveries import attempts_of
+from provisioning.admin.exchanges import exchange_blocks
+from provisioning.admin.rights import Right, may
 from provisioning.models import Attempt, DeadLetter
-from provisioning.redelivery import redeliver
 
-# One confirmation freezes so many letters; more are chosen by asking again.
-MOST_AT_ONCE = 1000
-_NAMED = 20
-_STATES: dict[str, Tone] = {"open": "bad", "redelivered": "warn", "resolved": "good"}
-
-
-class RedeliveryForm(forms.Form):
-    """What a redelivery may be told."""
-
-    reason = forms.CharField(required=False, max_length=500, help_text="Kept with the dead letter.")
-    force = forms.BooleanField(
-        required=False,
-        label="Although a newer event was written",
-        help_text="Overwrites what the newer event of the same user has written. Without it such an old event ends as superseded.",
-    )
-
-
-def redeliver_letters(request: HttpRequest, letters: Iterable[DeadLetter], *, reason: str, force: bool) -> int:
-    """Redeliver letters in the name of the signed-in account; return how many were open."""
-    staff = staff_of(request)
-    by_tenant: dict[str, list[int]] = defaultdict(list)
-    for letter in letters:
-        by_tenant[letter.tenant_id].append(letter.pk)
-    actor = staff.email if staff else ""
-    return sum(
-        redeliver(tenant_id=tenant_id, letter_ids=ids, actor=actor, staff=staff, reason=reason, force=force)
-        for tenant_id, ids in by_tenant.items()
-    )
-
-
-def _redeliver_one(request: HttpRequest, letter: DeadLetter, values: dict[str, Any]) -> str:
-    count = redeliver_letters(request, [letter], reason=values["reason"], force=values["force"])
-    return "The event goes back to its place and is delivered in a moment." if count else "The event is already being redelivered."
-
-
-def _explain(_request: HttpRequest, letter: DeadLetter) -> str:
-    return (
-        f"{letter.event_type} of {letter.key} is sent again, with a fresh series of attempts, before newer events of the same user. "
-        f"It failed with: {letter.reason}"
-    )
-
-
-@admin.action(description="Redeliver selected dead letters", permissions=["view"])
-def redeliver_selected(model_admin: DeadLetterAdmin, request: HttpRequest, rows: models.QuerySet[DeadLetter]) -> HttpResponse | None:
-    """Show what is chosen, frozen to its ids; on confirmation redeliver it."""
-    form = RedeliveryForm(request.POST if request.POST.get("confirmed") else None)
-    letters = list(rows.filter(state=DeadLetter.State.OPEN).defer("body").order_by("pk")[:MOST_AT_ONCE])
-    if request.POST.get("confirmed") and form.is_valid():
-        count = redeliver_letters(request, letters, **form.cleaned_data)
-        for letter in letters:
-            model_admin.log_change(request, letter, "Redelivered")
-        model_admin.message_user(request, f"{count} dead letters are being redelivered.", messages.SUCCESS)
-        return None
-    if not letters:
-        model_admin.message_user(request, "None of the selected dead letters is open.", messages.WARNING)
-        return None
-    context = {
-        **model_admin.admin_site.each_context(request),
-        "title": f"Redeliver {len(letters)} dead letters?",
-        "subtitle": None,
-        "letters": letters,
-        "named": letters[:_NAMED],
-        "unnamed": max(len(letters) - _NAMED, 0),
-        "is_cut": len(letters) == MOST_AT_ONCE,
-        "form": form,
-        "opts": model_admin.opts,
-        "action_checkbox_name": ACTION_CHECKBOX_NAME,
-        "media": model_admin.media,
-    }
-    request.current_app = model_admin.admin_site.name
-    return TemplateResponse(request, "admin/redeliver_letters.html", context)
+_STATES: dict[str, Tone] = {"open": "bad", "acknowledged": "warn", "ignored": "quiet", "redelivered": "warn", "resolved": "good"}
+_BODIES = ("last_exchanges", "event", "rebuilt_event")
 
 
 class DeadLetterAdmin(ReadOnlyAdmin[DeadLetter], ObjectActionsAdmin[DeadLetter]):
+    change_list_template = "admin/dead_letters.html"
     list_display = (
         *("event_type", "key", "state_badge", "short_reason", "error_class", "error_status", "attempts", "age"),
         *("stream_id", "tenant_id", "redeliver_button"),
     )
-    list_filter = ("state", "error_class", "error_status", "event_type", "created_at")
+    list_filter = ("state", "error_class", "error_status", "error_scim_type", "event_type", "stream_id", "created_at")
     sortable_by = ()
-    search_fields = ("=event_id", "=key", "=stream_id", "=fingerprint")
-    search_help_text = "An event id (evt_…), an entity (user:database|…), a stream id (est_…) or a fingerprint."
-    fields = (
-        *("tenant_id", "stream_id", "key", "event_type", "event_id", "state_badge", "reason", "error_class", "error_status"),
-        *("error_scim_type", "fingerprint", "attempts", "created_at", "redelivered_at", "redelivery_actor", "redelivery_reason"),
-        *("resolved_at", "resolution", "delivery", "last_exchanges", "event"),
+    search_fields = ("key",)
+    search_help_text = (
+        "A user id or an entity (user:database|…), an event id (evt_…), a stream id (est_…) or the mark of a kind of failure."
     )
-    readonly_fields = ("state_badge", "last_exchanges", "event")
-    actions = (redeliver_selected,)
-    object_actions = (
-        ObjectAction(
-            name="redeliver",
-            label="Redeliver",
-            explain=_explain,
-            run=_redeliver_one,
-            is_offered=lambda letter: letter.state == DeadLetter.State.OPEN,
-            form_class=RedeliveryForm,
-        ),
+    fieldsets = (
+        (None, {"fields": ("tenant_id", "stream_id", "key", "event_type", "event_id", "state_badge", "delivery", "created_at")}),
+        ("Failure", {"fields": ("reason", "error_class", "error_status", "error_scim_type", "fingerprint", "attempts", "last_exchanges")}),
+        ("Decision", {"fields": ("triaged_at", "triage_actor", "triage_reason", "resolved_at", "resolution")}),
+        ("Redelivery", {"fields": ("redelivered_at", "redelivery_actor", "redelivery_reason", "redrive")}),
+        ("What is sent", {"fields": ("event", "rebuilt_event")}),
     )
-    empty_text = "No dead letters. Events that a destination did not take after every attempt appear here."
+    readonly_fields = ("state_badge", *_BODIES)
+    actions = (redeliver_selected, decide_selected)
+    object_actions = ACTIONS
+    empty_text = (
+        "No dead letters. An event becomes one when its destination did not take it after every attempt; the user's later events go on. "
+        "Nothing is lost: it is kept here until somebody redelivers or resolves it."
+    )
+
+    class Media:
+        css: ClassVar[dict[str, list[str]]] = {"all": ["theme/dead_letters.css"]}
 
     def __init__(self, model: type[DeadLetter], admin_site: Any) -> None:
         super().__init__(model, admin_site)
         self.panels.append(lambda _request, row: attempts_of(self.admin_site, row.delivery_id))
+        self._pages = (KindPages(self), FilterPages(self), DryRunPage(self))
+
+    def get_urls(self) -> list[URLPattern]:
+        return [*(pattern for page in self._pages for pattern in page.urls()), *super().get_urls()]
+
+    # Who may do what
+
+    def has_view_permission(self, request: HttpRequest, obj: DeadLetter | None = None) -> bool:
+        return super().has_view_permission(request, obj) and may(request)
+
+    def has_redeliver_permission(self, request: HttpRequest) -> bool:
+        return may(request, Right.REDELIVER)
+
+    def has_triage_permission(self, request: HttpRequest) -> bool:
+        return may(request, Right.TRIAGE)
+
+    def may_act(self, request: HttpRequest, row: DeadLetter, action: ObjectAction) -> bool:
+        return may(request, *rights_for(action)) and super().may_act(request, row, action)
+
+    def get_fieldsets(self, request: HttpRequest, obj: DeadLetter | None = None) -> Any:
+        hidden = () if may(request, Right.VIEW_BODIES) else _BODIES
+        shown = [
+            (title, [name for name in options["fields"] if name not in hidden]) for title, options in super().get_fieldsets(request, obj)
+        ]
+        return [(title, {"fields": names}) for title, names in shown if names]
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        columns = super().get_list_display(request)
+        return columns if may(request, Right.REDELIVER) else [name for name in columns if name != "redeliver_button"]
+
+    # The list
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[DeadLetter]:
-        return super().get_queryset(request).select_related("delivery").defer("body")
+        return super().get_queryset(request).select_related("delivery").defer("body", "rebuilt_body")
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         return ("-tenant_id", "-pk") if self.is_bound(request) else ("-pk",)
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        """Search as `search_of` reads the same term, so that all that is shown can be redelivered or exported."""
+        return searched(queryset, search_term), False
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        tools = [tool for page in self._pages for tool in page.tools(request)]
+        return super().changelist_view(request, {**(extra_context or {}), "tools": tools})
+
+    def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        response = super().render_change_form(request, context, *args, **kwargs)
+        row = context.get("original")
+        if row is not None:
+            response.context_data["object_actions"] += [button for page in self._pages for button in page.buttons(request, row)]
+        return response
 
     def _place_after(self, request: HttpRequest, object_id: str) -> str:
         if "list" in request.GET:
@@ -158,7 +138,7 @@ class DeadLetterAdmin(ReadOnlyAdmin[DeadLetter], ObjectActionsAdmin[DeadLetter])
     @admin.display(description="")
     def redeliver_button(self, row: DeadLetter) -> str:
         """Return a button of the list's own form: it posts, with the form's token, without asking again."""
-        if row.state != DeadLetter.State.OPEN:
+        if not is_unsettled(row):
             return ""
         place = reverse(f"{self.admin_site.name}:provisioning_deadletter_action", args=(quote(row.pk), "redeliver"))
         label = f"Redeliver {row.event_type} of {row.key}"
@@ -167,10 +147,16 @@ class DeadLetterAdmin(ReadOnlyAdmin[DeadLetter], ObjectActionsAdmin[DeadLetter])
     @admin.display(description="Last exchanges")
     def last_exchanges(self, row: DeadLetter) -> str:
         last = Attempt.objects.filter(delivery_id=row.delivery_id).order_by("-number").first()
-        return json_block(pretty(last.exchanges)) if last is not None and last.exchanges else "None kept."
+        return exchange_blocks(last.exchanges) if last is not None else "None kept."
 
     @admin.display(description="Event")
     def event(self, row: DeadLetter) -> str:
-        if row.body is None:
-            return "The log had already dropped the event."
-        return json_block(pretty(json.loads(bytes(row.body))))
+        return _shown(row.body) or "The log had already dropped the event."
+
+    @admin.display(description="With the current profile")
+    def rebuilt_event(self, row: DeadLetter) -> str:
+        return _shown(row.rebuilt_body) or "The event was redelivered as it was recorded, or not at all."
+
+
+def _shown(body: Any) -> str:
+    return "" if body is None else json_block(pretty(json.loads(bytes(body))))

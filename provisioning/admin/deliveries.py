@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.db import models
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import format_html
+from django.utils.timezone import localtime
 
+from events.models import EventStream
 from identity.admin.badges import Tone, badge, json_block
 from identity.admin.json_fields import pretty
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.panels import Cell, Panel
 from identity.admin.tenant_scope import ReadOnlyAdmin
-from provisioning.models import Attempt, DeadLetter, Delivery
+from provisioning.admin.exchanges import exchange_blocks, laid_out, mapped_resource, remote_before
+from provisioning.admin.rights import Right, may
+from provisioning.models import Attempt, DeadLetter, Delivery, Lane
 
 _ATTEMPTS_SHOWN = 50
 _NONE = "\N{EN DASH}"
+_BODIES = ("exchanges_text", "log_text", "mapped", "before")
 _STATES: dict[str, Tone] = {"todo": "warn", "delivered": "good", "skipped": "quiet", "dead": "bad", "superseded": "quiet"}
 _OUTCOMES: dict[str, Tone] = {"delivered": "good", "skipped": "quiet", "failed": "bad", "held": "warn", "lost": "bad"}
 
@@ -58,6 +64,7 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery], ObjectActionsAdmin[Delivery]):
             "event_id",
             "position",
             "state_badge",
+            "next_attempt",
             "reason",
             "detail_text",
             "dead_letter_link",
@@ -65,7 +72,7 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery], ObjectActionsAdmin[Delivery]):
         *("attempts", "redeliveries", "created_at", "first_attempt_at", "last_attempt_at", "settled_at"),
         *("error_class", "error_status", "error_scim_type", "error_message"),
     )
-    readonly_fields = ("state_badge", "detail_text", "dead_letter_link")
+    readonly_fields = ("state_badge", "next_attempt", "detail_text", "dead_letter_link")
     empty_text = "No deliveries yet. Each event that a stream subscribes to becomes one."
 
     def __init__(self, model: type[Delivery], admin_site: Any) -> None:
@@ -79,6 +86,26 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery], ObjectActionsAdmin[Delivery]):
     @admin.display(description="State")
     def state_badge(self, row: Delivery) -> str:
         return badge(row.get_state_display(), _STATES[row.state])
+
+    @admin.display(description="Next attempt")
+    def next_attempt(self, row: Delivery) -> str:
+        """Say when the delivery is tried next, or what it waits for."""
+        if row.state != Delivery.State.TODO:
+            return "None: it has ended."
+        lane = Lane.objects.filter(stream_id=row.stream_id, key=row.key).first()
+        held = (
+            EventStream.objects.of(row.tenant_id).filter(pk=row.stream_id, held_since__isnull=False).values_list("held_reason", flat=True)
+        )
+        if lane is None:
+            return _NONE
+        if (reason := held.first()) is not None:
+            return f"Waits while the stream is held: {reason}"
+        earlier = Delivery.objects.filter(stream_id=row.stream_id, key=row.key, state=Delivery.State.TODO, position__lt=row.position)
+        if earlier.exists():
+            return "After the earlier events of the same user, which wait too."
+        if lane.token is not None and lane.delivery_id == row.pk:
+            return "It is being tried now."
+        return f"{localtime(max(lane.not_before, timezone.now())):%Y-%m-%d %H:%M:%S}"
 
     @admin.display(description="Outcome")
     def outcome(self, row: Delivery) -> str:
@@ -105,12 +132,24 @@ class AttemptAdmin(ReadOnlyAdmin[Attempt]):
     list_select_related = ("delivery",)
     sortable_by = ()
     ordering = ("-pk",)
-    fields = (
-        *("tenant_id", "delivery", "number", "trigger", "started_at", "duration_ms", "outcome_badge", "retry_at"),
-        *("error_class", "error_status", "error_scim_type", "error_message", "exchanges_text", "log_text"),
+    fieldsets = (
+        (None, {"fields": ("tenant_id", "delivery", "number", "trigger", "started_at", "duration_ms", "outcome_badge", "retry_at")}),
+        ("Failure", {"fields": ("error_class", "error_status", "error_scim_type", "error_message")}),
+        ("What was said", {"fields": ("exchanges_text", "log_text")}),
+        ("What was meant", {"fields": ("mapped", "before")}),
     )
-    readonly_fields = ("outcome_badge", "exchanges_text", "log_text")
-    empty_text = "No attempts yet."
+    readonly_fields = ("outcome_badge", *_BODIES)
+    empty_text = "No attempts yet. One is written for every run of a delivery, with what was exchanged when it failed."
+
+    class Media:
+        css: ClassVar[dict[str, list[str]]] = {"all": ["theme/dead_letters.css"]}
+
+    def get_fieldsets(self, request: HttpRequest, obj: Attempt | None = None) -> Any:
+        hidden = () if may(request, Right.VIEW_BODIES) else _BODIES
+        shown = [
+            (title, [name for name in options["fields"] if name not in hidden]) for title, options in super().get_fieldsets(request, obj)
+        ]
+        return [(title, {"fields": names}) for title, names in shown if names]
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Attempt]:
         rows = super().get_queryset(request)
@@ -123,7 +162,19 @@ class AttemptAdmin(ReadOnlyAdmin[Attempt]):
 
     @admin.display(description="HTTP exchanges")
     def exchanges_text(self, row: Attempt) -> str:
-        return json_block(pretty(row.exchanges)) if row.exchanges else "None kept."
+        return exchange_blocks(row.exchanges)
+
+    @admin.display(description="Mapped resource")
+    def mapped(self, row: Attempt) -> str:
+        """Return what the attempt would have written, taken from its last write."""
+        found = mapped_resource(row.exchanges)
+        return json_block(laid_out(found)) if found is not None else "No write was tried, or its body was not kept."
+
+    @admin.display(description="Remote resource before")
+    def before(self, row: Attempt) -> str:
+        """Return what the lookup of the attempt found."""
+        found = remote_before(row.exchanges)
+        return json_block(laid_out(found)) if found is not None else "The lookup found nothing, or its answer was not kept."
 
     @admin.display(description="Log")
     def log_text(self, row: Attempt) -> str:

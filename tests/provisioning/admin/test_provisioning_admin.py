@@ -49,7 +49,7 @@ def _signed_in(staff: Staff) -> Client:
 
 def _dead_letter(tenant: Tenant, stream: EventStream, recorder: Recorder, key: str = "user:database|a") -> DeadLetter:
     error = DataFailure("<b>userName</b> is taken", status=409, scim_type="uniqueness")
-    error.exchanges = [{"request": {"path": "/Users", "body": "<script>alert(1)</script>"}}]
+    error.exchanges = [{"verb": "POST", "path": "/Users", "request_body": "<script>alert(1)</script>", "status": 409}]
     recorder.answers[key] = [error]
     append_events(tenant, [key])
     dispatch.dispatch_tenant(tenant.pk)

@@ -1,0 +1,53 @@
+"""The dry run of one dead letter: what redelivering it would send, beside what the server has now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.admin.utils import quote, unquote
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern
+
+from identity.admin.refusals import as_text, refusals
+from provisioning.admin.audit import note_act
+from provisioning.admin.dead_letter_actions import is_unsettled
+from provisioning.admin.dead_letter_page import DeadLetterPage
+from provisioning.admin.exchanges import exchange_blocks, laid_out
+from provisioning.admin.rights import Right, may
+from provisioning.current_profile import can_be_rebuilt
+from provisioning.models import DeadLetter
+from provisioning.redelivery_preview import preview
+
+_RIGHTS = (Right.REDELIVER, Right.VIEW_BODIES)
+
+
+class DryRunPage(DeadLetterPage):
+    """Asks once, since it makes requests; then shows both sides."""
+
+    def urls(self) -> list[URLPattern]:
+        return [self.route("<path:object_id>/dry-run/", self.dry_run, "dry_run", *_RIGHTS)]
+
+    def buttons(self, request: HttpRequest, row: DeadLetter) -> list[dict[str, Any]]:
+        if not (is_unsettled(row) and may(request, *_RIGHTS)):
+            return []
+        return [{"label": "Dry run", "url": self.address("dry_run", quote(row.pk)), "is_dangerous": False}]
+
+    def dry_run(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        letter: Any = self.owner.get_object(request, unquote(object_id))
+        context: dict[str, Any] = {"original": letter, "can_be_rebuilt": can_be_rebuilt(letter.event_type)}
+        if request.method == "POST":
+            is_current = request.POST.get("profile") == "current"
+            note_act(request, "Dry run", ids=[letter.pk], about=str(letter), profile="current" if is_current else "exact")
+            try:
+                shown = preview(letter, current_profile=is_current)
+            except refusals() as refusal:
+                context["refusal"] = as_text(refusal)
+            else:
+                context |= {
+                    "shown": shown,
+                    "is_current": is_current,
+                    "sent": "" if shown.sent is None else laid_out(shown.sent),
+                    "before": "" if shown.before is None else laid_out(shown.before),
+                    "exchanges": exchange_blocks(shown.exchanges) if shown.exchanges else "",
+                }
+        return self.page(request, "admin/dead_letter_dry_run.html", "Dry run", **context)

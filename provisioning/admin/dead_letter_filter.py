@@ -1,0 +1,206 @@
+"""Acts on everything that a filter of the list shows: redelivering it as a job, and exporting it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django import forms
+from django.contrib import messages
+from django.core.handlers.asgi import ASGIRequest
+from django.db.models import Count
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.urls import URLPattern, reverse
+
+from events.models import EventStream
+from identity.admin.bounded_paginator import COUNT_LIMIT, bounded_count
+from identity.admin.refusals import add_to_form, as_text, refusals
+from identity.admin.scope import staff_of
+from provisioning import nudges
+from provisioning.admin.audit import note_act
+from provisioning.admin.dead_letter_actions import actor_of
+from provisioning.admin.dead_letter_page import DeadLetterPage
+from provisioning.admin.dead_letter_search import FilterNotUnderstood, Search, search_of
+from provisioning.admin.rights import Right, may
+from provisioning.dead_letter_export import CONTENT_TYPES, Format, exported
+from provisioning.models import Breaker, DeadLetter
+from provisioning.redelivery import Order, redeliver_one
+from provisioning.redrives import FASTEST_RATE, RATE_PER_SECOND, start_redrive, unfinished_redrive
+from provisioning.triage import LONGEST_REASON, UNSETTLED
+
+_STREAMS_OFFERED = 50
+
+
+class RedriveForm(forms.Form):
+    """How everything that is shown is sent again."""
+
+    rate_per_second = forms.IntegerField(
+        min_value=1,
+        max_value=FASTEST_RATE,
+        initial=RATE_PER_SECOND,
+        label="Letters per second",
+        help_text="At most. New events of the stream are delivered beside them, and share its workers and the destination.",
+    )
+    force = forms.BooleanField(
+        required=False,
+        label="Although newer events were written",
+        help_text="Turns newer profiles back and deletes users that exist again. Without it old events end as superseded.",
+    )
+    reason = forms.CharField(max_length=LONGEST_REASON, help_text="Kept with every letter and with the job.")
+
+    def __init__(self, *args: Any, may_force: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not may_force:
+            del self.fields["force"]
+
+
+class FilterPages(DeadLetterPage):
+    """Both read the address of the list, so that they mean what it shows."""
+
+    def urls(self) -> list[URLPattern]:
+        return [
+            self.route("redelivery/", self.redelivery, "redelivery", Right.REDELIVER),
+            self.route("export/", self.export, "export", Right.EXPORT),
+        ]
+
+    def tools(self, request: HttpRequest) -> list[dict[str, str]]:
+        shown = request.GET.urlencode()
+        tools = []
+        if may(request, Right.REDELIVER):
+            tools.append({"label": "Redeliver all shown", "url": self.address("redelivery", query=shown)})
+        if may(request, Right.EXPORT):
+            for form in CONTENT_TYPES:
+                query = "&".join(part for part in (shown, f"format={form}") if part)
+                tools.append({"label": f"Export {'CSV' if form == 'csv' else 'JSON lines'}", "url": self.address("export", query=query)})
+        return tools
+
+    def redelivery(self, request: HttpRequest) -> HttpResponse:
+        """Count what would be sent and say what stands against it; on POST start the job, or send one letter first."""
+        try:
+            search = search_of(request.GET.dict())
+        except FilterNotUnderstood as refusal:
+            return self._back(request, str(refusal))
+        if not search.stream_id:
+            return self._choose_stream(request, search)
+        stream = self.owner.scoped_choices(request, EventStream).filter(pk=search.stream_id).first()
+        if stream is None:
+            raise Http404
+        form = RedriveForm(request.POST if request.method == "POST" else None, may_force=may(request, Right.FORCE))
+        if request.method == "POST" and form.is_valid():
+            answer = (
+                self._probed(request, stream, search, form) if "probe" in request.POST else self._started(request, stream, search, form)
+            )
+            if answer is not None:
+                return answer
+        return self.page(request, "admin/dead_letter_redelivery.html", "Redeliver all shown", form=form, **_standing(stream, search))
+
+    def export(self, request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
+        """Send what the list shows as a file, page by page, and note who took it."""
+        form: Format = "jsonl" if request.GET.get("format") == "jsonl" else "csv"
+        try:
+            search = search_of(request.GET.dict())
+        except FilterNotUnderstood as refusal:
+            return self._back(request, str(refusal))
+        rows = search.rows(self.owner.limited(request, DeadLetter.objects.all()))
+        note_act(request, "Exported", about=f"Dead letters as {form}", filter=_as_text(search))
+        pieces = exported(rows, form)
+        headers = {"Content-Disposition": f'attachment; filename="dead-letters.{form}"', "Cache-Control": "no-store"}
+        content = _pieces(pieces) if isinstance(request, ASGIRequest) else pieces
+        return StreamingHttpResponse(content, content_type=CONTENT_TYPES[form], headers=headers)
+
+    def _started(self, request: HttpRequest, stream: EventStream, search: Search, form: forms.Form) -> HttpResponse | None:
+        values = form.cleaned_data
+        force, reason, rate = values.get("force", False), values["reason"], values["rate_per_second"]
+        try:
+            job = start_redrive(
+                tenant_id=stream.tenant_id,
+                stream_id=stream.pk,
+                selection=search.selection,
+                actor=actor_of(request),
+                reason=reason,
+                force=force,
+                rate_per_second=rate,
+            )
+        except refusals() as refusal:
+            add_to_form(form, refusal)
+            return None
+        told = {"filter": _as_text(search), "job": job.pk, "total": job.summary["total"], "rate": rate, "force": force}
+        note_act(request, "Redelivered all shown", about=f"Dead letters of {stream.pk}", reason=reason, **told)
+        self.owner.message_user(request, f"{job.summary['total']} dead letters are being redelivered.", messages.SUCCESS)
+        return HttpResponseRedirect(reverse(f"{self.site.name}:identity_job_change", args=(job.pk,)))
+
+    def _probed(self, request: HttpRequest, stream: EventStream, search: Search, form: forms.Form) -> HttpResponse | None:
+        """Send the letter that the job would send first, and show it."""
+        rows = search.selection.of(tenant_id=stream.tenant_id, stream_id=stream.pk)
+        letter = rows.defer("body", "rebuilt_body").order_by("key", "delivery__position").first()
+        if letter is None:
+            form.add_error(None, "Nothing is left to redeliver.")
+            return None
+        values = form.cleaned_data
+        order = Order(actor_of(request), values["reason"], staff=staff_of(request), force=values.get("force", False))
+        try:
+            redeliver_one(tenant_id=stream.tenant_id, letter_id=letter.pk, order=order)
+        except refusals() as refusal:
+            form.add_error(None, as_text(refusal))
+            return None
+        if stream.held_since is not None:
+            nudges.post(nudges.PROBE, stream.pk, stream.tenant_id)
+        note_act(request, "Redelivered one first", reason=values["reason"], ids=[letter.pk], about=str(letter), force=order.force)
+        self.owner.message_user(request, "One letter is on its way. Reload this page to see how it ends.", messages.SUCCESS)
+        return HttpResponseRedirect(self.address("change", letter.pk))
+
+    def _choose_stream(self, request: HttpRequest, search: Search) -> HttpResponse:
+        """Offer the streams of what is shown: a job belongs to one."""
+        newest = search.rows(self.owner.limited(request, DeadLetter.objects.filter(state__in=UNSETTLED))).order_by("-pk").values("pk")
+        looked_at = DeadLetter.objects.filter(pk__in=newest[:COUNT_LIMIT])
+        counted = looked_at.values("stream_id").annotate(letters=Count("pk")).order_by("-letters")[:_STREAMS_OFFERED]
+        names = dict(
+            self.owner.scoped_choices(request, EventStream).filter(pk__in=[row["stream_id"] for row in counted]).values_list("pk", "name")
+        )
+        query = request.GET.copy()
+        rows = []
+        for row in counted:
+            query["stream_id"] = row["stream_id"]
+            rows.append({**row, "name": names.get(row["stream_id"]) or "", "url": self.address("redelivery", query=query.urlencode())})
+        return self.page(request, "admin/dead_letter_streams.html", "Redeliver all shown", rows=rows)
+
+    def _back(self, request: HttpRequest, text: str) -> HttpResponse:
+        self.owner.message_user(request, text, messages.WARNING)
+        return HttpResponseRedirect(self.address("changelist"))
+
+
+def _standing(stream: EventStream, search: Search) -> dict[str, Any]:
+    """Return what somebody should know before so many letters go out."""
+    of_stream = {"tenant_id": stream.tenant_id, "stream_id": stream.pk}
+    ignored = replace(search.selection, states=(DeadLetter.State.IGNORED,)).of(**of_stream)
+    return {
+        "stream": stream,
+        "count": bounded_count(search.selection.of(**of_stream).order_by("pk"), COUNT_LIMIT),
+        "most_counted": COUNT_LIMIT,
+        "ignored": 0 if search.selection.states else bounded_count(ignored.order_by("pk"), COUNT_LIMIT),
+        "failures_in_row": Breaker.objects.filter(stream_id=stream.pk).values_list("failures", flat=True).first() or 0,
+        "running": unfinished_redrive(**of_stream),
+        "selection": _as_text(search),
+    }
+
+
+def _as_text(search: Search) -> str:
+    """Return a filter in words, for notes and confirmations."""
+    named = {"stream": search.stream_id, **search.selection.as_document()}
+    parts = [
+        f"{name.replace('_', ' ')} {', '.join(value) if isinstance(value, tuple | list) else value}"
+        for name, value in named.items()
+        if value != ""
+    ]
+    return "; ".join(parts) or "everything"
+
+
+async def _pieces(pieces: Iterator[str]) -> AsyncIterator[str]:
+    while (piece := await sync_to_async(_next)(pieces)) is not None:
+        yield piece
+
+
+def _next(pieces: Iterator[str]) -> str | None:
+    return next(pieces, None)

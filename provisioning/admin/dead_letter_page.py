@@ -1,0 +1,62 @@
+"""A page beside the list of dead letters: its address, who may see it, its buttons in the list and on the page of a letter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.http import urlencode
+
+from identity.admin.scope import only_tenant, tenant_in_scope
+from identity.admin.tenant_scope import TenantScopedAdmin
+from provisioning.admin.rights import Right, require
+from provisioning.models import DeadLetter
+
+
+class DeadLetterPage:
+    """Subclasses name their addresses and views; each view says which rights it needs."""
+
+    def __init__(self, owner: TenantScopedAdmin[DeadLetter]) -> None:
+        self.owner = owner
+        self.site = owner.admin_site
+
+    def urls(self) -> list[URLPattern]:
+        raise NotImplementedError
+
+    def tools(self, request: HttpRequest) -> list[dict[str, str]]:
+        """Return the page's buttons above the list."""
+        return []
+
+    def buttons(self, request: HttpRequest, row: DeadLetter) -> list[dict[str, Any]]:
+        """Return the page's buttons on the page of one letter."""
+        return []
+
+    def route(self, route: str, view: Callable[..., HttpResponseBase], name: str, *rights: Right) -> URLPattern:
+        """Return an address of the page, 403 without `rights`."""
+
+        def guarded(request: HttpRequest, **parts: Any) -> HttpResponseBase:
+            require(request, *rights)
+            return view(request, **parts)
+
+        return path(route, self.site.admin_view(guarded), name=f"provisioning_deadletter_{name}")
+
+    def address(self, name: str, *args: Any, query: str = "") -> str:
+        place = reverse(f"{self.site.name}:provisioning_deadletter_{name}", args=args)
+        return f"{place}?{query}" if query else place
+
+    def tenant_or_choice(self, request: HttpRequest) -> str | HttpResponse:
+        """Return the tenant in scope; an operator who sees several is asked for one."""
+        tenant = tenant_in_scope(request) or only_tenant()
+        if tenant is not None:
+            return tenant
+        chooser = reverse(f"{self.site.name}:choose_tenant")
+        return HttpResponseRedirect(f"{chooser}?{urlencode({'next': request.get_full_path()})}")
+
+    def page(self, request: HttpRequest, template: str, title: str, **context: Any) -> TemplateResponse:
+        request.current_app = self.site.name
+        own = {"title": title, "subtitle": None, "opts": self.owner.opts, "media": self.owner.media}
+        return TemplateResponse(request, template, {**self.site.each_context(request), **own, **context})

@@ -1,0 +1,75 @@
+"""Admin pages of what was decided about kinds of failures, and of the alerts that were raised."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+
+from identity.admin.badges import Tone, badge
+from identity.admin.json_fields import pretty
+from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
+from identity.admin.tenant_scope import ReadOnlyAdmin
+from provisioning import triage
+from provisioning.admin.dead_letter_actions import ReasonForm
+from provisioning.admin.rights import Right, may
+from provisioning.models import Alert, IgnoredKind
+
+
+def _hear_again(_request: HttpRequest, row: IgnoredKind, _values: dict[str, Any]) -> str:
+    triage.stop_ignoring(tenant_id=row.tenant_id, stream_id=row.stream_id, fingerprint=row.fingerprint)
+    return "New letters of this kind are open again."
+
+
+class IgnoredKindAdmin(ReadOnlyAdmin[IgnoredKind], ObjectActionsAdmin[IgnoredKind]):
+    list_display = ("fingerprint", "stream_id", "until", "actor", "reason", "tenant_id")
+    sortable_by = ()
+    ordering = ("-pk",)
+    fields = ("tenant_id", "stream_id", "fingerprint", "until", "actor", "reason", "created_at")
+    empty_text = "Nothing is ignored. A kind of failure is ignored from the page of dead letters by kind, until a date and with a reason."
+    object_actions = (
+        ObjectAction(
+            name="hear",
+            label="Stop ignoring",
+            explain=lambda *_: "New letters of this kind are open again. Those that are ignored now stay so until somebody opens them.",
+            run=_hear_again,
+            form_class=ReasonForm,
+        ),
+    )
+
+    def has_view_permission(self, request: HttpRequest, obj: IgnoredKind | None = None) -> bool:
+        return super().has_view_permission(request, obj) and may(request)
+
+    def may_act(self, request: HttpRequest, row: IgnoredKind, action: ObjectAction) -> bool:
+        return may(request, Right.TRIAGE) and super().may_act(request, row, action)
+
+
+class AlertAdmin(ReadOnlyAdmin[Alert]):
+    list_display = ("created_at", "kind", "stream_id", "standing", "problem", "tenant_id")
+    list_filter = ("kind", "created_at")
+    sortable_by = ()
+    fields = ("tenant_id", "stream_id", "kind", "fingerprint", "facts_text", "created_at", "taken_at", "mailed_to", "posted_at", "problem")
+    readonly_fields = ("facts_text",)
+    empty_text = (
+        "No alerts. They tell the admins of the tenant by mail of new kinds of failures, of many or old dead letters, and of held streams."
+    )
+
+    def has_view_permission(self, request: HttpRequest, obj: Alert | None = None) -> bool:
+        return super().has_view_permission(request, obj) and may(request)
+
+    def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
+        return ("-tenant_id", "-pk") if self.is_bound(request) else ("-pk",)
+
+    @admin.display(description="State")
+    def standing(self, row: Alert) -> str:
+        told: tuple[str, Tone] = ("Sent", "good")
+        if row.taken_at is None:
+            told = ("Waiting", "quiet")
+        elif not row.mailed_to and row.posted_at is None:
+            told = ("Reached nobody", "warn")
+        return badge(*told)
+
+    @admin.display(description="Facts")
+    def facts_text(self, row: Alert) -> str:
+        return pretty(row.facts)

@@ -1,0 +1,33 @@
+"""What a staff account may do about dead letters: the one predicate that every page, button and column asks."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest
+
+from identity.admin.scope import staff_of
+
+
+class Right(StrEnum):
+    """The permissions of dead letters by their full names."""
+
+    VIEW = "provisioning.view_deadletter"
+    VIEW_BODIES = "provisioning.view_deadletter_bodies"
+    REDELIVER = "provisioning.redeliver_deadletter"
+    FORCE = "provisioning.force_deadletter"
+    TRIAGE = "provisioning.triage_deadletter"
+    EXPORT = "provisioning.export_deadletter"
+
+
+def may(request: HttpRequest, *rights: Right) -> bool:
+    """Tell whether the account behind the request has all of these rights."""
+    staff = staff_of(request)
+    return staff is not None and all(staff.has_perm(right.value) for right in (Right.VIEW, *rights))
+
+
+def require(request: HttpRequest, *rights: Right) -> None:
+    """Raise `PermissionDenied`, which becomes 403, unless the account has all of these rights."""
+    if not may(request, *rights):
+        raise PermissionDenied

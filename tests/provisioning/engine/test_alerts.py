@@ -1,0 +1,231 @@
+"""Alerts: raised once per stream, kind and period, whoever sweeps, and sent once, with nothing in them that is nobody's business."""
+
+from __future__ import annotations
+
+import json
+import threading
+from datetime import timedelta
+
+import pytest
+from django.core import mail
+from django.db import connection
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from events.models import EventStream
+from identity.models import Staff, Tenant
+from provisioning import alert_sending, alerts, breaker, delivering, dispatch, retention, triage
+from provisioning.failures import DataFailure
+from provisioning.models import Alert, DeadLetter
+from provisioning.webhooks.signature import signature
+from tests.factories.admin import new_staff, new_tenant
+from tests.factories.scim import misbehaving_server, reply, sequence
+from tests.provisioning.engine.conftest import Recorder
+from tests.provisioning.engine.logs import append_events, make_stream
+
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+
+@pytest.fixture(autouse=True)
+def _settings(settings: Settings) -> None:
+    settings.DELIVERY_RETRY_DELAYS = []
+    settings.DEAD_LETTER_ALERT_FIRST = settings.DEAD_LETTER_ALERT_HELD = False
+    settings.DEAD_LETTER_ALERT_OPEN = 0
+    settings.DEAD_LETTER_ALERT_AGE_SECONDS = 0.0
+    settings.MAIL_IS_CONFIGURED = True
+    settings.ALERT_WEBHOOK_URL = ""
+
+
+def bury(tenant: Tenant, stream: EventStream, recorder: Recorder, key: str, text: str = "refused") -> DeadLetter:
+    recorder.answers.setdefault(key, []).append(DataFailure(text, status=409, scim_type="uniqueness"))
+    (event,) = append_events(tenant, [key])
+    dispatch.dispatch_tenant(tenant.pk)
+    delivering.deliver_lane(stream.pk, key)
+    return DeadLetter.objects.get(stream_id=stream.pk, event_id=event.event_id)
+
+
+def raised(stream: EventStream) -> list[Alert]:
+    alerts.raise_alerts()
+    return list(Alert.objects.filter(stream_id=stream.pk).order_by("pk"))
+
+
+def age(stream: EventStream, **by: float) -> None:
+    earlier = timezone.now() - timedelta(**by)
+    DeadLetter.objects.filter(stream_id=stream.pk).update(created_at=earlier)
+
+
+def test_nothing_is_raised_when_nothing_is_asked_for(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+    bury(tenant, stream, recorder, "user:a")
+    breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="x")
+    assert raised(stream) == []
+
+
+def test_the_first_letter_of_each_kind_is_told_once(tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings) -> None:
+    settings.DEAD_LETTER_ALERT_FIRST = True
+    letters = [
+        bury(tenant, stream, recorder, "user:a"),
+        bury(tenant, stream, recorder, "user:b"),
+        bury(tenant, stream, recorder, "user:c", "x"),
+    ]
+    told = raised(stream)
+    assert {(alert.kind, alert.fingerprint) for alert in told} == {
+        ("new_failure", letters[0].fingerprint),
+        ("new_failure", letters[2].fingerprint),
+    }
+    assert {alert.facts["count"] for alert in told} == {1, 2}
+    assert len(raised(stream)) == 2
+    bury(tenant, stream, recorder, "user:d")
+    assert len(raised(stream)) == 2
+
+
+def test_a_kind_that_is_known_for_long_or_ignored_is_not_new(
+    tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
+) -> None:
+    settings.DEAD_LETTER_ALERT_FIRST = True
+    letter = bury(tenant, stream, recorder, "user:a")
+    age(stream, days=3)
+    bury(tenant, stream, recorder, "user:b")
+    assert raised(stream) == []
+    other = bury(tenant, stream, recorder, "user:c", "another")
+    for kind in (letter, other):
+        values = {"tenant_id": tenant.pk, "stream_id": stream.pk, "fingerprint": kind.fingerprint}
+        triage.ignore_kind(**values, until=timezone.now() + timedelta(days=1), reason="why", actor="x")
+    assert raised(stream) == []
+
+
+def test_many_new_kinds_at_once_are_bounded(tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings) -> None:
+    settings.DEAD_LETTER_ALERT_FIRST = True
+    for number in range(7):
+        bury(tenant, stream, recorder, f"user:{number}", "kind " + "abcdefg"[number])
+    assert (len(raised(stream)), len(raised(stream))) == (5, 5)
+
+
+def test_many_open_letters_and_an_old_one_are_told(tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings) -> None:
+    settings.DEAD_LETTER_ALERT_OPEN, settings.DEAD_LETTER_ALERT_AGE_SECONDS = 2, 3600.0
+    letters = [bury(tenant, stream, recorder, "user:a")]
+    assert raised(stream) == []
+    letters.append(bury(tenant, stream, recorder, "user:b"))
+    assert [(alert.kind, alert.facts) for alert in raised(stream)] == [("many_open", {"count": 2, "limit": 2})]
+    age(stream, hours=2)
+    assert [alert.kind for alert in raised(stream)] == ["many_open", "old_open"]
+
+
+def test_what_somebody_takes_care_of_raises_nothing(tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings) -> None:
+    settings.DEAD_LETTER_ALERT_OPEN, settings.DEAD_LETTER_ALERT_AGE_SECONDS = 1, 1.0
+    letter = bury(tenant, stream, recorder, "user:a")
+    triage.decide(tenant_id=tenant.pk, letter_ids=[letter.pk], state="acknowledged", reason="why", actor="x")
+    age(stream, hours=2)
+    assert raised(stream) == []
+
+
+def test_a_hold_is_told_again_after_a_period_and_not_before(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
+    settings.DEAD_LETTER_ALERT_HELD = True
+    breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="token very-secret expired")
+    (alert,) = raised(stream)
+    assert (alert.kind, "very-secret" in json.dumps(alert.facts)) == ("held", False)
+    day = timedelta(seconds=settings.DEAD_LETTER_ALERT_PERIOD_SECONDS)
+    # The slot of the clock has ended, the period since the last one has not.
+    Alert.objects.filter(pk=alert.pk).update(period=alert.period - day)
+    assert len(raised(stream)) == 1
+    Alert.objects.filter(pk=alert.pk).update(period=alert.period - 2 * day, created_at=alert.created_at - 2 * day)
+    assert len(raised(stream)) == 2
+
+
+def test_two_sweepers_at_once_raise_one(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
+    settings.DEAD_LETTER_ALERT_HELD = True
+    breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="x")
+    together = threading.Barrier(4)
+
+    def sweep() -> None:
+        together.wait(10)
+        alerts.raise_alerts()
+        connection.close()
+
+    threads = [threading.Thread(target=sweep) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert Alert.objects.filter(stream_id=stream.pk).count() == 1
+
+
+def held(tenant: Tenant, stream: EventStream, settings: Settings) -> Alert:
+    settings.DEAD_LETTER_ALERT_HELD = True
+    breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="secret-of-the-server")
+    (alert,) = raised(stream)
+    return alert
+
+
+def test_active_admins_of_the_tenant_are_mailed_once(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
+    admin, gone, stranger = new_staff(tenant), new_staff(tenant), new_staff(new_tenant("other"))
+    Staff.objects.filter(pk=gone.pk).update(is_active=False)
+    alert = held(tenant, stream, settings)
+    assert [alert_sending.send_alert(alert.pk), alert_sending.send_alert(alert.pk)] == [True, False]
+    (message,) = mail.outbox
+    assert (message.to, message.subject) == ([admin.email], f"The stream is held: {stream.pk}")
+    assert f"/admin/events/eventstream/{stream.pk}/change/" in str(message.body)
+    assert "secret-of-the-server" not in str(message.body)
+    assert {gone.email, stranger.email}.isdisjoint(message.to)
+    alert.refresh_from_db()
+    assert (alert.mailed_to, alert.problem) == (1, "")
+
+
+def test_a_crash_while_sending_loses_one_and_never_doubles_it(
+    tenant: Tenant, stream: EventStream, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new_staff(tenant)
+    alert = held(tenant, stream, settings)
+
+    def die(*_: object) -> list[str]:
+        raise SystemExit
+
+    monkeypatch.setattr(alert_sending, "_posted", die)
+    with pytest.raises(SystemExit):
+        alert_sending.send_alert(alert.pk)
+    monkeypatch.undo()
+    assert not alert_sending.send_alert(alert.pk)
+    assert alert.pk not in alerts.raise_alerts()
+    assert len(mail.outbox) == 1
+
+
+def test_the_webhook_gets_a_signed_post_without_anything_secret(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
+    with misbehaving_server(sequence(reply(204))) as server:
+        settings.ALERT_WEBHOOK_URL, settings.ALERT_WEBHOOK_SECRET = f"http://127.0.0.1:{server.port}/alerts?key=x", SECRET
+        alert = held(tenant, stream, settings)
+        assert alert_sending.send_alert(alert.pk)
+    (request,) = server.received
+    told = json.loads(request.body)
+    assert (told["data"]["tenant"], told["data"]["kind"], told["data"]["event_stream_id"]) == (tenant.pk, "held", stream.pk)
+    assert "secret-of-the-server" not in request.body.decode()
+    message_id, timestamp = request.headers["webhook-id"], int(request.headers["webhook-timestamp"])
+    assert message_id == f"alert_{alert.pk}"
+    assert request.headers["webhook-signature"] == signature(SECRET, message_id=message_id, timestamp=timestamp, body=request.body)
+    alert.refresh_from_db()
+    assert alert.posted_at is not None
+
+
+def test_what_does_not_reach_the_webhook_is_kept_with_the_alert(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
+    with misbehaving_server(sequence(reply(500))) as server:
+        settings.ALERT_WEBHOOK_URL = f"http://127.0.0.1:{server.port}/alerts?key=in-the-query"
+        alert = held(tenant, stream, settings)
+        alert_sending.send_alert(alert.pk)
+    alert.refresh_from_db()
+    assert (alert.posted_at, alert.problem) == (None, "the webhook on 127.0.0.1 answered 500")
+
+
+def test_old_alerts_and_those_of_streams_that_are_gone_go(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
+    alert = held(tenant, stream, settings)
+    retention.prune()
+    assert Alert.objects.filter(pk=alert.pk).exists()
+    Alert.objects.filter(pk=alert.pk).update(created_at=timezone.now() - timedelta(days=90))
+    retention.prune()
+    assert not Alert.objects.filter(pk=alert.pk).exists()
+
+
+def test_streams_of_a_tenant_that_is_not_active_raise_nothing(stream: EventStream, settings: Settings) -> None:
+    settings.DEAD_LETTER_ALERT_HELD = True
+    other = new_tenant("asleep")
+    Tenant.objects.filter(pk=other.pk).update(status=Tenant.Status.SUSPENDED)
+    strange = make_stream(other)
+    breaker.hold_stream(stream_id=strange.pk, tenant_id=other.pk, reason="x")
+    assert raised(strange) == []
