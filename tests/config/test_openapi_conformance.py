@@ -40,7 +40,7 @@ _DOCUMENT: dict[str, Any] = orjson.loads(openapi_document())
 _PHASES = {"examples": {"enabled": False}, "coverage": {"enabled": _EXAMPLES is not None}}
 # The same requests in every run: what fails here fails again.
 _GENERATION: dict[str, Any] = {
-    "max-examples": int(_EXAMPLES or 8),
+    "max-examples": int(_EXAMPLES or 5),
     "deterministic": True,
     "database": "none",
     "no-shrink": _EXAMPLES is None,
