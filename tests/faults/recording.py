@@ -14,6 +14,9 @@ from typing import Any
 
 from provisioning import destinations
 from provisioning.outcomes import Claim
+from tests.faults import endless
+
+__all__ = ["endless", "take_event"]
 
 DESTINATION = "recorder"
 DIRECTORY_VARIABLE = "RECORDING_DIR"

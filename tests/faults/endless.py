@@ -1,0 +1,24 @@
+"""An installed action that never ends by itself, in a worker and in the process of the test."""
+
+from __future__ import annotations
+
+import time
+
+from provisioning.actions.event_stream import v1
+from provisioning.actions.event_stream.v1.objects import Api, Event
+
+ENTRY_POINT = f"{v1.__name__}.Endless"
+
+
+class Endless:
+    """Sleeps or loops for ever, as its secret says, for users whose name asks for it."""
+
+    def on_execute_event_stream(self, event: Event, api: Api) -> None:
+        api.log("info", "begun")
+        while (event.message.data.object or {}).get("nickname") == "endless":
+            if event.secrets["WAY"] == "sleep":
+                time.sleep(60)
+
+
+Endless.__module__ = f"{v1.__name__}.endless"
+v1.Endless = Endless  # type: ignore[attr-defined]  # installed for this test

@@ -1,0 +1,49 @@
+"""Installed actions that do not end, in a real worker: it gives each its time, and then goes on with the next."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from events.numbering import number_tenant
+from identity.models import Connection, Tenant
+from identity.services.users import create_user
+from provisioning import dispatch
+from provisioning.models import Attempt, Delivery
+from provisioning.services.actions import create_action
+from provisioning.streams import create_stream
+from tests.deadlines import eventually
+from tests.faults.endless import ENTRY_POINT
+from tests.faults.worker import Worker
+
+pytestmark = pytest.mark.fault
+
+
+@pytest.mark.parametrize("way", ["loop", "sleep"])
+def test_a_worker_interrupts_it_at_the_budget_and_keeps_its_process(
+    way: str, tenant: Tenant, database_connection: Connection, start_worker: Callable[..., Worker]
+) -> None:
+    action = create_action(tenant_id=tenant.pk, name="endless", entry_point_path=ENTRY_POINT, secrets={"WAY": way}, deploy=True)
+    stream = create_stream(
+        tenant_id=tenant.pk, subscriptions=["user.created"], destination_type="action", destination={"action_id": str(action.pk)}
+    )
+    worker = start_worker(concurrency=1, DELIVERY_BUDGET_SECONDS="1", DELIVERY_RETRY_DELAYS="0.2", BREAKER_FAILURES="0")
+    before = worker.children()
+    started = time.monotonic()
+    create_user(tenant_id=tenant.pk, connection=database_connection, email="a@example.test", nickname="endless")
+    create_user(tenant_id=tenant.pk, connection=database_connection, email="b@example.test", nickname="brief")
+    number_tenant(tenant.pk)
+    dispatch.dispatch_tenant(tenant.pk)
+
+    eventually(lambda: not Delivery.objects.filter(stream_id=stream.pk, state="todo").exists(), seconds=30)
+
+    # The task's own limits are 20 and 30 seconds.
+    assert time.monotonic() - started < 18
+    assert worker.children() == before
+    assert sorted(Delivery.objects.filter(stream_id=stream.pk).values_list("state", flat=True)) == ["dead", "delivered"]
+    tries = Attempt.objects.filter(delivery__stream_id=stream.pk, outcome="failed")
+    assert [(attempt.error_class, "interrupted" in attempt.error_message) for attempt in tries] == [("transient", True)] * 2
+    assert all(900 < (attempt.duration_ms or 0) < 3000 for attempt in tries)
+    assert all(attempt.log_lines[0]["message"] == "begun" for attempt in tries)
