@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,20 +12,18 @@ from django.conf import settings
 from events.envelope import with_stream
 from events.models import Event, EventStream
 from identity.services.failures import Conflict
+from provisioning.actions.event_stream.v1.objects import Message
 from provisioning.current_profile import deletes_living_user, with_current_profile
-from provisioning.failures import ActionError
-from provisioning.mapping import MappedUser, MappingFailed, MappingRefused, map_user, parse_table, person_of
-from provisioning.masking import Mask
+from provisioning.failures import ActionError, InvalidResponseShape
+from provisioning.mapping import MappingFailed, map_user, person_of
+from provisioning.mapping_preview import request_of
 from provisioning.models import DeadLetter, Delivery
 from provisioning.models.actions import SCIM_USER_PROVISIONING
-from provisioning.safe_http import outbound_session
-from provisioning.scim import patch
-from provisioning.scim.client import ScimClient, user_path
-from provisioning.scim.exchanges import ExchangeRecorder
-from provisioning.scim.options import OptionsRefused, ScimOptions, parse_options
-from provisioning.scim.settings import NOT_CONFIDENTIAL, parse_settings
-from provisioning.scim.transport import Request, ScimTransport
-from provisioning.secrets import open_sealed
+from provisioning.outbound import Answer
+from provisioning.remote_changes import changes
+from provisioning.scim.client import user_path
+from provisioning.scim.transport import Request
+from provisioning.scim_sessions import ScimSession, mask_of, open_session
 from provisioning.setups import Setup, deployed_setup
 
 # All reads of one preview together: somebody waits for the page.
@@ -41,6 +38,7 @@ class Preview:
     path: str = ""
     sent: Any = None
     before: Any = None
+    changes: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     exchanges: list[dict[str, Any]] = field(default_factory=list)
 
@@ -64,7 +62,7 @@ def preview(letter: DeadLetter, *, current_profile: bool) -> Preview:
     setup = deployed_setup(tenant_id=letter.tenant_id, action_id=stream.destination.get("action_id"))
     if setup is None or setup.template != SCIM_USER_PROVISIONING:
         raise Conflict("What this stream's destination does with an event is known to it alone; there is no dry run.")
-    return _of_scim(setup, envelope, letter.event_id, shown)
+    return _of_scim(setup, envelope, shown)
 
 
 def _body(letter: DeadLetter, *, current_profile: bool) -> bytes:
@@ -89,71 +87,69 @@ def _obstacles(letter: DeadLetter, *, current_profile: bool) -> list[str]:
     return notes
 
 
-def _of_scim(setup: Setup, envelope: Mapping[str, Any], event_id: str, shown: Preview) -> Preview:
-    recorder = ExchangeRecorder(Mask(()))
+def _of_scim(setup: Setup, envelope: Mapping[str, Any], shown: Preview) -> Preview:
+    session = None
     try:
-        secrets = open_sealed(setup)
-        mask = Mask(value for name, value in secrets.items() if name not in NOT_CONFIDENTIAL and len(value) > 3)
-        recorder = ExchangeRecorder(mask)
-        scim = parse_settings(secrets, allow_http=settings.OUTBOUND_ALLOW_HTTP)
-        deadline = time.monotonic() + _BUDGET_SECONDS
-        transport = ScimTransport(outbound_session(), scim, recorder, mask=mask, deadline=deadline, correlation_id=event_id)
-        client = ScimClient(transport, recorder, _NothingProven(), _say_nothing)
-        _look(setup, client, transport, envelope, shown)
+        session = open_session(setup, mask_of(setup), seconds=_BUDGET_SECONDS)
+        _look(session, envelope, shown)
     except ActionError as failure:
         shown.notes.append(f"It would fail now: {failure}")
-    except (MappingFailed, MappingRefused, OptionsRefused) as failure:
-        shown.notes.append(f"The user cannot be mapped: {failure}")
-    shown.exchanges = recorder.documents()
+    except MappingFailed as failure:
+        shown.notes.append(f"It would fail now: the user cannot be mapped: {failure}")
+    shown.exchanges = [] if session is None else session.recorder.documents()
     return shown
 
 
-def _look(setup: Setup, client: ScimClient, transport: ScimTransport, envelope: Mapping[str, Any], shown: Preview) -> None:
+def _look(session: ScimSession, envelope: Mapping[str, Any], shown: Preview) -> None:
     """Look the user up as a delivery does, read what is there, and put the request together that would follow."""
-    options = parse_options(setup.options)
-    table = parse_table(setup.mapping, enterprise=options.enterprise)
-    document, event_type = envelope["data"]["object"], envelope["type"]
-    person = person_of(document, table)
-    if not person.external_id or (not person.user_name and event_type != "user.deleted"):
+    message = Message.of_envelope(envelope, prefix=settings.EVENT_ATTRIBUTE_PREFIX)
+    document = message.data.object or {}
+    person = person_of(document, session.table)
+    if not session.settings.allows(message.data.connection_name):
+        shown.notes.append(f"Skipped: users of the connection {message.data.connection_name} are not synchronised.")
+        return
+    if not person.external_id or (not person.user_name and message.type != "user.deleted"):
         shown.notes.append(f"Skipped: the user has no {'userName' if person.external_id else 'externalId'}.")
         return
-    found = client.find(person)
-    if found is not None:
-        path = user_path(found.id)
-        shown.before = orjson.loads(transport.send(Request("GET", path, "/Users/{id}", path)).body)
-    if event_type == "user.deleted":
-        if found is None:
-            shown.notes.append("There is no user to delete: the event counts as dealt with.")
-        else:
-            shown.verb, shown.path = "DELETE", user_path(found.id)
-    elif found is None and (event_type == "user.created" or options.upsert):
-        shown.verb, shown.path, shown.sent = "POST", "/Users", map_user(document, table, "create").resource
-    elif found is None:
-        shown.notes.append("There is no user to update, and upsert is off: skipped..")
-    elif event_type == "user.created":
+    found = session.client.find(person)
+    place = None if found is None else user_path(found.id)
+    if place is not None:
+        shown.before = _resource(session.transport.send(Request("GET", place, "/Users/{id}", place)))
+    _judge(session, message.type, document, place, shown)
+
+
+def _resource(answer: Answer) -> dict[str, Any]:
+    try:
+        found = orjson.loads(answer.body)
+    except orjson.JSONDecodeError:
+        found = None
+    if not isinstance(found, dict):
+        raise InvalidResponseShape("invalid response shape: the user is no JSON object", status=answer.status)
+    return found
+
+
+def _judge(session: ScimSession, event_type: str, document: Mapping[str, Any], place: str | None, shown: Preview) -> None:
+    """Say what a delivery would do with a user who is at `place`, or not there: the rules of `UserSync`."""
+    is_deletion, is_creation = event_type == "user.deleted", event_type == "user.created"
+    if is_deletion and place is not None:
+        shown.verb, shown.path = "DELETE", place
+    elif is_deletion:
+        shown.notes.append("There is no user to delete: the event counts as dealt with.")
+    elif place is not None and is_creation:
         shown.notes.append("The user is there already: the event counts as delivered, and nothing is sent.")
+    elif place is None and not (is_creation or session.options.upsert):
+        shown.notes.append("There is no user to update, and upsert is off: it would be skipped.")
     else:
-        shown.path = user_path(found.id)
-        shown.verb, shown.sent = _update(map_user(document, table, "update"), options)
+        _write(session, document, place, shown)
 
 
-def _update(mapped: MappedUser, options: ScimOptions) -> tuple[str, Any]:
-    if options.update_mode == "put":
-        return "PUT", mapped.resource
-    if options.update_mode == "patch":
-        return "PATCH", patch.whole_user(mapped.resource)
-    return "PATCH", patch.per_attribute(mapped.resource, mapped.removed)
-
-
-class _NothingProven:
-    """A preview neither relies on findings about the server nor adds any."""
-
-    def is_proven(self, name: str) -> bool:
-        return False
-
-    def prove(self, name: str) -> None:
-        pass
-
-
-def _say_nothing(level: str, message: str, **fields: Any) -> None:
-    pass
+def _write(session: ScimSession, document: Mapping[str, Any], place: str | None, shown: Preview) -> None:
+    mapped = map_user(document, session.table, "create" if place is None else "update")
+    shown.path = place or "/Users"
+    shown.verb, shown.sent = request_of(mapped, session.options, "create" if place is None else "update")
+    shown.changes = changes(
+        shown.before,
+        mapped.resource,
+        clears_rest=shown.verb == "PUT",
+        removed=mapped.removed if session.options.update_mode == "patch_per_attribute" else (),
+    )

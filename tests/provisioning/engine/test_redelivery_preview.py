@@ -1,0 +1,145 @@
+"""The dry run of a redelivery against real sockets: it reads, says what would be sent, and writes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from pytest_django.fixtures import Settings
+
+from events.models import EventStream
+from events.numbering import number_tenant
+from identity.models import Connection, Tenant, User
+from identity.services.failures import Conflict, NotFound
+from identity.services.users import create_user, delete_user, update_user
+from provisioning import delivering, dispatch, streams
+from provisioning.models import DeadLetter, Delivery
+from provisioning.redelivery_preview import preview
+from provisioning.services.actions import create_action, deploy_action
+from tests.factories.admin import browser_of, new_staff
+from tests.factories.scim import TOKEN, MisbehavingServer, by_verb, listing, misbehaving_server, reply, scim_error, sequence, user
+from tests.provisioning.engine.conftest import Recorder
+
+
+@pytest.fixture(autouse=True)
+def _settings(settings: Settings) -> None:
+    settings.DELIVERY_RETRY_DELAYS = []
+    settings.SECURE_SSL_REDIRECT = False
+
+
+@pytest.fixture
+def person(database_connection: Connection) -> User:
+    return create_user(tenant_id=database_connection.tenant_id, connection=database_connection, email="ada@example.test")
+
+
+def buried(server: MisbehavingServer, person: User, event_type: str, **options: Any) -> DeadLetter:
+    """Bind a stream to the server and let an event of the user fail there; what the server got until then is forgotten."""
+    tenant_id = person.tenant_id
+    action = create_action(
+        tenant_id=tenant_id,
+        name="scim",
+        template="scim-user-provisioning",
+        options=options,
+        secrets={"SCIM_BASE_URL": server.base_url, "SCIM_BEARER_TOKEN": TOKEN, "SCIM_MAX_RETRIES": "0"},
+    )
+    deploy_action(tenant_id=tenant_id, action_id=action.pk)
+    stream = streams.create_stream(
+        tenant_id=tenant_id, subscriptions=[event_type], destination_type="action", destination={"action_id": str(action.pk)}
+    )
+    if event_type == "user.deleted":
+        delete_user(tenant_id=tenant_id, user_id=person.user_id)
+    else:
+        update_user(tenant_id=tenant_id, user_id=person.user_id, changes={"given_name": "Ada", "name": "Ada"})
+    number_tenant(tenant_id)
+    dispatch.dispatch_stream(stream.pk)
+    delivering.deliver_lane(stream.pk, f"user:{person.user_id}")
+    letter = DeadLetter.objects.get(stream_id=stream.pk)
+    server.received.clear()
+    return letter
+
+
+def known(person: User, **attributes: Any) -> dict[str, Any]:
+    return user("7", externalId=person.user_id, userName="ada@example.test", **attributes)
+
+
+def test_an_update_shows_the_request_and_the_difference_and_sends_nothing(person: User) -> None:
+    there = known(person, displayName="Before")
+    handler = by_verb(GET=lambda request: reply(200, there) if request.path.endswith("/7") else listing(there), PUT=scim_error(400))
+    with misbehaving_server(handler) as server:
+        letter = buried(server, person, "user.updated")
+        shown = preview(letter, current_profile=False)
+    assert (shown.verb, shown.path, shown.notes) == ("PUT", "/Users/7", [])
+    assert (shown.sent["displayName"], shown.before["displayName"]) == ("Ada", "Before")
+    assert {"path": "displayName", "before": "Before", "after": "Ada"} in shown.changes
+    assert {request.verb for request in server.received} == {"GET"}
+    assert [exchange["verb"] for exchange in shown.exchanges] == ["GET", "GET"]
+    assert TOKEN not in str(shown.exchanges)
+    assert Delivery.objects.get(pk=letter.delivery_id).state == "dead"
+
+
+def test_with_the_current_profile_it_shows_what_the_user_is_now(person: User) -> None:
+    with misbehaving_server(by_verb(GET=listing(), POST=scim_error(400))) as server:
+        letter = buried(server, person, "user.updated", upsert=True)
+        update_user(tenant_id=person.tenant_id, user_id=person.user_id, changes={"given_name": "Augusta"})
+        exact, current = preview(letter, current_profile=False), preview(letter, current_profile=True)
+    assert (exact.verb, exact.before) == ("POST", None)
+    assert [shown.sent["name"]["givenName"] for shown in (exact, current)] == ["Ada", "Augusta"]
+
+
+def test_a_deletion_of_a_user_that_is_there_again_says_so(person: User) -> None:
+    there = known(person)
+    handler = by_verb(GET=lambda request: reply(200, there) if request.path.endswith("/7") else listing(there), DELETE=scim_error(400))
+    with misbehaving_server(handler) as server:
+        letter = buried(server, person, "user.deleted")
+        assert preview(letter, current_profile=False).notes == []
+        with pytest.raises(Conflict):
+            preview(letter, current_profile=True)
+        again = person.user_id.partition("|")[2]
+        create_user(tenant_id=person.tenant_id, connection=person.connection, email="ada@example.test", identifier=again)
+        shown = preview(letter, current_profile=False)
+    assert (shown.verb, shown.path) == ("DELETE", "/Users/7")
+    assert "exists again" in shown.notes[0]
+
+
+@pytest.mark.parametrize("answer", [scim_error(401), reply(200, raw=b"<html>"), reply(200, {"Resources": "none"})])
+def test_a_server_that_answers_badly_is_a_sentence_and_no_error(answer: bytes, person: User) -> None:
+    with misbehaving_server(by_verb(GET=answer)) as server:
+        shown = preview(buried(server, person, "user.updated"), current_profile=False)
+    assert (shown.verb, shown.sent) == ("", None)
+    assert shown.notes[0].startswith("It would fail now")
+
+
+def test_a_user_whose_page_is_no_json_is_a_sentence_too(person: User) -> None:
+    page = sequence(scim_error(400), listing(known(person)), reply(200, raw=b"<html>"))
+    with misbehaving_server(page) as server:
+        shown = preview(buried(server, person, "user.updated"), current_profile=False)
+    assert "invalid response shape" in shown.notes[0]
+
+
+def test_without_the_user_there_is_no_current_profile_and_without_an_action_no_dry_run(
+    person: User, tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
+    with misbehaving_server(by_verb(GET=scim_error(400))) as server:
+        letter = buried(server, person, "user.updated")
+        delete_user(tenant_id=person.tenant_id, user_id=person.user_id)
+        with pytest.raises(NotFound):
+            preview(letter, current_profile=True)
+    letter.stream_id = stream.pk
+    with pytest.raises(Conflict):
+        preview(letter, current_profile=False)
+
+
+def test_the_page_shows_both_sides(person: User, tenant: Tenant) -> None:
+    there = known(person, displayName="Before")
+    handler = by_verb(GET=lambda request: reply(200, there) if request.path.endswith("/7") else listing(there), PUT=scim_error(400))
+    browser = browser_of(new_staff(tenant))
+    with misbehaving_server(handler) as server:
+        letter = buried(server, person, "user.updated")
+        place = reverse("admin:provisioning_deadletter_dry_run", args=(letter.pk,))
+        assert place in browser.get(reverse("admin:provisioning_deadletter_change", args=(letter.pk,))).content.decode()
+        assert browser.get(place).status_code == 200
+        assert server.received == []
+        page = browser.post(place, {"profile": "exact"}).content.decode()
+    for shown in ("PUT", "/Users/7", "Before", "What would change"):
+        assert shown in page
