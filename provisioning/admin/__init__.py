@@ -9,10 +9,12 @@ from provisioning.admin.action_history import ActionVersionAdmin, TrialAdmin
 from provisioning.admin.actions import ActionAdmin, ActionSecretAdmin
 from provisioning.admin.dead_letters import DeadLetterAdmin
 from provisioning.admin.decisions import AlertAdmin, IgnoredKindAdmin
+from provisioning.admin.deletion_guards import DeletionGuardAdmin
 from provisioning.admin.deliveries import AttemptAdmin, DeliveryAdmin
 from provisioning.admin.lanes import BreakerAdmin, LaneAdmin, SweeperAdmin
 from provisioning.admin.redrive_progress import show_progress
 from provisioning.admin.streams import StreamAdmin
+from provisioning.admin.synchronizations import SynchronizationRowAdmin, show_synchronizations
 from provisioning.models import (
     Action,
     ActionSecret,
@@ -21,10 +23,12 @@ from provisioning.models import (
     Attempt,
     Breaker,
     DeadLetter,
+    DeletionGuard,
     Delivery,
     IgnoredKind,
     Lane,
     Sweeper,
+    SynchronizationRow,
     Trial,
 )
 
@@ -46,4 +50,7 @@ def register(site: admin.AdminSite) -> None:
     site.register(Lane, LaneAdmin)
     site.register(Breaker, BreakerAdmin)
     site.register(Sweeper, SweeperAdmin)
+    site.register(DeletionGuard, DeletionGuardAdmin)
+    site.register(SynchronizationRow, SynchronizationRowAdmin)
     show_progress(site)
+    show_synchronizations(site)

@@ -17,7 +17,8 @@ from identity.admin.object_actions import ObjectAction
 from identity.admin.panels import Cell, Panel
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
-from provisioning import streams
+from provisioning import deletion_guard, streams
+from provisioning.admin import deletion_guards, synchronizations
 from provisioning.models import Action, DeadLetter, Lane
 
 _USER_EVENTS = ("user.created", "user.updated", "user.deleted")
@@ -49,7 +50,7 @@ def _recorded_meanwhile(stream: EventStream) -> int:
 def _explain_enabling(_request: HttpRequest, stream: EventStream) -> str:
     return (
         f"The stream delivers what is recorded from now on. {_recorded_meanwhile(stream)} events were recorded while it was disabled; "
-        "it never delivers them."
+        "it never delivers them. Users that are there already reach the destination by Synchronise, which can enable the stream itself."
     )
 
 
@@ -101,13 +102,16 @@ class StreamAdmin(ServiceAdmin[EventStream]):
             label="Resume",
             explain=lambda _request, stream: f"What waits is delivered in order. The stream is held because: {stream.held_reason}",
             run=_resume,
-            is_offered=lambda stream: stream.held_since is not None,
+            is_offered=lambda stream: stream.held_since is not None and not deletion_guard.is_staged(stream),
         ),
+        *synchronizations.STREAM_ACTIONS,
+        *deletion_guards.ACTIONS,
     )
 
     def __init__(self, model: type[EventStream], admin_site: Any) -> None:
         super().__init__(model, admin_site)
         self.panels.append(lambda _request, row: self.state_of(row))
+        self.panels.append(lambda _request, row: synchronizations.jobs_of(self.admin_site, row))
 
     def get_fieldsets(self, request: HttpRequest, obj: EventStream | None = None) -> Any:
         first = ["name", "subscriptions", "action"]
@@ -142,6 +146,7 @@ class StreamAdmin(ServiceAdmin[EventStream]):
             ),
             (Cell("Open dead letters"), Cell(_bounded(dead), f"{reverse(f'{place}:provisioning_deadletter_changelist')}?{query}")),
         ]
+        rows.append(deletion_guards.guard_cells(stream))
         return Panel(
             "Deliveries", ("", "Now"), rows, more_url=f"{reverse(f'{place}:provisioning_delivery_changelist')}?{query}", more_text="All"
         )

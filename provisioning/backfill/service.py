@@ -61,9 +61,9 @@ def start(*, tenant_id: str, stream_id: str, plan: Plan, actor: str) -> Job:
     return job
 
 
-def latest(*, tenant_id: str, stream_id: str) -> Job | None:
-    """Return the newest synchronisation or comparison of a stream."""
-    return _jobs(tenant_id).filter(target=synchronization_target(stream_id)).order_by("-created_at").first()
+def of_stream(*, tenant_id: str, stream_id: str) -> QuerySet[Job]:
+    """Return the synchronisations and comparisons of a stream, newest first."""
+    return _jobs(tenant_id).filter(target=synchronization_target(stream_id)).order_by("-created_at")
 
 
 def found(*, tenant_id: str, job_id: str) -> Job:

@@ -1,0 +1,75 @@
+"""The deletion guard on the page of a stream: its threshold, and letting what it holds back go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest
+
+from events.models import EventStream
+from identity.admin.object_actions import ObjectAction
+from identity.admin.panels import Cell
+from identity.admin.tenant_scope import ReadOnlyAdmin
+from provisioning import deletion_guard
+from provisioning.models import DeletionGuard
+
+
+class GuardForm(forms.Form):
+    threshold = forms.IntegerField(
+        required=False, min_value=0, help_text="So many deletions of users in a window pass; more hold the stream. Empty: never."
+    )
+    window_minutes = forms.IntegerField(
+        min_value=1, max_value=deletion_guard.LONGEST_WINDOW_SECONDS // 60, initial=60, label="Window in minutes"
+    )
+
+
+def _set(_request: HttpRequest, stream: EventStream, values: dict[str, Any]) -> str:
+    known = {"tenant_id": stream.tenant_id, "stream_id": stream.pk}
+    deletion_guard.set_guard(**known, threshold=values["threshold"], window_seconds=values["window_minutes"] * 60)
+    return "Deletions are not counted any more." if values["threshold"] is None else "Deletions are counted from now on."
+
+
+def _allow(_request: HttpRequest, stream: EventStream, _values: dict[str, Any]) -> str:
+    deletion_guard.allow_deletions(tenant_id=stream.tenant_id, stream_id=stream.pk)
+    return "The stream delivers again, in order, with the deletions."
+
+
+def guard_cells(stream: EventStream) -> tuple[Cell, Cell]:
+    """Return the line about the guard in the panel of a stream."""
+    guard = deletion_guard.guard_of(stream)
+    if guard is None:
+        return Cell("Deletion threshold"), Cell("off")
+    window = f"{guard.window_seconds // 60:,} minutes" if guard.window_seconds >= 60 else f"{guard.window_seconds} seconds"
+    return Cell("Deletion threshold"), Cell(f"{guard.threshold:,} in {window}; {guard.counted:,} in this window")
+
+
+ACTIONS = (
+    ObjectAction(
+        name="allow-deletions",
+        label="Allow these deletions",
+        explain=lambda _request, stream: (
+            f"{stream.held_reason} The destination deletes these users. Disable the stream if they are a mistake."
+        ),
+        run=_allow,
+        is_offered=deletion_guard.is_staged,
+        is_dangerous=True,
+    ),
+    ObjectAction(
+        name="deletion-threshold",
+        label="Deletion threshold",
+        explain=lambda *_: (
+            "A flood of deletions is mostly a mistake. Over the threshold the whole stream waits, in order, until you allow them."
+        ),
+        run=_set,
+        form_class=GuardForm,
+    ),
+)
+
+
+class DeletionGuardAdmin(ReadOnlyAdmin[DeletionGuard]):
+    list_display = ("stream_id", "threshold", "window_seconds", "counted", "staged_since", "tenant_id")
+    sortable_by = ()
+    ordering = ("pk",)
+    search_fields = ("=stream_id",)
+    empty_text = "No stream counts its deletions. The button Deletion threshold on the page of a stream makes it do so."

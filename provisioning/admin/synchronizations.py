@@ -1,0 +1,249 @@
+"""Synchronising a stream from its page, and the report and the answers on the page of its job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.contrib.admin.utils import quote, unquote
+from django.http import Http404, HttpRequest, StreamingHttpResponse
+from django.urls import URLPattern, path, reverse
+
+from events.models import EventStream
+from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
+from identity.admin.panels import Cell, Panel
+from identity.admin.scope import staff_of
+from identity.admin.tenant_scope import ReadOnlyAdmin
+from identity.models import Job
+from identity.services.failures import NotFound
+from provisioning.backfill import phases, service
+from provisioning.backfill.plan import MOST_PER_SECOND, USER_NAME, Plan
+from provisioning.backfill.state import outcomes_of
+from provisioning.models import SynchronizationRow
+
+_SHOWN = 50
+_JOBS_SHOWN = 5
+_TELLING = ("skipped", "ambiguous", "failed", "missing", "different", "extra", "updated", "linked", "deleted")
+
+
+class DryRunForm(forms.Form):
+    match = forms.CharField(
+        max_length=700,
+        initial=USER_NAME,
+        label="Link by",
+        help_text="What links an account without externalId: userName or emails.value while the address is verified, none, or "
+        "<SCIM path>=<JMESPath of the user>, such as employeeNumber=app_metadata.employee_number.",
+    )
+    rate = forms.IntegerField(min_value=1, max_value=MOST_PER_SECOND, initial=20, label="Users per second")
+
+
+class WriteForm(forms.Form):
+    enable = forms.BooleanField(
+        required=False, label="Enable the stream at the end", help_text="From before the first user is read, so that nothing is missed."
+    )
+    delete_missing = forms.BooleanField(
+        required=False, label="Delete accounts without a user", help_text="Only those that carry an externalId of ours."
+    )
+    deletion_limit = forms.CharField(
+        max_length=12,
+        initial="10",
+        label="Deletions without asking",
+        help_text="A number, or a share such as 5%. More of them wait for you.",
+    )
+
+
+def _started(request: HttpRequest, stream_id: str, tenant_id: str, plan: Plan) -> str:
+    job = service.start(tenant_id=tenant_id, stream_id=stream_id, plan=plan, actor=_actor(request))
+    return f"{job.pk} is at work. Its page shows how far it is, and the report."
+
+
+def _dry_run(request: HttpRequest, stream: EventStream, values: dict[str, Any]) -> str:
+    return _started(request, stream.pk, stream.tenant_id, Plan(is_dry_run=True, match=values["match"], rate=values["rate"]))
+
+
+def _compare(request: HttpRequest, stream: EventStream, _values: dict[str, Any]) -> str:
+    return _started(request, stream.pk, stream.tenant_id, Plan(only_reports=True))
+
+
+def _write(request: HttpRequest, job: Job, values: dict[str, Any]) -> str:
+    dry = Plan.of_document(job.parameters["plan"])
+    asked = {"enables_stream": values["enable"], "deletes_missing": values["delete_missing"], "deletion_limit": values["deletion_limit"]}
+    return _started(request, job.parameters["stream_id"], job.tenant_id, replace(dry, is_dry_run=False, **asked))
+
+
+def _actor(request: HttpRequest) -> str:
+    staff = staff_of(request)
+    return staff.email if staff else ""
+
+
+def _leads_to_action(stream: EventStream) -> bool:
+    return stream.destination_type == "action"
+
+
+def _waits_for(question: str) -> Callable[[Job], bool]:
+    return lambda job: job.type in service.TYPES and not job.is_finished and job.parameters.get("waits_for") == question
+
+
+def _may_be_written(job: Job) -> bool:
+    return job.type == Job.Type.STREAM_SYNCHRONIZATION and job.status == Job.Status.COMPLETED and job.parameters["plan"]["is_dry_run"]
+
+
+def _resume(_request: HttpRequest, job: Job, _values: dict[str, Any]) -> str:
+    service.resume(tenant_id=job.tenant_id, job_id=job.pk)
+    return "It goes on where it stopped."
+
+
+def _confirm(request: HttpRequest, job: Job, _values: dict[str, Any]) -> str:
+    service.confirm_deletions(tenant_id=job.tenant_id, job_id=job.pk, actor=_actor(request))
+    return "The accounts are deleted."
+
+
+def _decline(_request: HttpRequest, job: Job, _values: dict[str, Any]) -> str:
+    service.decline_deletions(tenant_id=job.tenant_id, job_id=job.pk)
+    return "The accounts are left alone."
+
+
+STREAM_ACTIONS = (
+    ObjectAction(
+        name="synchronize",
+        label="Synchronise",
+        explain=lambda *_: "First a dry run: nothing is written. Its report says what would be done, and has the button that does it.",
+        run=_dry_run,
+        is_offered=_leads_to_action,
+        form_class=DryRunForm,
+    ),
+    ObjectAction(
+        name="compare",
+        label="Compare",
+        explain=lambda *_: (
+            "Reports users that are missing on the server, accounts without a user, and differing attributes. Nothing is written."
+        ),
+        run=_compare,
+        is_offered=_leads_to_action,
+    ),
+)
+_JOB_ACTIONS = (
+    ObjectAction(
+        name="write",
+        label="Write this",
+        explain=lambda _request, job: f"The dry run found: {_counts(job)}. Users are examined anew, so what has changed since counts.",
+        run=_write,
+        is_offered=_may_be_written,
+        form_class=WriteForm,
+        is_dangerous=True,
+    ),
+    ObjectAction(
+        name="resume",
+        label="Resume",
+        explain=lambda _request, job: f"It goes on where it stopped. It stopped because: {job.status_details}",
+        run=_resume,
+        is_offered=_waits_for(phases.RESUME),
+    ),
+    ObjectAction(
+        name="confirm-deletions",
+        label="Allow the deletions",
+        explain=lambda _request, job: job.status_details,
+        run=_confirm,
+        is_offered=_waits_for(phases.CONFIRMATION),
+        is_dangerous=True,
+    ),
+    ObjectAction(
+        name="decline-deletions",
+        label="Leave the accounts alone",
+        explain=lambda *_: "The synchronisation ends without these deletions.",
+        run=_decline,
+        is_offered=_waits_for(phases.CONFIRMATION),
+    ),
+)
+
+
+def show_synchronizations(site: admin.AdminSite) -> None:
+    """Add the report and the answers to the page of jobs."""
+    page = site.get_model_admin(Job)
+    if isinstance(page, ObjectActionsAdmin):
+        page.object_actions = (*page.object_actions, *_JOB_ACTIONS)
+        page.panels.append(lambda _request, job: _report(site, job))
+
+
+def jobs_of(site: admin.AdminSite, stream: EventStream) -> Panel | None:
+    """List the newest synchronisations of a stream."""
+    if not _leads_to_action(stream):
+        return None
+    rows = [
+        (
+            Cell(job.pk, reverse(f"{site.name}:identity_job_change", args=(quote(job.pk),))),
+            Cell(_kind(job)),
+            Cell(job.get_status_display()),
+            Cell(f"{job.created_at:%Y-%m-%d %H:%M} UTC"),
+            Cell(_counts(job)),
+        )
+        for job in service.of_stream(tenant_id=stream.tenant_id, stream_id=stream.pk)[:_JOBS_SHOWN]
+    ]
+    empty = "Never. Users that were there before the stream was enabled reach the server with their next change only."
+    return Panel("Synchronisations", ("Job", "Kind", "State", "Begun", "Users"), rows, empty_text=empty)
+
+
+def _report(site: admin.AdminSite, job: Job) -> Panel | None:
+    """Show how many users ended how, and the first of those that somebody should look at."""
+    if job.type not in service.TYPES:
+        return None
+    found = SynchronizationRow.objects.filter(job=job, outcome__in=_TELLING).order_by("pk")[:_SHOWN]
+    rows = [
+        (
+            Cell(row.get_outcome_display()),
+            Cell(row.user_id),
+            Cell(row.scim_id),
+            Cell(row.reason or ", ".join(difference["path"] for difference in row.differences)),
+        )
+        for row in found
+    ]
+    whole = reverse(f"{site.name}:provisioning_synchronizationrow_report", args=(quote(job.pk),))
+    return Panel(
+        f"{_kind(job)}: {_counts(job)}",
+        ("Outcome", "User", "Account", "Why, or what differs"),
+        [(Cell("All"), Cell("Download the report, a line of JSON per user", whole), Cell(""), Cell("")), *rows],
+    )
+
+
+def _counts(job: Job) -> str:
+    return ", ".join(f"{number:,} {outcome}" for outcome, number in outcomes_of(job).items()) or "nobody yet"
+
+
+def _kind(job: Job) -> str:
+    plan = Plan.of_document(job.parameters["plan"])
+    return "Comparison" if plan.only_reports else "Dry run" if plan.is_dry_run else "Synchronisation"
+
+
+class SynchronizationRowAdmin(ReadOnlyAdmin[SynchronizationRow]):
+    """What was found about one user; the whole report of a job is a file of JSON lines."""
+
+    tenant_lookup = "job__tenant_id"
+    list_display = ("user_id", "outcome", "scim_id", "reason", "job")
+    list_select_related = ("job",)
+    sortable_by = ()
+    ordering = ("-pk",)
+    search_fields = ("=job__id", "=user_id")
+    search_help_text = "The id of a job, or of a user."
+    fields = ("job", "outcome", "user_id", "scim_id", "reason", "error_class", "differences", "recorded_at")
+    empty_text = "No stream has been synchronised yet: open a stream and choose Synchronise."
+
+    def get_urls(self) -> list[URLPattern]:
+        name = "provisioning_synchronizationrow_report"
+        return [path("<str:job_id>/report/", self.admin_site.admin_view(self.report_view), name=name), *super().get_urls()]
+
+    def report_view(self, request: HttpRequest, job_id: str) -> StreamingHttpResponse:
+        """Send the report of a job to staff of its tenant, as lines of JSON."""
+        page = self.admin_site.get_model_admin(Job)
+        job = page.get_object(request, unquote(job_id))
+        if job is None or not page.has_view_permission(request, job):
+            raise Http404
+        try:
+            job = service.found(tenant_id=job.tenant_id, job_id=job.pk)
+        except NotFound as error:
+            raise Http404 from error
+        page.log_change(request, job, "Downloaded the report")
+        headers = {"Content-Disposition": f'attachment; filename="{job.pk}.jsonl"', "Cache-Control": "no-store"}
+        return StreamingHttpResponse(list(service.report_lines(job)), content_type="application/jsonl", headers=headers)
