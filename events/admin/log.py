@@ -30,8 +30,9 @@ from identity.admin.scope import tenant_in_scope
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.hosts import canonical_address
 from identity.models import Connection, Group, Organization, User
+from identity.models.base import RecordedModel
 
-_MODELS: dict[str, tuple[type[models.Model], str]] = {
+_MODELS: dict[str, tuple[type[RecordedModel], str]] = {
     "user": (User, "user_id"),
     "connection": (Connection, "id"),
     "group": (Group, "id"),
@@ -46,7 +47,7 @@ class LogChangeList(ChangeList):
     page: LogPage
 
     def get_queryset(self, request: HttpRequest, *_arguments: Any, **_named: Any) -> Any:
-        self.search = LogSearch(request.GET)
+        self.search = LogSearch(request.GET, label_suffix="")
         is_valid = self.search.is_valid()
         self.page = browse(self.search.question(tenant_in_scope(request)), place_of(request.GET)) if is_valid else LogPage([], None, None)
         self.filter_specs, self.has_filters, self.clear_all_filters_qs = [], False, "?"
@@ -74,7 +75,8 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
     list_display_links = ("position",)
     sortable_by = ()
     change_list_template = "admin/event_log.html"
-    readonly_fields = ("type", "entity_page", "time", "event_id_text", "size", "who", "cursor_before", "command", "message")
+    change_form_template = "admin/log_entry.html"
+    readonly_fields = ("type", "entity_page", "time", "event_id_text", "size", "who", "cursor_before", "command")
     empty_text = "No events yet. Every change of a user, a connection, a group or an organization appears here within a moment."
 
     def __init__(self, model: type[LogEntry], admin_site: admin.AdminSite) -> None:
@@ -92,8 +94,18 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
         return [
             (None, {"fields": [*own, *([] if self.is_bound(request) else ["tenant_id"])]}),
             ("Go on from right before it", {"fields": ["cursor_before", "command"]}),
-            ("Message", {"fields": ["message"]}),
         ]
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        changelist = super().get_changelist_instance(request)
+        changelist.title = "Event log"
+        return changelist
+
+    def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        row = context.get("original")
+        if row is not None:
+            context["message"] = json_block(message_of(row.event))
+        return super().render_change_form(request, context, *args, **kwargs)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         response = super().changelist_view(request, extra_context)
@@ -146,10 +158,6 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
         words = ["manage.py events tail", canonical_address(row.tenant_id), f"--from {_cursor_before(row)}"]
         return format_html('<code class="command">{}</code>', " ".join(word for word in words if word))
 
-    @admin.display(description="Message")
-    def message(self, row: LogEntry) -> str:
-        return json_block(message_of(row.event))
-
     def what_changed(self, _request: HttpRequest, row: LogEntry) -> Panel:
         """Return the fields that differ from the previous object, old and new."""
         data = envelope_of(row.event.body).get("data")
@@ -164,7 +172,7 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
         if kind not in _MODELS:
             return ""
         model, column = _MODELS[kind]
-        found = model._default_manager.filter(**{"tenant_id": row.tenant_id, column: identifier}).values_list("pk", flat=True).first()
+        found = model.objects.of(row.tenant_id).filter(**{column: identifier}).values_list("pk", flat=True).first()
         return "" if found is None else reverse(f"{self.admin_site.name}:identity_{kind}_change", args=(found,))
 
 

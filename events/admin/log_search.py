@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 from django import forms
-from django.db.models import Q
 from django.db.models.functions import Lower
 from django.http import QueryDict
 
@@ -21,6 +19,7 @@ _USERS_OF_AN_ADDRESS = 20
 # How ids of the documents begin; a user's has a bar in it.
 _KINDS = {"con_": "connection", "org_": "organization", "grp_": "group"}
 _PLACES = ("before", "after")
+_RANGE = ("first", "last", "since", "until")
 
 
 class _Moment(forms.DateTimeInput):
@@ -55,6 +54,20 @@ class LogSearch(forms.Form):
         return values
 
     @property
+    def named(self) -> list[forms.BoundField]:
+        """The fields that name something, always in sight."""
+        return [self["type"], self["entity"]]
+
+    @property
+    def range(self) -> list[forms.BoundField]:
+        """The fields that narrow the search, in sight when they are used."""
+        return [self[name] for name in _RANGE]
+
+    @property
+    def has_range(self) -> bool:
+        return any(self.data.get(name) for name in _RANGE)
+
+    @property
     def is_used(self) -> bool:
         return any(value not in ("", None) for value in self.cleaned_data.values())
 
@@ -80,10 +93,11 @@ def roots_of(term: str, tenant_id: str | None) -> tuple[str, ...]:
     if "|" in term and not term.startswith(("user:", "organization:", "group:", "connection:")):
         return (f"user:{term}",)
     if "@" in term and ":" not in term:
-        found = User.all_tenants.alias(address=Lower("email")).filter(Q(address=term.lower()))
-        # Every index of users begins with the tenant; an operator who sees all of them has chosen none.
-        own = found.none() if tenant_id is None else found.filter(tenant_id=tenant_id)
-        return _rooted(own.values_list("user_id", flat=True)[:_USERS_OF_AN_ADDRESS])
+        if tenant_id is None:
+            # Every index of users begins with the tenant, and an operator who sees all of them has chosen none.
+            return ()
+        found = User.objects.of(tenant_id).alias(address=Lower("email")).filter(address=term.lower())
+        return tuple(f"user:{user_id}" for user_id in found.values_list("user_id", flat=True)[:_USERS_OF_AN_ADDRESS])
     return (f"{_KINDS[term[:4]]}:{term}" if term[:4] in _KINDS else term,)
 
 
@@ -94,10 +108,6 @@ def place_of(query: QueryDict) -> Place | None:
         if text.isascii() and text.isdigit() and len(text) < 19:
             return Place(int(text), is_newer=name == "after")
     return None
-
-
-def _rooted(user_ids: Iterable[str]) -> tuple[str, ...]:
-    return tuple(f"user:{user_id}" for user_id in user_ids)
 
 
 def _utc(moment: datetime | None) -> datetime | None:

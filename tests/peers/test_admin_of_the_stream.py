@@ -1,0 +1,301 @@
+"""The pages of the event stream as people use them, in a real browser: the log, open connections, a test event, live."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from pytest_django.plugin import DjangoDbBlocker
+
+from config.launcher.peers import PLACE
+from events.hints import publish_hint
+from events.models import LogEntry
+from events.numbering import number_tenant
+from events.stream.connections import disconnect, open_connections
+from identity.models import Connection, Tenant, User
+from identity.services.users import create_user, update_user
+from tests.conformance.target import make_target
+from tests.conformance.web_process import WebProcess, web_process
+from tests.deadlines import eventually
+from tests.factories.admin import PASSWORD, new_staff, new_tenant
+from tests.peers.chromium import PROGRAM, Chromium, Page, chromium
+
+pytestmark = [pytest.mark.peer, pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers")]
+
+LIVE, LOG, CONNECTIONS = "/admin/events/live/", "/admin/events/logentry/", "/admin/events/connections/"
+MARKUP = "</script><script>document.title = 'taken over'</script><img src=x onerror=\"document.title = 'taken over'\">"
+SHOWN = "[...document.querySelectorAll('#live-list li:not([hidden])')]"
+# How much of the list lies below what is in sight.
+BELOW = "(({scrollTop, scrollHeight, clientHeight}) => scrollHeight - scrollTop - clientHeight)(document.getElementById('live-scroll'))"
+AXE = PLACE / "node_modules" / "axe-core" / "axe.min.js"
+SCREENS = [("light", 1280), ("dark", 1280), ("light", 360), ("dark", 360)]
+
+
+@pytest.fixture(scope="module")
+def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
+    with django_db_blocker.unblock(), web_process("granian", EVENTS_HEARTBEAT_SECONDS="0.5", EVENTS_RETRY_MS="200") as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def user(tenant: Tenant, database_connection: Connection) -> User:
+    user = create_user(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test", name=MARKUP)
+    update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"given_name": "Ada"})
+    number_tenant(tenant.pk)
+    return user
+
+
+@pytest.fixture
+def visit(web: WebProcess, browser: Chromium, tenant: Tenant) -> Callable[[str], Page]:
+    """Return what opens an address of the admin in one tab, signed in by the form."""
+    page = browser.page()
+    page.show_as()
+    base = f"http://127.0.0.1:{web.address[1]}"
+    page.open(f"{base}/admin/login/?next=/admin/")
+    page.fill("input[name=username]", new_staff(tenant).email)
+    page.fill("input[name=password]", PASSWORD)
+    page.click("#login-form button")
+    page.until("location.pathname === '/admin/' && document.readyState === 'complete'")
+
+    def opened(path: str) -> Page:
+        page.open(base + path)
+        return page
+
+    return opened
+
+
+def change(user: User, name: str) -> None:
+    """Let an event happen, with a name that no other one has."""
+    update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes={"given_name": name})
+    batch = number_tenant(user.tenant_id)
+    assert batch is not None
+    publish_hint(user.tenant_id, batch.head_position)
+
+
+def connected(page: Page) -> Page:
+    page.until("document.getElementById('live-state').textContent === 'Connected.'")
+    return page
+
+
+def names_in(page: Page) -> list[str]:
+    """Return the names that the shown events carry, in their order."""
+    page.evaluate(f"{SHOWN}.forEach((entry) => {{ entry.querySelector('details').open = true }})")
+    page.until(f"{SHOWN}.every((entry) => entry.querySelector('pre'))")
+    shown = page.evaluate(f"{SHOWN}.map((entry) => entry.querySelector('pre').textContent)")
+    return [json.loads(text)["data"]["object"]["given_name"] for text in shown]
+
+
+def shows(page: Page, count: int) -> None:
+    page.until(f"{SHOWN}.length === {count}")
+
+
+def test_an_event_is_found_by_address_and_shows_what_changed(visit: Callable[[str], Page], user: User) -> None:
+    page = visit(LOG)
+    page.fill("#id_entity", "ada@example.test")
+    page.click(".log-search-buttons button")
+    page.until("document.querySelectorAll('#result_list tbody tr').length === 2")
+    page.click("#result_list tbody th a")
+    page.until("document.querySelector('pre.json') !== null")
+
+    assert '"Ada"' in page.text("section.panel")
+    assert "manage.py events tail" in page.text()
+    assert page.evaluate("document.title") != "taken over"
+    assert page.complaints == []
+
+
+def test_an_event_made_meanwhile_appears_and_its_markup_stays_text(visit: Callable[[str], Page], user: User) -> None:
+    page = connected(visit(LIVE))
+    change(user, "first")
+    shows(page, 1)
+    page.evaluate(f"{SHOWN}[0].querySelector('details').open = true")
+    page.until("document.querySelector('#live-list pre') !== null")
+
+    assert MARKUP.replace('"', '\\"') in page.text("#live-list pre")
+    assert page.evaluate("document.querySelectorAll('#live-list :is(img, script)').length") == 0
+    assert page.evaluate("document.title") != "taken over"
+    assert page.complaints == []
+
+
+def test_nothing_of_another_tenant_appears(visit: Callable[[str], Page], user: User, web: WebProcess) -> None:
+    page = connected(visit(LIVE))
+    make_target(new_tenant(), web.address).write("user.deleted")
+    change(user, "mine")
+    shows(page, 1)
+    assert names_in(page) == ["mine"]
+
+
+def test_a_pause_keeps_what_comes_and_clear_empties_the_page(visit: Callable[[str], Page], user: User) -> None:
+    page = connected(visit(LIVE))
+    page.click("#live-pause")
+    change(user, "one")
+    change(user, "two")
+    page.until("document.getElementById('live-count').textContent.includes('2 waiting')")
+    shows(page, 0)
+    page.click("#live-pause")
+    shows(page, 2)
+    assert names_in(page) == ["one", "two"]
+
+    page.click("#live-clear")
+    shows(page, 0)
+    assert "Nothing yet" in page.text("#live-scroll")
+
+
+def test_the_type_filter_applies_to_what_is_there_and_to_what_comes(
+    visit: Callable[[str], Page], user: User, database_connection: Connection
+) -> None:
+    page = connected(visit(LIVE))
+    change(user, "seen")
+    shows(page, 1)
+    page.fill("#live-type", "user.created")
+    shows(page, 0)
+    connected(page)
+    change(user, "left out")
+    create_user(tenant_id=user.tenant_id, connection=database_connection, email="b@example.test", given_name="wanted")
+    change(user, "left out too")
+    shows(page, 1)
+    assert names_in(page) == ["wanted"]
+
+
+def test_a_lost_connection_is_opened_again_and_misses_nothing(visit: Callable[[str], Page], user: User) -> None:
+    page = connected(visit(LIVE))
+    change(user, "before")
+    shows(page, 1)
+    [connection] = open_connections(user.tenant_id).connections
+    assert disconnect(user.tenant_id, connection.connection_id)
+    change(user, "between")
+    change(user, "after")
+    shows(page, 3)
+
+    assert names_in(page) == ["before", "between", "after"]
+    eventually(lambda: len(open_connections(user.tenant_id).connections) == 1)
+    assert open_connections(user.tenant_id).connections[0].connection_id != connection.connection_id
+
+
+def test_whoever_scrolls_up_stays_there_until_they_ask_for_the_newest(visit: Callable[[str], Page], user: User) -> None:
+    page = connected(visit(LIVE))
+    for number in range(20):
+        change(user, f"early {number}")
+    shows(page, 20)
+    page.until(f"{BELOW} < 24")
+    page.evaluate("document.getElementById('live-scroll').scrollTop = 0")
+    page.until("!document.getElementById('live-newest').hidden")
+    change(user, "late")
+    page.until("document.getElementById('live-newest').textContent.includes('1 more')")
+    assert page.evaluate("document.getElementById('live-scroll').scrollTop") == 0
+
+    page.click("#live-newest")
+    page.until("document.getElementById('live-newest').hidden")
+    assert page.evaluate("document.getElementById('live-scroll').scrollTop") > 0
+
+
+def test_the_keyboard_alone_is_enough_and_nothing_is_read_aloud_unasked(visit: Callable[[str], Page], user: User) -> None:
+    page = connected(visit(LIVE))
+    change(user, "one")
+    shows(page, 1)
+    assert page.evaluate("document.getElementById('live-list').getAttribute('aria-live')") == "off"
+    page.evaluate("document.getElementById('live-type').focus()")
+    seen = []
+    for _ in range(5):
+        page.press("Tab")
+        seen.append(page.evaluate("document.activeElement.id || document.activeElement.localName"))
+    assert seen == ["live-pause", "live-clear", "live-aloud", "live-scroll", "summary"]
+
+    page.press("Enter")
+    page.until("document.querySelector('#live-list details').open")
+    page.evaluate("document.getElementById('live-aloud').focus()")
+    page.press(" ")
+    page.until("document.getElementById('live-list').getAttribute('aria-live') === 'polite'")
+    page.evaluate("document.getElementById('live-pause').focus()")
+    page.press(" ")
+    page.until("document.getElementById('live-pause').getAttribute('aria-pressed') === 'true'")
+
+
+def test_a_page_whose_session_has_ended_says_so_and_gives_up(visit: Callable[[str], Page], user: User) -> None:
+    page = connected(visit(LIVE))
+    page.send("Network.clearBrowserCookies")
+    [connection] = open_connections(user.tenant_id).connections
+    disconnect(user.tenant_id, connection.connection_id)
+
+    page.until("document.getElementById('live-state').textContent.includes('Sign in')")
+
+
+def test_without_script_the_live_page_leads_to_the_log_and_connections_load_themselves_again(
+    visit: Callable[[str], Page], user: User
+) -> None:
+    page = visit(LOG)
+    page.without_script()
+    try:
+        visit(LIVE)
+        assert "scripts are switched off" in page.text()
+        assert page.evaluate("document.getElementById('live').hidden") is True
+        assert page.evaluate(f"document.querySelector('noscript a').getAttribute('href') === '{LOG}'")
+        visit(CONNECTIONS)
+        assert page.evaluate("document.querySelector('meta[http-equiv=refresh]') !== null")
+    finally:
+        page.without_script(is_off=False)
+
+
+def test_a_connection_is_watched_tested_and_closed(visit: Callable[[str], Page], tenant: Tenant, web: WebProcess) -> None:
+    target = make_target(tenant, web.address)
+    page = visit(CONNECTIONS)
+    assert "Nobody is connected" in page.text()
+    with target.subscribe() as stream:
+        stream.opened()
+        # In place: what the reader has done on the page stays.
+        page.evaluate("window.stays = true")
+        page.until("document.querySelector('table.connections') !== null", seconds=15)
+        assert page.evaluate("window.stays") is True
+
+        page.click(".canary button")
+        page.until("document.querySelector('.messagelist') !== null")
+        assert "reached 1 of 1 open streams" in page.text(".messagelist")
+        assert stream.events(1)[0].message["event"]["data"]["canary"]
+
+        page.click("table.connections a[href$='/disconnect/']")
+        page.until("document.querySelector('input.dangerous') !== null")
+        page.click("input.dangerous")
+        page.until("document.querySelector('.messagelist') !== null")
+        assert "is closed" in page.text(".messagelist")
+        *_, last = stream.blocks()
+        assert last.event == "error"
+    assert page.complaints == []
+
+
+@pytest.mark.parametrize("path", [LIVE, LOG, f"{LOG}?first=x&entity=nobody", "entry", CONNECTIONS, "disconnect"])
+def test_every_page_fits_every_screen_and_is_accessible(visit: Callable[[str], Page], user: User, web: WebProcess, path: str) -> None:
+    if not AXE.exists():
+        pytest.skip("axe-core is not installed: make test-peers")
+    target = make_target(Tenant.objects.get(pk=user.tenant_id), web.address)
+    with target.subscribe({"event_type": ["user.created"]}) as stream:
+        stream.opened()
+        eventually(lambda: len(open_connections(user.tenant_id).connections) == 1)
+        [connection] = open_connections(user.tenant_id).connections
+        entry = LogEntry.objects.get(tenant_id=user.tenant_id, position=3)
+        places = {"entry": f"{LOG}{entry.pk}/change/", "disconnect": f"{CONNECTIONS}{connection.connection_id}/disconnect/"}
+        page = visit(LOG)
+        for scheme, width in SCREENS:
+            page.show_as(width=width, scheme=scheme)
+            visit(places.get(path, path))
+            assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0, (scheme, width)
+            # Before axe, which puts styles of its own into the page.
+            assert page.complaints == [], (scheme, width)
+            assert found_by_axe(page) == [], (scheme, width)
+
+
+def found_by_axe(page: Page) -> list[Any]:
+    """Return what axe finds in the content of the page: the frame around it is judged with the site."""
+    page.evaluate(AXE.read_text() + "; true")
+    rules = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']}"
+    found = page.evaluate(f"axe.run('#content', {rules}).then((report) => JSON.stringify(report.violations))")
+    return [
+        (violation["id"], [node["target"] for node in violation["nodes"]], violation["nodes"][0].get("failureSummary"))
+        for violation in json.loads(found)
+    ]
