@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from django import forms
 from django.contrib import admin
+from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from identity.admin.badges import Tone, badge, json_block
 from identity.admin.json_fields import pretty
+from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from provisioning.models import ActionVersion, Trial
+from provisioning.services.actions import deploy_version
 
 _TONES: dict[str, Tone] = {Trial.Outcome.PASSED: "good", Trial.Outcome.FAILED: "bad", Trial.Outcome.LOST: "warn"}
 
 
-class ActionVersionAdmin(ReadOnlyAdmin[ActionVersion]):
+class RollbackForm(forms.Form):
+    update_draft = forms.BooleanField(
+        required=False, label="Make it the draft too", help_text="Otherwise the draft stays as it is and is not what is deployed."
+    )
+
+
+def _deploy_again(_request: HttpRequest, version: ActionVersion, values: dict[str, Any]) -> str:
+    made = deploy_version(
+        tenant_id=version.action.tenant_id, action_id=version.action_id, version_id=version.pk, update_draft=values["update_draft"]
+    )
+    return f"Deployed as version {made.number}."
+
+
+class ActionVersionAdmin(ReadOnlyAdmin[ActionVersion], ObjectActionsAdmin[ActionVersion]):
     """What deliveries ran, and run. Of the secrets only the names are shown."""
 
     tenant_lookup = "action__tenant_id"
@@ -27,6 +46,19 @@ class ActionVersionAdmin(ReadOnlyAdmin[ActionVersion]):
     fields = ("action", "number", "is_deployed", "template", "entry_point", "options_text", "mapping_text", "secret_names", "created_at")
     readonly_fields = ("options_text", "mapping_text", "secret_names")
     empty_text = "No versions yet. Deploying an action makes one."
+    object_actions = (
+        ObjectAction(
+            name="deploy",
+            label="Deploy this version",
+            explain=lambda _request, version: (
+                f"Makes a new version of {version.action} that is what version {version.number} was, its secrets included. "
+                "Deliveries run it from then on."
+            ),
+            run=_deploy_again,
+            is_offered=lambda version: not version.is_deployed,
+            form_class=RollbackForm,
+        ),
+    )
 
     @admin.display(description="Options")
     def options_text(self, row: ActionVersion) -> SafeString:

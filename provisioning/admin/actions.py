@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.http import HttpRequest
+from django.contrib.admin.utils import quote, unquote
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.http import urlencode
 
 from identity.admin.badges import badge, json_block
 from identity.admin.json_fields import ShapedJSONField, pretty
 from identity.admin.object_actions import ObjectAction
+from identity.admin.panels import Cell, Panel
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
 from identity.admin.tenant_scope import ReadOnlyAdmin
+from provisioning.admin.mapping_editor import mapping_view
+from provisioning.admin.trial_pages import connection_test_view, user_run_view
 from provisioning.models import Action, ActionSecret
 from provisioning.models.actions import SCIM_USER_PROVISIONING
 from provisioning.scim import settings as scim
-from provisioning.services import actions
+from provisioning.services import action_versions, actions
 
+_SHOWN = 5
 _SECRETS = (scim.BASE_URL, scim.BEARER_TOKEN, scim.TIMEOUT_MS, scim.MAX_RETRIES, scim.CONNECTION_ALLOWLIST)
 
 
@@ -33,7 +41,6 @@ class ActionForm(ServiceForm):
         choices=[(SCIM_USER_PROVISIONING, "Outbound SCIM 2.0 user provisioning"), ("", "An installed entry point")], required=False
     )
     options = ShapedJSONField(help_text="A JSON object: update_mode, upsert, adopt_on_conflict, enterprise.")
-    mapping = ShapedJSONField(shape=list, is_nullable=True, help_text="A JSON list of rows. Empty: the default mapping.")
     SCIM_BASE_URL = _secret("Base address of the SCIM 2.0 server.")
     SCIM_BEARER_TOKEN = _secret("Token that the SCIM server has issued.", is_masked=True)
     SCIM_TIMEOUT_MS = _secret(f"Milliseconds per request; without it {scim.DEFAULT_TIMEOUT_MS}.")
@@ -43,7 +50,7 @@ class ActionForm(ServiceForm):
 
     class Meta:
         model = Action
-        fields = ("name", "template", "entry_point", "options", "mapping")
+        fields = ("name", "template", "entry_point", "options")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -61,7 +68,18 @@ class ActionForm(ServiceForm):
 
 def _deploy(_request: HttpRequest, action: Action, _values: dict[str, Any]) -> str:
     actions.deploy_action(tenant_id=action.tenant_id, action_id=action.pk)
-    return "The action is deployed. Event streams can be bound to it."
+    return "The action is deployed: deliveries run it from now on, and event streams can be bound to it."
+
+
+def _explain_deploying(_request: HttpRequest, action: Action) -> str:
+    deployed = actions.deployed_version(action)
+    if deployed is None:
+        return "Makes a version of the draft. Event streams can be bound to the action afterwards."
+    return f"Makes a version of the draft, which deliveries run from then on. Now they run version {deployed.number}."
+
+
+def _has_undeployed_changes(action: Action) -> bool:
+    return not action_versions.is_draft_deployed(action, actions.deployed_version(action))
 
 
 class ActionAdmin(ServiceAdmin[Action]):
@@ -71,26 +89,101 @@ class ActionAdmin(ServiceAdmin[Action]):
     list_select_related = ("tenant",)
     sortable_by = ("name", "updated_at")
     search_fields = ("name", "=id")
-    readonly_fields = ("id", "status_badge", "is_deployed", "known_secrets", "capabilities_text", "built_at", "created_at", "updated_at")
+    readonly_fields = (
+        "id",
+        "status_badge",
+        "deployment",
+        "known_secrets",
+        "mapping_text",
+        "capabilities_text",
+        "built_at",
+        "created_at",
+        "updated_at",
+    )
     empty_text = "No actions yet. Add one from the SCIM template, deploy it, then bind an event stream to it."
-    deletion_effect = "Its secrets are deleted with it. A stream that is bound to it keeps it from being deleted."
+    deletion_effect = "Its versions and secrets are deleted with it. A stream that is bound to it keeps it from being deleted."
     object_actions = (
         ObjectAction(
             name="deploy",
             label="Deploy",
-            explain=lambda _request, _action: "Event streams can be bound to the action afterwards.",
+            explain=_explain_deploying,
             run=_deploy,
-            is_offered=lambda action: not action.is_deployed,
+            is_offered=_has_undeployed_changes,
         ),
     )
 
+    def __init__(self, model: type[Action], admin_site: Any) -> None:
+        super().__init__(model, admin_site)
+        self.panels += [self.versions_of, self.trials_of]
+
+    def get_urls(self) -> list[URLPattern]:
+        pages = {"mapping": mapping_view, "connection-test": connection_test_view, "user-run": user_run_view}
+        own = [
+            path(f"<path:object_id>/{name}/", self.admin_site.admin_view(self._page_of(view)), name=f"provisioning_action_{name}")
+            for name, view in pages.items()
+        ]
+        return [*own, *super().get_urls()]
+
+    def _page_of(self, view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+        def page(request: HttpRequest, object_id: str) -> HttpResponse:
+            action = self.get_object(request, unquote(object_id))
+            if action.template != SCIM_USER_PROVISIONING:
+                raise Http404
+            return view(self, request, action)
+
+        return page
+
+    def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """Lead to the pages on which the action is set up and tried."""
+        response = super().render_change_form(request, context, *args, **kwargs)
+        action = context.get("original")
+        if action is not None and action.template == SCIM_USER_PROVISIONING and self.has_change_permission(request, action):
+            place = f"{self.admin_site.name}:provisioning_action"
+            links = [
+                {"label": label, "url": reverse(f"{place}_{name}", args=(quote(action.pk),)), "is_dangerous": False}
+                for name, label in (("mapping", "Mapping"), ("connection-test", "Test connection"), ("user-run", "Run for one user"))
+            ]
+            response.context_data["object_actions"] = [*links, *response.context_data.get("object_actions", [])]
+        return response
+
+    def versions_of(self, _request: HttpRequest, action: Action) -> Panel:
+        """Return the newest versions; each has a page that deploys it once more."""
+        place = f"{self.admin_site.name}:provisioning_actionversion"
+        newest = action.versions.order_by("-number").defer("secrets", "mapping")[:_SHOWN]
+        rows = [
+            (
+                Cell(str(version), reverse(f"{place}_change", args=(version.pk,))),
+                Cell(f"{version.created_at:%Y-%m-%d %H:%M}"),
+                Cell("deployed" if version.is_deployed else ""),
+            )
+            for version in newest
+        ]
+        more = f"{reverse(f'{place}_changelist')}?{urlencode({'q': str(action.pk)})}"
+        empty = "Not deployed yet: deliveries have nothing to run."
+        return Panel("Versions", ("Version", "Made", ""), rows, empty_text=empty, more_url=more, more_text="All")
+
+    def trials_of(self, _request: HttpRequest, action: Action) -> Panel:
+        """Return what was tried last."""
+        place = f"{self.admin_site.name}:provisioning_trial"
+        rows = [
+            (
+                Cell(f"{trial.started_at:%Y-%m-%d %H:%M}", reverse(f"{place}_change", args=(trial.pk,))),
+                Cell(trial.get_kind_display()),
+                Cell(trial.get_outcome_display()),
+                Cell(trial.summary),
+            )
+            for trial in action.trials.order_by("-started_at").defer("steps")[:_SHOWN]
+        ]
+        more = f"{reverse(f'{place}_changelist')}?{urlencode({'q': str(action.pk)})}"
+        return Panel("Tests", ("When", "What", "Outcome", ""), rows, empty_text="Nothing was tried yet.", more_url=more, more_text="All")
+
     def get_fieldsets(self, request: HttpRequest, obj: Action | None = None) -> Any:
-        setup = ["options", "mapping"]
+        setup = ["options"] if obj is None else ["options", "mapping_text"]
         secrets = [*_SECRETS, "other_secrets"]
         if obj is None:
             first = ["name", "template", "entry_point"]
             return [(None, {"fields": first}), ("Secrets", {"fields": secrets}), ("Set-up", {"fields": setup, "classes": ["collapse"]})]
-        own = ["id", "name", "template", "entry_point", "is_deployed", "status_badge", *([] if self.is_bound(request) else ["tenant"])]
+        own = ["id", "name", "template", "entry_point", "deployment", "status_badge", *([] if self.is_bound(request) else ["tenant"])]
         more = ["capabilities_text", "built_at", "created_at", "updated_at"]
         return [
             (None, {"fields": own}),
@@ -106,6 +199,19 @@ class ActionAdmin(ServiceAdmin[Action]):
     @admin.display(description="Build")
     def status_badge(self, row: Action) -> str:
         return badge(row.get_status_display(), "good" if row.status == Action.Status.BUILT else "warn")
+
+    @admin.display(description="Deployed")
+    def deployment(self, row: Action) -> str:
+        deployed = actions.deployed_version(row)
+        if deployed is None:
+            return badge("Not deployed", "warn")
+        if action_versions.is_draft_deployed(row, deployed):
+            return badge(f"Version {deployed.number}", "good")
+        return badge(f"Version {deployed.number}; the draft has changes that are not deployed", "warn")
+
+    @admin.display(description="Mapping")
+    def mapping_text(self, row: Action) -> str:
+        return "The default mapping." if row.mapping is None else f"A table of {len(row.mapping)} rows."
 
     @admin.display(description="Secrets")
     def known_secrets(self, row: Action) -> str:
@@ -124,7 +230,6 @@ class ActionAdmin(ServiceAdmin[Action]):
             template=values["template"],
             entry_point_path=values["entry_point"],
             options=values["options"],
-            mapping=values["mapping"],
             secrets=form.secrets(),
         )
         self._warn(request, action)

@@ -1,0 +1,35 @@
+"""The functions of mapping expressions, each with an example, for the page on which they are written."""
+
+from __future__ import annotations
+
+FUNCTIONS: tuple[tuple[str, str], ...] = (
+    ("user_metadata.phone", "a path into the user; what leads nowhere is left out"),
+    ("'employee'", "a constant text, in single quotes; `true` and `5` stand in backquotes"),
+    ("!blocked", "the opposite of true or false; absent counts as false"),
+    ("nickname || given_name || 'user'", "the first that is there"),
+    ("coalesce(nickname, given_name)", "the first that is neither absent nor an empty text"),
+    ("default(app_metadata.department, 'none')", "the value, or another one where it is absent or empty"),
+    ("concat(given_name, ' ', family_name)", "texts and numbers joined; absent as soon as one part is"),
+    ("join(', ', app_metadata.sites)", "the texts of a list joined, absent ones left out"),
+    ("lower(email)", "small letters"),
+    ("upper(app_metadata.country)", "capital letters"),
+    ("trim(name)", "without blanks at both ends"),
+    ("replace(email, '@old.example', '@new.example')", "every occurrence of one text by another"),
+    ("split(email, '@')[1]", "the parts between a separator; [0] is the first one"),
+    ("substring(nickname, `0`, `8`)", "so many characters from a place on, counted from 0"),
+    ("starts_with(user_id, 'auth')", "true or false"),
+    ("ends_with(email, '.example')", "true or false"),
+    ("contains(app_metadata.roles, 'admin')", "whether a list holds a value, or a text another one"),
+    ("to_bool(app_metadata.is_active)", "true for true, yes and 1; false for their opposites"),
+    ("to_string(app_metadata.number)", "a number as text"),
+    ("to_number(app_metadata.number)", "a text as a number"),
+    ("format_date(created_at, '%Y-%m-%d')", "a time, written in UTC after a form"),
+    ("not_null(a, b)", "the first that is not absent, empty texts included"),
+    ("length(name)", "characters, elements or members"),
+    ("sort(app_metadata.sites)", "a list in order; reverse() turns it round"),
+    ("reverse(app_metadata.sites)", "a list or text from its end"),
+    ("keys(app_metadata)", "the names of an object; values() are what they hold"),
+    ("values(app_metadata)", "what an object holds"),
+    ("type(name)", "string, number, boolean, array, object or null"),
+    ("abs(n), ceil(n), floor(n)", "of a number"),
+)

@@ -1,0 +1,170 @@
+"""The mapping of an action as a table that works without a script: rows are numbered, ticked off, added and saved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin.utils import quote
+from django.core.exceptions import PermissionDenied
+from django.forms import BaseFormSet, formset_factory
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from identity.admin.refusals import as_text, refusals
+from identity.services.failures import Invalid
+from provisioning.admin.function_help import FUNCTIONS
+from provisioning.expressions import MAX_CHARACTERS
+from provisioning.failures import Misconfigured
+from provisioning.mapping import DEFAULT_TABLE, MAX_ROWS
+from provisioning.mapping_preview import Preview
+from provisioning.models import Action
+from provisioning.services.action_tests import mapping_preview
+from provisioning.services.actions import update_action
+from provisioning.setups import draft_setup
+
+_MORE_ROWS = 3
+_PLACE = re.compile(r"mapping(?:\[(\d+)\])?(?:\.(\w+))?")
+_DEFAULT_ROWS = [asdict(row) for row in DEFAULT_TABLE]
+
+
+def _text(size: int) -> forms.TextInput:
+    return forms.TextInput(attrs={"size": size, "spellcheck": "false", "autocomplete": "off"})
+
+
+class MappingRowForm(forms.Form):
+    """One row; what it may hold is judged by the service, so that the interface and this page agree."""
+
+    path = forms.CharField(max_length=MAX_CHARACTERS, strip=True, widget=_text(38), label="SCIM path")
+    source = forms.CharField(max_length=MAX_CHARACTERS, strip=True, widget=_text(38), label="Expression")
+    when = forms.ChoiceField(choices=[("both", "create and update"), ("create", "create"), ("update", "update")], initial="both")
+    if_empty = forms.ChoiceField(choices=[("omit", "leave out"), ("remove", "remove"), ("error", "fail")], initial="omit", label="If empty")
+    enabled = forms.BooleanField(required=False, initial=True)
+
+
+class PreviewForm(forms.Form):
+    """For whom a preview is made, and the switch of the extension, which belongs to the options."""
+
+    enterprise = forms.BooleanField(required=False, label="Enterprise User extension", help_text="Switches every row of the extension on.")
+    user = forms.CharField(required=False, max_length=320, label="User", help_text="A user id or an e-mail address.")
+    operation = forms.ChoiceField(required=False, choices=[("update", "update"), ("create", "create")])
+
+
+MappingFormSet = formset_factory(
+    MappingRowForm, extra=_MORE_ROWS, can_order=True, can_delete=True, max_num=MAX_ROWS + _MORE_ROWS, absolute_max=MAX_ROWS + 20
+)
+
+
+def mapping_view(model_admin: Any, request: HttpRequest, action: Action) -> HttpResponse:
+    """Show the table of the draft; on POST save it, try it on a user, add rows to it, or go back to the default one."""
+    if not model_admin.has_change_permission(request, action):
+        raise PermissionDenied
+    if request.method != "POST":
+        rows = _DEFAULT_ROWS if action.mapping is None else action.mapping
+        numbered = [{**row, "ORDER": number} for number, row in enumerate(rows, start=1)]
+        asked = PreviewForm(initial={"enterprise": action.options.get("enterprise", False)})
+        return _page(model_admin, request, action, MappingFormSet(initial=numbered, prefix="rows"), asked)
+    if "reset" in request.POST:
+        update_action(tenant_id=action.tenant_id, action_id=action.pk, changes={"mapping": None})
+        return _saved(model_admin, request, action, "The default mapping is back in the draft.")
+    table, asked = MappingFormSet(_data(request), prefix="rows"), PreviewForm(request.POST)
+    shown: Preview | None = None
+    if "more" not in request.POST and table.is_valid() and asked.is_valid():
+        forms_in_order = _kept(table)
+        try:
+            if "preview" in request.POST:
+                shown = _preview(action, forms_in_order, asked.cleaned_data)
+            else:
+                _save(action, forms_in_order, enterprise=asked.cleaned_data["enterprise"])
+                return _saved(model_admin, request, action, "The mapping is saved in the draft. Deploy the action to use it.")
+        except Misconfigured as error:
+            asked.add_error(None, str(error))
+        except refusals() as refusal:
+            _show(refusal, forms_in_order, asked)
+    return _page(model_admin, request, action, table, asked, shown)
+
+
+def _data(request: HttpRequest) -> Any:
+    """Return what was sent, with room for more rows where that was asked for."""
+    data = request.POST.copy()
+    sent = str(data.get("rows-TOTAL_FORMS", ""))
+    if "more" in data and sent.isdecimal() and len(sent) <= 3:
+        total = min(int(sent) + _MORE_ROWS, MAX_ROWS + _MORE_ROWS)
+        data["rows-TOTAL_FORMS"] = str(total)
+        for number in range(int(sent), total):
+            data[f"rows-{number}-enabled"] = "on"
+            data[f"rows-{number}-when"], data[f"rows-{number}-if_empty"] = "both", "omit"
+    return data
+
+
+def _kept(table: BaseFormSet[MappingRowForm]) -> list[MappingRowForm]:
+    """Return the rows that stay, by their numbers; rows without one stand at the end."""
+    return [form for form in table.ordered_forms if form.has_changed() or form.initial]
+
+
+def _rows(kept: list[MappingRowForm]) -> list[dict[str, Any]]:
+    return [{name: form.cleaned_data[name] for name in MappingRowForm.base_fields} for form in kept]
+
+
+def _save(action: Action, kept: list[MappingRowForm], *, enterprise: bool) -> None:
+    rows = _rows(kept)
+    changes: dict[str, Any] = {"mapping": None if rows == _DEFAULT_ROWS else rows}
+    if enterprise != action.options.get("enterprise", False):
+        changes["options"] = {**action.options, "enterprise": enterprise}
+    update_action(tenant_id=action.tenant_id, action_id=action.pk, changes=changes)
+
+
+def _preview(action: Action, kept: list[MappingRowForm], asked: Mapping[str, Any]) -> Preview:
+    if not asked["user"]:
+        raise Invalid({"user": ["Name a user for the preview."]})
+    return mapping_preview(
+        draft_setup(action),
+        user_id=asked["user"],
+        operation=asked["operation"] or "update",
+        mapping=_rows(kept),
+        enterprise=asked["enterprise"],
+    )
+
+
+def _show(refusal: Exception, kept: list[MappingRowForm], asked: PreviewForm) -> None:
+    """Put what is wrong beside the row and the field it concerns, and the rest above the table."""
+    problems = refusal.errors if isinstance(refusal, Invalid) else {"user": [as_text(refusal)]}
+    for place, texts in problems.items():
+        found = _PLACE.fullmatch(place)
+        if found and found[1] and int(found[1]) < len(kept):
+            kept[int(found[1])].add_error(found[2] if found[2] in MappingRowForm.base_fields else None, texts)
+        else:
+            asked.add_error(place if place in asked.fields else None, texts)
+
+
+def _saved(model_admin: Any, request: HttpRequest, action: Action, text: str) -> HttpResponse:
+    model_admin.log_change(request, action, "Mapping")
+    model_admin.message_user(request, text, messages.SUCCESS)
+    return HttpResponseRedirect(request.path)
+
+
+def _page(
+    model_admin: Any, request: HttpRequest, action: Action, table: Any, asked: PreviewForm, shown: Preview | None = None
+) -> HttpResponse:
+    context = {
+        **model_admin.admin_site.each_context(request),
+        "title": f"Mapping of {action.name}",
+        "subtitle": None,
+        "original": action,
+        "opts": model_admin.opts,
+        "media": model_admin.media,
+        "table": table,
+        "asked": asked,
+        "preview": shown,
+        "preview_body": shown.body.decode() if shown else "",
+        "functions": FUNCTIONS,
+        "is_default": action.mapping is None,
+        "back_url": reverse(f"{model_admin.admin_site.name}:provisioning_action_change", args=(quote(action.pk),)),
+    }
+    request.current_app = model_admin.admin_site.name
+    return TemplateResponse(request, "admin/action_mapping.html", context)

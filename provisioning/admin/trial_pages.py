@@ -1,0 +1,113 @@
+"""The pages on which an action is tried: its connection, and one user. Results stand below the form that asked for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib.admin.utils import quote
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from identity.admin.badges import Tone, badge
+from identity.admin.json_fields import pretty
+from identity.admin.refusals import add_to_form, refusals
+from provisioning.connection_test import run_connection_test
+from provisioning.failures import Misconfigured
+from provisioning.models import Action
+from provisioning.setups import deployed_setup, draft_setup
+from provisioning.trials import TrialReport
+from provisioning.user_run import run_for_user
+
+_TONES: dict[str, Tone] = {"ok": "good", "warning": "warn", "failed": "bad", "skipped": "quiet"}
+
+
+class ConnectionTestForm(forms.Form):
+    with_canary = forms.BooleanField(
+        required=False,
+        label="With a canary",
+        help_text="Also creates a marked user on the server, changes it in every way, reads it back, deletes it, and recommends a way.",
+    )
+
+
+class UserRunForm(forms.Form):
+    user = forms.CharField(max_length=320, label="User", help_text="A user id or an e-mail address.")
+    draft = forms.BooleanField(required=False, label="With the draft", help_text="A dry run may try what is not deployed yet.")
+    write = forms.BooleanField(required=False, label="Write", help_text="Without it this is a dry run that shows what would change.")
+
+
+def connection_test_view(model_admin: Any, request: HttpRequest, action: Action) -> HttpResponse:
+    """Test the connection of the draft."""
+
+    def run(values: dict[str, Any]) -> TrialReport:
+        return run_connection_test(draft_setup(action), actor=_actor(request), with_canary=values["with_canary"])
+
+    text = "Reads from the server of the draft, step by step, and writes nothing unless a canary is asked for."
+    return _page(model_admin, request, action, "Test connection", text, ConnectionTestForm, run)
+
+
+def user_run_view(model_admin: Any, request: HttpRequest, action: Action) -> HttpResponse:
+    """Bring one user to the server, or show what that would change."""
+
+    def run(values: dict[str, Any]) -> TrialReport:
+        deployed = None if values["draft"] else deployed_setup(tenant_id=action.tenant_id, action_id=action.pk)
+        setup = deployed or draft_setup(action)
+        return run_for_user(setup, user_id=values["user"], actor=_actor(request), dry_run=not values["write"])
+
+    text = "Does for one user what a delivery does, and shows each step. It never overtakes events of the user that wait."
+    return _page(model_admin, request, action, "Run for one user", text, UserRunForm, run)
+
+
+def _page(
+    model_admin: Any, request: HttpRequest, action: Action, title: str, text: str, form_class: type[forms.Form], run: Any
+) -> HttpResponse:
+    if not model_admin.has_change_permission(request, action):
+        raise PermissionDenied
+    form = form_class(request.POST if request.method == "POST" else None)
+    report: TrialReport | None = None
+    if request.method == "POST" and form.is_valid():
+        try:
+            report = run(form.cleaned_data)
+            model_admin.log_change(request, action, title)
+        except Misconfigured as error:
+            form.add_error(None, str(error))
+        except refusals() as refusal:
+            add_to_form(form, refusal)
+    context = {
+        **model_admin.admin_site.each_context(request),
+        "title": title,
+        "subtitle": None,
+        "explanation": text,
+        "original": action,
+        "opts": model_admin.opts,
+        "media": model_admin.media,
+        "form": form,
+        "report": report,
+        "steps": [_shown(step.document) for step in report.steps.taken] if report else [],
+        "changes": _changes(report) if report else [],
+        "outbound_addresses": settings.OUTBOUND_ADDRESSES,
+        "back_url": reverse(f"{model_admin.admin_site.name}:provisioning_action_change", args=(quote(action.pk),)),
+    }
+    request.current_app = model_admin.admin_site.name
+    return TemplateResponse(request, "admin/action_trial.html", context)
+
+
+def _shown(step: dict[str, Any]) -> dict[str, Any]:
+    details = {name: value for name, value in step.get("details", {}).items() if name != "changes"}
+    return {**step, "badge": badge(step["state"], _TONES[step["state"]]), "details_text": pretty(details) if details else ""}
+
+
+def _changes(report: TrialReport) -> list[dict[str, Any]]:
+    found = [change for step in report.steps.taken for change in step.finding.details.get("changes", [])]
+    return [{"path": change["path"], "before": _cell(change["before"]), "after": _cell(change["after"])} for change in found]
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else pretty(value)
+
+
+def _actor(request: HttpRequest) -> str:
+    return str(getattr(request.user, "email", ""))
