@@ -182,7 +182,7 @@ def _standing(stream: EventStream, search: Search) -> dict[str, Any]:
         "ignored": 0 if search.selection.states else bounded_count(ignored.order_by("pk"), COUNT_LIMIT),
         "failures_in_row": Breaker.objects.filter(stream_id=stream.pk).values_list("failures", flat=True).first() or 0,
         "running": unfinished_redrive(**of_stream),
-        "selection": _as_text(search),
+        "selection": _as_text(replace(search, stream_id="")),
     }
 
 
