@@ -126,19 +126,20 @@ class HintListener:
         client = redis.asyncio.Redis.from_url(
             self._url, socket_connect_timeout=1.0, socket_timeout=None, retry=redis.asyncio.retry.Retry(NoBackoff(), 0)
         )
-        subscription = client.pubsub(ignore_subscribe_messages=True)
+        # Its own connection, without the bookkeeping of the library's subscriptions: a hint may come for every commit.
+        connection = client.connection_pool.make_connection()  # type: ignore[no-untyped-call]  # redis-py has no type for it
         try:
-            await subscription.subscribe(hint_channel(), *self._also)
+            await connection.connect()
+            await connection.send_command("SUBSCRIBE", hint_channel(), *self._also)
             self._connected()
             while True:
-                message = await subscription.get_message(timeout=_SILENCE_SECONDS)
-                if message is None:
-                    await subscription.ping()
-                    continue
-                if message["type"] == "message":
-                    self._take(message["channel"], message["data"])
+                reply = await connection.read_response(timeout=_SILENCE_SECONDS, disconnect_on_error=False)
+                if reply is None:
+                    await connection.send_command("PING")
+                elif reply[0] == b"message":
+                    self._take(reply[1], reply[2])
         finally:
-            await subscription.aclose()  # type: ignore[no-untyped-call]  # redis-py types it as such
+            await connection.disconnect()
             await client.aclose()
 
     def _take(self, channel: bytes, payload: bytes) -> None:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 from django.db import connection as django_connection
@@ -104,8 +104,7 @@ class Bounds:
         return cursor.epoch == self.epoch and cursor.position > self.head
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedEvent:
+class LoggedEvent(NamedTuple):
     """One event of the log with the bytes it was stored as."""
 
     position: int
@@ -145,7 +144,7 @@ class LogReader:
             raise NoLog
         bounds = Bounds(*rows[0][:5])
         bounds.require(cursor)
-        events = [LoggedEvent(*row[5:]) for row in rows if row[5] is not None]
+        events = [LoggedEvent._make(row[5:]) for row in rows if row[5] is not None]
         _require_dense(events, cursor, bounds)
         return Page(bounds, events)
 

@@ -88,13 +88,13 @@ def _described(stream: Stream, passed: float) -> dict[str, Any]:
         "process": calls.process_name(),
         "types": None if held.types is None else sorted(held.types),
         "opened_at": stream.opened_at + passed,
-        "written_at": stream.written_at + passed,
-        "blocked_since": stream.writing_since + passed if stream.writing_since else None,
+        "written_at": stream.writer.written_at + passed,
+        "blocked_since": stream.writer.writing_since + passed if stream.writer.writing_since else None,
         "position": stream.position,
         "head": lag.head,
         "lag_events": lag.events,
         "lag_ms": lag.ms,
-        "bytes_written": stream.bytes_written,
+        "bytes_written": stream.writer.bytes_written,
     }
 
 

@@ -16,7 +16,8 @@ from events.stream.admission import ENDPOINT, Admitted, admit, wire_headers
 from events.stream.peer import abort_connection, paced
 from events.stream.refusals import Header, Refused
 from events.stream.runtime import StreamRuntime, runtime
-from events.stream.stream import GONE, OPERATOR, SLOW, Send, Stream
+from events.stream.stream import Stream
+from events.stream.writer import GONE, OPERATOR, SLOW, Send
 from identity.hosts import HostMatch
 
 logger = logging.getLogger(__name__)
@@ -75,7 +76,7 @@ async def serve(admitted: Admitted, shared: StreamRuntime, receive: Receive, sen
         watcher.cancel()
         shared.remove(stream)
         metrics.CLOSES.labels(stream.ended_by).inc()
-    if stream.broken_by in {SLOW, OPERATOR}:
+    if stream.writer.broken_by in {SLOW, OPERATOR}:
         # The server would wait for a reader that does not read; only dropping the connection frees what is buffered.
         abort_connection(send)
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from events.cursor import Cursor, CursorSealer
+from events.cursor import CursorSealer
 from events.envelope import error_message, event_message, offset_only_message
 from events.stream.lag import Lag
 
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
     from events.log import LoggedEvent
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """One event as it goes over the wire to every subscriber of its tenant."""
 
     position: int
@@ -28,7 +26,7 @@ class Frame:
 
 def encode_frames(events: Sequence[LoggedEvent], *, epoch: int, sealer: CursorSealer) -> list[Frame]:
     """Encode each event once: `event`, `id` and `data`, the id being the cursor right after it."""
-    return [_event_frame(event, sealer.seal(Cursor(epoch, event.position))) for event in events]
+    return [_event_frame(event, sealer.seal_at(epoch, event.position)) for event in events]
 
 
 def opening(retry_ms: int, offset: str) -> bytes:

@@ -9,7 +9,7 @@ from collections.abc import Callable, MutableMapping
 from functools import partial
 from typing import Any, Protocol
 
-from events.stream.stream import Send
+from events.stream.writer import Send
 
 
 class _TwistedRequest(Protocol):

@@ -1,4 +1,4 @@
-"""What a stream that is behind the ring reads from: one page at a time, asked for and then waited for like a wake-up.
+"""What a stream that is behind the ring reads from: one page after the other, the next one read while this one is written.
 
 A stream that waits for its page, behind many others or for a database that is away, keeps its heartbeats and hears at
 once that it must end.
@@ -21,7 +21,7 @@ _PATIENCE_SECONDS = 30.0
 class Replay:
     """The pages of one stream; `wake` is called when the one that was asked for is there."""
 
-    __slots__ = ("_failing_since", "_page", "_pages", "_reading", "_retry_at", "_sealer", "_tenant_id", "_wake")
+    __slots__ = ("_failing_since", "_page", "_pages", "_reading", "_reading_at", "_retry_at", "_sealer", "_tenant_id", "_wake")
 
     def __init__(
         self, pages: SharedPages, tenant_id: str, sealer: CursorSealer, *, first: FramePage | None, wake: Callable[[], None]
@@ -32,6 +32,7 @@ class Replay:
         self._page = first
         self._wake = wake
         self._reading: asyncio.Future[FramePage] | None = None
+        self._reading_at: Cursor | None = None
         self._failing_since = 0.0
         self._retry_at = 0.0
 
@@ -46,19 +47,23 @@ class Replay:
         """
         if self.frame_after(cursor.position) is None:
             self._page = self._next_page(cursor, now)
-        return self._page.frames_after(cursor.position) if self._page is not None else None
+        if self._page is None:
+            return None
+        if self._reading is None and self._page.frames and self._page.frames[-1].position < self._page.bounds.head:
+            self._begin(Cursor(cursor.epoch, self._page.frames[-1].position))
+        return self._page.frames_after(cursor.position)
 
     def forget(self) -> None:
-        """Let go of the page: the stream has caught up."""
-        self._page = None
+        """Let go of the pages: the stream has caught up."""
+        self._page = self._reading = self._reading_at = None
 
     def _next_page(self, cursor: Cursor, now: float) -> FramePage | None:
         if now < self._retry_at:
             return None
-        if self._reading is None:
-            self._reading = self._pages.begin(self._tenant_id, cursor, self._sealer)
-            self._reading.add_done_callback(lambda _: self._wake())
-        if not self._reading.done():
+        # The one that was read ahead may be of no use: the ring has taken the stream further meanwhile.
+        if self._reading is None or self._reading_at != cursor:
+            self._begin(cursor)
+        if self._reading is None or not self._reading.done():
             return None
         reading, self._reading = self._reading, None
         try:
@@ -73,3 +78,8 @@ class Replay:
             return None
         self._failing_since = 0.0
         return page
+
+    def _begin(self, cursor: Cursor) -> None:
+        self._reading = self._pages.begin(self._tenant_id, cursor, self._sealer)
+        self._reading_at = cursor
+        self._reading.add_done_callback(lambda _: self._wake())

@@ -24,10 +24,11 @@ from events.stream.measures import measures
 from events.stream.pages import SharedPages
 from events.stream.reasons import DRAINING
 from events.stream.standing import watch_standing
-from events.stream.stream import SHUTDOWN, Stream
+from events.stream.stream import Stream
 from events.stream.subscription import Pace, Sources
 from events.stream.tail import Tails
 from events.stream.timers import Wheel, tick_for
+from events.stream.writer import SHUTDOWN
 
 _SEALERS_KEPT = 1024
 # The rings take most of the budget; pages serve replays, which come in waves.

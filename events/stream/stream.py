@@ -1,7 +1,8 @@
 """One open stream: a position in its tenant's log, and the one writer of its connection.
 
-Everything that goes out is written by the same coroutine in order, so a heartbeat never names a position beyond what
-was written before it. Others only wake the writer, ask it to end, or break a write that is stuck.
+Everything that goes out is written in order, so a heartbeat never names a position beyond what was written before it:
+by the stream's own coroutine or, while that waits at the end of the log, by the tail that has just read something new.
+Others only wake the writer, ask it to end, or break a write that is stuck.
 """
 
 from __future__ import annotations
@@ -10,10 +11,9 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
-from typing import Any
 
 from psycopg import errors
 
@@ -24,31 +24,20 @@ from events.stream import frames
 from events.stream.canary import Canary, WaitingCanary
 from events.stream.frames import Frame
 from events.stream.lag import Lag, lag_of
-from events.stream.measures import BLOCKED_SECONDS, measures
+from events.stream.measures import measures
 from events.stream.pages import FramePage
 from events.stream.reasons import DISCONNECTED, FAILED, LOG_BROKEN, READ_TIMEOUT, ROTATION, TOKEN_EXPIRED, UNREADABLE, Reason
 from events.stream.replay import Replay
+from events.stream.sharing import WRITE_BYTES, Batch
 from events.stream.subscription import Sources, Subscription
 from events.stream.tail import READ_FAILURES
+from events.stream.writer import OPERATOR, SLOW, Broken, Send, Writer
 
 logger = logging.getLogger(__name__)
 
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-
-# Granian keeps about six writes for a reader that has stopped; larger ones would cost memory and gain nothing that is felt.
-WRITE_BYTES = 16 * 1024
 _SHORTEST_SHARE_OF_LIFETIME = 0.8
 _DISCONNECT_SECONDS = 1.0
 _CANARIES_KEPT = 16
-# What broke a connection, in one word.
-GONE = "client"
-SLOW = "slow"
-OPERATOR = "operator"
-SHUTDOWN = "shutdown"
-
-
-class Broken(Exception):
-    """The connection is gone or stuck; nothing more can be written to it."""
 
 
 class Stream:
@@ -60,11 +49,9 @@ class Stream:
         self.subscription = subscription
         self.slot = 0
         self.position = subscription.start.position
-        self.broken_by: str | None = None
         self._epoch = subscription.start.epoch
         self._types = subscription.types
         self._not_before = subscription.not_before
-        self._send = send
         self._sealer = sealer
         self._tails = sources.tails
         self._pace = sources.pace
@@ -74,12 +61,11 @@ class Stream:
         self._heartbeat_due = False
         self._canaries: list[WaitingCanary] = []
         self._read_to: datetime | None = None
-        self._task = asyncio.current_task()
+        self._is_parked = False
         self._loop = asyncio.get_running_loop()
-        # Times of the event loop, for whoever describes the stream.
-        self.opened_at = self.written_at = now = self._loop.time()
-        self.writing_since = 0.0
-        self.bytes_written = 0
+        self.writer = Writer(send, self.wake)
+        # A time of the event loop, for whoever describes the stream.
+        self.opened_at = now = self._loop.time()
         # Jittered, so that streams opened together do not come back together.
         self._rotates_at = now + self._pace.lifetime * random.uniform(_SHORTEST_SHARE_OF_LIFETIME, 1.0)  # noqa: S311  (not a secret)
         self._expires_at = now + subscription.expires_at - time.time()
@@ -94,7 +80,7 @@ class Stream:
                 await self._step()
             await self._end(self._ending)
         except Broken:
-            logger.debug("a stream broke: %s", self.broken_by)
+            logger.debug("a stream broke: %s", self.writer.broken_by)
         except Exception:
             logger.exception("A stream failed unexpectedly.")
             await self._fail()
@@ -107,6 +93,22 @@ class Stream:
         """Look at the ring again."""
         self._woken.set()
 
+    def push(self, batch: Batch) -> None:
+        """Write what the tail has just read at once, where nothing else is to be written first; else wake the writer."""
+        if not self._is_parked or self._woken.is_set() or self._not_before is not None:
+            self._woken.set()
+            return
+        share = batch.share(self.position, self._types)
+        if share is None:
+            self._woken.set()
+            return
+        self.position = batch.end
+        self._read_to = share.read_to or self._read_to
+        if share.message is not None:
+            measures.events += share.events
+            if self.writer.begin(share.message, share.size, batch.now):
+                self._note_latency()
+
     def close(self, reason: Reason) -> None:
         """End after what was already taken; the first reason stands."""
         if self._ending is None:
@@ -115,12 +117,7 @@ class Stream:
 
     def break_off(self, cause: str) -> None:
         """End without another byte: the client has gone, or a write is stuck."""
-        if self.broken_by is not None:
-            return
-        self.broken_by = cause
-        self._woken.set()
-        if self.writing_since and self._task is not None:
-            self._task.cancel()
+        self.writer.break_off(cause)
 
     def disconnect(self) -> None:
         """End because an operator wants it: with the offset where the reader still reads, without it a second later."""
@@ -137,8 +134,8 @@ class Stream:
     def on_time(self, now: float) -> float:
         """Do what is due on the wheel: break a stuck write, end a life, ask for a heartbeat."""
         measures.sample_lag(self.lag)
-        if self.writing_since:
-            stuck_at = self.writing_since + self._pace.write_deadline
+        if self.writer.writing_since:
+            stuck_at = self.writer.writing_since + self._pace.write_deadline
             if now >= stuck_at:
                 self.break_off(SLOW)
             return stuck_at
@@ -146,19 +143,19 @@ class Stream:
             self.close(TOKEN_EXPIRED)
         elif now >= self._rotates_at:
             self.close(ROTATION)
-        elif now >= self.written_at + self._pace.heartbeat:
+        elif now >= self.writer.written_at + self._pace.heartbeat:
             self._heartbeat_due = True
             self.wake()
-        quiet_until = max(self.written_at + self._pace.heartbeat, now)
+        quiet_until = max(self.writer.written_at + self._pace.heartbeat, now)
         return min(quiet_until, self._expires_at, self._rotates_at, now + self._pace.write_deadline)
 
     @property
     def ended_by(self) -> str:
         """What ended the stream, in one word."""
-        return self.broken_by or (self._ending.name if self._ending is not None else FAILED.name)
+        return self.writer.broken_by or (self._ending.name if self._ending is not None else FAILED.name)
 
     def _break_if_blocked(self) -> None:
-        if self.writing_since:
+        if self.writer.writing_since:
             self.break_off(OPERATOR)
 
     def lag(self) -> Lag:
@@ -174,9 +171,10 @@ class Stream:
         return recorded_at.timestamp() if recorded_at else self._tail.heard_at
 
     async def _step(self) -> None:
-        if self.broken_by is not None:
-            raise Broken
-        if self._heartbeat_due:
+        self.writer.check()
+        if self.writer.has_begun:
+            await self.writer.finish()
+        elif self._heartbeat_due:
             metrics.HEARTBEATS.inc()
             await self._write(frames.heartbeat(self._offset(), self.lag()))
         elif self._canaries and self.position >= min(self._canaries[0].behind, self._tail.head):
@@ -186,7 +184,10 @@ class Stream:
         elif self.position < self._tail.ring.end:
             await self._write_new()
         else:
+            self._replay.forget()
+            self._is_parked = True
             await self._woken.wait()
+            self._is_parked = False
 
     async def _write_page(self) -> None:
         try:
@@ -207,11 +208,10 @@ class Stream:
         await asyncio.sleep(0)
 
     async def _write_new(self) -> None:
-        self._replay.forget()
         data = self._taken(self._tail.ring.frames_after(self.position))
         await self._write(data)
-        if data and self._read_to is not None and measures.may_sample():
-            metrics.COMMIT_TO_WRITE.labels("event").observe(max(0.0, time.time() - self._read_to.timestamp()))
+        if data:
+            self._note_latency()
 
     async def _write_canary(self) -> None:
         waiting = self._canaries.pop(0)
@@ -246,46 +246,21 @@ class Stream:
         return self._sealer.seal(Cursor(self._epoch, self.position))
 
     async def _write(self, data: bytes) -> None:
-        for start in range(0, len(data), WRITE_BYTES):
-            await self._send_body(data[start : start + WRITE_BYTES], more=True)
+        await self.writer.write(data)
         if data:
-            self.written_at = self._loop.time()
             self._heartbeat_due = False
 
     async def _end(self, reason: Reason) -> None:
         last_words = frames.offset_only(self._offset()) + frames.error(reason.code, reason.message, self._offset())
-        await self._send_body(last_words, more=True)
-        await self._send_body(b"", more=False)
+        await self.writer.send_body(last_words, more=True)
+        await self.writer.send_body(b"", more=False)
 
     async def _fail(self) -> None:
         # Without an offset: what was taken last may not have been written, and no offset may name more than that.
         with suppress(Broken):
-            await self._send_body(frames.error(FAILED.code, FAILED.message, None), more=True)
-            await self._send_body(b"", more=False)
+            await self.writer.send_body(frames.error(FAILED.code, FAILED.message, None), more=True)
+            await self.writer.send_body(b"", more=False)
 
-    async def _send_body(self, body: bytes, *, more: bool) -> None:
-        if self.broken_by is not None:
-            raise Broken
-        self.writing_since = self._loop.time()
-        try:
-            await self._send({"type": "http.response.body", "body": body, "more_body": more})
-            self._note_written(len(body))
-        except asyncio.CancelledError:
-            if self.broken_by is None:
-                raise
-            # Our own cancellation, and only of this write: the server's task goes on and returns in order.
-            if self._task is not None:
-                self._task.uncancel()
-            raise Broken from None
-        except OSError as error:
-            self.broken_by = GONE
-            raise Broken from error
-        finally:
-            self.writing_since = 0.0
-
-    def _note_written(self, size: int) -> None:
-        self.bytes_written += size
-        measures.bytes += size
-        blocked = self._loop.time() - self.writing_since
-        if blocked >= BLOCKED_SECONDS:
-            metrics.WRITE_BLOCKED.observe(blocked)
+    def _note_latency(self) -> None:
+        if self._read_to is not None and measures.may_sample():
+            metrics.COMMIT_TO_WRITE.labels("event").observe(max(0.0, time.time() - self._read_to.timestamp()))

@@ -23,10 +23,13 @@ from events.stream.frames import Frame
 from events.stream.pages import read_page
 from events.stream.reasons import CURSOR_EXPIRED, LOG_GONE, UNREADABLE, Reason
 from events.stream.ring import Ring, RingBudget
+from events.stream.sharing import Batch
 
 logger = logging.getLogger(__name__)
 
 READS_AT_ONCE = 8
+# Some milliseconds of work; then everything else has its turn.
+_PUSHED_AT_ONCE = 256
 _SHORTEST_POLL_SECONDS = 0.05
 _LONGEST_POLL_SECONDS = 1.0
 _RETRY_SECONDS = 0.2
@@ -38,8 +41,8 @@ READ_FAILURES = (psycopg.Error, PoolTimeout, DatabaseError, OSError)
 class Follower(Protocol):
     """A stream that follows a tail."""
 
-    def wake(self) -> None:
-        """Look at the ring again."""
+    def push(self, batch: Batch) -> None:
+        """Take what was just appended to the ring."""
 
     def close(self, reason: Reason) -> None:
         """End after what was already taken."""
@@ -205,13 +208,18 @@ class Tails:
             await asyncio.sleep(_RETRY_SECONDS)
         else:
             if page.frames:
-                self._extend(tail, page.frames)
+                await self._extend(tail, page.frames)
             elif tail.heard == heard:
                 # A hint is sent after its commit, so this one spoke of nothing; one heard meanwhile still counts.
                 tail.heard = tail.ring.end
 
-    def _extend(self, tail: Tail, frames: list[Frame]) -> None:
+    async def _extend(self, tail: Tail, frames: list[Frame]) -> None:
         tail.ring.append(frames)
         self._budget.filled(tail.ring)
-        for follower in tail.followers:
-            follower.wake()
+        batch = Batch(tail.ring, asyncio.get_running_loop().time())
+        for number, follower in enumerate(list(tail.followers), start=1):
+            # One may have left while others had their turn.
+            if follower in tail.followers:
+                follower.push(batch)
+            if number % _PUSHED_AT_ONCE == 0:
+                await asyncio.sleep(0)

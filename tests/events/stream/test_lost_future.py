@@ -13,6 +13,7 @@ from events.cursor import CursorSealer
 from events.log import LogReader, read_pool
 from events.models import Head, LogEntry
 from events.stream.reasons import CURSOR_EXPIRED, Reason
+from events.stream.sharing import Batch
 from events.stream.tail import Tails
 from identity.models import Tenant
 from tests.events.long_logs import fill_log
@@ -25,7 +26,7 @@ class Follower:
         self.reason: Reason | None = None
         self.is_closed = asyncio.Event()
 
-    def wake(self) -> None:
+    def push(self, batch: Batch) -> None:
         """Nothing to write."""
 
     def close(self, reason: Reason) -> None:

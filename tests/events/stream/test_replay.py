@@ -37,7 +37,7 @@ def test_a_stream_that_waits_for_its_page_keeps_its_heartbeats() -> None:
         opened = OpenStream(log, pace=Pace(0.05, 600.0, 20.0, 2000))
         stream = await opened.opened()
         await until(lambda: log.waiting == 1)
-        stream.on_time(stream.written_at + 1.0)
+        stream.on_time(stream.writer.written_at + 1.0)
         await until(lambda: b": heartbeat\n:head=10 lag_events=10 " in opened.connection.body)
         log.may_answer.set()
         await until(lambda: stream.position == 10)

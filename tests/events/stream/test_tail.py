@@ -10,6 +10,7 @@ import psycopg
 from events.cursor import CursorSealer
 from events.log import CursorExpired, LogHasHole
 from events.stream.reasons import CURSOR_EXPIRED, LOG_BROKEN, LOG_GONE, Reason
+from events.stream.sharing import Batch
 from events.stream.tail import Tail, Tails
 from tests.events.stream.fake_log import FakeLog
 
@@ -23,7 +24,7 @@ class Stream:
         self.woken = asyncio.Event()
         self.closed: list[Reason] = []
 
-    def wake(self) -> None:
+    def push(self, batch: Batch) -> None:
         self.woken.set()
 
     def close(self, reason: Reason) -> None:

@@ -1,0 +1,128 @@
+"""The writing half of one connection: one send at a time, in order, that can be broken off while it is stuck."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from events import metrics
+from events.stream.measures import BLOCKED_SECONDS, measures
+from events.stream.sharing import WRITE_BYTES, Begun, begin
+
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+# What broke a connection, in one word.
+GONE = "client"
+SLOW = "slow"
+OPERATOR = "operator"
+SHUTDOWN = "shutdown"
+
+
+class Broken(Exception):
+    """The connection is gone or stuck; nothing more can be written to it."""
+
+
+class Writer:
+    """Belongs to the task that makes it. `wake` has that task look after a send that was begun by somebody else."""
+
+    __slots__ = ("_awaits_send", "_begun", "_loop", "_send", "_task", "_wake", "broken_by", "bytes_written", "writing_since", "written_at")
+
+    def __init__(self, send: Send, wake: Callable[[], None]) -> None:
+        self._send = send
+        self._wake = wake
+        self._task = asyncio.current_task()
+        self._loop = asyncio.get_running_loop()
+        self._begun: tuple[Begun, int] | None = None
+        self._awaits_send = False
+        self.broken_by: str | None = None
+        # Times of the event loop; `writing_since` is 0 while nothing is being written.
+        self.written_at = self._loop.time()
+        self.writing_since = 0.0
+        self.bytes_written = 0
+
+    @property
+    def has_begun(self) -> bool:
+        """Tell whether a send waits to be finished by the task."""
+        return self._begun is not None
+
+    async def write(self, data: bytes) -> None:
+        """Write everything, in pieces of bounded size; raise `Broken`."""
+        for start in range(0, len(data), WRITE_BYTES):
+            await self.send_body(data[start : start + WRITE_BYTES], more=True)
+        if data:
+            self.written_at = self._loop.time()
+
+    async def send_body(self, body: bytes, *, more: bool) -> None:
+        """Write one piece; the last one of the answer is the one with no more to come. Raises `Broken`."""
+        await self.finish()
+        self.check()
+        self.writing_since = self._loop.time()
+        await self._sent(self._send({"type": "http.response.body", "body": body, "more_body": more}), len(body))
+
+    def begin(self, message: MutableMapping[str, Any], size: int, now: float) -> bool:
+        """Write one piece from outside the task, at `now`; return whether it went at once. The task finishes it otherwise."""
+        self.written_at = self.writing_since = now
+        try:
+            begun = begin(self._send(message))
+        except OSError:
+            self.writing_since = 0.0
+            self.break_off(GONE)
+            return False
+        if begun is None:
+            self._note_written(size)
+            self.writing_since = 0.0
+            return True
+        self._begun = begun, size
+        self._wake()
+        return False
+
+    async def finish(self) -> None:
+        """Wait for the send that was begun by somebody else; raise `Broken`."""
+        if self._begun is not None:
+            (begun, size), self._begun = self._begun, None
+            await self._sent(begun, size)
+
+    def break_off(self, cause: str) -> None:
+        """Write not another byte, and stop waiting for the send that is stuck; the first cause stands."""
+        if self.broken_by is not None:
+            return
+        self.broken_by = cause
+        self._wake()
+        if self._awaits_send and self._task is not None:
+            self._task.cancel()
+
+    def check(self) -> None:
+        """Raise `Broken` when nothing more can be written."""
+        if self.broken_by is None:
+            return
+        if self._begun is not None:
+            self._begun[0].close()
+            self._begun = None
+        raise Broken
+
+    async def _sent(self, sending: Awaitable[None], size: int) -> None:
+        self._awaits_send = True
+        try:
+            await sending
+            self._note_written(size)
+        except asyncio.CancelledError:
+            if self.broken_by is None:
+                raise
+            # Our own cancellation, and only of this write: the server's task goes on and returns in order.
+            if self._task is not None:
+                self._task.uncancel()
+            raise Broken from None
+        except OSError as error:
+            self.broken_by = GONE
+            raise Broken from error
+        finally:
+            self.writing_since = 0.0
+            self._awaits_send = False
+
+    def _note_written(self, size: int) -> None:
+        self.bytes_written += size
+        measures.bytes += size
+        blocked = self._loop.time() - self.writing_since
+        if blocked >= BLOCKED_SECONDS:
+            metrics.WRITE_BLOCKED.observe(blocked)

@@ -1,0 +1,177 @@
+"""Writing what a tail has just read without waking tasks: who gets it at once, who waits, and that nothing overtakes."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from datetime import UTC, datetime
+
+from events.stream.frames import Frame
+from events.stream.reasons import DRAINING
+from events.stream.ring import Ring
+from events.stream.sharing import WRITE_BYTES, Batch, Begun, begin
+from tests.events.stream.fake_log import SEALER, FakeLog, OpenStream, run_story, until
+
+MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def frame(position: int, event_type: str = "user.created", size: int = 10) -> Frame:
+    return Frame(position, MOMENT, event_type, b"%d;" % position + b"x" * (size - 2))
+
+
+def ring_of(*frames: Frame) -> Ring:
+    ring = Ring(0)
+    ring.append(frames)
+    return ring
+
+
+def positions_in(body: bytes) -> list[int]:
+    """Return the positions of the events and heartbeats of a body, in order."""
+    return [SEALER.open(found.decode()).position for found in re.findall(rb"^id: (\S+)$", body, re.MULTILINE)]
+
+
+def test_streams_at_one_place_with_one_filter_share_one_message() -> None:
+    batch = Batch(ring_of(frame(1), frame(2, "user.deleted"), frame(3)), now=1.0)
+    everything, again = batch.share(0, None), batch.share(0, None)
+    assert everything is again
+    assert everything is not None
+    assert everything.message is not None
+    assert everything.message["body"] == b"1;xxxxxxxx2;xxxxxxxx3;xxxxxxxx"
+    filtered = batch.share(1, frozenset({"user.deleted"}))
+    assert filtered is not None
+    assert filtered.message is not None
+    assert (filtered.message["body"], filtered.events, batch.end) == (b"2;xxxxxxxx", 1, 3)
+
+
+def test_a_filter_that_wants_nothing_moves_without_a_message() -> None:
+    share = Batch(ring_of(frame(1)), now=1.0).share(0, frozenset({"user.deleted"}))
+    assert share is not None
+    assert (share.message, share.read_to) == (None, MOMENT)
+
+
+def test_more_than_one_write_and_what_the_ring_has_dropped_are_no_share() -> None:
+    assert Batch(ring_of(frame(1, size=WRITE_BYTES), frame(2)), now=1.0).share(0, None) is None
+    emptied = ring_of(frame(1))
+    emptied.clear()
+    assert Batch(emptied, now=1.0).share(0, None) is None
+
+
+def test_a_waiting_stream_is_written_to_by_the_tail_itself() -> None:
+    async def story() -> None:
+        opened = OpenStream(FakeLog())
+        stream = await opened.opened()
+        await until(lambda: stream._is_parked)
+        opened.grow(3)
+        await until(lambda: stream.position == 3)
+        # Its own task has not run since: the body is there already.
+        assert opened.connection.body.count(b"event: user.created") == 3
+        assert positions_in(opened.connection.body) == [0, 1, 2, 3]
+        assert stream.writer.writing_since == 0.0
+
+    run_story(story)
+
+
+def test_a_write_that_blocks_is_finished_by_the_stream_and_nothing_overtakes_it() -> None:
+    async def story() -> None:
+        opened = OpenStream(FakeLog())
+        stream = await opened.opened()
+        await until(lambda: stream._is_parked)
+        opened.connection.reads.clear()
+        opened.grow(1)
+        await until(lambda: stream.position == 1)
+        assert stream.writer.writing_since > 0
+        opened.grow(2)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert positions_in(opened.connection.body) == [0]
+        opened.connection.reads.set()
+        await until(lambda: opened.connection.body.count(b"event: user.created") == 3)
+        assert positions_in(opened.connection.body) == [0, 1, 2, 3]
+
+    run_story(story)
+
+
+def test_a_stream_that_must_end_ends_after_the_write_that_blocked() -> None:
+    async def story() -> None:
+        opened = OpenStream(FakeLog())
+        stream = await opened.opened()
+        await until(lambda: stream._is_parked)
+        opened.connection.reads.clear()
+        opened.grow(1)
+        await until(lambda: stream.position == 1)
+        stream.close(DRAINING)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        opened.connection.reads.set()
+        await opened.task
+        assert positions_in(opened.connection.body) == [0, 1, 1]
+        assert opened.connection.body.rstrip().rpartition(b"event: ")[2].startswith(b"error")
+
+    run_story(story)
+
+
+def test_a_write_that_stays_stuck_is_broken_off_before_and_after_its_task_waits_for_it() -> None:
+    async def story(rounds: int) -> None:
+        opened = OpenStream(FakeLog())
+        stream = await opened.opened()
+        await until(lambda: stream._is_parked)
+        opened.connection.reads.clear()
+        opened.grow(1)
+        await until(lambda: stream.position == 1)
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+        stream.break_off("slow")
+        await opened.task
+        assert stream.ended_by == "slow"
+        assert positions_in(opened.connection.body) == [0]
+
+    run_story(lambda: story(0))
+    run_story(lambda: story(20))
+
+
+def test_a_connection_that_is_gone_at_the_write_ends_its_stream_alone() -> None:
+    async def story() -> None:
+        opened = OpenStream(FakeLog())
+        stream = await opened.opened()
+        await until(lambda: stream._is_parked)
+
+        async def gone(_message: object) -> None:
+            raise ConnectionResetError
+
+        stream.writer._send = gone
+        opened.grow(1)
+        await opened.task
+        assert stream.ended_by == "client"
+
+    run_story(story)
+
+
+def test_what_was_begun_goes_on_where_it_waits() -> None:
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        first, second = loop.create_future(), loop.create_future()
+        steps: list[str] = []
+
+        async def sending() -> None:
+            steps.append(await first)
+            steps.append(await second)
+
+        begun = begin(sending())
+        assert isinstance(begun, Begun)
+        waiter = asyncio.create_task(_wait_for(begun))
+        loop.call_soon(first.set_result, "one")
+        loop.call_later(0.001, second.set_result, "two")
+        await waiter
+        assert steps == ["one", "two"]
+
+        async def at_once() -> None:
+            steps.append("at once")
+
+        assert begin(at_once()) is None
+        assert steps[-1] == "at once"
+
+    run_story(story)
+
+
+async def _wait_for(begun: Begun) -> None:
+    await begun
