@@ -105,6 +105,11 @@ class Callee:
             self._loop.call_soon_threadsafe(answer)
         return future
 
+    @property
+    def is_over(self) -> bool:
+        """Tell whether the event loop has ended, with `close` or without."""
+        return self._loop.is_closed()
+
     async def close(self) -> None:
         """Finish answering and close the connection."""
         if self._replies:
@@ -145,10 +150,16 @@ def detach(callee: Callee) -> None:
     _callees.discard(callee)
 
 
+def _own_callees() -> list[Callee]:
+    """Return those of this process whose event loop still runs; nobody is connected to another one any more."""
+    _callees.difference_update([callee for callee in _callees if callee.is_over])
+    return list(_callees)
+
+
 def tell(do: str, tenant_id: str, **details: Any) -> None:
     """Let every process with streams do something; returns at once, and waits for Redis 200 ms at most."""
     call = {"id": secrets.token_hex(8), "do": do, "tenant": tenant_id, **details}
-    for callee in list(_callees):
+    for callee in _own_callees():
         callee.asked(call)
     publisher().send(call_channel(), orjson.dumps(call))
 
@@ -157,7 +168,7 @@ def ask(do: str, tenant_id: str, **details: Any) -> Answers:
     """Ask every process with streams and wait for the answers, a second at most. Not for the event loop's own thread."""
     until = time.monotonic() + _PATIENCE_SECONDS
     call = {"id": secrets.token_hex(8), "do": do, "tenant": tenant_id, "wants_answer": True, **details}
-    own = [callee.asked(call) for callee in list(_callees)]
+    own = [callee.asked(call) for callee in _own_callees()]
     listeners = publisher().send(call_channel(), orjson.dumps(call)) or 0
     answers: dict[str, Any] = {}
     for future in own:

@@ -21,6 +21,7 @@ from events.models import DatabaseIdentity, Head
 from events.numbering import open_connection
 from identity.models import Tenant
 from tests.config.launcher.test_postgres import running
+from tests.deadlines import eventually
 
 CRITICAL = logging.CRITICAL
 
@@ -73,6 +74,7 @@ def test_a_recovery_of_a_real_server_counts_the_timeline_up_and_a_new_cluster_ha
     (configuration.parent / "recovery.signal").touch()
     with running(first):
         with psycopg.connect(postgres.url_of(first), autocommit=True) as database:
+            eventually(lambda: database.execute("SELECT NOT pg_is_in_recovery()").fetchone() == (True,))
             difference = database_identity.compare(database)
             assert difference is not None
             assert difference.noted == noted

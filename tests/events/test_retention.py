@@ -323,5 +323,6 @@ def _prune_process(tenant: Tenant) -> subprocess.Popen[str]:
 
 @pytest.fixture(autouse=True)
 def no_open_threads() -> Iterator[None]:
+    before = set(threading.enumerate())
     yield
-    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("Thread-")] == []
+    assert [thread.name for thread in set(threading.enumerate()) - before if thread.name.startswith("Thread-")] == []

@@ -111,6 +111,16 @@ def test_a_process_that_says_nothing_is_counted_and_waited_for_a_second() -> Non
     _run(story)
 
 
+def test_an_event_loop_that_has_ended_is_not_waited_for() -> None:
+    async def leave() -> None:
+        attach(Callee(settings.REDIS_URL, {"describe": lambda _call: ["gone"]}))
+
+    asyncio.run(leave())
+    started = time.monotonic()
+    assert ask("describe", "acme") == calls.Answers([], 0)
+    assert time.monotonic() - started < 0.5
+
+
 def test_without_redis_this_process_answers_alone_and_at_once(settings: Settings) -> None:
     async def story() -> None:
         process = Process("one")
