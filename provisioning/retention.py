@@ -7,6 +7,7 @@ from collections.abc import Callable
 from django.conf import settings
 from django.db import transaction
 
+from provisioning.executions import KEPT_DAYS
 from provisioning.statements import execute, fetch_all
 
 BATCH = 2000
@@ -39,6 +40,7 @@ DELETE FROM provisioning_delivery WHERE id = ANY(%(ids)s)
 """
 _EXPIRED_KINDS = "DELETE FROM provisioning_ignoredkind WHERE until < clock_timestamp()"
 _OLD_ALERTS = "DELETE FROM provisioning_alert WHERE created_at < clock_timestamp() - make_interval(secs => %s)"
+_OLD_TRIALS = "DELETE FROM provisioning_trial WHERE started_at < clock_timestamp() - make_interval(secs => %s)"
 _DECIDED_FOR_STREAM = ("DELETE FROM provisioning_ignoredkind WHERE stream_id = %s", "DELETE FROM provisioning_alert WHERE stream_id = %s")
 _DAY = 86400.0
 
@@ -47,6 +49,7 @@ def prune() -> int:
     """Apply every retention; return the number of deliveries dropped."""
     _until_done(_clear_bodies)
     execute(_EXPIRED_KINDS)
+    execute(_OLD_TRIALS, [KEPT_DAYS * _DAY])
     execute(_OLD_ALERTS, [max(settings.DELIVERY_RETENTION_DAYS * _DAY, 2 * settings.DEAD_LETTER_ALERT_PERIOD_SECONDS)])
     dropped = _until_done(lambda: _drop(_OLD, [settings.DELIVERY_RETENTION_DAYS * _DAY, BATCH]))
     return dropped + _until_done(lambda: _drop(_ORPHANED, [BATCH]))

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from events.models import EventStream
 from identity.models import Connection, Tenant, User
 from identity.services.failures import Conflict, NotFound
 from identity.services.users import create_user, update_user
-from provisioning import delivering, lanes
+from provisioning import delivering, lanes, retention
 from provisioning.lane_holds import LaneBusy, held_lanes
 from provisioning.models import Action, Delivery, Lane, Trial
 from provisioning.services.action_tests import mapping_preview
@@ -211,6 +213,14 @@ def test_a_run_against_a_busy_lane_is_a_conflict_over_the_wire(
     user = create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
     answer = Management(tenant).post(f"actions/actions/{action.pk}/test", {"payload": {"user_id": user.user_id, "dry_run": False}})
     assert (answer.status, "delivered first" in answer.json["message"]) == (409, True)
+
+
+def test_a_trial_is_kept_for_ten_days(action: Action, anna: User) -> None:
+    kept, old = (run(action, anna, dry_run=True).id for _ in range(2))
+    for identifier, days in ((kept, 9), (old, 11)):
+        Trial.objects.filter(pk=identifier).update(started_at=timezone.now() - timedelta(days=days))
+    retention.prune()
+    assert [str(pk) for pk in Trial.objects.filter(action=action).values_list("pk", flat=True)] == [kept]
 
 
 def test_a_server_that_answers_another_user_stops_the_dry_run(make_action: Callable[..., Action], anna: User) -> None:
