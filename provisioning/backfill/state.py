@@ -32,6 +32,7 @@ def save(
     findings: Sequence[Finding] = (),
     *,
     accounts: Sequence[Finding] = (),
+    total: int = 0,
     details: str | None = None,
     lease_seconds: float = LEASE.total_seconds(),
     **progress: Any,
@@ -49,7 +50,7 @@ def save(
     if accounts or "phase" in progress:
         outcomes |= account_counts(row)
     done = row.summary.get("done", 0) + len(findings)
-    row.summary = {**row.summary, "outcomes": outcomes, "done": done, "total": max(row.summary.get("total", 0), done)}
+    row.summary = {**row.summary, "outcomes": outcomes, "done": done, "total": max(row.summary.get("total", 0), total, done)}
     row.parameters = {**row.parameters, **holders.mark(), **progress, "saves": row.parameters.get("saves", 0) + 1}
     row.status_details = row.status_details if details is None else details[:500]
     row.lease_until = timezone.now() + timedelta(seconds=lease_seconds)

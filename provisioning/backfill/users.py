@@ -25,18 +25,8 @@ _MOST_ROUNDS = 3
 def examine_users(run: Run) -> None:
     """Go on for one turn: users behind the last key, as many as the time and the rate allow."""
     if "total" not in run.job.summary:
-        run.job.summary["total"] = run.people.count()
-        save(run.job)
+        save(run.job, total=run.people.count())
     turn = _UserTurn(run)
-    try:
-        _examine(run, turn)
-    except KeyboardInterrupt:
-        # Somebody at a terminal; what is done is kept, and the user that was under way is done again.
-        turn.save()
-        raise
-
-
-def _examine(run: Run, turn: _UserTurn) -> None:
     while not run.is_over() or turn.failures_in_a_row:
         page = run.people.page(turn.after, _PAGE_USERS)
         if not page:

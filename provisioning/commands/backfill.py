@@ -13,7 +13,7 @@ from identity.services.failures import ServiceError
 from identity.services.jobs import cancel_job
 from provisioning.backfill import service
 from provisioning.backfill.plan import USER_NAME, Plan
-from provisioning.commands.following import DONE, FAILED, INTERRUPTED, WAITS, follow, job_named, stream_named
+from provisioning.commands.following import DONE, FAILED, WAITS, follow, job_named, stream_named
 
 _ACTOR = "the command line"
 
@@ -42,7 +42,7 @@ Exit status
   {DONE}    every user was dealt with
   {FAILED}    some users failed, or the job failed, or you said no
   {WAITS}    it waits for you: too many deletions, or the server refuses us; how to go on is said
-  {INTERRUPTED}  stopped by Ctrl+C"""
+  130, 143  stopped by Ctrl+C, by SIGTERM"""
 
 
 def add_arguments(parser: CommandParser) -> None:
@@ -117,6 +117,7 @@ def _agreed(stream: EventStream, options: Mapping[str, Any], stdout: OutputWrapp
     dry = start(stream, _plan({**options, "dry_run": True, "enable": False}))
     if follow(dry, {**options, "report": None}, stdout, stderr, how_to_resume=again) not in (DONE, FAILED):
         return False
+    stdout.flush()
     return input("Go on and write this? [y/N] ").strip().lower() in ("y", "yes")
 
 

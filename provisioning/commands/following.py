@@ -13,6 +13,7 @@ from django.utils import timezone
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from events.client.stopping import Stopped, Stopping
 from events.models import EventStream
 from identity.models import Job
 from identity.services.failures import ServiceError
@@ -25,7 +26,7 @@ _LOOK_SECONDS = 1.0
 _SHOWN = 10
 # What a person should look at, apart from what simply was done.
 _TELLING = ("skipped", "ambiguous", "failed", "missing", "different", "extra")
-DONE, FAILED, WAITS, INTERRUPTED = 0, 1, 3, 130
+DONE, FAILED, WAITS = 0, 1, 3
 
 
 def stream_named(name: str) -> EventStream:
@@ -48,16 +49,16 @@ def job_named(stream: EventStream, job_id: str) -> Job:
 
 
 def follow(job: Job, options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrapper, *, how_to_resume: str) -> int:
-    """Work on the job until it ends or waits; return the exit status. Ctrl+C says how to go on."""
+    """Work on the job until it ends or waits; return the exit status. Ctrl+C ends it after the users under way, and says how to go on."""
     try:
         _work(job, Console(file=stderr, no_color=options["no_color"]), is_shown=stderr.isatty())  # type: ignore[arg-type]  # Django's wrapper is a text stream
-    except KeyboardInterrupt:
+    except Stopped as stopped:
         job.refresh_from_db()
         stderr.write(
             f"Stopped at {job.rows_done:,} of {job.summary.get('total', 0):,} users; what was written stays. Workers that run go on with "
             f"it by themselves.\nTo go on here:  {how_to_resume} --resume {job.pk}\nTo end it:      {how_to_resume} --cancel {job.pk}"
         )
-        return INTERRUPTED
+        return stopped.exit_status
     tell(job, stdout)
     if options["report"]:
         count = _write_report(job, Path(options["report"]))
@@ -84,14 +85,16 @@ def tell(job: Job, stdout: OutputWrapper) -> None:
 
 def _work(job: Job, console: Console, *, is_shown: bool) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[pace]}"))
-    with Progress(*columns, console=console, disable=not is_shown) as progress:
+    with Stopping() as stopping, Progress(*columns, console=console, disable=not is_shown) as progress:
         task = progress.add_task(_description(job), total=job.summary.get("total"), pace="")
         while not _rests(job):
+            stopping.check()
             is_waiting = run_job(job.pk, chunks=1)
             job.refresh_from_db()
             progress.update(task, description=_description(job), completed=job.rows_done, total=job.summary.get("total"), pace=_pace(job))
             if is_waiting and not _rests(job):
-                time.sleep(_LOOK_SECONDS)
+                with stopping.interruptible:
+                    time.sleep(_LOOK_SECONDS)
 
 
 def _rests(job: Job) -> bool:

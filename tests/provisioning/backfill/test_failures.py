@@ -43,7 +43,7 @@ from tests.factories.scim import (
     scim_error,
     user,
 )
-from tests.provisioning.backfill.conftest import FAST, stream_to, work_on
+from tests.provisioning.backfill.conftest import FAST, database_url, stream_to, work_on
 
 FILTER = re.compile(r'(\w+) eq "(.*)"')
 
@@ -292,8 +292,3 @@ def test_killed_in_the_middle_it_goes_on_where_it_was_and_creates_nobody_twice(
     assert set(Counter(account["externalId"] for account in server.users()).values()) == {1}
     assert len(server.users()) == 60
     assert set(outcomes_of(job)) <= {"created", "unchanged"}
-
-
-def database_url() -> str:
-    settings = connection.settings_dict
-    return f"postgresql://{settings['USER']}:{settings['PASSWORD']}@{settings['HOST']}:{settings['PORT'] or 5432}/{settings['NAME']}"
