@@ -95,7 +95,7 @@ def _finish(job: Job) -> bool | Pause:
         told.append(outcome)
     extra = account_counts(job).get("extra", 0)
     if extra and not plan.deletes_missing:
-        told.append(f"{extra:,} accounts carry a key of ours and have no user here; they were left alone.")
+        told.append(f"Accounts with a key of ours and no user here, left alone: {extra:,}.")
     job.status_details = " ".join(told)[:500]
     return False
 
