@@ -28,23 +28,25 @@ SELECT s.id, s.tenant_id, %(kind)s, found.fingerprint,
 FROM events_eventstream s JOIN identity_tenant t ON t.id = s.tenant_id AND t.status = 'active' CROSS JOIN LATERAL ({found}) found
 WHERE NOT EXISTS (
     SELECT 1 FROM provisioning_alert a WHERE a.stream_id = s.id AND a.kind = %(kind)s AND a.fingerprint = found.fingerprint
-        AND a.period > clock_timestamp() - make_interval(secs => 2 * %(period)s)
-        AND a.created_at > clock_timestamp() - make_interval(secs => %(period)s))
+        AND a.created_at > now() - make_interval(secs => %(period)s))
 ON CONFLICT DO NOTHING
 """
-# The first letter of a kind: none of the same stream and fingerprint is older, whatever became of it.
+# The first letter of a kind, whatever became of it, is not older than that, and nobody has sent it again. The kinds are
+# taken from the newest letters, each by its index; `now()` stands still during a statement, so that the index can use it.
 _NEW_FAILURE = """
-SELECT l.fingerprint, jsonb_build_object('class', min(l.error_class), 'status', min(l.error_status), 'scim_type', min(l.error_scim_type),
-    'count', count(*)) AS facts
-FROM provisioning_deadletter l
-WHERE l.stream_id = s.id AND l.state = 'open' AND l.created_at > clock_timestamp() - make_interval(secs => %(new)s)
-    AND NOT EXISTS (
-        SELECT 1 FROM provisioning_deadletter o WHERE o.tenant_id = s.tenant_id AND o.fingerprint = l.fingerprint
-            AND o.stream_id = s.id AND o.created_at < clock_timestamp() - make_interval(secs => %(new)s))
-GROUP BY l.fingerprint ORDER BY count(*) DESC
+SELECT newest.fingerprint, jsonb_build_object('class', first.error_class, 'status', first.error_status,
+    'scim_type', first.error_scim_type, 'count', newest.letters) AS facts
+FROM (SELECT n.fingerprint, count(*) AS letters FROM (
+    SELECT l.fingerprint FROM provisioning_deadletter l
+    WHERE l.stream_id = s.id AND l.state = 'open' AND l.created_at > now() - make_interval(secs => %(new)s)
+    ORDER BY l.created_at DESC LIMIT %(most)s) n GROUP BY n.fingerprint) newest
+CROSS JOIN LATERAL (
+    SELECT o.created_at, o.redelivered_at, o.error_class, o.error_status, o.error_scim_type FROM provisioning_deadletter o
+    WHERE o.tenant_id = s.tenant_id AND o.fingerprint = newest.fingerprint AND o.stream_id = s.id ORDER BY o.id LIMIT 1) first
+WHERE first.redelivered_at IS NULL AND first.created_at > now() - make_interval(secs => %(new)s)
+ORDER BY newest.letters DESC
 LIMIT greatest(%(kinds)s - (SELECT count(*) FROM provisioning_alert b WHERE b.stream_id = s.id AND b.kind = %(kind)s
-    AND b.period > clock_timestamp() - make_interval(secs => 2 * %(period)s)
-    AND b.created_at > clock_timestamp() - make_interval(secs => %(period)s)), 0)
+    AND b.created_at > now() - make_interval(secs => %(period)s)), 0)
 """
 _MANY_OPEN = """
 SELECT '' AS fingerprint, jsonb_build_object('count', counted.letters, 'limit', %(limit)s::int) AS facts
@@ -74,7 +76,7 @@ def raise_alerts() -> list[int]:
 
 def _asked_for() -> list[tuple[str, str, dict[str, Any]]]:
     limit, age = settings.DEAD_LETTER_ALERT_OPEN, settings.DEAD_LETTER_ALERT_AGE_SECONDS
-    new = {"new": min(_NEW_SECONDS, settings.DEAD_LETTER_ALERT_PERIOD_SECONDS), "kinds": _MOST_NEW_KINDS}
+    new = {"new": min(_NEW_SECONDS, settings.DEAD_LETTER_ALERT_PERIOD_SECONDS), "kinds": _MOST_NEW_KINDS, "most": _MOST_COUNTED}
     every: list[tuple[bool, str, str, dict[str, Any]]] = [
         (settings.DEAD_LETTER_ALERT_FIRST, "new_failure", _NEW_FAILURE, new),
         (limit > 0, "many_open", _MANY_OPEN, {"limit": limit, "most": max(limit, _MOST_COUNTED)}),

@@ -74,7 +74,7 @@ def redeliver_one(*, tenant_id: str, letter_id: int, order: Order) -> bool:
 
 def redeliver_event(*, tenant_id: str, stream_id: str, event_id: str, actor: str, reason: str = "", force: bool = False) -> bool:
     """Redeliver one event of a stream as `redeliver_one` does. Raises `NotFound` without a dead letter."""
-    letter = DeadLetter.objects.filter(tenant_id=tenant_id, stream_id=stream_id, event_id=event_id).first()
+    letter = DeadLetter.objects.filter(tenant_id=tenant_id, stream_id=stream_id, delivery__event_id=event_id).first()
     if letter is None:
         raise NotFound("No delivery of this event has failed.")
     return redeliver_one(tenant_id=tenant_id, letter_id=letter.pk, order=Order(actor, reason, force=force))

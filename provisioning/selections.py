@@ -14,7 +14,7 @@ from provisioning.triage import UNSETTLED
 
 # `everything failed` of the management interface: what nobody wants to hear of is not sent without being asked for.
 _WANTED_STATES = (DeadLetter.State.OPEN, DeadLetter.State.ACKNOWLEDGED)
-_EQUAL = ("event_id", "key", "error_class", "error_scim_type", "fingerprint")
+_EQUAL = ("key", "error_class", "error_scim_type", "fingerprint")
 _MOMENTS = ("created_from", "created_to", "died_from", "died_to")
 
 
@@ -41,6 +41,9 @@ class Selection:
     def narrow(self, letters: QuerySet[DeadLetter]) -> QuerySet[DeadLetter]:
         """Return those of `letters` that are meant, in whatever state they are."""
         equal = {name: getattr(self, name) for name in _EQUAL if getattr(self, name)}
+        if self.event_id:
+            # Deliveries have an index for it.
+            equal["delivery__event_id"] = self.event_id
         if self.event_types:
             equal["event_type__in"] = self.event_types
         if self.error_status is not None:

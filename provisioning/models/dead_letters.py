@@ -62,6 +62,8 @@ class DeadLetter(models.Model):
         indexes = [
             models.Index(fields=["tenant_id", "state", "id"], name="provisioning_dead_listed"),
             models.Index(fields=["tenant_id", "fingerprint", "stream_id", "id"], name="provisioning_dead_by_kind"),
+            # Redelivering many goes by key, so that each user's events stay in order; people search for a user.
+            models.Index(fields=["tenant_id", "key", "stream_id"], name="provisioning_dead_by_key"),
             # The groups by kind are counted from the newest on, without reading the letters themselves.
             models.Index(
                 fields=["tenant_id", "id"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 import json
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
-from django.test import Client
+from django.test import AsyncClient, Client
 from django.urls import reverse
 from django.utils import timezone
 from pytest_django.fixtures import Settings
@@ -256,6 +257,20 @@ def test_a_table_is_harmless_to_spreadsheets_and_holds_no_profile(
     assert "body" not in row
     assert last_note(staff).startswith("Exported")
     assert stream.pk in last_note(staff)
+
+
+def test_a_file_is_streamed_under_asgi_too(browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+    letters = bury(tenant, stream, recorder, "user:a", "user:b")
+
+    async def downloaded() -> str:
+        other = AsyncClient(headers={"host": "localhost"})
+        other.cookies = browser.cookies
+        answer: Any = await other.get(place("export"), {"format": "jsonl"})
+        assert answer.is_async
+        return b"".join([piece async for piece in answer.streaming_content]).decode()
+
+    lines = asyncio.run(downloaded()).splitlines()
+    assert [json.loads(line)["event_id"] for line in lines] == [letter.event_id for letter in letters]
 
 
 # Decisions
