@@ -90,7 +90,9 @@ def test_a_body_that_does_not_fit_makes_no_action(api: Management, changes: dict
     assert api.get("actions/actions").json == {"total": 0, "page": 0, "per_page": 50, "actions": []}
 
 
-@pytest.mark.parametrize("changes", [{"code": "exports.x = 1"}, {"dependencies": [{"name": "lodash"}]}, {"modules": [{}]}, {"runtime": "node22"}])
+@pytest.mark.parametrize(
+    "changes", [{"code": "exports.x = 1"}, {"dependencies": [{"name": "lodash"}]}, {"modules": [{}]}, {"runtime": "node22"}]
+)
 def test_code_of_a_client_s_own_is_refused_with_a_reason(api: Management, changes: dict[str, Any]) -> None:
     answer = api.post("actions/actions", body_of(**changes))
     assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")
@@ -113,7 +115,9 @@ def test_an_installed_entry_point_takes_the_place_of_a_template(api: Management)
 def test_a_name_is_taken_once_and_a_tenant_has_a_hundred_actions(api: Management, tenant: Tenant) -> None:
     assert api.post("actions/actions", body_of()).status == 201
     assert api.post("actions/actions", body_of()).status == 409
-    Action.objects.of(tenant.pk).bulk_create(Action(tenant=tenant, name=f"n{number}", template="scim-user-provisioning") for number in range(99))
+    Action.objects.of(tenant.pk).bulk_create(
+        Action(tenant=tenant, name=f"n{number}", template="scim-user-provisioning") for number in range(99)
+    )
     answer = api.post("actions/actions", body_of(name="one more"))
     assert (answer.status, "at most 100" in answer.json["message"]) == (409, True)
 
