@@ -113,6 +113,16 @@ def test_a_server_that_ignores_filters_is_never_written_to(tenant: Tenant, datab
     assert "returned 3 accounts" in reason or "that were not asked for" in reason
 
 
+def test_a_dry_run_sends_lookups_only(
+    tenant: Tenant, database_connection: Connection, wrong: MisbehavingServer, directory: Directory
+) -> None:
+    users(database_connection, 3)
+    directory.accounts = {"a": user("a", userName="user0@example.test"), "b": user("b", externalId="database|gone")}
+    job = work_on(start(tenant, wrong, is_dry_run=True, deletes_missing=True))
+    assert outcomes_of(job) == {"created": 2, "linked": 1, "extra": 1}
+    assert {request.verb for request in wrong.received} == {"GET"}
+
+
 def test_three_refusals_in_a_row_stop_the_job_and_the_same_users_are_tried_again(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
