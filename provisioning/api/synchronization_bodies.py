@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from identity.api.fields import Closed, Switch, Text
 from identity.api.job_bodies import WholeNumber
-from provisioning.backfill.plan import MOST_PER_SECOND
+from provisioning.backfill.plan import DELETION_LIMIT, MOST_PER_SECOND
+
+
+@extend_schema_field({"type": "string", "pattern": rf"^({DELETION_LIMIT})$", "maxLength": 12})
+class DeletionLimit(Text):
+    """A number of accounts, or a share of those that are managed; judged with the whole plan."""
 
 
 class SynchronizationToStart(Closed):
@@ -21,4 +27,6 @@ class SynchronizationToStart(Closed):
     rate_per_second = WholeNumber(required=False, min_value=1, max_value=MOST_PER_SECOND)
     enable_stream = Switch(required=False, help_text="Enable the stream at the end, from before the first user was read.")
     delete_missing = Switch(required=False, help_text="Delete accounts with an externalId of ours whose user is gone.")
-    deletion_limit = Text(required=False, max_length=12, help_text="More deletions wait for a person: a number, or a share such as 5%.")
+    deletion_limit = DeletionLimit(
+        required=False, max_length=12, help_text="More deletions wait for a person: a number, or a share such as 5%."
+    )

@@ -13,6 +13,8 @@ from provisioning.scim.paths import PathRefused, ScimPath, parse_path
 NO_MATCH = "none"
 USER_NAME = "userName"
 MOST_PER_SECOND = 1000
+# A whole number, or a share.
+DELETION_LIMIT = r"[0-9]{1,9}|(100|[0-9]{1,2}(\.[0-9]{1,3})?)%"
 _EMAILS = ("emails.value", 'emails[type eq "work"].value')
 
 
@@ -89,7 +91,7 @@ def checked(plan: Plan) -> Plan:
     match_rule(plan.match)
     if not 1 <= plan.rate <= MOST_PER_SECOND:
         raise PlanRefused("rate", f"The rate is a number of users per second from 1 to {MOST_PER_SECOND}.")
-    if not re.fullmatch(r"\d{1,9}|(100|\d{1,2}(\.\d{1,3})?)%", plan.deletion_limit):
+    if not re.fullmatch(DELETION_LIMIT, plan.deletion_limit):
         raise PlanRefused("deletion_limit", "The limit of deletions is a whole number such as 10, or a share such as 5%.")
     if plan.enables_stream and not plan.writes:
         raise PlanRefused("enable", "A run that writes nothing cannot enable the stream.")

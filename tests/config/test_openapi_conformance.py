@@ -58,9 +58,17 @@ MESSAGE = jsonschema_rs.validator_for({"$ref": "#/components/schemas/EventStream
 METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"}
 _FILES = {"POST /jobs/users-imports"}
 # Nothing has failed yet that could be redelivered, and one job for it at a time.
-_IN_TIME = {"POST /event-streams/{id}/redeliver/{event_id}": {404}, "POST /event-streams/{id}/redeliver": {202, 409}}
+_IN_TIME = {
+    "POST /event-streams/{id}/redeliver/{event_id}": {404},
+    "POST /event-streams/{id}/redeliver": {202, 409},
+    "POST /event-streams/{id}/synchronizations": {202, 409},
+}
 _FORMAL_CODES = {"invalid_body", "invalid_query_string", "invalid_uri"}
 _UNSAID = (
+    # What a synchronisation is asked for as a whole, and the two languages of its match rule.
+    "A run that writes nothing cannot enable",
+    "needs the expression it is compared with",
+    "is no path such as",
     # What rows hold.
     "No organization found",
     "The API has no scope",
