@@ -79,8 +79,10 @@ _WITHOUT_A_ROW = {
     "app_list",
     "choose_tenant",
 }
-# Pages about the streams of a tenant, and about all dead letters that a filter shows.
-_ELSEWHERE = re.compile("events_(live|connections).*|provisioning_deadletter_(kinds|kind_decision|redelivery|export)")
+# Pages about the streams of a tenant, about all dead letters that a filter shows, and the report of a whole job.
+_ELSEWHERE = re.compile(
+    "events_(live|connections).*|provisioning_deadletter_(kinds|kind_decision|redelivery|export)|provisioning_synchronizationrow_report"
+)
 
 
 def addresses_of(model: type[models.Model], key: Any) -> Iterator[str]:
