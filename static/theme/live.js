@@ -22,7 +22,7 @@
 
   // The list
 
-  function textIn(name, className, text) {
+  function contentOf(name, className, text) {
     const element = document.createElement(name);
     element.className = className;
     element.textContent = text;
@@ -45,9 +45,9 @@
     const entry = document.createElement("li");
     const details = document.createElement("details");
     const summary = document.createElement("summary");
-    const time = textIn("time", "", shownTime(event.time));
+    const time = contentOf("time", "", shownTime(event.time));
     time.dateTime = String(event.time);
-    summary.append(time, textIn("span", "live-type", String(event.type)), textIn("span", "live-entity", entityOf((event.data || {}).object)));
+    summary.append(time, contentOf("span", "live-type", String(event.type)), contentOf("span", "live-entity", entityOf((event.data || {}).object)));
     details.append(summary);
     details.addEventListener("toggle", () => fill(details, event), { once: true });
     entry.append(details);
@@ -56,10 +56,10 @@
   }
 
   function fill(details, event) {
-    const more = textIn("div", "live-more", "");
-    const json = textIn("pre", "json", JSON.stringify(event, null, 2));
+    const more = contentOf("div", "live-more", "");
+    const json = contentOf("pre", "json", JSON.stringify(event, null, 2));
     json.tabIndex = 0;
-    const link = textIn("a", "", "Open in the event log");
+    const link = contentOf("a", "", "Open in the event log");
     link.href = `${page.dataset.log}?entity=${encodeURIComponent(event.id)}`;
     const line = document.createElement("p");
     line.append(link);
