@@ -31,7 +31,8 @@ CONNECTION_FIELDS = tuple(_PROPERTIES)
 CONNECTION = reference("Connection")
 CONNECTIONS = list_of("connections", CONNECTION)
 DELETED: Schema = {"type": "object", "required": ["deleted_at"], "properties": {"deleted_at": _TIME}}
-COMPONENTS: dict[str, Schema] = {"Connection": {"type": "object", "required": ["id", "name", "strategy"], "properties": _PROPERTIES}}
+# Nothing is required: `fields` leaves out what it does not name.
+COMPONENTS: dict[str, Schema] = {"Connection": {"type": "object", "properties": _PROPERTIES}}
 
 LIST_PARAMETERS = (
     *LIST_FORMS,

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from events.models import EventStream
 from identity.models import Job, Tenant
@@ -71,9 +70,3 @@ def work_on(job: Job) -> Job:
     run_job(job.pk)
     job.refresh_from_db()
     return job
-
-
-def database_url() -> str:
-    """Return the address of the test database, for processes of a test."""
-    settings = connection.settings_dict
-    return f"postgresql://{settings['USER']}:{settings['PASSWORD']}@{settings['HOST']}:{settings['PORT'] or 5432}/{settings['NAME']}"

@@ -20,7 +20,7 @@ from identity.models import Connection, Job, Tenant
 from tests.deadlines import eventually
 from tests.factories.identity import make_user
 from tests.factories.scim import RealServer
-from tests.provisioning.backfill.conftest import database_url
+from tests.faults import worker
 
 
 def provision(*arguments: str) -> tuple[int, str]:
@@ -111,7 +111,7 @@ def test_ctrl_c_says_how_to_go_on_and_going_on_ends_it(
         make_user(connection=database_connection, email=f"user{number}@example.test")
     process = subprocess.Popen(
         [sys.executable, "manage.py", "provision", "backfill", stream.pk, "--yes", "--rate", "20"],
-        env={**os.environ, "DATABASE_URL": database_url(), "DELIVERY_NUDGES_ENABLED": "0"},
+        env={**os.environ, "DATABASE_URL": worker.test_database_url(), "DELIVERY_NUDGES_ENABLED": "0"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

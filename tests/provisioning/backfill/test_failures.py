@@ -43,7 +43,8 @@ from tests.factories.scim import (
     scim_error,
     user,
 )
-from tests.provisioning.backfill.conftest import FAST, database_url, stream_to, work_on
+from tests.faults import worker
+from tests.provisioning.backfill.conftest import FAST, stream_to, work_on
 
 FILTER = re.compile(r'(\w+) eq "(.*)"')
 
@@ -285,7 +286,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was_and_creates_nobody_twice(
     users(database_connection, 60)
     stream = stream_to(tenant, server.base_url)
     command = [sys.executable, "manage.py", "provision", "backfill", stream.pk, "--yes", "--rate", "200"]
-    environment = {**os.environ, "DATABASE_URL": database_url(), "DELIVERY_NUDGES_ENABLED": "0"}
+    environment = {**os.environ, "DATABASE_URL": worker.test_database_url(), "DELIVERY_NUDGES_ENABLED": "0"}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         eventually(lambda: Job.objects.of(tenant.pk).filter(type="stream_synchronization", summary__done__gte=20).exists(), seconds=60)
