@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Max, Min, OuterRef, QuerySet, Subquery
+from django.db.models import F, Max, Min, OuterRef, QuerySet, Subquery
 
 from events.models import Event, LogEntry
 
@@ -127,7 +127,8 @@ def _walk_over_all(log: Rows, question: Question) -> _Walk:
     def narrowed(rows: Rows) -> Rows:
         for column, value in (("recorded_at__gte", question.since), ("recorded_at__lte", question.until)):
             rows = rows if value is None else rows.filter(**{column: value})
-        rows = _within(rows, question.first, question.last)
+        # Not the bare column: without a tenant its index could only be read from end to end.
+        rows = _within(rows.alias(place=F("position") + 0), question.first, question.last, column="place")
         rows = _of_event(rows, "type", [question.type]) if question.type else rows
         return rows if question.roots is None else _of_event(rows, "root", question.roots)
 
@@ -158,9 +159,9 @@ def _of_event(rows: Rows, column: str, values: Any) -> Rows:
     return found
 
 
-def _within(rows: Rows, first: int | None, last: int | None) -> Rows:
-    rows = rows if first is None else rows.filter(position__gte=first)
-    return rows if last is None else rows.filter(position__lte=last)
+def _within(rows: Rows, first: int | None, last: int | None, *, column: str = "position") -> Rows:
+    rows = rows if first is None else rows.filter(**{f"{column}__gte": first})
+    return rows if last is None else rows.filter(**{f"{column}__lte": last})
 
 
 def _found(walk: _Walk, place: Place | None, *, is_newer: bool) -> tuple[list[tuple[int, int]], int | None]:

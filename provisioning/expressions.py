@@ -37,8 +37,9 @@ class ExpressionFailed(ValueError):
 def compile_expression(text: str) -> Expression:
     """Return a function of the user's document; raise `ExpressionRefused` with what is wrong.
 
-    A path that leads nowhere yields None. The function raises `ExpressionFailed` where a function gets what it does not
-    take, or where the value would become too large.
+    A path that leads nowhere yields None. An expression that is `!path` and nothing more is False for exactly true and True
+    for everything else, since only a block makes a user inactive; anywhere else `!` is JMESPath's. The function raises
+    `ExpressionFailed` where a function gets what it does not take, or where the value would become too large.
     """
     expression = text.strip()
     if not expression or len(expression) > MAX_CHARACTERS:
@@ -49,6 +50,10 @@ def compile_expression(text: str) -> Expression:
     if names is not None:
         # A plain path is what nearly every row is.
         return lambda document: _value_at(document, names)
+    # Read by itself: for JMESPath, `!a.b` is the member b of `!a`.
+    negated = _names_of(_parsed(expression[1:])) if expression.startswith("!") and expression[1:].strip() else None
+    if negated is not None:
+        return lambda document: _value_at(document, negated) is not True
     return lambda document: _evaluated(node, document)
 
 

@@ -196,15 +196,15 @@ def writing(*writers: Callable[[], Any]) -> Iterator[list[Exception]]:
 
 
 @pytest.mark.timeout(300)
-def test_1500_users_go_beside_writers_of_the_same_tenant(tenant: Tenant, people: Connection) -> None:
+def test_5000_users_go_beside_writers_of_the_same_tenant(tenant: Tenant, people: Connection) -> None:
     here: dict[str, Any] = {"tenant_id": tenant.pk}
-    made = User.objects.of(tenant.pk).bulk_create(users.new_user(people, f"{number:024x}", {"name": str(number)}) for number in range(1500))
+    made = User.objects.of(tenant.pk).bulk_create(users.new_user(people, f"{number:024x}", {"name": str(number)}) for number in range(5000))
     other = make_connection(**here, name="other")
     staying = make_user(connection=other)
     group, organization = make_group(tenant), make_organization(tenant)
-    GroupMember.objects.of(tenant.pk).bulk_create(GroupMember(tenant=tenant, group=group, user=user) for user in made[::25])
+    GroupMember.objects.of(tenant.pk).bulk_create(GroupMember(tenant=tenant, group=group, user=user) for user in made[::50])
     OrganizationMember.objects.of(tenant.pk).bulk_create(
-        OrganizationMember(tenant=tenant, organization=organization, user=user) for user in made[::35]
+        OrganizationMember(tenant=tenant, organization=organization, user=user) for user in made[::70]
     )
     last = made[-1].user_id
 
@@ -222,7 +222,7 @@ def test_1500_users_go_beside_writers_of_the_same_tenant(tenant: Tenant, people:
     job.refresh_from_db()
     assert job.status == "completed"
     assert folded(numbered(tenant.pk)) == tables(tenant.pk)
-    assert types(tenant.pk).count("user.deleted") == 1500
+    assert types(tenant.pk).count("user.deleted") == 5000
     assert types(tenant.pk).count("connection.deleted") == 1
 
 

@@ -37,6 +37,8 @@ VALUES: list[tuple[str, Any]] = [
     ("`true`", True),
     ("!blocked", False),
     ("!missing", True),
+    ("!email", True),
+    ("!email && 'a' || 'b'", "b"),
     ("missing || email", "Ada@Example.test"),
     ("blocked && 'yes' || 'no'", "yes"),
     ("identities[0].connection", "people"),
@@ -147,7 +149,7 @@ def test_any_path_of_names_finds_what_stands_there(names: list[str], value: str)
         document = {name: document}
     path = ".".join(f'"{name}"' for name in names)
     assert compile_expression(path)(document) == value
-    assert compile_expression(f"!({path})")(document) is False
+    assert compile_expression(f"!{path}")(document) is True
 
 
 @given(text=st.text(max_size=MAX_CHARACTERS + 5), document=st.dictionaries(st.text(), JSON, max_size=4))

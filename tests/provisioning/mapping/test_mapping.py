@@ -82,8 +82,8 @@ def test_what_the_profile_lacks_is_left_out() -> None:
     }
 
 
-@pytest.mark.parametrize(("blocked", "active"), [(True, False), (False, True), (None, True)])
-def test_only_a_block_makes_a_user_inactive(blocked: Any, active: bool) -> None:
+@pytest.mark.parametrize(("blocked", "active"), [(True, False), (False, True), (None, True), ("true", True), (1, True)])
+def test_only_a_block_that_is_exactly_true_makes_a_user_inactive(blocked: Any, active: bool) -> None:
     assert mapped({**ANNA, "blocked": blocked})["active"] is active
 
 
