@@ -6,6 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import admin
+from django.contrib.admin.utils import quote
 from django.contrib.admin.views.main import ChangeList
 from django.db import models
 from django.http import HttpRequest
@@ -173,7 +174,7 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
             return ""
         model, column = _MODELS[kind]
         found = model.objects.of(row.tenant_id).filter(**{column: identifier}).values_list("pk", flat=True).first()
-        return "" if found is None else reverse(f"{self.admin_site.name}:identity_{kind}_change", args=(found,))
+        return "" if found is None else reverse(f"{self.admin_site.name}:identity_{kind}_change", args=(quote(found),))
 
 
 _WITHOUT_PREVIOUS = "This event carries no previous object: it says that something came, went or was joined to something else."

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.contrib.admin.utils import flatten_fieldsets, unquote
+from django.contrib.admin.utils import flatten_fieldsets, quote, unquote
 from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -128,7 +128,7 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
             job = self._remove_and_note(request, row)
         except refusals() as refusal:
             self.message_user(request, as_text(refusal), messages.ERROR)
-            return HttpResponseRedirect(reverse(f"{place}_change", args=(key,)))
+            return HttpResponseRedirect(reverse(f"{place}_change", args=(quote(key),)))
         if job is None:
             self.message_user(request, f"The {self.opts.verbose_name} {text} was deleted.", messages.SUCCESS)
         else:
@@ -154,7 +154,7 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
             self.message_user(request, f"{removed} {name} deleted.", messages.SUCCESS)
 
     def _say_it_goes_on(self, request: HttpRequest, text: str, job: Job) -> None:
-        page = reverse(f"{self.admin_site.name}:identity_job_change", args=(job.pk,))
+        page = reverse(f"{self.admin_site.name}:identity_job_change", args=(quote(job.pk),))
         said = format_html('The {} {} is being deleted: <a href="{}">job {}</a>.', self.opts.verbose_name, text, page, job.pk)
         self.message_user(request, said, messages.SUCCESS)
 

@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
+from django.contrib.admin.utils import quote
 from django.db import models
 from django.db.models.functions import Lower
 from django.http import HttpRequest
@@ -185,7 +186,7 @@ class UserAdmin(ServiceAdmin[User]):
         place = f"{self.admin_site.name}:identity_linkedidentity_change"
         rows = [
             (
-                Cell(str(linked), reverse(place, args=(linked.pk,))),
+                Cell(str(linked), reverse(place, args=(quote(linked.pk),))),
                 Cell(linked.connection.name),
                 Cell(f"{linked.created_at:%Y-%m-%d %H:%M}"),
             )

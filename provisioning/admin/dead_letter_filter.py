@@ -9,6 +9,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django import forms
 from django.contrib import messages
+from django.contrib.admin.utils import quote
 from django.core.handlers.asgi import ASGIRequest
 from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
@@ -129,7 +130,7 @@ class FilterPages(DeadLetterPage):
         told = {"filter": _as_text(search), "job": job.pk, "total": job.summary["total"], "rate": rate, "force": force}
         note_act(request, "Redelivered all shown", about=f"Dead letters of {stream.pk}", reason=reason, **told)
         self.owner.message_user(request, f"{job.summary['total']} dead letters are being redelivered.", messages.SUCCESS)
-        return HttpResponseRedirect(reverse(f"{self.site.name}:identity_job_change", args=(job.pk,)))
+        return HttpResponseRedirect(reverse(f"{self.site.name}:identity_job_change", args=(quote(job.pk),)))
 
     def _probed(self, request: HttpRequest, stream: EventStream, search: Search, form: forms.Form) -> HttpResponse | None:
         """Send the letter that the job would send first, and show it."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import secrets
 from datetime import timedelta
 from html import unescape
 from typing import Any
 
 import pytest
 from django.conf import settings
+from django.contrib.admin.utils import quote
 from django.db import connection as database
+from django.db import transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -55,7 +58,7 @@ def positions(browser: Client, **query: str) -> list[int]:
 
 def page_of(browser: Client, tenant: Tenant | str, position: int) -> str:
     entry = LogEntry.objects.get(tenant_id=getattr(tenant, "pk", tenant), position=position)
-    return browser.get(reverse("admin:events_logentry_change", args=(entry.pk,))).content.decode()
+    return browser.get(reverse("admin:events_logentry_change", args=(quote(entry.pk),))).content.decode()
 
 
 def test_the_log_is_listed_newest_first_with_size_and_client(browser: Client, user: User) -> None:
@@ -183,13 +186,25 @@ def test_an_entry_tells_how_to_go_on_from_right_before_it(browser: Client, user:
 
 
 def test_an_entry_leads_to_its_entity_while_that_is_there(browser: Client, user: User) -> None:
-    place = reverse("admin:identity_user_change", args=(user.pk,))
+    place = reverse("admin:identity_user_change", args=(quote(user.pk),))
     assert f'href="{place}"' in page_of(browser, user.tenant_id, 3)
 
     delete_user(tenant_id=user.tenant_id, user_id=user.user_id)
     page = page_of(browser, user.tenant_id, 3)
     assert f'href="{place}"' not in page
     assert f"entity=user%3A{user.user_id.replace('|', '%7C')}" in page
+
+
+def test_an_entry_leads_to_an_entity_whose_id_looks_quoted(browser: Client, tenant: Tenant) -> None:
+    # The admin takes an underscore with two hexadecimal digits for a quoted character.
+    rest = secrets.token_hex(7)
+    with transaction.atomic():
+        Connection(id=f"con_3A{rest}", tenant=tenant, name="directory", strategy="database").save()
+    number_tenant(tenant.pk)
+    place = reverse("admin:identity_connection_change", args=(f"con_5F3A{rest}",))
+
+    assert f'href="{place}"' in page_of(browser, tenant.pk, 1)
+    assert browser.get(place).status_code == 200
 
 
 def test_bytes_that_are_no_envelope_are_shown_as_they_are(tenant: Tenant, browser: Client) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.test import Client
 from django.urls import reverse
 
@@ -20,7 +21,7 @@ def company(tenant: Tenant) -> Connection:
 
 
 def page(connection: Connection, name: str = "change") -> str:
-    return reverse(f"admin:identity_connection_{name}", args=(connection.pk,))
+    return reverse(f"admin:identity_connection_{name}", args=(quote(connection.pk),))
 
 
 def now(connection: Connection) -> Connection:
@@ -84,7 +85,7 @@ def test_a_large_deletion_names_what_goes_and_shows_how_far_it_is(
     said = browser.post(page(company, "delete"), {"post": "yes"}, follow=True).content.decode()
 
     job = Job.objects.of(company.tenant_id).get()
-    assert f'<a href="{reverse("admin:identity_job_change", args=(job.pk,))}">job {job.pk}</a>' in said
+    assert f'<a href="{reverse("admin:identity_job_change", args=(quote(job.pk),))}">job {job.pk}</a>' in said
     assert "Being deleted, 33 %" in said
     assert "Being deleted, 33 %" in browser.get(page(company)).content.decode()
     assert "is being deleted" in browser.post(page(company), {"display_name": "New", "options": '{"client_id": "x"}'}).content.decode()

@@ -6,6 +6,7 @@ import gzip
 import json
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.test import Client
 from django.urls import reverse
 
@@ -18,7 +19,7 @@ from tests.factories.identity import make_user
 
 
 def page_of(browser: Client, job: Job) -> str:
-    return browser.get(reverse("admin:identity_job_change", args=(job.pk,))).content.decode()
+    return browser.get(reverse("admin:identity_job_change", args=(quote(job.pk),))).content.decode()
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def test_rows_that_were_not_taken_are_listed_with_the_reason(browser: Client, te
 
 def test_staff_of_the_tenant_download_its_file_and_others_do_not(browser: Client, tenant: Tenant, export: Job) -> None:
     assert "Download the file" in page_of(browser, export)
-    place = reverse("admin:identity_job_file", args=(export.pk,))
+    place = reverse("admin:identity_job_file", args=(quote(export.pk),))
     answer = browser.get(place)
     assert answer["Content-Type"] == "application/gzip"
     content = b"".join(answer.streaming_content)  # type: ignore[attr-defined]  # it streams
@@ -66,4 +67,4 @@ def test_staff_of_the_tenant_download_its_file_and_others_do_not(browser: Client
 def test_a_job_without_a_file_offers_none(browser: Client, tenant: Tenant) -> None:
     job = start_export(tenant_id=tenant.pk)
     assert "Download" not in page_of(browser, job)
-    assert browser.get(reverse("admin:identity_job_file", args=(job.pk,))).status_code == 404
+    assert browser.get(reverse("admin:identity_job_file", args=(quote(job.pk),))).status_code == 404

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.contrib.admin.utils import quote
 from django.test import Client
 from django.urls import reverse
 
@@ -12,7 +13,7 @@ ADD = "admin:identity_staff_add"
 
 
 def page(staff: Staff) -> str:
-    return reverse("admin:identity_staff_change", args=(staff.pk,))
+    return reverse("admin:identity_staff_change", args=(quote(staff.pk),))
 
 
 def test_a_tenant_admin_makes_admins_of_its_own_tenant_only(browser: Client, tenant: Tenant) -> None:
@@ -60,7 +61,7 @@ def test_a_new_password_ends_other_sessions_and_keeps_the_own(browser: Client, s
 
 
 def test_accounts_are_not_deleted(operator: Client, staff: Staff) -> None:
-    answer = operator.post(reverse("admin:identity_staff_delete", args=(staff.pk,)), {"post": "yes"})
+    answer = operator.post(reverse("admin:identity_staff_delete", args=(quote(staff.pk),)), {"post": "yes"})
 
     assert answer.status_code == 403
     assert Staff.objects.filter(pk=staff.pk).exists()

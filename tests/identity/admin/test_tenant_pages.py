@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.test import Client
 from django.urls import reverse
 
@@ -15,7 +16,7 @@ from identity.services.domains import add_domain
 
 
 def action(row: Tenant | CustomDomain, name: str) -> str:
-    return reverse(f"admin:identity_{row._meta.model_name}_action", args=(row.pk, name))
+    return reverse(f"admin:identity_{row._meta.model_name}_action", args=(quote(row.pk), name))
 
 
 def test_an_operator_makes_a_tenant_with_its_domain_and_log(operator: Client) -> None:
@@ -37,7 +38,7 @@ def test_a_bad_id_and_a_taken_one_are_said_on_the_form(operator: Client, tenant:
 
 def test_limits_are_changed_and_the_id_is_not(operator: Client, tenant: Tenant) -> None:
     operator.post(
-        reverse("admin:identity_tenant_change", args=(tenant.pk,)), {"id": "other", "name": "Renamed", "event_retention_days": "7"}
+        reverse("admin:identity_tenant_change", args=(quote(tenant.pk),)), {"id": "other", "name": "Renamed", "event_retention_days": "7"}
     )
 
     changed = Tenant.objects.get(pk=tenant.pk)
@@ -46,7 +47,7 @@ def test_limits_are_changed_and_the_id_is_not(operator: Client, tenant: Tenant) 
 
 @pytest.mark.parametrize("days", ["0", "3651", "-1", "many"])
 def test_a_retention_out_of_range_is_said_on_the_form_and_not_kept(operator: Client, tenant: Tenant, days: str) -> None:
-    place = reverse("admin:identity_tenant_change", args=(tenant.pk,))
+    place = reverse("admin:identity_tenant_change", args=(quote(tenant.pk),))
 
     page = operator.post(place, {"name": "Renamed", "event_retention_days": days})
 
@@ -59,7 +60,7 @@ def test_a_retention_out_of_range_is_said_on_the_form_and_not_kept(operator: Cli
 
 def test_an_empty_retention_is_the_default_of_the_platform(operator: Client, tenant: Tenant) -> None:
     Tenant.objects.filter(pk=tenant.pk).update(event_retention_days=7)
-    operator.post(reverse("admin:identity_tenant_change", args=(tenant.pk,)), {"name": "x", "event_retention_days": ""})
+    operator.post(reverse("admin:identity_tenant_change", args=(quote(tenant.pk),)), {"name": "x", "event_retention_days": ""})
     assert Tenant.objects.get(pk=tenant.pk).event_retention_days is None
 
 
@@ -73,7 +74,7 @@ def test_suspending_is_for_operators(browser: Client, operator: Client, tenant: 
 
 
 def test_a_tenant_admin_sees_its_tenant_and_changes_nothing(browser: Client, tenant: Tenant) -> None:
-    place = reverse("admin:identity_tenant_change", args=(tenant.pk,))
+    place = reverse("admin:identity_tenant_change", args=(quote(tenant.pk),))
 
     assert browser.get(place).status_code == 200
     assert browser.post(place, {"name": "Renamed"}).status_code == 403
@@ -95,7 +96,7 @@ def test_a_domain_answers_once_it_is_marked_as_verified(operator: Client, tenant
 
 def test_the_canonical_domain_cannot_be_removed(operator: Client, tenant: Tenant) -> None:
     domain = CustomDomain.objects.of(tenant.pk).get()
-    page = operator.post(reverse("admin:identity_customdomain_delete", args=(domain.pk,)), {"post": "yes"}, follow=True)
+    page = operator.post(reverse("admin:identity_customdomain_delete", args=(quote(domain.pk),)), {"post": "yes"}, follow=True)
 
     assert "cannot be removed" in page.content.decode()
     assert CustomDomain.objects.of(tenant.pk).exists()

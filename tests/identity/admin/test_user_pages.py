@@ -7,6 +7,7 @@ import json
 import pytest
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import LogEntry as Activity
+from django.contrib.admin.utils import quote
 from django.test import Client
 from django.urls import reverse
 
@@ -32,11 +33,11 @@ def user(database_connection: Connection) -> User:
 
 
 def page(user: User, name: str = "change") -> str:
-    return reverse(f"admin:identity_user_{name}", args=(user.pk,))
+    return reverse(f"admin:identity_user_{name}", args=(quote(user.pk),))
 
 
 def action(user: User, name: str) -> str:
-    return reverse("admin:identity_user_action", args=(user.pk, name))
+    return reverse("admin:identity_user_action", args=(quote(user.pk), name))
 
 
 def form_of(browser: Client, user: User, **changes: object) -> dict[str, object]:
@@ -186,7 +187,7 @@ def test_an_identity_is_unlinked_on_its_own_page(browser: Client, user: User) ->
     link_users(tenant_id=user.tenant_id, primary_id=user.user_id, secondary_id=second.user_id)
     linked = LinkedIdentity.objects.of(user.tenant_id).get()
 
-    answer = browser.post(reverse("admin:identity_linkedidentity_action", args=(linked.pk, "unlink")))
+    answer = browser.post(reverse("admin:identity_linkedidentity_action", args=(quote(linked.pk), "unlink")))
 
     assert answer.headers["location"] == reverse("admin:identity_linkedidentity_changelist")
     assert User.objects.of(user.tenant_id).filter(user_id=second.user_id).exists()
@@ -222,5 +223,5 @@ def test_no_password_hash_is_shown(browser: Client, user: User) -> None:
     browser.post(page(user), form_of(browser, user, password="another-password-1"))
     credential = PasswordCredential.objects.get(user=user)
 
-    for place in (page(user), reverse("admin:identity_passwordcredential_change", args=(credential.pk,))):
+    for place in (page(user), reverse("admin:identity_passwordcredential_change", args=(quote(credential.pk),))):
         assert credential.password_hash not in browser.get(place).content.decode()

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.test import Client
 from django.urls import reverse
 from pytest_django.fixtures import Settings
@@ -57,7 +58,7 @@ def action_at(tenant: Tenant, base_url: str) -> Action:
 
 
 def page(action: Action, name: str) -> str:
-    return reverse(f"admin:provisioning_action_{name}", args=(action.pk,))
+    return reverse(f"admin:provisioning_action_{name}", args=(quote(action.pk),))
 
 
 def table_of(rows: list[dict[str, Any]], **buttons: Any) -> dict[str, Any]:
@@ -171,21 +172,20 @@ def test_a_broken_form_breaks_nothing(browser: Client, action: Action) -> None:
 
 
 def test_saving_is_deployed_only_by_deploying_and_an_earlier_version_comes_back(browser: Client, action: Action) -> None:
-    change = reverse("admin:provisioning_action_change", args=(action.pk,))
+    change = reverse("admin:provisioning_action_change", args=(quote(action.pk),))
     browser.post(page(action, "mapping"), table_of(ROWS, save="1"))
     shown = browser.get(change).content.decode()
     assert "Version 1; the draft has changes that are not deployed" in shown
-    assert (
-        "Now they run version 1." in browser.get(reverse("admin:provisioning_action_action", args=(action.pk, "deploy"))).content.decode()
-    )
-    browser.post(reverse("admin:provisioning_action_action", args=(action.pk, "deploy")))
+    deploy = reverse("admin:provisioning_action_action", args=(quote(action.pk), "deploy"))
+    assert "Now they run version 1." in browser.get(deploy).content.decode()
+    browser.post(deploy)
     assert ActionVersion.objects.get(action=action, is_deployed=True).number == 2
 
     first = ActionVersion.objects.get(action=action, number=1)
-    version_page = browser.get(reverse("admin:provisioning_actionversion_change", args=(first.pk,))).content.decode()
+    version_page = browser.get(reverse("admin:provisioning_actionversion_change", args=(quote(first.pk),))).content.decode()
     assert "SCIM_BASE_URL, SCIM_BEARER_TOKEN" in version_page
     assert first.secrets[0]["sealed"] not in version_page
-    browser.post(reverse("admin:provisioning_actionversion_action", args=(first.pk, "deploy")), {"update_draft": "on"})
+    browser.post(reverse("admin:provisioning_actionversion_action", args=(quote(first.pk), "deploy")), {"update_draft": "on"})
     action.refresh_from_db()
     assert (ActionVersion.objects.get(action=action, is_deployed=True).number, action.mapping) == (3, None)
 
@@ -204,7 +204,7 @@ def test_a_connection_test_shows_rows_and_where_requests_come_from(
     assert TOKEN not in shown
     trial = Trial.objects.get(action=action)
     assert (trial.kind, trial.actor) == ("canary", staff.email)
-    assert str(trial.pk) in browser.get(reverse("admin:provisioning_trial_change", args=(trial.pk,))).content.decode()
+    assert str(trial.pk) in browser.get(reverse("admin:provisioning_trial_change", args=(quote(trial.pk),))).content.decode()
 
 
 def test_a_failed_test_gives_advice_and_never_shows_the_token(browser: Client, tenant: Tenant) -> None:
@@ -212,7 +212,7 @@ def test_a_failed_test_gives_advice_and_never_shows_the_token(browser: Client, t
         action = action_at(tenant, server.base_url)
         shown = browser.post(page(action, "connection-test")).content.decode()
     assert "enter SCIM_BEARER_TOKEN anew" in shown
-    everything = shown + browser.get(reverse("admin:provisioning_action_change", args=(action.pk,))).content.decode()
+    everything = shown + browser.get(reverse("admin:provisioning_action_change", args=(quote(action.pk),))).content.decode()
     everything += browser.get(reverse("admin:provisioning_trial_changelist")).content.decode()
     assert TOKEN not in everything
 
@@ -260,4 +260,4 @@ def test_an_entry_point_has_none_of_these_pages(browser: Client, tenant: Tenant)
     path = "provisioning.actions.event_stream.v1.ScimUserProvisioning"
     own = create_action(tenant_id=tenant.pk, name="own", entry_point_path=path)
     assert browser.get(page(own, "mapping")).status_code == 404
-    assert "Test connection" not in browser.get(reverse("admin:provisioning_action_change", args=(own.pk,))).content.decode()
+    assert "Test connection" not in browser.get(reverse("admin:provisioning_action_change", args=(quote(own.pk),))).content.decode()

@@ -147,7 +147,7 @@ def test_pages_and_columns_without_their_right_are_403_or_missing(
 ) -> None:
     (letter,) = bury(tenant, stream, recorder, "user:a")
     attempt = Attempt.objects.get(delivery_id=letter.delivery_id)
-    attempt_page = reverse("admin:provisioning_attempt_change", args=(attempt.pk,))
+    attempt_page = reverse("admin:provisioning_attempt_change", args=(quote(attempt.pk),))
     lacks(Right.REDELIVER, Right.EXPORT, Right.TRIAGE, Right.VIEW_BODIES, Right.FORCE)
     listed = browser.get(place("changelist")).content.decode()
     for hidden in (do(letter, "redeliver"), place("redelivery"), place("export"), "redeliver_selected", "decide_selected"):
@@ -354,7 +354,7 @@ def test_all_that_is_shown_is_redelivered_by_a_job_that_its_page_follows_and_can
     assert browser.post(address, {"rate_per_second": "1000", "reason": "why"}).status_code == 200
     started = browser.post(address, {"rate_per_second": "1", "reason": "fixed", "start": "x"})
     job = Job.objects.of(tenant.pk).get()
-    page = reverse("admin:identity_job_change", args=(job.pk,))
+    page = reverse("admin:identity_job_change", args=(quote(job.pk),))
     assert started.headers["location"] == page
     assert "Reason: fixed" in last_note(staff)
     assert "already" in browser.post(address, {"rate_per_second": "1", "reason": "again"}).content.decode()
@@ -414,7 +414,7 @@ def test_an_attempt_shows_requests_answers_and_both_resources_escaped(
 ) -> None:
     (letter,) = bury(tenant, stream, recorder, "user:a")
     attempt = Attempt.objects.get(delivery_id=letter.delivery_id)
-    page = browser.get(reverse("admin:provisioning_attempt_change", args=(attempt.pk,))).content.decode()
+    page = browser.get(reverse("admin:provisioning_attempt_change", args=(quote(attempt.pk),))).content.decode()
     for shown in (
         "/Users/7",
         "30 ms",
@@ -437,13 +437,13 @@ def test_a_delivery_says_when_it_is_tried_next(
     dispatch.dispatch_tenant(tenant.pk)
     delivering.deliver_lane(stream.pk, "user:a")
     first, second = Delivery.objects.filter(stream_id=stream.pk).order_by("position")
-    pages = [browser.get(reverse("admin:provisioning_delivery_change", args=(row.pk,))).content.decode() for row in (first, second)]
+    pages = [browser.get(reverse("admin:provisioning_delivery_change", args=(quote(row.pk),))).content.decode() for row in (first, second)]
     assert f"{Lane.objects.get(stream_id=stream.pk).not_before:%Y-%m-%d %H:%M:%S}" in pages[0]
     assert "After the earlier events of the same user" in pages[1]
     breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="away")
     assert (
         "Waits while the stream is held: away"
-        in browser.get(reverse("admin:provisioning_delivery_change", args=(first.pk,))).content.decode()
+        in browser.get(reverse("admin:provisioning_delivery_change", args=(quote(first.pk),))).content.decode()
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.test import Client
 from django.urls import reverse
 from pytest_django.fixtures import Settings
@@ -70,11 +71,11 @@ def test_a_dead_letter_is_listed_with_its_reason_and_a_button(browser: Client, l
 
     assert "&lt;b&gt;userName&lt;/b&gt; is taken" in page
     assert "<b>userName</b>" not in page
-    assert reverse("admin:provisioning_deadletter_action", args=(letter.pk, "redeliver")) in page
+    assert reverse("admin:provisioning_deadletter_action", args=(quote(letter.pk), "redeliver")) in page
 
 
 def test_the_button_in_the_list_redelivers_on_post_only(browser: Client, letter: DeadLetter) -> None:
-    place = reverse("admin:provisioning_deadletter_action", args=(letter.pk, "redeliver")) + "?list"
+    place = reverse("admin:provisioning_deadletter_action", args=(quote(letter.pk), "redeliver")) + "?list"
 
     assert "is sent again" in browser.get(place).content.decode()
     assert DeadLetter.objects.get(pk=letter.pk).state == "open"
@@ -175,14 +176,14 @@ def test_a_stream_is_bound_to_a_deployed_action_and_disabled_and_enabled(browser
     assert sorted(stream.subscriptions) == ["user.created", "user.deleted"]
 
     for name, status in (("disable", "disabled"), ("enable", "enabled")):
-        place = reverse("admin:events_eventstream_action", args=(stream.pk, name))
+        place = reverse("admin:events_eventstream_action", args=(quote(stream.pk), name))
         assert browser.get(place).status_code == 200
         browser.post(place)
         stream.refresh_from_db()
         assert stream.status == status
     breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="secret missing")
-    assert "secret missing" in browser.get(reverse("admin:events_eventstream_change", args=(stream.pk,))).content.decode()
-    browser.post(reverse("admin:events_eventstream_action", args=(stream.pk, "resume")))
+    assert "secret missing" in browser.get(reverse("admin:events_eventstream_change", args=(quote(stream.pk),))).content.decode()
+    browser.post(reverse("admin:events_eventstream_action", args=(quote(stream.pk), "resume")))
     stream.refresh_from_db()
     assert stream.held_since is None
 

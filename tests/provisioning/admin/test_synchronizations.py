@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import orjson
 import pytest
+from django.contrib.admin.utils import quote
 from django.test import Client
 from django.urls import reverse
 from pytest_django.fixtures import Settings
@@ -48,11 +49,11 @@ def _signed_in(tenant: Tenant) -> Client:
 
 
 def _stream_page(stream: EventStream, action: str) -> str:
-    return reverse("admin:events_eventstream_action", args=(stream.pk, action))
+    return reverse("admin:events_eventstream_action", args=(quote(stream.pk), action))
 
 
 def _job_page(job: Job, action: str) -> str:
-    return reverse("admin:identity_job_action", args=(job.pk, action))
+    return reverse("admin:identity_job_action", args=(quote(job.pk), action))
 
 
 def _newest(tenant: Tenant) -> Job:
@@ -73,11 +74,11 @@ def test_the_button_makes_a_dry_run_and_its_report_has_the_button_that_writes(
     dry = _newest(tenant)
     assert (dry.parameters["plan"]["is_dry_run"], server.user(user.user_id)) == (True, None)
 
-    page = browser.get(reverse("admin:identity_job_change", args=(dry.pk,))).content.decode()
+    page = browser.get(reverse("admin:identity_job_change", args=(quote(dry.pk),))).content.decode()
     assert "Dry run: 1 created, 1 skipped, 1 extra" in page
     assert nameless.user_id in page
     assert "missing userName" in page
-    assert dry.pk in browser.get(reverse("admin:events_eventstream_change", args=(scim.pk,))).content.decode()
+    assert dry.pk in browser.get(reverse("admin:events_eventstream_change", args=(quote(scim.pk),))).content.decode()
 
     asked = browser.post(_job_page(dry, "write"), {"enable": "on", "delete_missing": "on", "deletion_limit": "0"})
     assert asked.status_code == 302
@@ -97,7 +98,7 @@ def test_the_report_is_downloaded_as_lines_of_json_by_staff_of_the_tenant_only(
     user = make_user(connection=database_connection, email="anna@example.test")
     browser.post(_stream_page(scim, "compare"))
     job = _newest(tenant)
-    place = reverse("admin:provisioning_synchronizationrow_report", args=(job.pk,))
+    place = reverse("admin:provisioning_synchronizationrow_report", args=(quote(job.pk),))
     answer = browser.get(place)
     lines = [orjson.loads(line) for line in b"".join(answer).splitlines()]
     assert lines[0]["outcomes"] == {"missing": 1}
@@ -115,7 +116,7 @@ def test_a_flood_of_deletions_is_allowed_on_the_page_of_the_stream(browser: Clie
     dispatch.dispatch_tenant(tenant.pk)
     scim.refresh_from_db()
 
-    page = browser.get(reverse("admin:events_eventstream_change", args=(scim.pk,))).content.decode()
+    page = browser.get(reverse("admin:events_eventstream_change", args=(quote(scim.pk),))).content.decode()
     assert "2 deletions of users within 600 seconds, more than the threshold of 1" in page
     assert _stream_page(scim, "resume") not in page
     assert browser.post(_stream_page(scim, "allow-deletions")).status_code == 302

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.urls import reverse
 from pytest_django.fixtures import Settings
 
@@ -136,8 +137,8 @@ def test_the_page_shows_both_sides(person: User, tenant: Tenant) -> None:
     browser = browser_of(new_staff(tenant))
     with misbehaving_server(handler) as server:
         letter = buried(server, person, "user.updated")
-        place = reverse("admin:provisioning_deadletter_dry_run", args=(letter.pk,))
-        assert place in browser.get(reverse("admin:provisioning_deadletter_change", args=(letter.pk,))).content.decode()
+        place = reverse("admin:provisioning_deadletter_dry_run", args=(quote(letter.pk),))
+        assert place in browser.get(reverse("admin:provisioning_deadletter_change", args=(quote(letter.pk),))).content.decode()
         assert browser.get(place).status_code == 200
         assert server.received == []
         page = browser.post(place, {"profile": "exact"}).content.decode()
