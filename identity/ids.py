@@ -69,3 +69,19 @@ def new_job_id() -> str:
 
 def new_ticket_id() -> str:
     return "tkt_" + _random(_ALPHANUMERIC, 22)
+
+
+def new_session_id() -> str:
+    return "ses_" + _random(_ALPHANUMERIC, 22)
+
+
+def new_credential_id() -> str:
+    return "cred_" + _random(_BASE58, 22)
+
+
+def new_refresh_token_id() -> str:
+    return "rt_" + _random(_ALPHANUMERIC, 22)
+
+
+def new_sign_in_id() -> str:
+    return "log_" + _random(_ALPHANUMERIC, 22)

@@ -1,24 +1,40 @@
 """The rows of the authentication interface; each module holds one noun."""
 
+from authapi.models.authorization_requests import AuthorizationRequest, Consent
+from authapi.models.client_credentials import ClientCredential, EdgeKey, UsedAssertion
 from authapi.models.clients import Client
 from authapi.models.credentials import AccessToken, AuthorizationCode, DeviceGrant, IDToken, RefreshToken
 from authapi.models.keys import RevokedToken, SigningKey
 from authapi.models.permissions import OrganizationClientGrant, Permission, RolePermission, UserPermission
 from authapi.models.resources import ApiResource, ClientGrant
+from authapi.models.sessions import Session, SessionClient
+from authapi.models.sign_ins import AccountTicket, LoginFailures, SignIn
+from authapi.models.tenant_settings import TenantSettings
 
 __all__ = [
     "AccessToken",
+    "AccountTicket",
     "ApiResource",
     "AuthorizationCode",
+    "AuthorizationRequest",
     "Client",
+    "ClientCredential",
     "ClientGrant",
+    "Consent",
     "DeviceGrant",
+    "EdgeKey",
     "IDToken",
+    "LoginFailures",
     "OrganizationClientGrant",
     "Permission",
     "RefreshToken",
     "RevokedToken",
     "RolePermission",
+    "Session",
+    "SessionClient",
+    "SignIn",
     "SigningKey",
+    "TenantSettings",
+    "UsedAssertion",
     "UserPermission",
 ]

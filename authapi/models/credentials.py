@@ -5,6 +5,8 @@ All are swapped, and all point at end users: the toolkit's own would point at st
 
 from __future__ import annotations
 
+import uuid
+
 from django.db import models
 from oauth2_provider.models import (
     AbstractAccessToken,
@@ -15,13 +17,40 @@ from oauth2_provider.models import (
 )
 
 from authapi.models.base import UnrecordedOwned
+from identity.ids import new_refresh_token_id
 
 
-class AuthorizationCode(UnrecordedOwned, AbstractGrant):  # type: ignore[misc]
-    user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
+class Issued(UnrecordedOwned):
+    """What codes and refresh tokens carry from one exchange to the next. Only digests of them are kept.
+
+    `lineage` joins everything that comes from one login at one client: it ends together when a code or a rotated token is replayed.
+    """
+
+    audience = models.CharField(max_length=600, blank=True, help_text="Empty: an opaque token for the profile.")
+    session = models.ForeignKey("authapi.Session", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    organization = models.ForeignKey("identity.Organization", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    lineage = models.UUIDField(default=uuid.uuid4, editable=False)
+    auth_time = models.DateTimeField(null=True, blank=True)
+    methods = models.JSONField(default=list, blank=True, help_text="How the user proved who they are.")
+    confirmation = models.JSONField(null=True, blank=True, help_text="`cnf`: what the tokens are bound to.")
+    issued_jti = models.CharField(max_length=64, blank=True, help_text="The access token that was issued with it.")
+    issued_until = models.DateTimeField(null=True, blank=True)
 
     class Meta(UnrecordedOwned.Meta):
+        abstract = True
+
+
+class AuthorizationCode(Issued, AbstractGrant):  # type: ignore[misc]
+    """A code; `code` holds its digest. A used one stays until it expires, so that its replay is known."""
+
+    user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
+    sid = models.CharField(max_length=32, blank=True)
+    is_redirect_uri_given = models.BooleanField(default=True, help_text="Whether the request named it; then the exchange must as well.")
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta(Issued.Meta):
         swappable = "OAUTH2_PROVIDER_GRANT_MODEL"
+        indexes = [models.Index(fields=["lineage"], name="authapi_code_lineage")]
 
     def __str__(self) -> str:
         return f"authorization code {self.pk}"
@@ -31,22 +60,44 @@ class AccessToken(UnrecordedOwned, AbstractAccessToken):  # type: ignore[misc]
     """An opaque access token. JWT access tokens are not stored."""
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    lineage = models.UUIDField(null=True, blank=True, editable=False)
+    confirmation = models.JSONField(null=True, blank=True)
 
     class Meta(UnrecordedOwned.Meta):
         swappable = "OAUTH2_PROVIDER_ACCESS_TOKEN_MODEL"
+        indexes = [models.Index(fields=["lineage"], name="authapi_accesstoken_lineage")]
 
     def __str__(self) -> str:
         return f"access token {self.pk}"
 
 
-class RefreshToken(UnrecordedOwned, AbstractRefreshToken):  # type: ignore[misc]
-    user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
+class RefreshToken(Issued, AbstractRefreshToken):  # type: ignore[misc]
+    """A refresh token; `token` holds its digest. `revoked` is when it was rotated, replayed or taken back."""
 
-    class Meta(UnrecordedOwned.Meta):
+    wire_id = models.CharField(max_length=30, unique=True, default=new_refresh_token_id, editable=False)
+    user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
+    scope = models.TextField(blank=True)
+    sid = models.CharField(max_length=32, blank=True)
+    is_rotating = models.BooleanField(default=True)
+    is_rotated = models.BooleanField(default=False, help_text="Replaced by a younger one, which its reuse ends as well.")
+    expires_at = models.DateTimeField(null=True, blank=True, help_text="Never moved by a rotation. Empty: no end.")
+    idle_expires_at = models.DateTimeField(null=True, blank=True)
+    last_exchanged_at = models.DateTimeField(null=True, blank=True)
+    initial_ip = models.GenericIPAddressField(null=True, blank=True)
+    initial_user_agent = models.CharField(max_length=500, blank=True)
+    last_ip = models.GenericIPAddressField(null=True, blank=True)
+    last_user_agent = models.CharField(max_length=500, blank=True)
+    metadata = models.JSONField(default=dict, blank=True)
+
+    class Meta(Issued.Meta):
         swappable = "OAUTH2_PROVIDER_REFRESH_TOKEN_MODEL"
         constraints = [models.UniqueConstraint(fields=["token_checksum", "revoked"], name="authapi_refreshtoken_checksum_unique")]
         # Reuse of a rotated token revokes its whole family.
-        indexes = [models.Index(fields=["token_family"], name="authapi_refreshtoken_family")]
+        indexes = [
+            models.Index(fields=["token_family"], name="authapi_refreshtoken_family"),
+            models.Index(fields=["lineage"], name="authapi_refreshtoken_lineage"),
+            models.Index(fields=["user", "created"], name="authapi_refreshtoken_by_user"),
+        ]
 
     def __str__(self) -> str:
         return f"refresh token {self.pk}"

@@ -1,0 +1,66 @@
+"""What a client proves itself with besides a secret: public keys and certificates; and the assertions that were used."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from authapi.models.base import UnrecordedOwned
+from identity.ids import new_credential_id
+
+
+class ClientCredential(UnrecordedOwned):
+    """A public key for signed assertions (RFC 7523), a certificate, or the subject of one (RFC 8705)."""
+
+    class Type(models.TextChoices):
+        PUBLIC_KEY = "public_key"
+        X509_CERT = "x509_cert"
+        CERT_SUBJECT_DN = "cert_subject_dn"
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_credential_id, editable=False)
+    client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="credentials")
+    type = models.CharField(max_length=16, choices=Type)
+    name = models.CharField(max_length=128, blank=True)
+    kid = models.CharField(max_length=64, blank=True, help_text="Thumbprint of the key (RFC 7638).")
+    algorithm = models.CharField(max_length=16, blank=True)
+    public_jwk = models.JSONField(null=True, blank=True)
+    thumbprint = models.CharField(max_length=64, blank=True, help_text="base64url(SHA-256) of the certificate (RFC 8705, 3.1).")
+    subject_dn = models.CharField(max_length=2048, blank=True, help_text="One component a line.")
+    # Assertions may use it, or mutual TLS: named in `client_authentication_methods`.
+    is_active = models.BooleanField(default=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta(UnrecordedOwned.Meta):
+        ordering = ("created_at", "id")
+
+    def __str__(self) -> str:
+        return self.name or self.id
+
+
+class UsedAssertion(UnrecordedOwned):
+    """The `jti` of a client assertion that was accepted: a second use is refused, in every process, until it expires."""
+
+    digest = models.CharField(max_length=64, help_text="Of client and `jti`.")
+    expires_at = models.DateTimeField()
+
+    class Meta(UnrecordedOwned.Meta):
+        constraints = [models.UniqueConstraint(fields=["digest", "tenant"], name="authapi_usedassertion_unique")]
+        indexes = [models.Index(fields=["expires_at"], name="authapi_usedassertion_expired")]
+
+    def __str__(self) -> str:
+        return f"assertion {self.pk}"
+
+
+class EdgeKey(UnrecordedOwned):
+    """The secret that the TLS edge of a custom domain sends with the certificates of its clients."""
+
+    domain = models.OneToOneField("identity.CustomDomain", on_delete=models.CASCADE, related_name="+")
+    digest = models.CharField(max_length=80, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta(UnrecordedOwned.Meta):
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return f"edge key of {self.domain_id}"

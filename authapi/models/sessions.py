@@ -1,0 +1,67 @@
+"""Sessions of end users: what a browser is logged in with at one tenant, and which clients took part."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from authapi.models.base import UnrecordedOwned
+from identity.ids import new_session_id
+
+
+class Session(UnrecordedOwned):
+    """A login of one user in one browser. The cookie holds a random secret of which only the digest is kept.
+
+    Found by (digest, tenant), so a session of one tenant is unknown at another. A row that has ended is deleted.
+    """
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_session_id, editable=False, help_text="`sid` on the wire.")
+    user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
+    connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, related_name="+")
+    digest = models.CharField(max_length=64, editable=False)
+    is_persistent = models.BooleanField(default=True, help_text="Whether the browser keeps it when it is closed.")
+    authenticated_at = models.DateTimeField(help_text="When the user last proved who they are: `auth_time`.")
+    methods = models.JSONField(default=list, help_text='A list of {"name", "timestamp"}: how they proved it.')
+    organization = models.ForeignKey("identity.Organization", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+    last_interacted_at = models.DateTimeField()
+    idle_expires_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    initial_ip = models.GenericIPAddressField(null=True, blank=True)
+    initial_user_agent = models.CharField(max_length=500, blank=True)
+    last_ip = models.GenericIPAddressField(null=True, blank=True)
+    last_user_agent = models.CharField(max_length=500, blank=True)
+    metadata = models.JSONField(default=dict, blank=True)
+    sealed_upstream = models.TextField(blank=True, editable=False, help_text="What ends the login at the upstream provider, encrypted.")
+
+    class Meta(UnrecordedOwned.Meta):
+        constraints = [
+            models.UniqueConstraint(fields=["digest", "tenant"], name="authapi_session_digest_unique"),
+            models.UniqueConstraint(fields=["tenant", "id"], name="authapi_session_tenant_id_unique"),
+        ]
+        indexes = [
+            # The sessions of a user, newest first.
+            models.Index(fields=["user", "-created_at"], name="authapi_session_by_user"),
+            models.Index(fields=["tenant", "-created_at", "id"], name="authapi_session_list"),
+            # Sessions that are over.
+            models.Index(fields=["idle_expires_at"], name="authapi_session_expired"),
+        ]
+        ordering = ("-created_at", "id")
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class SessionClient(UnrecordedOwned):
+    """A client that got tokens in a session: it is told when the session ends."""
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="session_clients")
+    client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta(UnrecordedOwned.Meta):
+        constraints = [models.UniqueConstraint(fields=["session", "client"], name="authapi_sessionclient_unique")]
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return f"{self.client_id} in {self.session_id}"

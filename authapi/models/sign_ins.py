@@ -1,0 +1,86 @@
+"""How logins went: the log of them, the failures that lead to a block, and the links that were mailed."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from authapi.models.base import UnrecordedOwned
+from identity.ids import new_sign_in_id, new_ticket_id
+
+
+class SignIn(UnrecordedOwned):
+    """One line of the sign-in log: what somebody tried, and how it ended. `type` has the codes of the wire."""
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_sign_in_id, editable=False)
+    type = models.CharField(max_length=16)
+    is_success = models.BooleanField()
+    description = models.CharField(max_length=500, blank=True, help_text="The reason, where it failed.")
+    # Texts and not relations: the line outlives user, client and connection.
+    user_id = models.CharField(max_length=300, blank=True)
+    user_name = models.CharField(max_length=300, blank=True)
+    client_id = models.CharField(max_length=64, blank=True)
+    client_name = models.CharField(max_length=255, blank=True)
+    connection = models.CharField(max_length=128, blank=True)
+    ip = models.GenericIPAddressField(null=True, blank=True)
+    user_agent = models.CharField(max_length=500, blank=True)
+    details = models.JSONField(default=dict, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta(UnrecordedOwned.Meta):
+        indexes = [
+            models.Index(fields=["tenant", "-created_at", "-id"], name="authapi_signin_list"),
+            models.Index(fields=["tenant", "user_id", "-created_at"], name="authapi_signin_by_user"),
+            models.Index(fields=["created_at"], name="authapi_signin_expired"),
+        ]
+        ordering = ("-created_at", "-id")
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class LoginFailures(UnrecordedOwned):
+    """Failed logins in a row for one identifier, from one address or, where the tenant says so, from anywhere."""
+
+    connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, related_name="+")
+    identifier = models.CharField(max_length=254, help_text="E-mail address, username or phone number, in lower case.")
+    ip = models.CharField(max_length=45, blank=True, help_text="Empty: from every address.")
+    count = models.PositiveIntegerField(default=0)
+    last_failed_at = models.DateTimeField()
+    blocked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta(UnrecordedOwned.Meta):
+        constraints = [models.UniqueConstraint(fields=["connection", "identifier", "ip"], name="authapi_loginfailures_unique")]
+        indexes = [
+            models.Index(fields=["tenant", "identifier"], name="authapi_loginfailures_found"),
+            models.Index(fields=["last_failed_at"], name="authapi_loginfailures_expired"),
+        ]
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return f"failures {self.pk}"
+
+
+class AccountTicket(UnrecordedOwned):
+    """A link that was mailed to a user: to set a new password, or to lift a block. It works once; its digest is kept."""
+
+    class Purpose(models.TextChoices):
+        PASSWORD_RESET = "password_reset"  # noqa: S105  (the name of a purpose)
+        UNBLOCK = "unblock"
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_ticket_id, editable=False)
+    purpose = models.CharField(max_length=16, choices=Purpose)
+    user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
+    client = models.ForeignKey("authapi.Client", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    digest = models.CharField(max_length=64, editable=False)
+    parameters = models.JSONField(default=dict, blank=True)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta(UnrecordedOwned.Meta):
+        constraints = [models.UniqueConstraint(fields=["digest", "tenant"], name="authapi_accountticket_unique")]
+        indexes = [models.Index(fields=["expires_at"], name="authapi_accountticket_expired")]
+        ordering = ("-created_at",)
+
+    def __str__(self) -> str:
+        return f"{self.purpose} {self.pk}"
