@@ -19,10 +19,10 @@ from events.models import EventStream
 from identity.hosts import scheme
 from identity.mail import send_mail
 from identity.models import Staff
+from identity.outbound.outcomes import OutboundError
+from identity.outbound.session import outbound_session
 from identity.timestamps import wire_time
 from provisioning.models import Alert
-from provisioning.outbound import OutboundError
-from provisioning.safe_http import outbound_session
 from provisioning.webhooks.sending import USER_AGENT
 from provisioning.webhooks.signature import SecretRefused, signature
 

@@ -11,6 +11,7 @@ from django.conf import settings
 
 from events.envelope import with_stream
 from events.models import Event, EventStream
+from identity.outbound.outcomes import Answer
 from identity.services.failures import Conflict
 from provisioning.actions.event_stream.v1.objects import Message
 from provisioning.current_profile import deletes_living_user, with_current_profile
@@ -19,7 +20,6 @@ from provisioning.mapping import MappingFailed, map_user, person_of
 from provisioning.mapping_preview import request_of
 from provisioning.models import DeadLetter, Delivery
 from provisioning.models.actions import SCIM_USER_PROVISIONING
-from provisioning.outbound import Answer
 from provisioning.remote_changes import changes
 from provisioning.scim.client import user_path
 from provisioning.scim.transport import Request

@@ -15,6 +15,7 @@ from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.db import connection
 
+from identity.outbound.session import outbound_session
 from provisioning.actions.event_stream.v1.cache import ProcessCaches
 from provisioning.actions.event_stream.v1.objects import Api, Event, Message, Run
 from provisioning.actions.registry import EntryPoint, EntryPointRefused, entry_point
@@ -24,7 +25,6 @@ from provisioning.interruption import TimeLimit, TimeSpent
 from provisioning.masking import Mask, one_line
 from provisioning.results import Result, delivered
 from provisioning.run_log import RunLog
-from provisioning.safe_http import outbound_session
 from provisioning.scim.exchanges import ExchangeRecorder
 from provisioning.scim.settings import BEARER_TOKEN, NOT_CONFIDENTIAL
 from provisioning.secrets import open_sealed

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.conf import settings
 
+from identity.outbound.session import OutboundSession, outbound_session
 from identity.services.failures import NotSupported
 from provisioning.capabilities import ActionCapabilities
 from provisioning.failures import Misconfigured
@@ -16,7 +17,6 @@ from provisioning.mapping import MappingRefused, MappingRow, parse_table
 from provisioning.masking import Mask
 from provisioning.models.actions import SCIM_USER_PROVISIONING
 from provisioning.run_log import RunLog
-from provisioning.safe_http import OutboundSession, outbound_session
 from provisioning.scim.client import ScimClient
 from provisioning.scim.exchanges import ExchangeRecorder
 from provisioning.scim.options import OptionsRefused, ScimOptions, parse_options

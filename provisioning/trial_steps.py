@@ -7,9 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from provisioning.failures import ActionError
-from provisioning.masking import Mask, one_line
-from provisioning.outbound import (
+from identity.outbound.outcomes import (
     AddressRefused,
     AnswerTooLarge,
     AnswerUnreadable,
@@ -21,6 +19,8 @@ from provisioning.outbound import (
     TlsFailed,
     UrlRefused,
 )
+from provisioning.failures import ActionError
+from provisioning.masking import Mask, one_line
 
 State = Literal["ok", "warning", "failed", "skipped"]
 STATES: tuple[State, ...] = ("ok", "warning", "failed", "skipped")

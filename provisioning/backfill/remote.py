@@ -7,11 +7,11 @@ from typing import Any
 
 from django.conf import settings
 
+from identity.outbound.session import outbound_session
 from provisioning.capabilities import ActionCapabilities
 from provisioning.failures import DataFailure
 from provisioning.mapping import MappedUser, MappingFailed, Operation, Person, map_user, person_of
 from provisioning.run_log import RunLog
-from provisioning.safe_http import outbound_session
 from provisioning.scim.client import ScimClient
 from provisioning.scim.exchanges import ExchangeRecorder
 from provisioning.scim.listing import Page, page_of_users

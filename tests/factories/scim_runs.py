@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from ipaddress import ip_network
 from typing import Any
 
+from identity.outbound.outcomes import OutboundRules
+from identity.outbound.session import OutboundSession
 from provisioning.actions.event_stream.v1 import ScimUserProvisioning
 from provisioning.actions.event_stream.v1.cache import ProcessCaches
 from provisioning.actions.event_stream.v1.objects import Api, Event, Message, Run
 from provisioning.failures import ActionError
 from provisioning.masking import Mask
-from provisioning.outbound import OutboundRules
 from provisioning.results import Result
 from provisioning.run_log import RunLog
-from provisioning.safe_http import OutboundSession
 from provisioning.scim.exchanges import ExchangeRecorder
 from tests.factories.scim import TOKEN
 

@@ -34,8 +34,8 @@ from tests.factories.scim import (
     scim_error,
     user,
 )
+from tests.identity.outbound.test_session import tls_server
 from tests.management import Management
-from tests.provisioning.http.test_safe_http import tls_server
 
 
 class ScimServer:

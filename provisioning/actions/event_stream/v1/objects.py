@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol
 
+from identity.outbound.outcomes import Answer
 from provisioning.actions.event_stream.v1.cache import ActionCache
 from provisioning.failures import ActionCrashed
 from provisioning.masking import Mask
-from provisioning.outbound import Answer
 from provisioning.run_log import RunLog
 from provisioning.scim.client import Capabilities
 from provisioning.scim.exchanges import ExchangeRecorder
@@ -66,7 +66,7 @@ class Event:
 
 
 class Sender(Protocol):
-    """The one way out; see `safe_http.OutboundSession`."""
+    """The one way out; see `identity.outbound.session.OutboundSession`."""
 
     def send(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None, deadline: float) -> Answer: ...
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from provisioning.addresses import Network
+from identity.outbound.addresses import Network
 
 MAX_BODY_BYTES = 1024 * 1024
 

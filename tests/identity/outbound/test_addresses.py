@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provisioning.addresses import is_allowed, parse_networks
+from identity.outbound.addresses import is_allowed, parse_networks
 
 PRIVATE = [
     "127.0.0.1",

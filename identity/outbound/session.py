@@ -28,8 +28,8 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import DecodeError, HTTPError, ReadTimeoutError
 from urllib3.util.ssl_ import create_urllib3_context
 
-from provisioning.addresses import is_allowed, parse_networks
-from provisioning.outbound import (
+from identity.outbound.addresses import is_allowed, parse_networks
+from identity.outbound.outcomes import (
     MAX_BODY_BYTES,
     AddressRefused,
     Answer,
