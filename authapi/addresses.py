@@ -20,6 +20,12 @@ def client_address(peer: str, forwarded_for: str, trusted_proxies: Collection[st
     return address
 
 
+def stored_address(address: str | None) -> str | None:
+    """Return an address as a column of addresses takes it; None for what is none, and without the zone of a local one."""
+    parsed = _parsed((address or "").partition("%")[0])
+    return str(parsed) if parsed else None
+
+
 def _parsed(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
         return ipaddress.ip_address(address.strip())

@@ -58,6 +58,11 @@ def text_problem(value: str) -> str | None:
     return None
 
 
+def storable(text: str) -> str:
+    """Return `text` without what PostgreSQL and UTF-8 cannot hold, for lines of a log that must be written whatever was sent."""
+    return text.replace("\x00", "").encode("utf-8", "replace").decode()
+
+
 def merged(old: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
     """Return `old` with `change` laid over its first level; null removes a member."""
     return {name: value for name, value in {**old, **change}.items() if value is not None}

@@ -1,0 +1,45 @@
+"""The sign-in log of a tenant: one line for everything that people tried, whether it worked or not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from authapi.addresses import stored_address
+from authapi.models import Client, SignIn
+from identity.json_values import storable
+from identity.models import User
+
+
+def note(
+    *,
+    tenant_id: str,
+    type: str,
+    is_success: bool,
+    description: str = "",
+    user: User | None = None,
+    user_name: str = "",
+    client: Client | None = None,
+    connection: str = "",
+    ip: str | None = None,
+    user_agent: str = "",
+    details: dict[str, Any] | None = None,
+) -> None:
+    """Write one line. Texts are cut to their columns; a secret has no place in `details`.
+
+    `type` is one of the codes of the wire, such as `s` and `fp`. It joins the transaction of the caller, who commits before refusing.
+    """
+    shown = user_name or (user.email or user.username or user.phone_number or user.name if user else "") or ""
+    SignIn(
+        tenant_id=tenant_id,
+        type=type,
+        is_success=is_success,
+        description=storable(description)[:500],
+        user_id=user.user_id if user else "",
+        user_name=storable(shown)[:300],
+        client_id=client.client_id if client else "",
+        client_name=client.name if client else "",
+        connection=connection,
+        ip=stored_address(ip),
+        user_agent=storable(user_agent)[:500],
+        details=details or {},
+    ).save(force_insert=True)
