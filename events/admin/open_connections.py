@@ -27,6 +27,8 @@ from identity.models import Tenant
 
 logger = logging.getLogger(__name__)
 
+# Needed for closing connections and sending test events.
+ACT = "events.manage_connections"
 _CLIENTS_OFFERED = 200
 _REFRESH_SECONDS = 5
 
@@ -70,8 +72,8 @@ class ConnectionsPage(TenantPage):
         place = "events/connections/"
         return [
             path(place, self.for_tenant(self.show), name=self.url_name),
-            path(f"{place}canary/", self.for_tenant(require_POST(self.send_canary)), name=f"{self.url_name}_canary"),
-            path(f"{place}<slug:connection_id>/disconnect/", self.for_tenant(self.disconnect), name=f"{self.url_name}_disconnect"),
+            path(f"{place}canary/", self.for_tenant(require_POST(self.send_canary), ACT), name=f"{self.url_name}_canary"),
+            path(f"{place}<slug:connection_id>/disconnect/", self.for_tenant(self.disconnect, ACT), name=f"{self.url_name}_disconnect"),
         ]
 
     def show(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
@@ -85,6 +87,7 @@ class ConnectionsPage(TenantPage):
             "canary_url": reverse(f"{self.site.name}:{self.url_name}_canary"),
             "stream_address": f"{canonical_address(tenant_id)}/api/v2/events",
             "refresh_seconds": _REFRESH_SECONDS,
+            "may_act": self.may_see(request, ACT),
             "now": timezone.now(),
         }
         return self.page(request, "admin/open_connections.html", context)

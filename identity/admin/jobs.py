@@ -20,6 +20,7 @@ from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.panels import Cell, Panel
 from identity.admin.scope import staff_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
+from identity.job_rights import permission_to_end
 from identity.models import Job, JobChunk, JobError
 from identity.services.export_files import ExportedFile, exported_file, file_name, read_piece
 from identity.services.failures import NotFound
@@ -56,6 +57,7 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
             run=_cancel,
             is_offered=can_be_cancelled,
             is_dangerous=True,
+            permission=permission_to_end,
         ),
     )
 

@@ -17,7 +17,7 @@ from django.urls import URLPattern, path, reverse
 
 from identity.admin.panels import Panel
 from identity.admin.refusals import add_to_form, refusals
-from identity.admin.scope import is_operator
+from identity.admin.scope import is_operator, staff_of
 from identity.admin.tenant_scope import TenantScopedAdmin
 
 Row = TypeVar("Row", bound=models.Model)
@@ -37,6 +37,8 @@ class ObjectAction:
 
     `explain` returns the sentence shown before the confirmation, `run` acts through a service and returns the sentence
     shown afterwards; what it refuses is shown at the form. `is_offered` hides the button where it makes no sense.
+    Whoever presses it needs the `permission`: the name of one, or a function that returns it for a row; without it, that of
+    changing such rows.
     """
 
     name: str
@@ -47,6 +49,7 @@ class ObjectAction:
     form_class: type[forms.Form] = NoInput
     is_dangerous: bool = False
     for_operators_only: bool = False
+    permission: str | Callable[[Any], str] = ""
 
 
 class ObjectActionsAdmin(TenantScopedAdmin[Row]):
@@ -67,7 +70,14 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
 
     def may_act(self, request: HttpRequest, row: Row, action: ObjectAction) -> bool:
         """Tell whether this account may use the action on this row now."""
-        return self.has_view_permission(request, row) and (not action.for_operators_only or is_operator(request)) and action.is_offered(row)
+        staff = staff_of(request)
+        if staff is None or not self.has_view_permission(request, row) or not staff.has_perm(self._permission_for(row, action)):
+            return False
+        return (not action.for_operators_only or is_operator(request)) and action.is_offered(row)
+
+    def _permission_for(self, row: Row, action: ObjectAction) -> str:
+        needed = action.permission(row) if callable(action.permission) else action.permission
+        return needed or f"{self.opts.app_label}.change_{self.opts.model_name}"
 
     def action_view(self, request: HttpRequest, object_id: str, action_name: str) -> HttpResponse:
         """Show what the action will do; on POST do it and go back to the row, or to the list when the row is gone."""

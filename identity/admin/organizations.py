@@ -83,7 +83,8 @@ class OrganizationConnectionAdmin(RelationAdmin[OrganizationConnection]):
         return () if obj is None else self.joined
 
     def has_change_permission(self, request: HttpRequest, obj: OrganizationConnection | None = None) -> bool:
-        return self.has_view_permission(request, obj)
+        # A relation that has settings of its own; others are only made and taken away.
+        return super(RelationAdmin, self).has_change_permission(request, obj)
 
     def create(self, request: HttpRequest, form: Any) -> OrganizationConnection:
         organization: Organization = form.cleaned_data["organization"]

@@ -17,9 +17,16 @@ from identity.admin.service_form import ServiceForm
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.models import Staff
 from identity.services.staff import create_staff, update_staff
+from identity.staff_roles import ROLES
+
+
+def _roles_in_words() -> list[tuple[str, str]]:
+    return [(name, f"{rule.label}: {rule.meaning}") for name, rule in ROLES.items()]
 
 
 class StaffForm(ServiceForm):
+    # Nothing is chosen beforehand: what an account may do is said, not assumed.
+    role = forms.ChoiceField(choices=_roles_in_words, widget=forms.RadioSelect)
     password = forms.CharField(
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
@@ -42,8 +49,8 @@ class StaffForm(ServiceForm):
 
 class StaffAdmin(ServiceAdmin[Staff]):
     form = StaffForm
-    list_display = ("email", "role", "state", "last_login", "created_at", "tenant")
-    list_filter = ("is_active",)
+    list_display = ("email", "standing", "state", "last_login", "created_at", "tenant")
+    list_filter = ("role", "is_active")
     list_select_related = ("tenant",)
     sortable_by = ("email", "last_login")
     ordering = ("email",)
@@ -53,22 +60,25 @@ class StaffAdmin(ServiceAdmin[Staff]):
 
     def get_fieldsets(self, request: HttpRequest, obj: Staff | None = None) -> Any:
         if obj is not None:
-            own = ["email", "role", "is_active", "password"]
+            # Nobody changes their own role, so their own page only shows it.
+            own = ["email", "standing" if obj == staff_of(request) else "role", "is_active", "password"]
             return [(None, {"fields": own}), ("Kept by the service", {"fields": ["last_login", "created_at"]})]
         tenant = tenant_in_scope(request)
-        operator = "a platform operator, who sees every tenant. Choose a tenant first to add one of its admins"
-        kind = f"an admin of {tenant}" if tenant else operator
-        return [(None, {"fields": ["email", "password"], "description": f"The account will be {kind}."})]
+        place = f"in {tenant} only" if tenant else "in every tenant. Choose a tenant first to add an account of it alone"
+        return [(None, {"fields": ["email", "role", "password"], "description": f"The role will hold {place}."})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Staff | None = None) -> Any:
-        return () if obj is None else ("email", "role", "last_login", "created_at")
+        if obj is None:
+            return ()
+        own_account = ("standing",) if obj == staff_of(request) else ()
+        return ("email", *own_account, "last_login", "created_at")
 
     def has_delete_permission(self, request: HttpRequest, obj: Staff | None = None) -> bool:
         return False
 
-    @admin.display(description="Role")
-    def role(self, row: Staff) -> str:
-        return "Platform operator" if row.is_platform_operator else f"Admin of {row.tenant_id}"
+    @admin.display(description="Role", ordering="role")
+    def standing(self, row: Staff) -> str:
+        return row.standing
 
     @admin.display(description="State", ordering="is_active")
     def state(self, row: Staff) -> str:
@@ -76,14 +86,16 @@ class StaffAdmin(ServiceAdmin[Staff]):
 
     def create(self, request: HttpRequest, form: Any) -> Staff:
         values = form.cleaned_data
-        return create_staff(tenant_id=tenant_in_scope(request), email=values["email"], password=values["password"])
+        return create_staff(tenant_id=tenant_in_scope(request), email=values["email"], password=values["password"], role=values["role"])
 
     def change(self, request: HttpRequest, row: Staff, form: Any) -> None:
         by = staff_of(request)
         if by is None:
             return
         values = form.cleaned_data
-        changed = update_staff(staff_id=row.pk, by=by, is_active=values["is_active"], password=values.get("password") or None)
+        changed = update_staff(
+            staff_id=row.pk, by=by, is_active=values["is_active"], password=values.get("password") or None, role=values.get("role")
+        )
         if changed.pk == by.pk:
             update_session_auth_hash(request, changed)
 

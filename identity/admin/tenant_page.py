@@ -37,16 +37,19 @@ class TenantPage:
     def address(self) -> str:
         return reverse(f"{self.site.name}:{self.url_name}")
 
-    def may_see(self, request: HttpRequest) -> bool:
-        """Tell whether this account may use the page."""
+    def may_see(self, request: HttpRequest, *further: str) -> bool:
+        """Tell whether this account may use the page, and has the further permissions."""
         staff = staff_of(request)
-        return staff is not None and staff.has_perm(self.permission)
+        return staff is not None and all(staff.has_perm(permission) for permission in (self.permission, *further))
 
-    def for_tenant(self, view: TenantView) -> Callable[..., HttpResponse]:
-        """Return `view` for the tenant in scope: 403 without the permission; an operator who sees several is asked for one."""
+    def for_tenant(self, view: TenantView, *further: str) -> Callable[..., HttpResponse]:
+        """Return `view` for the tenant in scope: 403 without the page's permission and those that the view needs further.
+
+        An operator who sees several tenants is asked for one.
+        """
 
         def scoped(request: HttpRequest, **parts: Any) -> HttpResponse:
-            if not self.may_see(request):
+            if not self.may_see(request, *further):
                 raise PermissionDenied
             tenant = tenant_in_scope(request) or only_tenant()
             if tenant is not None:

@@ -200,7 +200,7 @@ class TenantScopedAdmin(_ModelAdmin[Row]):
         return self.has_view_permission(request)
 
     def has_view_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
-        return self._may_see(request)
+        return self._may_see(request) and super().has_view_permission(request, obj)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return self._may_see(request) and super().has_add_permission(request)

@@ -27,13 +27,13 @@ class OperatorsChange(ServiceAdmin[Row]):
     """Rows that a tenant's own admins may see but not change."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return is_operator(request)
+        return is_operator(request) and super().has_add_permission(request)
 
     def has_change_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
-        return is_operator(request)
+        return is_operator(request) and super().has_change_permission(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
-        return is_operator(request)
+        return is_operator(request) and super().has_delete_permission(request, obj)
 
 
 class TenantForm(ServiceForm):

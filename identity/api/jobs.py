@@ -19,6 +19,7 @@ from identity.api.requested import base_of
 from identity.api.user_schemas import USER_FIELDS
 from identity.export_fields import InvalidFields, fields_of
 from identity.import_file import BadImportFile, read_rows
+from identity.job_rights import ANY_READER, readers_of
 from identity.models import Job, Organization
 from identity.services.exports import CSV, JSON, start_export
 from identity.services.failures import NotFound
@@ -117,11 +118,13 @@ class JobEndpoint(Endpoint):
 
     path_schemas: ClassVar[dict[str, Schema]] = {"id": {"pattern": f"^{JOB_ID}$"}}
     operations: ClassVar[dict[str, Operation]] = {
-        "retrieve": Operation("get_job", "Read a job", ("create:users", "read:users"), 200, JOB, refuses=(404,)),
+        "retrieve": Operation("get_job", "Read a job", ANY_READER, 200, JOB, refuses=(404,)),
     }
 
     def retrieve(self, request: Request, id: str) -> Response:
-        return Response(job_resource(job_at(id), base=base_of(request)))
+        job = job_at(id)
+        self.require_scope(request, *readers_of(job))
+        return Response(job_resource(job, base=base_of(request)))
 
 
 class JobErrorEndpoint(Endpoint):
@@ -132,7 +135,7 @@ class JobErrorEndpoint(Endpoint):
         "list": Operation(
             "get_job_errors",
             "Read the rows that a job could not import, or why it failed as a whole",
-            ("create:users", "read:users"),
+            ANY_READER,
             200,
             ERRORS,
             refuses=(404,),
@@ -143,6 +146,7 @@ class JobErrorEndpoint(Endpoint):
 
     def list(self, request: Request, id: str) -> Response:
         job = job_at(id)
+        self.require_scope(request, *readers_of(job))
         if job.status == Job.Status.FAILED:
             return Response(failed_job(job))
         rows = list(job.errors.order_by("row_number", "pk").values("user", "errors"))

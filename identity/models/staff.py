@@ -8,6 +8,8 @@ from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
 from django.db import models
 
+from identity.staff_roles import ADMINISTRATOR, ROLES, is_allowed
+
 
 class StaffManager(BaseUserManager["Staff"]):
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> Staff:
@@ -25,10 +27,11 @@ class StaffManager(BaseUserManager["Staff"]):
 
 
 class Staff(AbstractBaseUser, PermissionsMixin):
-    """An account of the admin: tenant admin of one tenant, or platform operator when `tenant` is empty."""
+    """An account of the admin: of one tenant, or of the platform when `tenant` is empty. Its role says what it may do there."""
 
     email = models.EmailField(unique=True)
     tenant = models.ForeignKey("identity.Tenant", on_delete=models.CASCADE, null=True, blank=True, related_name="staff")
+    role = models.CharField(max_length=32, choices=[(name, rule.label) for name, rule in ROLES.items()], default=ADMINISTRATOR)
     is_active = models.BooleanField(default=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -42,7 +45,8 @@ class Staff(AbstractBaseUser, PermissionsMixin):
         constraints = [
             models.CheckConstraint(
                 condition=models.Q(is_superuser=False) | models.Q(tenant__isnull=True), name="identity_staff_superuser_has_no_tenant"
-            )
+            ),
+            models.CheckConstraint(condition=models.Q(role__in=list(ROLES)), name="identity_staff_role_known"),
         ]
 
     def __str__(self) -> str:
@@ -54,11 +58,20 @@ class Staff(AbstractBaseUser, PermissionsMixin):
 
     @property
     def is_platform_operator(self) -> bool:
+        """Whether the account sees every tenant; its role says what it may do there."""
         return self.tenant_id is None
 
+    @property
+    def standing(self) -> str:
+        """The role in words, with the place it holds in."""
+        if self.role == ADMINISTRATOR:
+            return "Platform operator" if self.tenant_id is None else f"Admin of {self.tenant_id}"
+        return f"{ROLES[self.role].label} of {self.tenant_id or 'the platform'}"
+
     def has_perm(self, perm: str, obj: Any = None) -> bool:
-        """Tenant admins and operators may do what the admin offers them; each page limits itself to the tenant."""
-        return self.is_active
+        """Tell whether the role has the permission; each page limits itself to the tenant."""
+        return self.is_active and (self.is_superuser or is_allowed(self.role, perm))
 
     def has_module_perms(self, app_label: str) -> bool:
+        """Let every account look for itself: each model of an app asks for its own permission."""
         return self.is_active

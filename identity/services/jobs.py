@@ -66,6 +66,11 @@ def step_of(job_type: Job.Type, *, may_be_cancelled: bool = False) -> Callable[[
     return register
 
 
+def let_people_cancel(*job_types: Job.Type) -> None:
+    """Say of types whose steps only workers load that people may end their jobs: a page must know it, too."""
+    _cancellable.update(job_types)
+
+
 def effect_of(job_type: Job.Type) -> Callable[[Effect], Effect]:
     """Register the decorated function as what a type of job does outside the database, with no transaction open."""
 

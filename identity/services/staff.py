@@ -8,16 +8,17 @@ from django.core.exceptions import ValidationError
 
 from identity.models import Staff
 from identity.services.failures import AlreadyExists, Invalid, NotFound, NotSupported
+from identity.staff_roles import ADMINISTRATOR, ROLES
 from identity.transactions import unit_of_work
 
 
 @unit_of_work
-def create_staff(*, tenant_id: str | None, email: str, password: str) -> Staff:
-    """Create an admin of the tenant, or a platform operator when there is none.
+def create_staff(*, tenant_id: str | None, email: str, password: str, role: str = ADMINISTRATOR) -> Staff:
+    """Create an account of the tenant, or one of the platform when there is none.
 
-    Raises `Invalid` for an e-mail address or password that does not fit, `AlreadyExists` for a taken address.
+    Raises `Invalid` for an e-mail address, password or role that does not fit, `AlreadyExists` for a taken address.
     """
-    staff = Staff(email=Staff.objects.normalize_email(email).lower(), tenant_id=tenant_id)
+    staff = Staff(email=Staff.objects.normalize_email(email).lower(), tenant_id=tenant_id, role=role)
     if Staff.objects.filter(email=staff.email).exists():
         raise AlreadyExists("An account with this e-mail address is already there.")
     _set_password(staff, password)
@@ -30,21 +31,28 @@ def create_staff(*, tenant_id: str | None, email: str, password: str) -> Staff:
 
 
 @unit_of_work
-def update_staff(*, staff_id: int, by: Staff, is_active: bool | None = None, password: str | None = None) -> Staff:
-    """Switch an account on or off, or set its password, which ends its other sessions.
+def update_staff(*, staff_id: int, by: Staff, is_active: bool | None = None, password: str | None = None, role: str | None = None) -> Staff:
+    """Switch an account on or off, give it another role, or set its password, which ends its other sessions.
 
-    Raises `NotFound`, `Invalid` for a weak password, `NotSupported` for switching off the own account.
+    Raises `NotFound`, `Invalid` for a weak password or an unknown role, `NotSupported` for switching off the own account or
+    changing the own role: whoever may give roles keeps theirs, so somebody always can.
     """
     staff = Staff.objects.select_for_update(no_key=True, of=("self",)).filter(pk=staff_id).first()
     if staff is None:
         raise NotFound("The account does not exist.")
     if is_active is False and staff.pk == by.pk:
         raise NotSupported("Nobody can switch off their own account.")
+    if role is not None and role != staff.role:
+        if staff.pk == by.pk:
+            raise NotSupported("Nobody can change their own role.")
+        if role not in ROLES:
+            raise Invalid({"role": ["There is no such role."]})
+        staff.role = role
     if is_active is not None:
         staff.is_active = is_active
     if password is not None:
         _set_password(staff, password)
-    staff.save(update_fields=["is_active", "password"])
+    staff.save(update_fields=["is_active", "password", "role"])
     return staff
 
 

@@ -17,6 +17,7 @@ from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.panels import Cell, Panel
 from identity.admin.scope import staff_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
+from identity.job_rights import permission_to_end
 from identity.models import Job
 from identity.services.failures import NotFound
 from provisioning.backfill import phases, service
@@ -132,6 +133,7 @@ _JOB_ACTIONS = (
         explain=lambda _request, job: f"The dry run found: {_counts(job)}. Users are examined anew, so what has changed since counts.",
         run=_write,
         is_offered=_may_be_written,
+        permission=permission_to_end,
         form_class=WriteForm,
         is_dangerous=True,
     ),
@@ -141,6 +143,7 @@ _JOB_ACTIONS = (
         explain=lambda _request, job: f"It goes on where it stopped. It stopped because: {job.status_details}",
         run=_resume,
         is_offered=_waits_for(phases.RESUME),
+        permission=permission_to_end,
     ),
     ObjectAction(
         name="confirm-deletions",
@@ -148,6 +151,7 @@ _JOB_ACTIONS = (
         explain=lambda _request, job: job.status_details,
         run=_confirm,
         is_offered=_waits_for(phases.CONFIRMATION),
+        permission=permission_to_end,
         is_dangerous=True,
     ),
     ObjectAction(
@@ -156,6 +160,7 @@ _JOB_ACTIONS = (
         explain=lambda *_: "The synchronisation ends without these deletions.",
         run=_decline,
         is_offered=_waits_for(phases.CONFIRMATION),
+        permission=permission_to_end,
     ),
 )
 

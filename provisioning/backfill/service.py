@@ -13,7 +13,7 @@ from events.models import EventStream, Head
 from events.numbering import number_tenant
 from identity.models import Job
 from identity.services.failures import Conflict, Invalid, NotFound
-from identity.services.jobs import send_after_commit
+from identity.services.jobs import let_people_cancel, send_after_commit
 from identity.transactions import unit_of_work
 from provisioning.backfill import phases
 from provisioning.backfill.bound_setup import setup_of_stream
@@ -23,6 +23,7 @@ from provisioning.models.synchronizations import SynchronizationRow
 from provisioning.streams import locked_stream, synchronization_target
 
 TYPES = (Job.Type.STREAM_SYNCHRONIZATION, Job.Type.STREAM_RECONCILIATION)
+let_people_cancel(*TYPES)
 _UNFINISHED = (Job.Status.PENDING, Job.Status.PROCESSING)
 
 

@@ -101,5 +101,5 @@ def _finish(job: Job) -> bool | Pause:
 
 
 for _type in (Job.Type.STREAM_SYNCHRONIZATION, Job.Type.STREAM_RECONCILIATION):
-    step_of(_type, may_be_cancelled=True)(begin)
+    step_of(_type)(begin)
     effect_of(_type)(go_on)

@@ -16,8 +16,8 @@ from config.admin_site import PlatformAdminSite, site
 from config.middleware.content_policy import CONTENT_POLICY
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.tenant_page import TenantPage
-from identity.models import Staff, Tenant, User
-from tests.factories.admin import Rows, addresses_of_page, browser_of, new_staff, new_tenant
+from identity.models import Tenant, User
+from tests.factories.admin import Rows, addresses_of_page, browser_of, new_staff, new_tenant, take_from_administrators
 
 MODELS = sorted(site._registry, key=lambda model: model._meta.label_lower)
 # What a policy of `default-src 'self'` blocks: style attributes and elements, script without a file, event handlers, and
@@ -112,7 +112,7 @@ def test_a_page_of_a_tenant_is_refused_without_its_permission(
     committed_db: None, page: TenantPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     browser = browser_of(new_staff(new_tenant()))
-    monkeypatch.setattr(Staff, "has_perm", lambda _staff, permission, obj=None: permission != page.permission)
+    take_from_administrators(monkeypatch, page.permission)
 
     for address in addresses_of_page(page):
         assert browser.get(address).status_code == 403, address

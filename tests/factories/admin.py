@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from django.db import models
 from django.test import Client
 from django.urls import reverse
@@ -19,6 +20,7 @@ from identity.services import users
 from identity.services.groups import add_group_members
 from identity.services.staff import create_staff
 from identity.services.tenants import create_tenant
+from identity.staff_roles import ADMINISTRATOR, ROLES, RoleRule
 from tests.factories.identity import make_connection, make_user
 
 PASSWORD = "quite-a-long-password-1"
@@ -40,9 +42,23 @@ def new_tenant(prefix: str = "t") -> Tenant:
     return create_tenant(tenant_id=tenant_id, name=f"Company {tenant_id}", host=f"{tenant_id}.example.test")
 
 
-def new_staff(tenant: Tenant | None) -> Staff:
-    """Create an admin of the tenant, or a platform operator."""
-    return create_staff(tenant_id=tenant.pk if tenant else None, email=f"staff-{secrets.token_hex(4)}@example.test", password=PASSWORD)
+def new_staff(tenant: Tenant | None, role: str = ADMINISTRATOR) -> Staff:
+    """Create an account of the tenant, or of the platform."""
+    email = f"staff-{secrets.token_hex(4)}@example.test"
+    return create_staff(tenant_id=tenant.pk if tenant else None, email=email, password=PASSWORD, role=role)
+
+
+@dataclass(frozen=True)
+class AllBut(RoleRule):
+    """A role that has every permission but those it names; for tests of one permission among many."""
+
+    def allows(self, permission: str) -> bool:
+        return permission not in self.permissions
+
+
+def take_from_administrators(monkeypatch: pytest.MonkeyPatch, *permissions: str) -> None:
+    """Leave administrators everything but these permissions while a test runs."""
+    monkeypatch.setitem(ROLES, ADMINISTRATOR, AllBut("Administrator", "", permissions))
 
 
 def browser_of(staff: Staff) -> Client:

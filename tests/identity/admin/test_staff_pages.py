@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
 from django.test import Client
 from django.urls import reverse
 
 from identity.models import Staff, Tenant
+from identity.services.failures import NotSupported
+from identity.services.staff import update_staff
 from tests.factories.admin import PASSWORD, PLATFORM, browser_of, new_staff
 
 ADD = "admin:identity_staff_add"
@@ -18,22 +22,54 @@ def page(staff: Staff) -> str:
 
 def test_a_tenant_admin_makes_admins_of_its_own_tenant_only(browser: Client, tenant: Tenant) -> None:
     email = f"new@{tenant.pk}.test"
-    browser.post(reverse(ADD), {"email": email.upper(), "password": PASSWORD, "tenant": "", "is_superuser": "on"})
+    browser.post(reverse(ADD), {"email": email.upper(), "password": PASSWORD, "role": "administrator", "tenant": "", "is_superuser": "on"})
 
     made = Staff.objects.get(email=email)
     assert (made.tenant_id, made.is_superuser, made.check_password(PASSWORD)) == (tenant.pk, False, True)
 
 
 def test_an_operator_who_chose_no_tenant_makes_operators_and_is_told_so(operator: Client, tenant: Tenant) -> None:
-    assert "a platform operator, who sees every tenant" in operator.get(reverse(ADD)).content.decode()
+    assert "hold in every tenant" in operator.get(reverse(ADD)).content.decode()
 
-    operator.post(reverse(ADD), {"email": f"op@{tenant.pk}.test", "password": PASSWORD})
+    operator.post(reverse(ADD), {"email": f"op@{tenant.pk}.test", "password": PASSWORD, "role": "administrator"})
     assert Staff.objects.get(email=f"op@{tenant.pk}.test").is_platform_operator
 
 
 def test_a_weak_password_and_a_taken_address_are_said_on_the_form(browser: Client, staff: Staff) -> None:
-    assert "too short" in browser.post(reverse(ADD), {"email": "a@b.test", "password": "short"}).content.decode()
-    assert "already there" in browser.post(reverse(ADD), {"email": staff.email, "password": PASSWORD}).content.decode()
+    sent = {"email": "a@b.test", "password": "short", "role": "auditor"}
+    assert "too short" in browser.post(reverse(ADD), sent).content.decode()
+    assert "already there" in browser.post(reverse(ADD), {**sent, "email": staff.email, "password": PASSWORD}).content.decode()
+
+
+def test_a_role_is_asked_for_and_never_assumed(browser: Client, tenant: Tenant) -> None:
+    form = browser.get(reverse(ADD)).content.decode()
+    assert "Sees neither clients and keys nor staff accounts" in form
+    assert 'type="radio"' in form
+    assert "checked" not in form.partition('name="role"')[2].partition("</fieldset>")[0]
+
+    for role in ("", "owner"):
+        refused = browser.post(reverse(ADD), {"email": f"new@{tenant.pk}.test", "password": PASSWORD, "role": role})
+        assert refused.status_code == 200
+    assert not Staff.objects.filter(email=f"new@{tenant.pk}.test").exists()
+
+
+def test_nobody_changes_their_own_role(browser: Client, staff: Staff) -> None:
+    assert 'name="role"' not in browser.get(page(staff)).content.decode()
+    browser.post(page(staff), {"is_active": "on", "role": "auditor"})
+    with pytest.raises(NotSupported):
+        update_staff(staff_id=staff.pk, by=staff, role="auditor")
+
+    assert Staff.objects.get(pk=staff.pk).role == "administrator"
+
+
+def test_another_role_counts_from_the_next_request_on(browser: Client, tenant: Tenant) -> None:
+    colleague = new_staff(tenant)
+    session = browser_of(colleague)
+    assert session.get(reverse(ADD)).status_code == 200
+    browser.post(page(colleague), {"is_active": "on", "role": "auditor"})
+
+    assert session.get(reverse(ADD)).status_code == 403
+    assert LogEntry.objects.filter(object_id=str(colleague.pk), change_message__icontains="role").exists()
 
 
 def test_nobody_switches_off_their_own_account(browser: Client, staff: Staff) -> None:
@@ -46,7 +82,7 @@ def test_nobody_switches_off_their_own_account(browser: Client, staff: Staff) ->
 def test_a_switched_off_account_loses_its_session(browser: Client, tenant: Tenant) -> None:
     colleague = new_staff(tenant)
     session = browser_of(colleague)
-    browser.post(page(colleague), {"password": ""})
+    browser.post(page(colleague), {"password": "", "role": colleague.role})
 
     assert session.get("/admin/").status_code == 302
 

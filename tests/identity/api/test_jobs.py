@@ -189,8 +189,29 @@ def test_either_scope_reads_jobs_and_no_other_does(api: Management, tenant: Tena
         client = Management(tenant, scope=scope)
         assert client.get(f"jobs/{job}").status == 200
         assert client.get(f"jobs/{job}/errors").status == 204
-    refused = Management(tenant, scope="update:users").get(f"jobs/{job}")
-    assert (refused.status, refused.json["message"]) == (403, "Insufficient scope, expected any of: create:users,read:users")
+    for scope in ("update:users", "read:event_streams", "update:event_deliveries"):
+        refused = Management(tenant, scope=scope).get(f"jobs/{job}")
+        assert (refused.status, refused.json["errorCode"]) == (403, "insufficient_scope")
+        assert Management(tenant, scope=scope).get(f"jobs/{job}/errors").status == 403
+    assert refused.json["message"] == "Insufficient scope, expected any of: create:users,read:users"
+
+
+@pytest.mark.parametrize(
+    ("job_type", "readers"),
+    [
+        (Job.Type.STREAM_SYNCHRONIZATION, ("read:event_streams", "update:event_streams")),
+        (Job.Type.STREAM_RECONCILIATION, ("read:event_streams", "update:event_streams")),
+        (Job.Type.EVENT_REDELIVERY, ("read:event_deliveries", "update:event_deliveries", "read:event_streams")),
+    ],
+)
+def test_jobs_of_streams_are_read_with_scopes_of_streams(tenant: Tenant, job_type: Job.Type, readers: tuple[str, ...]) -> None:
+    job = Job(tenant_id=tenant.pk, type=job_type)
+    job.save(force_insert=True)
+    for scope in readers:
+        client = Management(tenant, scope=scope)
+        assert (client.get(f"jobs/{job.pk}").status, client.get(f"jobs/{job.pk}/errors").status) == (200, 204)
+    for scope in ("read:users", "create:users", "read:events"):
+        assert Management(tenant, scope=scope).get(f"jobs/{job.pk}").status == 403
     assert Management(tenant, scope="create:users").post("jobs/users-exports", {}).status == 403
 
 

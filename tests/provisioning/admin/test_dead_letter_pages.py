@@ -25,7 +25,7 @@ from provisioning.admin.rights import Right
 from provisioning.failure_kinds import failure_kinds
 from provisioning.failures import DataFailure
 from provisioning.models import Attempt, Breaker, DeadLetter, Delivery, IgnoredKind, Lane
-from tests.factories.admin import browser_of, new_staff, new_tenant
+from tests.factories.admin import browser_of, new_staff, new_tenant, take_from_administrators
 from tests.provisioning.engine.conftest import Recorder
 from tests.provisioning.engine.logs import append_events, make_stream
 
@@ -73,10 +73,10 @@ def browser(staff: Staff) -> Client:
 
 @pytest.fixture
 def lacks(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Take rights from every account, as a role without them will."""
+    """Take rights from the role of the account."""
 
     def take(*rights: Right) -> None:
-        monkeypatch.setattr(Staff, "has_perm", lambda _self, name, _row=None: name not in {right.value for right in rights})
+        take_from_administrators(monkeypatch, *(right.value for right in rights))
 
     return take
 
