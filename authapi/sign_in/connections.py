@@ -1,0 +1,45 @@
+"""Which connections a client lets people in through."""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+from authapi.models import Client
+from authapi.tenant_settings import sign_in_settings
+from identity.models import Connection
+
+
+def client_connections(client: Client) -> list[Connection]:
+    """Return every connection that is enabled for the client, oldest first, without those on their way out."""
+    enabled = Connection.objects.of(client.tenant_id).filter(enabled_clients__contains=[client.client_id])
+    return list(enabled.filter(deletion_started_at__isnull=True).order_by("created_at", "pk"))
+
+
+def database_connections(client: Client) -> list[Connection]:
+    """Return the connections with passwords that are enabled for the client, oldest first."""
+    return [connection for connection in client_connections(client) if takes_passwords(connection)]
+
+
+def default_directory(tenant_id: str) -> Connection | None:
+    """Return the connection that the tenant names for logins that name none; None where it names none that could do it."""
+    name = sign_in_settings(tenant_id).default_directory
+    return named_database(tenant_id, name) if name else None
+
+
+def named_database(tenant_id: str, name: str) -> Connection | None:
+    """Return the connection with passwords of this name or realm, if there is one."""
+    found = Connection.objects.of(tenant_id).filter(strategy=settings.DATABASE_STRATEGY, deletion_started_at__isnull=True)
+    connection = found.filter(name=name).first() or found.filter(realms__contains=[name]).order_by("created_at", "pk").first()
+    return connection if connection is not None and takes_passwords(connection) else None
+
+
+def takes_passwords(connection: Connection) -> bool:
+    """Tell whether people log in with a password here."""
+    methods = connection.options.get("authentication_methods")
+    password = methods.get("password") if isinstance(methods, dict) else None
+    return connection.is_database and not (isinstance(password, dict) and password.get("enabled") is False)
+
+
+def takes_sign_ups(connection: Connection) -> bool:
+    """Tell whether people may make an account of their own here."""
+    return takes_passwords(connection) and not connection.options.get("disable_signup")
