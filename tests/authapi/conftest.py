@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from authapi import client_auth, entitlements, keys, states, throttling
+from authapi import client_auth, entitlements, keys, states, tenant_settings, throttling
 from identity.hosts import forget_hosts
 
 
 @pytest.fixture(autouse=True)
 def _nothing_remembered() -> Iterator[None]:
     """Let every test start in a process that has just begun, with counters of its own."""
-    for memory in (client_auth.clients, keys.trust, states.token_states, entitlements._granted, entitlements._management):
+    remembered = (client_auth.clients, keys.trust, states.token_states, tenant_settings.remembered_settings)
+    for memory in (*remembered, entitlements._granted, entitlements._management):
         memory.clear()
     throttling._blocked.clear()
     throttling.counters.cache_clear()

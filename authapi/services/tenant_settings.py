@@ -1,0 +1,186 @@
+"""Changing what a tenant decides about signing in: its settings, its looks, and how failed logins are counted."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+
+from authapi.models import ApiResource, LoginFailures, TenantSettings
+from authapi.tenant_settings import BRANDING_DEFAULTS, BRUTE_FORCE_DEFAULTS, DEFAULTS, LIFETIMES, brute_force_values, remembered_settings
+from identity.models import Connection, Tenant
+from identity.services.failures import Invalid, NotSupported
+from identity.services.saving import validated_save
+from identity.transactions import lock_rows, unit_of_work
+
+# A minute at least, a year at most, in hours.
+LONGEST_LIFETIME = 8760
+_SHORTEST_LIFETIME = 1 / 60
+MOST_ADDRESSES = 100
+MOST_ATTEMPTS = 100
+SHIELDS = ("block", "user_notification")
+MODES = ("count_per_identifier_and_ip", "count_per_identifier")
+TEXTS = ("friendly_name", "support_email", "default_directory", "default_audience")
+WEB_ADDRESSES = ("picture_url", "support_url", "default_redirection_uri")
+_NESTED = ("error_page", "change_password", "branding")
+_KNOWN = (*DEFAULTS, *TEXTS, *WEB_ADDRESSES, *_NESTED)
+_COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
+_WEB_ADDRESS = re.compile(r"https?://[^\s/?#]+[^\s#]*")
+# Every flag that clients of the interface know, with the value that the service stands for. What is not there can be set freely:
+# it speaks of pages and products that this service does not have.
+FLAGS: dict[str, bool | None] = {
+    "allow_changing_enable_sso": None,
+    "allow_legacy_delegation_grant_types": False,
+    "allow_legacy_ro_grant_types": False,
+    "allow_legacy_tokeninfo_endpoint": False,
+    "change_pwd_flow_v1": False,
+    "custom_domains_provisioning": None,
+    "dashboard_insights_view": None,
+    "dashboard_log_streams_next": None,
+    "disable_clickjack_protection_headers": False,
+    "disable_fields_map_fix": None,
+    "disable_impersonation": True,
+    "disable_management_api_sms_obfuscation": None,
+    "enable_adfs_waad_email_verification": None,
+    "enable_apis_section": None,
+    "enable_client_connections": None,
+    "enable_dynamic_client_registration": False,
+    "enable_idtoken_api2": False,
+    "enable_legacy_profile": False,
+    "enable_pipeline2": None,
+    "enable_public_signup_user_exists_error": False,
+    "enable_sso": True,
+    "enforce_client_authentication_on_passwordless_start": None,
+    "genai_trial": None,
+    "improved_signup_bot_detection_in_classic": None,
+    "mfa_show_factor_list_on_enrollment": None,
+    "no_disclose_enterprise_connections": None,
+    "remove_alg_from_jwks": False,
+    "revoke_refresh_token_grant": False,
+    "trust_azure_adfs_email_verified_connection_property": None,
+}
+
+
+@unit_of_work
+def update_tenant_settings(*, tenant_id: str, changes: dict[str, Any]) -> TenantSettings:
+    """Replace the named settings, by the names of the wire; null brings a default back, `flags` are merged.
+
+    Raises `Invalid`, and `NotSupported` for what would promise something that is not done.
+    """
+    _refuse_promises(changes)
+    row = _locked_row(tenant_id)
+    values = {**row.values, **changes}
+    if changes.get("flags") is not None:
+        values["flags"] = {**row.values.get("flags", {}), **changes["flags"]}
+    values = {name: value for name, value in values.items() if value not in (None, "")}
+    _check(tenant_id, {name: values[name] for name in changes if name in values})
+    row.values = values
+    _save(row, "values")
+    return row
+
+
+@unit_of_work
+def update_brute_force(*, tenant_id: str, changes: dict[str, Any]) -> TenantSettings:
+    """Replace the named settings of brute-force protection; a higher threshold lifts every block. Raises `Invalid`."""
+    row = _locked_row(tenant_id)
+    before = brute_force_values(row)
+    after = {**before, **changes}
+    _check_brute_force(after)
+    row.attack_protection = {**row.attack_protection, "brute_force_protection": {name: after[name] for name in BRUTE_FORCE_DEFAULTS}}
+    _save(row, "attack_protection")
+    if after["max_attempts"] > before["max_attempts"]:
+        LoginFailures.objects.of(tenant_id).exclude(blocked_at=None).delete()
+    return row
+
+
+def is_web_address(value: str) -> bool:
+    """Tell whether `value` is an absolute address for a browser, without a fragment."""
+    return _WEB_ADDRESS.fullmatch(value) is not None
+
+
+def _locked_row(tenant_id: str) -> TenantSettings:
+    """Return the tenant's row, made where it is missing; the tenant is locked, so that two writers do not lose each other's changes."""
+    lock_rows(Tenant, [tenant_id])
+    return TenantSettings.objects.of(tenant_id).first() or TenantSettings(tenant_id=tenant_id)
+
+
+def _save(row: TenantSettings, column: str) -> None:
+    validated_save(row, fields=None if row._state.adding else [column])
+    transaction.on_commit(partial(remembered_settings.forget, row.tenant_id), robust=True)
+
+
+def _refuse_promises(changes: dict[str, Any]) -> None:
+    for name, value in (changes.get("flags") or {}).items():
+        if FLAGS.get(name) is not None and value is not FLAGS[name]:
+            raise NotSupported(f"This service does not do this: the flag {name} is always {str(FLAGS[name]).lower()}.")
+    if changes.get("pushed_authorization_requests_supported"):
+        raise NotSupported("This service takes no pushed authorization requests yet.")
+    if (changes.get("error_page") or {}).get("html") or (changes.get("error_page") or {}).get("show_log_link"):
+        raise NotSupported("The error page has the look of the other pages; only an address elsewhere can take its place.")
+    if (changes.get("change_password") or {}).get("enabled") or (changes.get("change_password") or {}).get("html"):
+        raise NotSupported("The page for a new password has the look of the other pages.")
+
+
+def _check(tenant_id: str, values: dict[str, Any]) -> None:
+    """Check what is set now, and only that: a row that a setting names may have gone since."""
+    errors = {name: ["Unknown setting."] for name in values if name not in _KNOWN}
+    errors |= {f"flags.{name}": ["Unknown flag."] for name in values.get("flags", {}) if name not in FLAGS}
+    for name in LIFETIMES:
+        if not _SHORTEST_LIFETIME <= values.get(name, 1) <= LONGEST_LIFETIME:
+            errors[name] = [f"A minute to {LONGEST_LIFETIME} hours."]
+    for name in WEB_ADDRESSES:
+        if name in values and not is_web_address(values[name]):
+            errors[name] = ["An address that starts with https:// or http:// is expected, without a fragment."]
+    errors |= _branding_problems(values.get("branding", {})) | _missing_rows(tenant_id, values)
+    if errors:
+        raise Invalid(errors)
+
+
+def _branding_problems(branding: dict[str, str]) -> dict[str, list[str]]:
+    problems = {f"branding.{name}": ["Unknown setting."] for name in branding if name not in BRANDING_DEFAULTS}
+    logo = branding.get("logo_url", "")
+    if logo and not (logo.startswith("https://") and is_web_address(logo)):
+        # Browsers load no picture from an insecure place into a secure page.
+        problems["branding.logo_url"] = ["An address that starts with https:// is expected."]
+    for name in ("primary_color", "page_background"):
+        if branding.get(name) and not _COLOUR.fullmatch(branding[name]):
+            problems[f"branding.{name}"] = ["A colour is # and six hexadecimal digits."]
+    return problems
+
+
+def _missing_rows(tenant_id: str, values: dict[str, Any]) -> dict[str, list[str]]:
+    problems = {}
+    directory, audience = values.get("default_directory"), values.get("default_audience")
+    if directory and not any(found.is_database for found in Connection.objects.of(tenant_id).filter(name=directory)):
+        problems["default_directory"] = ["The name of a database connection is expected."]
+    if audience and not ApiResource.objects.of(tenant_id).filter(identifier=audience).exists():
+        problems["default_audience"] = ["The identifier of an API is expected."]
+    return problems
+
+
+def _check_brute_force(values: dict[str, Any]) -> None:
+    errors = {name: ["Unknown setting."] for name in values if name not in BRUTE_FORCE_DEFAULTS}
+    if not 1 <= values["max_attempts"] <= MOST_ATTEMPTS:
+        errors["max_attempts"] = [f"1 to {MOST_ATTEMPTS}."]
+    if values["mode"] not in MODES:
+        errors["mode"] = [f"One of {', '.join(MODES)}."]
+    if set(values["shields"]) - set(SHIELDS):
+        errors["shields"] = [f"Some of {', '.join(SHIELDS)}."]
+    wrong = next((entry for entry in values["allowlist"] if not _is_network(entry)), None)
+    if wrong is not None:
+        errors["allowlist"] = [f"{wrong[:64]} is no address or network."]
+    elif len(values["allowlist"]) > MOST_ADDRESSES:
+        errors["allowlist"] = [f"At most {MOST_ADDRESSES}."]
+    if errors:
+        raise Invalid(errors)
+
+
+def _is_network(text: str) -> bool:
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return True

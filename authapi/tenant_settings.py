@@ -1,0 +1,160 @@
+"""What a tenant decides about signing in, with a default for whatever it has not decided. Writes: `services.tenant_settings`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from authapi.models import TenantSettings
+from authapi.remembered import Remembered
+from identity.models import Tenant
+
+# A change is seen by other processes within this second.
+_REMEMBERED_SECONDS = 1.0
+
+# Lifetimes are hours, as on the wire. An ephemeral session ends with the browser, and by itself after a night.
+DEFAULTS: dict[str, Any] = {
+    "session_lifetime": 168,
+    "idle_session_lifetime": 72,
+    "ephemeral_session_lifetime": 72,
+    "idle_ephemeral_session_lifetime": 24,
+    "allowed_logout_urls": [],
+    "enabled_locales": ["en"],
+    "session_cookie": {"mode": "persistent"},
+    # A logout that shows no id token could be anybody's link: the user is asked (OpenID Connect RP-Initiated Logout 1.0, 6).
+    "sessions": {"oidc_logout_prompt_enabled": True},
+    "oidc_logout": {"rp_logout_end_session_endpoint_discovery": True},
+    "mtls": {"enable_endpoint_aliases": False},
+    "pushed_authorization_requests_supported": False,
+    # RFC 9207 ends mix-up attacks, and clients that do not know `iss` ignore it: on, unlike upstream.
+    "authorization_response_iss_parameter_supported": True,
+    "allow_organization_name_in_authentication_api": False,
+    "acr_values_supported": [],
+    "flags": {},
+}
+BRUTE_FORCE_DEFAULTS: dict[str, Any] = {
+    "enabled": True,
+    "shields": ["block", "user_notification"],
+    "allowlist": [],
+    "mode": "count_per_identifier_and_ip",
+    "max_attempts": 10,
+}
+# Looks are the tenant's too, but have no place in the settings of the wire: kept under one name, shown by the hosted pages.
+BRANDING_DEFAULTS: dict[str, str] = {"logo_url": "", "primary_color": "", "page_background": ""}
+
+
+@dataclass(frozen=True)
+class BruteForce:
+    """Failed logins are counted per identifier, and per address unless `mode` says otherwise; `max_attempts` of them block."""
+
+    enabled: bool
+    shields: frozenset[str]
+    allowlist: tuple[str, ...]
+    mode: str
+    max_attempts: int
+
+    @property
+    def blocks(self) -> bool:
+        """Whether the attempt that reaches the threshold blocks."""
+        return self.enabled and "block" in self.shields
+
+    @property
+    def notifies(self) -> bool:
+        """Whether a blocked user gets a mail with a link."""
+        return self.enabled and "user_notification" in self.shields
+
+    @property
+    def counts_addresses(self) -> bool:
+        """Whether each address has a count of its own."""
+        return self.mode == "count_per_identifier_and_ip"
+
+
+@dataclass(frozen=True)
+class SignInSettings:
+    """The settings as the login reads them. Texts that nobody set are empty; colours are `#rrggbb` or empty."""
+
+    friendly_name: str
+    picture_url: str
+    support_email: str
+    support_url: str
+    allowed_logout_urls: tuple[str, ...]
+    default_directory: str
+    default_audience: str
+    default_redirection_uri: str
+    error_page_url: str
+    session_lifetime: timedelta
+    idle_session_lifetime: timedelta
+    ephemeral_session_lifetime: timedelta
+    idle_ephemeral_session_lifetime: timedelta
+    is_session_persistent: bool
+    is_logout_prompt_enabled: bool
+    is_logout_endpoint_discovered: bool
+    has_mtls_aliases: bool
+    sends_issuer: bool
+    takes_organization_names: bool
+    enabled_locales: tuple[str, ...]
+    acr_values: tuple[str, ...]
+    logo_url: str
+    primary_color: str
+    page_background: str
+    brute_force: BruteForce
+
+
+def sign_in_settings(tenant_id: str) -> SignInSettings:
+    """Return the settings of a tenant, at most a second old. Reads the database on a miss."""
+    return remembered_settings.get(tenant_id)
+
+
+def settings_values(row: TenantSettings | None) -> dict[str, Any]:
+    """Return the settings by the names of the wire, defaults included; nested objects hold every member they can have."""
+    stored: dict[str, Any] = row.values if row is not None else {}
+    nested = {name: {**default, **stored.get(name, {})} for name, default in DEFAULTS.items() if isinstance(default, dict)}
+    return {**DEFAULTS, **stored, **nested}
+
+
+def brute_force_values(row: TenantSettings | None) -> dict[str, Any]:
+    """Return the settings of brute-force protection by the names of the wire, defaults included."""
+    stored: dict[str, Any] = row.attack_protection if row is not None else {}
+    return {**BRUTE_FORCE_DEFAULTS, **stored.get("brute_force_protection", {})}
+
+
+def _load(tenant_id: str) -> SignInSettings:
+    row = TenantSettings.objects.of(tenant_id).first()
+    values = settings_values(row)
+    looks = {**BRANDING_DEFAULTS, **values.get("branding", {})}
+    return SignInSettings(
+        friendly_name=values.get("friendly_name") or Tenant.objects.values_list("name", flat=True).get(pk=tenant_id),
+        error_page_url=values.get("error_page", {}).get("url", ""),
+        is_session_persistent=values["session_cookie"]["mode"] == "persistent",
+        is_logout_prompt_enabled=values["sessions"]["oidc_logout_prompt_enabled"],
+        is_logout_endpoint_discovered=values["oidc_logout"]["rp_logout_end_session_endpoint_discovery"],
+        has_mtls_aliases=values["mtls"]["enable_endpoint_aliases"],
+        sends_issuer=values["authorization_response_iss_parameter_supported"],
+        takes_organization_names=values["allow_organization_name_in_authentication_api"],
+        acr_values=tuple(values["acr_values_supported"]),
+        logo_url=looks["logo_url"] or values.get("picture_url", ""),
+        primary_color=looks["primary_color"],
+        page_background=looks["page_background"],
+        brute_force=_brute_force(row),
+        **_typed(values),
+    )
+
+
+def _typed(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings that have the name of the wire, as the types of `SignInSettings`."""
+    return {
+        **{name: values.get(name, "") for name in _TEXTS},
+        **{name: tuple(values[name]) for name in ("allowed_logout_urls", "enabled_locales")},
+        **{name: timedelta(hours=values[name]) for name in LIFETIMES},
+    }
+
+
+def _brute_force(row: TenantSettings | None) -> BruteForce:
+    values = brute_force_values(row)
+    return BruteForce(**{**values, "shields": frozenset(values["shields"]), "allowlist": tuple(values["allowlist"])})
+
+
+LIFETIMES = ("session_lifetime", "idle_session_lifetime", "ephemeral_session_lifetime", "idle_ephemeral_session_lifetime")
+_TEXTS = ("picture_url", "support_email", "support_url", "default_directory", "default_audience", "default_redirection_uri")
+remembered_settings: Remembered[str, SignInSettings] = Remembered(_load, seconds=_REMEMBERED_SECONDS)
