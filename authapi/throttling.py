@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from threading import Lock
 
 import redis
 from django.conf import settings
@@ -19,11 +18,11 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from authapi import executor
+from authapi.breaker import Breaker
 from authapi.failures import Case, RequestRefused
 from authapi.remembered import Cold, Remembered
 
 _REDIS_SECONDS = 0.2
-_BREAKER_SECONDS = 5.0
 _FAILURE_WINDOW_SECONDS = 60
 
 
@@ -53,16 +52,14 @@ class Counters:
     """Counters in Redis behind a breaker: after one failure this process counts for itself and asks again 5 s later."""
 
     def __init__(self, redis_url: str, *, prefix: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+        self._breaker = Breaker(clock)
         self._shared = _redis_storage(redis_url, prefix)
         self._own: Storage = MemoryStorage()
-        self._closed_again_at = 0.0
-        self._lock = Lock()
 
     @property
     def is_open(self) -> bool:
         """Whether Redis is being left alone."""
-        return self._clock() < self._closed_again_at
+        return self._breaker.is_open
 
     def increase(self, key: str, *, seconds: int) -> int:
         """Count one and return the count; a key is dropped `seconds` after it was first counted."""
@@ -72,36 +69,21 @@ class Counters:
         return int(self._ask(lambda storage: storage.get(key)))
 
     def _ask(self, question: Callable[[Storage], int]) -> int:
-        if not self._may_try():
-            return question(self._own)
-        try:
-            count = question(self._shared)
-        except (redis.RedisError, OSError):
-            # Expected whenever Redis is away: from here on it is left alone for a while.
-            self._closed_again_at = self._clock() + _BREAKER_SECONDS
-            return question(self._own)
-        self._closed_again_at = 0.0
-        return count
-
-    def _may_try(self) -> bool:
-        if self._closed_again_at == 0.0:
-            return True
-        with self._lock:
-            if self._clock() < self._closed_again_at:
-                return False
-            # One thread probes; the others go on counting here until it knows.
-            self._closed_again_at = self._clock() + _BREAKER_SECONDS
-            return True
+        return self._breaker.ask(lambda: question(self._shared), lambda: question(self._own))
 
 
-def _redis_storage(url: str, prefix: str) -> RedisStorage:
-    pool = redis.ConnectionPool.from_url(
+def redis_pool(url: str) -> redis.ConnectionPool:
+    """Return connections that fail at once instead of waiting."""
+    return redis.ConnectionPool.from_url(
         url,
         socket_timeout=_REDIS_SECONDS,
         socket_connect_timeout=_REDIS_SECONDS,
         retry=Retry(NoBackoff(), 0),
     )
-    return RedisStorage("redis://", connection_pool=pool, key_prefix=f"{prefix}:limits")
+
+
+def _redis_storage(url: str, prefix: str) -> RedisStorage:
+    return RedisStorage("redis://", connection_pool=redis_pool(url), key_prefix=f"{prefix}:limits")
 
 
 @lru_cache(maxsize=1)
