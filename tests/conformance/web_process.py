@@ -17,6 +17,7 @@ from urllib.parse import quote
 from django.conf import settings
 from django.db import connection
 
+from config.launcher.tls import ServerCertificate
 from config.launcher.web import BUFFER_BYTES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,17 +62,17 @@ class WebProcess:
 
 
 @contextmanager
-def web_process(server: str, **environment: str) -> Iterator[WebProcess]:
+def web_process(server: str, *, certificate: ServerCertificate | None = None, **environment: str) -> Iterator[WebProcess]:
     """Run a server with the test's database and settings; it is killed at the end whatever happened.
 
-    `granian-2` is the server with two worker processes.
+    `granian-2` is the server with two worker processes. Only Granian is given a `certificate` here.
     """
     port = _free_port()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
         log = Path(directory) / "output"
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [sys.executable, "-m", *_command(server, port)],
+                [sys.executable, "-m", *_command(server, port, certificate)],
                 cwd=ROOT,
                 env=os.environ | _environment() | environment,
                 stdout=output,
@@ -87,12 +88,14 @@ def web_process(server: str, **environment: str) -> Iterator[WebProcess]:
             web.kill()
 
 
-def _command(server: str, port: int) -> list[str]:
+def _command(server: str, port: int, certificate: ServerCertificate | None) -> list[str]:
     name, _, workers = server.partition("-")
     match name:
         case "granian":
             options = ["--interface", "asgi", "--host", "127.0.0.1", "--port", str(port), "--no-ws", "--http", "1", "--no-log"]
             options += ["--workers", workers or "1", "--http1-buffer-size", str(BUFFER_BYTES)]
+            if certificate is not None:
+                options += ["--ssl-certificate", str(certificate.chain), "--ssl-keyfile", str(certificate.key)]
             return ["granian", *options, "--backpressure", "4096", "--workers-kill-timeout", "12", _APPLICATION]
         case "uvicorn":
             options = ["--host", "127.0.0.1", "--port", str(port), "--ws", "none", "--no-proxy-headers", "--log-level", "warning"]
