@@ -1,4 +1,4 @@
-"""Which addresses name a tenant: its issuers, and the audience of its management interface."""
+"""Which addresses name a tenant: its issuers, and the audiences of its management interface and of its profiles."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ def is_issuer(address: str, hosts: frozenset[str]) -> bool:
 def is_management_audience(address: str, hosts: frozenset[str]) -> bool:
     """Tell whether `address` is `{base_url}/` on any host of the tenant."""
     return _names(address, hosts, path="/" + MANAGEMENT_PATH)
+
+
+def is_userinfo_audience(address: str, hosts: frozenset[str]) -> bool:
+    """Tell whether `address` is that of the profile on any host of the tenant."""
+    return _names(address, hosts, path="/userinfo")
 
 
 def _names(address: str, hosts: frozenset[str], *, path: str) -> bool:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 MAX_TOKEN_CHARACTERS = 16_384
 # How far another clock may run ahead of ours.
@@ -44,6 +46,8 @@ class AccessTokenClaims:
     issued_at: int
     expires_at: int
     key_id: str
+    # RFC 7800, 3.1: what whoever presents the token must prove to have.
+    confirmation: Mapping[str, Any] | None = None
 
     @property
     def is_machine(self) -> bool:
@@ -53,7 +57,11 @@ class AccessTokenClaims:
 
 @dataclass(frozen=True)
 class TokenOrder:
-    """Everything that decides the contents of one access token."""
+    """Everything that decides the contents of one access token.
+
+    `userinfo` is the address of the profile where the token opens that too. `permissions` are listed by dialects that name
+    them; without any the scopes stand there. `organization` has the claims of the organization that the user came in by.
+    """
 
     issuer: str
     subject: str
@@ -65,10 +73,30 @@ class TokenOrder:
     jti: str
     seconds: int
     dialect: str
+    userinfo: str = ""
+    permissions: tuple[str, ...] | None = None
+    organization: Mapping[str, str] = field(default_factory=dict)
+    confirmation: Mapping[str, Any] | None = None
 
 
 def machine_subject(client_id: str) -> str:
     return f"{client_id}@clients"
+
+
+def new_jti(lineage: UUID | None = None) -> str:
+    """Return a fresh `jti`. That of a token for a user begins with its lineage, so that one row can revoke all of them."""
+    return secrets.token_urlsafe(18) if lineage is None else f"{lineage_key(lineage)}.{secrets.token_urlsafe(12)}"
+
+
+def lineage_key(lineage: UUID) -> str:
+    """Return the name under which all tokens of a lineage are revoked."""
+    return base64.urlsafe_b64encode(lineage.bytes).decode().rstrip("=")
+
+
+def revocation_keys(jti: str) -> tuple[str, ...]:
+    """Return the names under which a token may have been revoked: its own, and that of its lineage."""
+    lineage, separator, _ = jti.partition(".")
+    return (jti, lineage) if separator else (jti,)
 
 
 def token_header(order: TokenOrder, *, kid: str) -> dict[str, str]:
@@ -80,7 +108,7 @@ def token_claims(order: TokenOrder, *, now: int) -> dict[str, Any]:
     claims: dict[str, Any] = {
         "iss": order.issuer,
         "sub": order.subject,
-        "aud": order.audience,
+        "aud": [order.audience, order.userinfo] if order.userinfo else order.audience,
         "iat": now,
         "exp": now + order.seconds,
         "jti": order.jti,
@@ -89,10 +117,13 @@ def token_claims(order: TokenOrder, *, now: int) -> dict[str, Any]:
     if order.scopes:
         claims["scope"] = " ".join(order.scopes)
     if order.dialect.endswith(_WITH_PERMISSIONS):
-        claims["permissions"] = list(order.scopes)
+        claims["permissions"] = list(order.scopes if order.permissions is None else order.permissions)
+    if order.confirmation:
+        claims["cnf"] = dict(order.confirmation)
+    claims |= order.organization
     if order.dialect.startswith("rfc9068_profile"):
         return claims | {"client_id": order.client_id}
-    return claims | {"gty": order.grant, "azp": order.client_id}
+    return claims | ({"gty": order.grant} if order.grant else {}) | {"azp": order.client_id}
 
 
 def read_key_id(token: str) -> str:
@@ -124,6 +155,9 @@ def read_claims(claims: Any, *, key_id: str) -> AccessTokenClaims:
     numbers = (claims.get("iat"), claims.get("exp"), claims.get(VERSION_CLAIM))
     if not isinstance(audiences, list) or not _all(audiences, str) or not _all(texts, str) or not _all(numbers, int):
         raise Malformed
+    confirmation = claims.get("cnf")
+    if confirmation is not None and not isinstance(confirmation, dict):
+        raise Malformed
     return AccessTokenClaims(
         issuer=claims["iss"],
         subject=claims["sub"],
@@ -135,6 +169,7 @@ def read_claims(claims: Any, *, key_id: str) -> AccessTokenClaims:
         issued_at=claims["iat"],
         expires_at=claims["exp"],
         key_id=key_id,
+        confirmation=confirmation,
     )
 
 

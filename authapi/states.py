@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.db import connection
 
+from authapi.claims import revocation_keys
 from authapi.models import Client, RevokedToken
 from authapi.remembered import Remembered
 from identity.models import Tenant
@@ -46,14 +47,15 @@ def stream_state(*, client_ids: Collection[str], tenant_ids: Collection[str], jt
         UNION ALL SELECT 'tenant', id, status FROM {tenant} WHERE id = ANY(%s)
         UNION ALL SELECT 'jti', jti, '' FROM {revoked} WHERE jti = ANY(%s)"""  # noqa: S608
     found: dict[str, dict[str, str]] = {"client": {}, "tenant": {}, "jti": {}}
+    keys = {key for jti in jtis for key in revocation_keys(jti)}
     with connection.cursor() as cursor:
-        cursor.execute(query, [list(client_ids), list(tenant_ids), list(jtis)])
+        cursor.execute(query, [list(client_ids), list(tenant_ids), list(keys)])
         for kind, key, value in cursor.fetchall():
             found[kind][key] = value
     return StreamState(
         client_versions={key: int(value) for key, value in found["client"].items()},
         tenant_statuses=found["tenant"],
-        revoked_jtis=frozenset(found["jti"]),
+        revoked_jtis=frozenset(jti for jti in jtis if not found["jti"].keys().isdisjoint(revocation_keys(jti))),
     )
 
 
@@ -62,10 +64,10 @@ def _load_token_state(key: tuple[str, str, str]) -> TokenState:
     client, revoked = Client._meta.db_table, RevokedToken._meta.db_table
     query = f"""
         SELECT auth_version, name, is_global, revoked_at IS NULL,
-               EXISTS (SELECT 1 FROM {revoked} WHERE jti = %s AND tenant_id = %s)
+               EXISTS (SELECT 1 FROM {revoked} WHERE jti = ANY(%s) AND tenant_id = %s)
         FROM {client} WHERE client_id = %s AND tenant_id = %s"""  # noqa: S608
     with connection.cursor() as cursor:
-        cursor.execute(query, [jti, tenant_id, client_id, tenant_id])
+        cursor.execute(query, [list(revocation_keys(jti)), tenant_id, client_id, tenant_id])
         row = cursor.fetchone()
     if row is None:
         return TokenState(client_version=None, client_name="", is_global=False, is_revoked=True)

@@ -12,7 +12,7 @@ from joserfc import jws
 from joserfc.errors import JoseError
 
 from authapi import executor
-from authapi.audiences import is_issuer, is_management_audience
+from authapi.audiences import is_issuer, is_management_audience, is_userinfo_audience
 from authapi.claims import LEEWAY_SECONDS, AccessTokenClaims, Malformed, TokenOrder, read_claims, read_key_id, token_claims, token_header
 from authapi.keys import PublicKey, Trust, signing_key, trust
 from authapi.remembered import Cold
@@ -65,7 +65,7 @@ class InsufficientScope(TokenRefused):
         super().__init__(f"Insufficient scope, expected any of: {','.join(expected)}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class VerifiedToken(AccessTokenClaims):
     """The claims of a token that counts now, with the name of its client as it is now."""
 
@@ -98,6 +98,17 @@ async def verify_access_token_async(token: str, *, host: HostMatch) -> VerifiedT
         return await executor.run(partial(verify_access_token, token, host=host))
 
 
+def verify_profile_token(token: str, *, host: HostMatch) -> AccessTokenClaims:
+    """Return the claims of a JWT that opens the profile of its user on this host; the caller checks the scope and `cnf`.
+
+    Raises `InvalidToken`, `TokenExpired` or `InvalidSignature`.
+    """
+    claims, _, hosts = _counting(token, host.tenant_id, trust_of=trust.get, state_of=token_states.get)
+    if not any(is_userinfo_audience(audience, hosts) for audience in claims.audiences):
+        raise InvalidToken
+    return claims
+
+
 def require_scope(claims: AccessTokenClaims, *expected: str) -> None:
     """Raise `InsufficientScope` unless the token has one of the `expected` scopes."""
     if claims.scopes.isdisjoint(expected):
@@ -105,6 +116,18 @@ def require_scope(claims: AccessTokenClaims, *expected: str) -> None:
 
 
 def _verify(token: str, tenant_id: str, *, trust_of: Callable[..., Trust], state_of: Callable[..., TokenState]) -> VerifiedToken:
+    claims, state, hosts = _counting(token, tenant_id, trust_of=trust_of, state_of=state_of)
+    is_for_management = any(is_management_audience(audience, hosts) for audience in claims.audiences)
+    # A user's token counts at a global client only: no client grant stands behind it (design, "who may subscribe").
+    if not is_for_management or not (state.is_global or claims.is_machine):
+        raise ClientNotGlobal
+    return VerifiedToken(**vars(claims), client_name=state.client_name, tenant_id=tenant_id)
+
+
+def _counting(
+    token: str, tenant_id: str, *, trust_of: Callable[..., Trust], state_of: Callable[..., TokenState]
+) -> tuple[AccessTokenClaims, TokenState, frozenset[str]]:
+    """Return the claims of a token that counts at this tenant, whatever it is for, with its client's state and the tenant's hosts."""
     try:
         kid = read_key_id(token)
     except Malformed as error:
@@ -118,11 +141,7 @@ def _verify(token: str, tenant_id: str, *, trust_of: Callable[..., Trust], state
     _check_times(claims, now=time.time())
     if not is_issuer(claims.issuer, known.hosts):
         raise InvalidToken
-    state = _check_state(claims, tenant_id, state_of)
-    is_for_management = any(is_management_audience(audience, known.hosts) for audience in claims.audiences)
-    if not is_for_management or not (state.is_global or claims.is_machine):
-        raise ClientNotGlobal
-    return VerifiedToken(**vars(claims), client_name=state.client_name, tenant_id=tenant_id)
+    return claims, _check_state(claims, tenant_id, state_of), known.hosts
 
 
 def _check_times(claims: AccessTokenClaims, *, now: float) -> None:

@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 
 from authapi.models import ApiResource, Permission, RolePermission, UserPermission
 from identity.models import Role, User
-from identity.services.effective_roles import EffectiveRoles, effective_roles
+from identity.services.effective_roles import EffectiveRoles, effective_member_roles, effective_roles
 from identity.services.failures import Invalid, NotFound
 from identity.services.roles import locked_role
 from identity.services.users import locked_user
@@ -96,6 +96,19 @@ class UserPermissions:
 def permissions_of_user(user: User) -> UserPermissions:
     """Return what counts for a user in the whole tenant: its own permissions, and those of its roles and its groups' roles."""
     return UserPermissions(user, effective_roles(user))
+
+
+def permission_values(user: User, resource: ApiResource, *, organization_id: str | None = None) -> tuple[str, ...]:
+    """Return the scopes of one API that count for a user, those of its roles in the organization included."""
+    roles = effective_roles(user)
+    role_ids = roles.direct | roles.through_groups
+    if organization_id is not None:
+        here = effective_member_roles(user, organization_id)
+        role_ids |= here.direct | here.through_groups
+    direct = UserPermission.objects.of(user.tenant_id).filter(user=user).values("permission")
+    through = RolePermission.objects.of(user.tenant_id).filter(role__in=role_ids).values("permission")
+    rows = Permission.objects.of(user.tenant_id).filter(api_resource=resource).filter(Q(pk__in=direct) | Q(pk__in=through))
+    return tuple(rows.order_by("value").values_list("value", flat=True))
 
 
 def _made(tenant_id: str, named: Iterable[Named]) -> list[Permission]:

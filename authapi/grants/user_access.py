@@ -1,0 +1,81 @@
+"""From a login to its access token: which kind, how long, for whom."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.utils import timezone
+
+from authapi.claims import new_jti
+from authapi.entitlements import UserEntitlement, user_entitlement
+from authapi.grants.issuing import Issue
+from authapi.grants.user_tokens import UserIssue
+from authapi.models import ApiResource
+from authapi.services.opaque_tokens import store_opaque_token
+from authapi.tenant_settings import sign_in_settings
+from identity.models import Organization
+
+USERINFO_PATH = "userinfo"
+
+
+def user_access(issue: UserIssue, entitlement: UserEntitlement, *, is_front_channel: bool = False) -> Issue:
+    """Return the access token to be. An opaque one is stored here, in the transaction of the caller; a JWT is nowhere.
+
+    One that travels through a browser's address lives for as long as the API allows on the web.
+    """
+    resource = entitlement.resource
+    seconds = _seconds(resource, is_front_channel=is_front_channel)
+    return Issue(
+        subject=issue.user.user_id,
+        audience=entitlement.audience,
+        scopes=issue.scopes,
+        grant=issue.grant,
+        seconds=seconds,
+        dialect=resource.token_dialect if resource else "",
+        jti=new_jti(issue.lineage) if resource else "",
+        userinfo=issue.host.issuer + USERINFO_PATH if issue.is_sign_in else "",
+        permissions=entitlement.permissions,
+        organization=organization_claims(issue.organization, issue.host.tenant_id),
+        confirmation=issue.confirmation,
+        opaque="" if resource else store_opaque_token(issue, seconds=seconds),
+    )
+
+
+def still_granted(issue: UserIssue) -> tuple[UserIssue, UserEntitlement]:
+    """Return the login with the scopes that are still granted now, and what is behind them. Raises `RequestRefused`.
+
+    What was taken back since the user was asked, or since the last refresh, is not issued any more.
+    """
+    entitlement = user_entitlement(
+        host=issue.host,
+        client=issue.client,
+        user=issue.user,
+        audience=issue.audience or issue.host.issuer + USERINFO_PATH,
+        scope=" ".join(issue.scopes),
+        organization=issue.organization,
+    )
+    return replace(issue, scopes=entitlement.scopes), entitlement
+
+
+def ends_at(access: Issue) -> datetime:
+    """Return when the token that is made now will have expired."""
+    return timezone.now() + timedelta(seconds=access.seconds)
+
+
+def organization_claims(organization: Organization | None, tenant_id: str) -> dict[str, str]:
+    """Return `org_id`, and `org_name` where the tenant names organizations in logins."""
+    if organization is None:
+        return {}
+    claims = {"org_id": organization.pk}
+    if sign_in_settings(tenant_id).takes_organization_names:
+        claims["org_name"] = organization.name.lower()
+    return claims
+
+
+def _seconds(resource: ApiResource | None, *, is_front_channel: bool) -> int:
+    if is_front_channel:
+        for_web = resource.settings.get("token_lifetime_for_web") if resource else None
+        return int(for_web or settings.ACCESS_TOKEN_WEB_SECONDS)
+    return int((resource.token_lifetime if resource else None) or settings.ACCESS_TOKEN_SECONDS)

@@ -1,0 +1,53 @@
+"""What a user's profile tells, scope by scope (OpenID Connect Core 1.0, 5.1 and 5.4): in id tokens and at `/userinfo` alike."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from identity.documents.user import user_document
+from identity.models import User
+from identity.timestamps import wire_time
+
+_PROFILE = ("name", "nickname", "given_name", "family_name", "picture", "preferred_username", "updated_at")
+# Scopes for the profile as a whole or for one claim of it, as upstream clients ask for them.
+CLAIMS_OF_SCOPE: dict[str, tuple[str, ...]] = {
+    "profile": _PROFILE,
+    "email": ("email", "email_verified"),
+    "phone": ("phone_number", "phone_number_verified"),
+    **{
+        name: (name,) for name in ("name", "given_name", "family_name", "nickname", "picture", "email_verified", "created_at", "identities")
+    },
+}
+# Scopes that no API has to know. `address` is taken and tells nothing: no profile holds one.
+SIGN_IN_SCOPES = frozenset({"openid", "address", "offline_access", "online_access", *CLAIMS_OF_SCOPE})
+
+
+def profile_claims(user: User, scopes: Collection[str]) -> dict[str, Any]:
+    """Return what the user is now, as far as `scopes` open it; what is not known is left out. `sub` is not in it."""
+    wanted = {claim for scope in scopes for claim in CLAIMS_OF_SCOPE.get(scope, ())}
+    known = _known(user)
+    claims = {name: known[name] for name in known if name in wanted and known[name] not in (None, "")}
+    if "identities" in wanted:
+        # They are read from the database, and few clients ask.
+        claims["identities"] = user_document(user)["identities"]
+    return claims
+
+
+def _known(user: User) -> dict[str, Any]:
+    return {
+        "name": user.name or user.email or user.username or user.phone_number,
+        "nickname": user.nickname,
+        "given_name": user.given_name,
+        "family_name": user.family_name,
+        "preferred_username": user.username,
+        "picture": user.picture,
+        "email": user.email,
+        # An address that is not there is not verified either.
+        "email_verified": user.email_verified if user.email else None,
+        "phone_number": user.phone_number,
+        "phone_number_verified": user.phone_verified if user.phone_number else None,
+        # A text and no number, as upstream writes it and its clients read it.
+        "updated_at": wire_time(user.updated_at),
+        "created_at": wire_time(user.created_at),
+    }
