@@ -8,7 +8,7 @@ LAUNCHER := @exec $(PY) -m config.launcher
 CHECK_KEY := check:only-to-load-the-production-settings-0123456789-ABCDEFGHIJKLMNOPQRSTUV
 
 .DEFAULT_GOAL := help
-.PHONY: help up down reset scim-stop scim-start run worker test test-peers test-faults soak bench bench-stream check lint format types contracts migrations deploy-check lock embedded dev
+.PHONY: help up down reset scim-stop scim-start run worker test test-peers test-faults soak bench bench-stream bench-auth check lint format types contracts migrations deploy-check lock embedded dev
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  %-14s %s\n", $$1, $$2}'
@@ -53,6 +53,10 @@ bench: dev ## Measure the figures of the service on this machine
 
 bench-stream: dev ## Measure the event stream beside its peers, into docs/performance.md; OPTIONS=--quick only tries it out
 	@exec $(PY) -m benchmarks.stream $(or $(OPTIONS),--document)
+
+bench-auth: dev ## Measure tokens beside npm oidc-provider, into docs/performance.md
+	@$(PY) -m config.launcher.peers
+	@exec $(PY) -m benchmarks auth --document
 
 check: lint types contracts migrations deploy-check test ## Everything that must pass: lint, types, contracts, migrations, settings, tests
 

@@ -1,6 +1,6 @@
 """Every measurement of the service, one after the other, on durable servers of its own unless the environment names others.
 
-Run with `make bench`, or `.venv/bin/python -m benchmarks recording token_rate` for some of them. Figures of one run compare with
+Run with `make bench`, or `.venv/bin/python -m benchmarks recording auth` for some of them. Figures of one run compare with
 each other; those of two runs do not.
 """
 
@@ -21,7 +21,7 @@ MEASUREMENTS: dict[str, tuple[list[str], str]] = {
     "recording": ([], "recording, per user save"),
     "user_import": ([], "import of users"),
     "stream": (["--scenarios", "latency", "--subjects", "granian"], "commit to first byte at a subscriber"),
-    "token_rate": ([], "client_credentials tokens"),
+    "auth": ([], "tokens beside npm oidc-provider"),
     "deliveries": ([], "deliveries against a fast SCIM server"),
 }
 
@@ -29,20 +29,23 @@ MEASUREMENTS: dict[str, tuple[list[str], str]] = {
 def main() -> int:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of: {', '.join(MEASUREMENTS)}; all by default")
-    names = parser.parse_args().names or list(MEASUREMENTS)
+    options, further = parser.parse_known_args()
+    names = options.names or list(MEASUREMENTS)
+    if further and len(names) > 1:
+        parser.error(f"{' '.join(further)}: further arguments go to one measurement only")
     unknown = sorted(set(names) - set(MEASUREMENTS))
     if unknown:
         parser.error(f"there is no measurement {', '.join(unknown)}")
     with temporary_servers(durable=True) as addresses:
         environment = {**_keys(), **os.environ, **addresses, "INSECURE_HTTP": "1", "DJANGO_SETTINGS_MODULE": "config.settings.development"}
         subprocess.run([sys.executable, "manage.py", "migrate", "--verbosity", "0"], cwd=ROOT, env=environment, check=True)
-        return max(_measure(name, environment) for name in names)
+        return max(_measure(name, further, environment) for name in names)
 
 
-def _measure(name: str, environment: dict[str, str]) -> int:
+def _measure(name: str, further: list[str], environment: dict[str, str]) -> int:
     arguments, figure = MEASUREMENTS[name]
     print(f"\n{name}: {figure}", flush=True)
-    command = [sys.executable, "-m", f"benchmarks.{name}", *arguments]
+    command = [sys.executable, "-m", f"benchmarks.{name}", *arguments, *further]
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 
 
