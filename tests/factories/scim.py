@@ -6,6 +6,7 @@ Both speak over real sockets. The misbehaving one answers each request with what
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -40,14 +41,20 @@ def free_port() -> int:
 
 @dataclass(frozen=True)
 class RealServer:
-    """A running `scim2-server`, with plain requests to look at it from outside."""
+    """A running server of another maker, with plain requests to look at it from outside."""
 
     base_url: str
     token: str = TOKEN
+    name: str = "scim2-server"
 
     def users(self) -> list[dict[str, Any]]:
-        answer = requests.get(f"{self.base_url}/Users", headers=self._headers(), timeout=5)
-        return list(answer.json()["Resources"])
+        found: list[dict[str, Any]] = []
+        while True:
+            page = {"startIndex": len(found) + 1, "count": 100}
+            answer = requests.get(f"{self.base_url}/Users", params=page, headers=self._headers(), timeout=10).json()
+            found += answer.get("Resources", [])
+            if len(found) >= answer["totalResults"] or not answer.get("Resources"):
+                return sorted(found, key=lambda user: str(user["id"]))
 
     def user(self, external_id: str) -> dict[str, Any] | None:
         """Return the one resource with this `externalId`; fail when there are two."""
@@ -74,10 +81,18 @@ def running_scim_server(token: str = TOKEN) -> Iterator[RealServer]:
     port = free_port()
     program = Path(sys.executable).with_name("scim2-server")
     arguments = [str(program), "--bearer-token", token, "--hostname", "127.0.0.1", "--port", str(port)]
-    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with listening(arguments, port):
+        yield RealServer(f"http://127.0.0.1:{port}/v2", token)
+
+
+@contextmanager
+def listening(command: list[str], port: int, **variables: str) -> Iterator[None]:
+    """Run a server until the end of the block, which begins when it listens on `port`."""
+    environment = {**os.environ, **variables}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         _wait_until_listening(port, process)
-        yield RealServer(f"http://127.0.0.1:{port}/v2", token)
+        yield
     finally:
         process.terminate()
         process.wait(timeout=10)
@@ -86,13 +101,13 @@ def running_scim_server(token: str = TOKEN) -> Iterator[RealServer]:
 def _wait_until_listening(port: int, process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
-        assert process.poll() is None, "scim2-server ended"
+        assert process.poll() is None, "the server ended"
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
             return
         except OSError:
             threading.Event().wait(0.05)
-    raise AssertionError("scim2-server does not listen")
+    raise AssertionError("the server does not listen")
 
 
 @dataclass(frozen=True)

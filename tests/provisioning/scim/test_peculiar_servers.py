@@ -1,0 +1,224 @@
+"""One small server, wrong in one thing at a time as servers of the world are (`contract` 4.2): its other users stay as they were.
+
+What the servers that run in `tests/peers` do by themselves is proven there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.factories.scim import Received, Wire, listing, misbehaving_server, reply, scim_error
+from tests.factories.scim_runs import ANNA, Ran, run_event
+
+STRANGERS: list[dict[str, Any]] = [
+    {"id": "1", "externalId": "database|ann", "userName": "ann@example.test"},
+    {"id": "2", "externalId": "hr|database|anna", "userName": "database|anna"},
+    {"id": "3", "externalId": "database|zzz", "userName": "zzz@example.test"},
+]
+Matching = Callable[[str, str, dict[str, Any]], bool]
+
+
+def exactly(attribute: str, value: str, item: dict[str, Any]) -> bool:
+    return bool(item.get(attribute) == value)
+
+
+def as_pattern(attribute: str, value: str, item: dict[str, Any]) -> bool:
+    return re.search(value, str(item.get(attribute, ""))) is not None
+
+
+def ignored(attribute: str, value: str, item: dict[str, Any]) -> bool:
+    return True
+
+
+def by_user_name(attribute: str, value: str, item: dict[str, Any]) -> bool:
+    return bool(item.get("userName") == value)
+
+
+def by_user_name_without_case(attribute: str, value: str, item: dict[str, Any]) -> bool:
+    return str(item.get("userName", "")).casefold() == value.casefold()
+
+
+def never(attribute: str, value: str, item: dict[str, Any]) -> bool:
+    return attribute != "externalId" and item.get(attribute) == value
+
+
+class PeculiarServer:
+    """Keeps users, and does what `matching` and the overridden methods make of the protocol."""
+
+    matching = staticmethod(exactly)
+    drops: tuple[str, ...] = ()
+
+    def __init__(self) -> None:
+        self.users = {str(item["id"]): dict(item) for item in STRANGERS}
+
+    def __call__(self, request: Received) -> Wire:
+        identifier = request.path.removeprefix("/scim/v2/Users").removeprefix("/").replace("%40", "@")
+        if request.verb == "GET":
+            return self.search(request)
+        if request.verb == "POST":
+            return self.create(request.json)
+        if identifier not in self.users:
+            return scim_error(404)
+        return {"PUT": self.put, "PATCH": self.patch, "DELETE": self.delete}[request.verb](request, identifier)
+
+    def search(self, request: Received) -> Wire:
+        attribute, _, value = request.filter.partition(" eq ")
+        return listing(*(item for item in self.users.values() if self.matching(attribute, json.loads(value), item)))
+
+    def id_of(self, resource: dict[str, Any]) -> str:
+        return str(len(self.users) + 6)
+
+    def create(self, resource: dict[str, Any]) -> Wire:
+        if any(item["userName"] == resource.get("userName") for item in self.users.values()):
+            return self.conflict()
+        identifier = self.id_of(resource)
+        self.users[identifier] = {**{name: value for name, value in resource.items() if name not in self.drops}, "id": identifier}
+        return reply(201, self.users[identifier])
+
+    def conflict(self) -> Wire:
+        return scim_error(409, "uniqueness")
+
+    def put(self, request: Received, identifier: str) -> Wire:
+        self.users[identifier] = {**{name: value for name, value in request.json.items() if name not in self.drops}, "id": identifier}
+        return reply(200, self.users[identifier])
+
+    def patch(self, request: Received, identifier: str) -> Wire:
+        return scim_error(501)
+
+    def delete(self, request: Received, identifier: str) -> Wire:
+        del self.users[identifier]
+        return reply(204)
+
+    @property
+    def strangers(self) -> list[dict[str, Any]]:
+        return [item for identifier, item in self.users.items() if identifier in {"1", "2", "3"}]
+
+
+class ReadsPatterns(PeculiarServer):
+    """scimgateway: the value of a filter is a regular expression."""
+
+    matching = staticmethod(as_pattern)
+
+
+class IgnoresFilters(PeculiarServer):
+    """Canaille: every lookup returns everybody, and `externalId` is not kept."""
+
+    matching = staticmethod(ignored)
+    drops = ("externalId",)
+
+
+class ComparesAnother(PeculiarServer):
+    """saml-jackson: whatever attribute is asked for, the user name is compared; a deletion is answered by 200 and a body."""
+
+    matching = staticmethod(by_user_name)
+
+    def delete(self, request: Received, identifier: str) -> Wire:
+        super().delete(request, identifier)
+        return reply(200, {"deleted": True})
+
+
+class FindsNothing(PeculiarServer):
+    """django-scim2 as it is installed: a filter on `externalId` matches nobody; its 409 has no type and a number as status."""
+
+    matching = staticmethod(never)
+
+    def conflict(self) -> Wire:
+        return reply(409, {"schemas": ["urn:ietf:params:scim:api:messages:2.0:Error"], "status": 409, "detail": "UNIQUE constraint failed"})
+
+
+class NamesAreIds(PeculiarServer):
+    """scimgateway: the id is the user name at its creation, and a second deletion is an error of its own."""
+
+    def id_of(self, resource: dict[str, Any]) -> str:
+        return str(resource["userName"])
+
+    def delete(self, request: Received, identifier: str) -> Wire:
+        super().delete(request, identifier)
+        return scim_error(500)
+
+
+class AnswersPages(PeculiarServer):
+    """A directory behind a sign-in page: 200, HTML, and the media type of SCIM."""
+
+    def search(self, request: Received) -> Wire:
+        return reply(200, raw=b"<html>Sign in</html>")
+
+
+class LabelsPlainJson(PeculiarServer):
+    """saml-jackson behind a thin wrapper: plain JSON without `schemas`, with a parameter in its media type."""
+
+    def search(self, request: Received) -> Wire:
+        found = json.loads(bytes(super().search(request)).partition(b"\r\n\r\n")[2])  # type: ignore[arg-type]  # a listing is bytes
+        return reply(200, {"Resources": found["Resources"]}, headers={"Content-Type": "application/json; charset=utf-8"})
+
+
+def outcome(ran: Ran) -> str:
+    return ran.result.reason if ran.result is not None else f"{ran.failed.kind}: {ran.failed.class_name}"
+
+
+def life_of_anna(server: PeculiarServer, **more: Any) -> list[str]:
+    """Create, rename and delete one user; the other users must be what they were after each step."""
+    ends = []
+    with misbehaving_server(server) as running:
+        for event_type, document in (("user.created", ANNA), ("user.updated", {**ANNA, "name": "New"}), ("user.deleted", ANNA)):
+            ends.append(outcome(run_event(running.base_url, event_type, document, **more)))
+            assert server.strangers == STRANGERS
+    return ends
+
+
+@pytest.mark.parametrize(
+    ("kind", "ends"),
+    [
+        (PeculiarServer, ["created", "updated", "deleted"]),
+        (ReadsPatterns, ["created", "updated", "deleted"]),
+        # Nobody carries the key, so the unique user with our name is the only one that can be taken for ours.
+        (IgnoresFilters, ["created", "updated", "deleted"]),
+        # The lookup by key finds a stranger whose name is our key: not ours, so there is nobody.
+        (ComparesAnother, ["created", "no user to update", "no user to delete"]),
+        (FindsNothing, ["created", "no user to update", "no user to delete"]),
+        (NamesAreIds, ["created", "updated", "deleted"]),
+        (AnswersPages, ["created", "shape: InvalidResponseShape", "shape: InvalidResponseShape"]),
+        (LabelsPlainJson, ["created", "updated", "deleted"]),
+    ],
+)
+def test_a_user_s_life_on_it_touches_nobody_else(kind: type[PeculiarServer], ends: list[str]) -> None:
+    assert life_of_anna(kind()) == ends
+
+
+@pytest.mark.parametrize("kind", [ReadsPatterns, IgnoresFilters, ComparesAnother, FindsNothing])
+@pytest.mark.parametrize("event_type", ["user.updated", "user.deleted"])
+def test_a_user_who_is_not_there_is_not_taken_for_somebody_who_is(kind: type[PeculiarServer], event_type: str) -> None:
+    server = kind()
+    with misbehaving_server(server) as running:
+        ran = run_event(running.base_url, event_type, {**ANNA, "user_id": "database|."}, options={"upsert": False})
+    assert outcome(ran) in ("no user to update", "no user to delete")
+    assert (server.users, server.strangers) == ({item["id"]: item for item in STRANGERS}, STRANGERS)
+
+
+def test_a_conflict_without_a_type_is_ours_only_when_the_lookup_shows_our_key() -> None:
+    server = FindsNothing()
+    with misbehaving_server(server) as running:
+        assert run_event(running.base_url).reason == "created"
+        ran = run_event(running.base_url)
+    assert (ran.failed.class_name, ran.failed.status) == ("Conflict", 409)
+    assert sum(item["userName"] == ANNA["email"] for item in server.users.values()) == 1
+
+
+def test_user_names_are_compared_without_case_on_our_side() -> None:
+    class WithoutCase(IgnoresFilters):
+        matching = staticmethod(by_user_name_without_case)
+
+        def search(self, request: Received) -> Wire:
+            return scim_error(400, "invalidFilter") if request.filter.startswith("externalId") else super().search(request)
+
+    server = WithoutCase()
+    server.users["9"] = {"id": "9", "userName": "ANNA@example.test"}
+    with misbehaving_server(server) as running:
+        assert run_event(running.base_url, "user.updated").reason == "updated"
+    assert server.users["9"]["displayName"] == ANNA["name"]
+    assert server.strangers == STRANGERS
