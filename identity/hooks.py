@@ -15,6 +15,10 @@ from django.dispatch import Signal
 rows_changed = Signal()
 # Sent after the commit that made a job: `job_id`. Whoever hears it may send a worker; without one the sweep does.
 job_waits = Signal()
+# Sent after a commit that left work behind: `task`, the name of a Celery task, and `arguments`, texts. It may be lost.
+work_waits = Signal()
+# Sent inside the transaction that sets a password: `user`, and `is_first` where there was none before.
+password_changed = Signal()
 # Sent at the end of a `changes_together` block, inside its transaction: `changes`, what was held back, in order.
 changes_released = Signal()
 

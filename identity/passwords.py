@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 POLICIES = ("none", "low", "fair", "good", "excellent")
@@ -14,24 +16,68 @@ _SHORTEST = {"none": 1, "low": 6, "fair": 8, "good": 8, "excellent": 10}
 _LOWER, _UPPER, _DIGIT, _SPECIAL = (re.compile(pattern) for pattern in (r"[a-z]", r"[A-Z]", r"[0-9]", r"[^a-zA-Z0-9]"))
 _THREE_IN_A_ROW = re.compile(r"(.)\1\1", re.DOTALL)
 _SHORTEST_PERSONAL_PART = 4
+_USUAL_HISTORY, _LONGEST_HISTORY = 5, 24
 
 
-def password_problem(password: str, options: Mapping[str, Any], personal: Iterable[str | None] = ()) -> str | None:
-    """Return why `password` is too weak for a connection with these options, or None; the answer never repeats it.
+class Weakness(Enum):
+    """Kinds of refusal, by the names that clients know."""
 
-    `personal` are the user's own names and addresses, refused inside a password where the connection asks for that.
+    STRENGTH = "PasswordStrengthError"
+    DICTIONARY = "PasswordDictionaryError"
+    PERSONAL = "PasswordNoUserInfoError"
+    HISTORY = "PasswordHistoryError"
+
+
+@dataclass(frozen=True)
+class PasswordProblem:
+    """Why a password is refused; the text never repeats it."""
+
+    weakness: Weakness
+    text: str
+
+
+USED_BEFORE = PasswordProblem(Weakness.HISTORY, "Password has been used before")
+
+
+def password_problem(
+    password: str, options: Mapping[str, Any], personal: Iterable[str | None] = (), *, common: Container[str] = ()
+) -> PasswordProblem | None:
+    """Return why `password` is too weak for a connection with these options, or None.
+
+    `personal` are the user's own names and addresses, refused inside a password where the connection asks for that; `common`
+    are passwords that everybody tries first, in lower case, refused where its dictionary is on.
     """
-    policy = options.get("passwordPolicy") or DEFAULT_POLICY
-    shortest = _member(options, "password_complexity_options", "min_length") or _SHORTEST[policy]
+    policy = policy_of(options)
+    shortest = shortest_length(options)
     if not shortest <= len(password) <= LONGEST:
-        return f"Password must have {shortest} to {LONGEST} characters"
+        return PasswordProblem(Weakness.STRENGTH, f"Password must have {shortest} to {LONGEST} characters")
     if not _has_classes(password, policy):
-        return f"Password is too weak for the policy {policy}"
-    if _member(options, "password_dictionary", "enable") and password.lower() in _dictionary(options):
-        return "Password is not allowed by the dictionary"
+        return PasswordProblem(Weakness.STRENGTH, f"Password is too weak for the policy {policy}")
+    if _member(options, "password_dictionary", "enable") and (password.lower() in common or password.lower() in _dictionary(options)):
+        return PasswordProblem(Weakness.DICTIONARY, "Password is not allowed by the dictionary")
     if _member(options, "password_no_personal_info", "enable") and _holds_any(password, personal):
-        return "Password contains personal data"
+        return PasswordProblem(Weakness.PERSONAL, "Password contains personal data")
     return None
+
+
+def policy_of(options: Mapping[str, Any]) -> str:
+    """Return the name of the policy in force."""
+    named = options.get("passwordPolicy")
+    return named if named in POLICIES else DEFAULT_POLICY
+
+
+def shortest_length(options: Mapping[str, Any]) -> int:
+    """Return how many characters a password needs."""
+    own = _member(options, "password_complexity_options", "min_length")
+    return own if isinstance(own, int) and not isinstance(own, bool) and own > 0 else _SHORTEST[policy_of(options)]
+
+
+def history_size(options: Mapping[str, Any]) -> int:
+    """Return how many former passwords are refused; 0 where none is."""
+    if not _member(options, "password_history", "enable"):
+        return 0
+    size = _member(options, "password_history", "size")
+    return min(max(size, 0), _LONGEST_HISTORY) if isinstance(size, int) and not isinstance(size, bool) else _USUAL_HISTORY
 
 
 def _has_classes(password: str, policy: str) -> bool:

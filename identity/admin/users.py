@@ -24,6 +24,7 @@ from identity.admin.service_form import ServiceForm
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.models import Connection, LinkedIdentity, PasswordCredential, User
 from identity.services import users
+from identity.services.profile_rules import check_password, personal_data
 
 _METADATA = ("user_metadata", "app_metadata")
 _NAMES = ("name", "given_name", "family_name", "nickname", "username", "phone_number", "phone_verified", "picture")
@@ -153,6 +154,8 @@ class UserAdmin(ServiceAdmin[User]):
 
     def create(self, request: HttpRequest, form: Any) -> User:
         values = {name: value for name, value in form.cleaned_data.items() if value not in (None, "", {})}
+        if values.get("password"):
+            check_password(values["connection"], values["password"], values)
         return users.create_user(tenant_id=self.tenant_for_new(request), **values)
 
     def change(self, request: HttpRequest, row: User, form: Any) -> None:
@@ -162,6 +165,7 @@ class UserAdmin(ServiceAdmin[User]):
                 changes[name] = merge_of(form.initial[name] or {}, changes[name])
         if form.cleaned_data.get("password"):
             changes["password"] = form.cleaned_data["password"]
+            check_password(row.connection, changes["password"], {**personal_data(row), **changes}, user=row)
         if changes:
             users.update_user(tenant_id=row.tenant_id, user_id=row.user_id, changes=changes)
 

@@ -194,7 +194,7 @@ def password_refused() -> Iterator[None]:
     try:
         yield
     except PasswordTooWeak as error:
-        raise Refusal(400, f"PasswordStrengthError: {' '.join(error.errors['password'])}", "invalid_body") from error
+        raise Refusal(400, f"{error.problem.weakness.value}: {error.problem.text}", "invalid_body") from error
 
 
 def _refuse_search(query: QueryDict) -> None:

@@ -14,13 +14,14 @@ from identity.models.proofs import EmailTicket, EnrolledFactor
 from identity.models.roles import Role, UserRole
 from identity.models.staff import Staff
 from identity.models.tenants import CustomDomain, FormerTenant, Tenant
-from identity.models.users import LinkedIdentity, PasswordCredential, User
+from identity.models.users import FormerPassword, LinkedIdentity, PasswordCredential, User
 
 __all__ = [
     "Connection",
     "CustomDomain",
     "EmailTicket",
     "EnrolledFactor",
+    "FormerPassword",
     "FormerTenant",
     "Group",
     "GroupMember",

@@ -17,6 +17,8 @@ class Job(TenantOwned):
         USERS_IMPORT = "users_import"
         USERS_EXPORT = "users_export"
         VERIFICATION_EMAIL = "verification_email"
+        PASSWORD_RESET_EMAIL = "password_reset_email"  # noqa: S105  (the name of a job)
+        UNBLOCK_EMAIL = "unblock_email"
         CONNECTION_DELETION = "connection_deletion"
         ORGANIZATION_DELETION = "organization_deletion"
         GROUP_DELETION = "group_deletion"

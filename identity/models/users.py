@@ -119,3 +119,14 @@ class PasswordCredential(models.Model):
 
     def __str__(self) -> str:
         return f"password of user {self.pk}"
+
+
+class FormerPassword(models.Model):
+    """A password that a user had before, kept where the connection refuses to take it again."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    password_hash = models.TextField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"former password of user {self.user_id}"

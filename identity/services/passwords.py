@@ -1,27 +1,71 @@
-"""Checking the password of an end user."""
+"""The stored passwords of end users: checked, renewed, set."""
 
 from __future__ import annotations
 
-from functools import partial
+from django.db import models
+from django.utils import timezone
 
-from django.contrib.auth.hashers import check_password, make_password
-
-from identity.models import PasswordCredential, User
+from identity.hashing import hashed, verified
+from identity.hooks import password_changed
+from identity.models import FormerPassword, PasswordCredential, User
+from identity.passwords import history_size
+from identity.services.failures import Invalid
 
 
 def password_fits(user: User, password: str) -> bool:
-    """Tell whether this is the user's password; without one none is.
+    """Tell whether this is the user's password; without one none is, and that is told at once."""
+    credential = PasswordCredential.objects.filter(user=user).first()
+    return credential is not None and check_credential(credential, password)
+
+
+def check_credential(credential: PasswordCredential, password: str) -> bool:
+    """Tell whether the password fits.
 
     A hash of an older kind, or one that an import brought along, is renewed at the first password that fits. That is no profile
-    change, so it makes no event. An unknown user costs as much time as a wrong password only if the caller sees to it.
+    change, so it makes no event.
     """
-    credential = PasswordCredential.objects.filter(user=user).first()
-    if credential is None:
+    fits, must_renew = verified(password, credential.password_hash)
+    if fits and must_renew:
+        # Of two logins at once one may find the hash renewed already; a password changed meanwhile stays.
+        stored = PasswordCredential.objects.filter(pk=credential.pk, password_hash=credential.password_hash)
+        stored.update(password_hash=hashed(password))
+    return fits
+
+
+def set_password(user: User, password: str) -> None:
+    """Store the hash of `password`; only users of a database connection have one. Raises `Invalid`.
+
+    The one before is kept where the connection refuses passwords that were used before, and as many as it asks for. Whoever
+    listens to `password_changed` ends what the old password began, in the same transaction.
+    """
+    if not user.connection.is_database:
+        raise Invalid({"password": ["Only users of a database connection have a password."]})
+    stored = hashed(password)
+    before = PasswordCredential.objects.filter(user=user).first()
+    if before is not None:
+        _remember(user, before)
+        # Silent columns, and no event tells of a password: nothing is recorded, and the time of change stays.
+        models.QuerySet(User).filter(pk=user.pk).update(last_password_reset=timezone.now())
+    PasswordCredential.objects.update_or_create(user=user, defaults={"password_hash": stored})
+    password_changed.send(sender=User, user=user, is_first=before is None)
+
+
+def was_used_before(user: User, password: str) -> bool:
+    """Tell whether this is the user's password, or one of those that the connection still remembers."""
+    kept = history_size(user.connection.options)
+    if not kept:
         return False
-    return check_password(password, credential.password_hash, setter=partial(_renew, credential))
+    stored = [*PasswordCredential.objects.filter(user=user).values_list("password_hash", flat=True)]
+    stored += _history(user).values_list("password_hash", flat=True)[:kept]
+    return any(verified(password, encoded)[0] for encoded in stored)
 
 
-def _renew(credential: PasswordCredential, password: str) -> None:
-    # Of two logins at once one may find the hash renewed already; a password changed meanwhile stays.
-    stored = PasswordCredential.objects.filter(pk=credential.pk, password_hash=credential.password_hash)
-    stored.update(password_hash=make_password(password))
+def _history(user: User) -> models.QuerySet[FormerPassword]:
+    return FormerPassword.objects.filter(user=user).order_by("-pk")
+
+
+def _remember(user: User, credential: PasswordCredential) -> None:
+    kept = history_size(user.connection.options)
+    if kept:
+        FormerPassword.objects.create(user=user, password_hash=credential.password_hash)
+    FormerPassword.objects.filter(pk__in=list(_history(user)[kept:].values_list("pk", flat=True))).delete()

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
+
+from django.contrib.auth.password_validation import CommonPasswordValidator
 
 from identity.connection_options import takes_username
 from identity.models import Connection, User
-from identity.passwords import password_problem
+from identity.passwords import USED_BEFORE, PasswordProblem, password_problem
 from identity.services.failures import Invalid
+from identity.services.passwords import was_used_before
 
 # Where somebody else vouches for the address.
 _VERIFIED_ELSEWHERE = ("sms",)
@@ -16,14 +20,18 @@ _PERSONAL = ("email", "username", "name", "nickname", "given_name", "family_name
 
 
 class PasswordTooWeak(Invalid):
-    """The policy of the connection does not take this password."""
+    """The policy of the connection does not take this password; `problem` says why."""
+
+    def __init__(self, problem: PasswordProblem) -> None:
+        super().__init__({"password": [problem.text]})
+        self.problem = problem
 
 
 def check_new_profile(connection: Connection, profile: Mapping[str, Any]) -> None:
     """Raise `Invalid` when a new user of `connection` may not have this profile; database users need a password."""
     if connection.is_database and not profile.get("password"):
         raise Invalid({"password": ["Missing required property"]})
-    _check(connection, profile, profile)
+    _check(connection, profile, profile, None)
 
 
 def check_profile_change(user: User, changes: Mapping[str, Any]) -> None:
@@ -31,19 +39,35 @@ def check_profile_change(user: User, changes: Mapping[str, Any]) -> None:
     connection = user.connection
     if "email_verified" in changes and (connection.is_enterprise or connection.strategy in _VERIFIED_ELSEWHERE):
         raise Invalid({"email_verified": [f"Cannot be changed for users of the strategy {connection.strategy}"]})
-    _check(connection, changes, {**{field: getattr(user, field) for field in _PERSONAL}, **changes})
+    _check(connection, changes, {**personal_data(user), **changes}, user)
 
 
-def _check(connection: Connection, changes: Mapping[str, Any], profile: Mapping[str, Any]) -> None:
+def personal_data(user: User) -> dict[str, str | None]:
+    """Return the names and addresses of a user that a password may not contain where the connection says so."""
+    return {field: getattr(user, field) for field in _PERSONAL}
+
+
+def _check(connection: Connection, changes: Mapping[str, Any], profile: Mapping[str, Any], user: User | None) -> None:
     if changes.get("username") and not takes_username(connection.options):
         raise Invalid({"username": ["The connection does not take user names"]})
     if changes.get("password"):
-        _check_password(connection, changes["password"], [profile.get(field) for field in _PERSONAL])
+        check_password(connection, changes["password"], profile, user=user)
 
 
-def _check_password(connection: Connection, password: str, personal: list[str | None]) -> None:
+def check_password(connection: Connection, password: str, personal: Mapping[str, Any], *, user: User | None = None) -> None:
+    """Raise `PasswordTooWeak` unless the connection takes this new password: the one rule, whoever sets it.
+
+    `personal` is the profile, `user` whose it becomes where there is one already. Hashes that are imported are no passwords.
+    """
     if not connection.is_database:
         raise Invalid({"password": ["Only users of a database connection have a password"]})
-    problem = password_problem(password, connection.options, personal)
-    if problem:
-        raise PasswordTooWeak({"password": [problem]})
+    problem = password_problem(password, connection.options, [personal.get(field) for field in _PERSONAL], common=_common_passwords())
+    if problem is None and user is not None and was_used_before(user, password):
+        problem = USED_BEFORE
+    if problem is not None:
+        raise PasswordTooWeak(problem)
+
+
+@lru_cache(maxsize=1)
+def _common_passwords() -> frozenset[str]:
+    return frozenset(CommonPasswordValidator().passwords)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from django.contrib.auth.hashers import make_password
 from django.utils import timezone
 
 from identity.documents.user import profile_data
 from identity.ids import new_hex_id
-from identity.models import Connection, LinkedIdentity, PasswordCredential, User
+from identity.models import Connection, LinkedIdentity, User
 from identity.services.deletions import refuse_if_being_deleted
 from identity.services.failures import AlreadyExists, Invalid, NotFound, NotSupported
+from identity.services.passwords import set_password
 from identity.services.relations import delete_relations
 from identity.services.saving import validated_save
 from identity.transactions import lock_name, lock_rows, unit_of_work
@@ -162,13 +162,6 @@ def users_named(*, tenant_id: str, user_ids: Iterable[str]) -> list[User]:
     if len(users) != len(wanted):
         raise NotFound("The user does not exist.")
     return users
-
-
-def set_password(user: User, password: str) -> None:
-    """Store the hash of `password`; only users of a database connection have one. Raises `Invalid`."""
-    if not user.connection.is_database:
-        raise Invalid({"password": ["Only users of a database connection have a password."]})
-    PasswordCredential.objects.update_or_create(user=user, defaults={"password_hash": make_password(password)})
 
 
 def touch(user: User) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from identity.passwords import POLICIES, password_problem
+from identity.passwords import POLICIES, Weakness, history_size, password_problem, policy_of, shortest_length
 
 WEAKEST = {"none": "a", "low": "aaaaaa", "fair": "aaaaaAa1", "good": "aaaaaA1a", "excellent": "aabbAA11ab"}
 
@@ -46,4 +46,35 @@ def test_words_of_the_dictionary_and_personal_data_are_refused_where_asked_for()
 @given(password=st.text(max_size=600), policy=st.sampled_from(POLICIES))
 def test_a_refusal_never_repeats_the_password(password: str, policy: str) -> None:
     problem = password_problem(password, {"passwordPolicy": policy})
-    assert problem is None or len(password) < 9 or password not in problem
+    assert problem is None or len(password) < 9 or password not in problem.text
+
+
+def test_a_common_password_is_refused_only_where_the_dictionary_is_on() -> None:
+    common = frozenset({"password1"})
+    assert password_problem("Password1", {"passwordPolicy": "fair"}, common=common) is None
+    found = password_problem("Password1", {"passwordPolicy": "fair", "password_dictionary": {"enable": True}}, common=common)
+    assert found is not None
+    assert found.weakness is Weakness.DICTIONARY
+
+
+@pytest.mark.parametrize(
+    ("history", "size"),
+    [
+        (None, 0),
+        ({"enable": False, "size": 3}, 0),
+        ({"enable": True}, 5),
+        ({"enable": True, "size": 3}, 3),
+        ({"enable": True, "size": 99}, 24),
+        ({"enable": True, "size": True}, 5),
+        ({"enable": True, "size": -1}, 0),
+        ("odd", 0),
+    ],
+)
+def test_a_history_is_as_long_as_the_connection_says_within_bounds(history: object, size: int) -> None:
+    assert history_size({"password_history": history}) == size
+
+
+def test_odd_options_fall_back_to_the_usual_policy() -> None:
+    options = {"passwordPolicy": "unheard of", "password_complexity_options": {"min_length": "ten"}}
+    assert policy_of(options) == "good"
+    assert shortest_length(options) == 8

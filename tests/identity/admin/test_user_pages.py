@@ -52,7 +52,7 @@ def events_of(user: User) -> list[str]:
 
 
 def test_a_user_is_created_with_password_and_event(browser: Client, database_connection: Connection) -> None:
-    sent = {"connection": database_connection.pk, "email": "new@example.test", "password": "a-password-of-theirs", "given_name": "New"}
+    sent = {"connection": database_connection.pk, "email": "new@example.test", "password": "A-Password-of-theirs-1", "given_name": "New"}
     answer = browser.post(reverse(ADD), {**sent, "app_metadata": '{"plan": "free"}'})
 
     user = User.objects.of(database_connection.tenant_id).get(email="new@example.test")
@@ -97,6 +97,17 @@ def test_what_the_service_refuses_is_said_on_the_form(browser: Client, user: Use
     assert answer.status_code == 200
     assert said in answer.content.decode()
     assert User.objects.of(user.tenant_id).count() == 1
+
+
+def test_a_password_that_the_connection_does_not_take_is_refused(browser: Client, user: User, database_connection: Connection) -> None:
+    for address, sent in (
+        (reverse(ADD), {"connection": database_connection.pk, "email": "a@example.test", "password": "short"}),
+        (page(user), form_of(browser, user, password="short")),
+    ):
+        answer = browser.post(address, sent)
+        assert answer.status_code == 200
+        assert "Password must have 8 to 512 characters" in answer.content.decode()
+    assert not PasswordCredential.objects.filter(user__tenant=user.tenant).exists()
 
 
 def test_a_password_for_a_user_without_a_database_connection_is_refused(browser: Client, user: User) -> None:

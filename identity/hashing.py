@@ -1,0 +1,54 @@
+"""Hashing and checking passwords, a few at a time: each takes a core and much memory, and must not take them from everything else.
+
+The hash runs in a thread of its own that touches no database; whoever asked waits for it. Never call this in an event loop.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+
+from django.contrib.auth.hashers import get_hasher, make_password, verify_password
+
+
+def hashed(password: str) -> str:
+    """Return the stored form of a password, made with the first hasher."""
+    return _threads().submit(make_password, password).result()
+
+
+def verified(password: str, encoded: str) -> tuple[bool, bool]:
+    """Tell whether the password fits, and whether its stored form should be made anew.
+
+    A wrong password costs at least what the first hasher takes, also where the stored form came from another system.
+    """
+    return _threads().submit(_verified, password, encoded).result()
+
+
+def is_of_first_kind(encoded: str) -> bool:
+    """Tell whether a stored form is one of the first hasher, and no import."""
+    return encoded.startswith(f"{get_hasher().algorithm}$")
+
+
+def _verified(password: str, encoded: str) -> tuple[bool, bool]:
+    fits, must_renew = verify_password(password, encoded)
+    if not fits and not is_of_first_kind(encoded):
+        # Otherwise the answer for an imported hash that is quick to compute would tell that there is such a user.
+        verify_password(password, _decoy())
+    return fits, must_renew
+
+
+def decoy() -> str:
+    """Return a stored form that no password fits, to be checked where there is none."""
+    return _decoy()
+
+
+@lru_cache(maxsize=1)
+def _decoy() -> str:
+    return make_password(os.urandom(32).hex())
+
+
+@lru_cache(maxsize=1)
+def _threads() -> ThreadPoolExecutor:
+    # One core is left for everything else.
+    return ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)) - 1), thread_name_prefix="hashing")

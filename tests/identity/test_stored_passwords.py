@@ -1,0 +1,96 @@
+"""Stored passwords: checked, renewed, remembered, and never taken twice where the connection says so."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from events.models import Event, Mark
+from identity import hashing
+from identity.hooks import password_changed
+from identity.models import FormerPassword, PasswordCredential, Tenant, User
+from identity.services.connections import create_connection, update_connection
+from identity.services.failures import Invalid
+from identity.services.passwords import password_fits, set_password, was_used_before
+from identity.services.profile_rules import PasswordTooWeak, check_password, personal_data
+from identity.services.users import create_user
+from identity.transactions import unit_of_work
+
+FIRST, SECOND, THIRD, FOURTH = (f"Correct-Horse-{number}" for number in range(4))
+
+
+def user_of(tenant: Tenant, **options: Any) -> User:
+    connection = create_connection(tenant_id=tenant.pk, name="people", strategy=settings.DATABASE_STRATEGY, options=options)
+    return create_user(tenant_id=tenant.pk, connection=connection, email="ada@example.test", password=FIRST)
+
+
+def test_a_password_fits_until_it_is_changed(tenant: Tenant) -> None:
+    user = user_of(tenant)
+    set_password(user, SECOND)
+    assert not password_fits(user, FIRST)
+    assert password_fits(user, SECOND)
+
+
+def test_former_passwords_are_refused_as_far_back_as_the_connection_remembers(tenant: Tenant) -> None:
+    user = user_of(tenant, password_history={"enable": True, "size": 2})
+    for password in (SECOND, THIRD, FOURTH):
+        set_password(user, password)
+    assert [was_used_before(user, password) for password in (FIRST, SECOND, THIRD, FOURTH)] == [False, True, True, True]
+    assert FormerPassword.objects.filter(user=user).count() == 2
+    with pytest.raises(PasswordTooWeak) as refused:
+        check_password(user.connection, THIRD, personal_data(user), user=user)
+    assert refused.value.problem.weakness.value == "PasswordHistoryError"
+
+
+def test_a_history_that_is_switched_off_forgets(tenant: Tenant) -> None:
+    user = user_of(tenant, password_history={"enable": True, "size": 2})
+    set_password(user, SECOND)
+    update_connection(tenant_id=tenant.pk, connection_id=user.connection_id, changes={"options": {}})
+    user = User.objects.of(tenant.pk).select_related("connection").get(pk=user.pk)
+    assert not was_used_before(user, SECOND)
+    set_password(user, THIRD)
+    assert not FormerPassword.objects.filter(user=user).exists()
+
+
+def test_a_change_of_password_is_no_change_of_the_profile(tenant: Tenant) -> None:
+    user = user_of(tenant)
+    before = User.objects.of(tenant.pk).get(pk=user.pk)
+    events = Event.objects.filter(tenant_id=tenant.pk).count()
+    set_password(user, SECOND)
+    after = User.objects.of(tenant.pk).get(pk=user.pk)
+    assert after.updated_at == before.updated_at
+    assert before.last_password_reset is None
+    assert after.last_password_reset is not None
+    assert not Mark.objects.filter(tenant_id=tenant.pk).exists()
+    assert Event.objects.filter(tenant_id=tenant.pk).count() == events
+
+
+def test_listeners_learn_of_a_password_inside_its_transaction(tenant: Tenant) -> None:
+    heard: list[bool] = []
+
+    def refuse(user: User, *, is_first: bool, **_: Any) -> None:
+        heard.append(is_first)
+        raise Invalid({"password": ["Not today"]})
+
+    user = user_of(tenant)
+    before = PasswordCredential.objects.get(user=user).password_hash
+    password_changed.connect(refuse)
+    try:
+        with pytest.raises(Invalid):
+            unit_of_work(set_password)(user, SECOND)
+    finally:
+        password_changed.disconnect(refuse)
+    assert heard == [False]
+    assert PasswordCredential.objects.get(user=user).password_hash == before
+
+
+def test_no_password_fits_the_decoy() -> None:
+    assert hashing.verified(secrets.token_hex(16), hashing.decoy()) == (False, False)
+
+
+def test_only_what_the_first_hasher_made_is_of_the_first_kind() -> None:
+    assert hashing.is_of_first_kind(hashing.hashed(FIRST))
+    assert not hashing.is_of_first_kind("imported$bcrypt$x")
