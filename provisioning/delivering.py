@@ -13,6 +13,7 @@ from provisioning import breaker, failpoints, lanes, nudges
 from provisioning.destinations import Memory, run_destination
 from provisioning.models import FailureClass
 from provisioning.outcomes import Claim, Failure, LeaseLost, NotDue, Success
+from provisioning.pace import NoTurn
 from provisioning.retrying import LONGEST_RETRY_SECONDS, RetryLater
 from provisioning.statements import forget_plans
 
@@ -87,13 +88,15 @@ def deliver_claim(claim: Claim, turn: Turn) -> lanes.Step:
     return step
 
 
-def run_claim(claim: Claim, memory: Memory) -> Success | Failure:
-    """Run the stream's destination; whatever it raises becomes a failure."""
+def run_claim(claim: Claim, memory: Memory) -> Success | Failure | NoTurn:
+    """Run the stream's destination; whatever it raises becomes a failure, but that it has no turn now."""
     deadline = min(settings.DELIVERY_BUDGET_SECONDS, settings.DELIVERY_LEASE_SECONDS - _LEASE_MARGIN_SECONDS)
     started = time.monotonic()
     try:
         with tenant_bound(claim.tenant_id):
             outcome = run_destination(claim, max(deadline, 0.1), memory)
+    except NoTurn as put_off:
+        return put_off
     except Exception as error:  # noqa: BLE001  (an action is foreign code: any error is a failed delivery)
         return failure_of(error, _milliseconds_since(started))
     is_skipped = outcome.status == "skipped"
@@ -125,7 +128,10 @@ def failure_of(error: Exception, duration_ms: float) -> Failure:
     )
 
 
-def _conclude(claim: Claim, result: Success | Failure, *, go_on: bool) -> lanes.Step:
+def _conclude(claim: Claim, result: Success | Failure | NoTurn, *, go_on: bool) -> lanes.Step:
+    if isinstance(result, NoTurn):
+        # What else waits for this destination would find no turn either. A probe says nothing then, and comes again.
+        return lanes.put_off(claim, seconds=result.seconds)
     if isinstance(result, Success):
         step = lanes.settle(claim, result, go_on=go_on)
     elif result.error_class == FailureClass.MISCONFIGURED or (claim.is_probe and breaker.speaks_against_destination(result.error_class)):

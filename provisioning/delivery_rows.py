@@ -65,6 +65,7 @@ UPDATE provisioning_delivery SET error_class = %(class)s, error_status = %(statu
 WHERE id = %(delivery)s
 """
 _UNCOUNT = "UPDATE provisioning_delivery SET series_attempts = series_attempts - 1 WHERE id = %s"
+_GIVE_BACK = "UPDATE provisioning_delivery SET series_attempts = series_attempts - 1, attempts = attempts - 1 WHERE id = %s"
 _SUPERSEDE = """
 UPDATE provisioning_delivery SET state = 'superseded', settled_at = clock_timestamp(), reason = 'a newer event was written' WHERE id = %s
 """
@@ -141,6 +142,11 @@ def write_failure(claim: Claim, failure: Failure, *, outcome: str = "failed", re
 def uncount(delivery_id: int) -> None:
     """Give the last attempt back: what a hold prevents does not use up attempts."""
     execute(_UNCOUNT, [delivery_id])
+
+
+def give_back(delivery_id: int) -> None:
+    """Undo the claim of a delivery that sent nothing: its next attempt is what this one was."""
+    execute(_GIVE_BACK, [delivery_id])
 
 
 def supersede(delivery_id: int) -> None:

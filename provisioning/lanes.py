@@ -4,6 +4,7 @@
     leased --settle--> delivered, skipped
     leased --fail--> todo (not_before set), or dead after the last attempt: the lane goes on
     leased --release--> todo          its stream is held; the attempt does not count
+    leased --put_off--> todo          the limit of requests leaves no room (not_before set); there was no attempt
     leased --lease expires--> todo    the next claim notes a lost attempt
     dead --requeue--> todo            redelivered; superseded at its claim when a newer event was written
 
@@ -121,6 +122,15 @@ def release(claim: Claim, failure: Failure) -> None:
         delivery_rows.write_failure(claim, failure, outcome="held")
         delivery_rows.uncount(claim.delivery_id)
         lane_rows.leave(claim.lane_id)
+
+
+def put_off(claim: Claim, *, seconds: float) -> Step:
+    """Give a claim back that found no turn at the destination: nothing was written there, so no attempt is kept. May raise `LeaseLost`."""
+    with transaction.atomic():
+        _require_lease(claim)
+        delivery_rows.give_back(claim.delivery_id)
+        lane_rows.leave(claim.lane_id, delay_seconds=seconds, grace_seconds=NUDGE_GRACE_SECONDS)
+    return Step(retry_in=seconds)
 
 
 def requeue(*, stream_id: str, key: str, tenant_id: str, delivery_id: int, is_forced: bool) -> bool:

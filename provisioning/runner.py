@@ -23,6 +23,7 @@ from provisioning.capabilities import ActionCapabilities
 from provisioning.failures import ActionCrashed, ActionError, Misconfigured, TransientFailure
 from provisioning.interruption import TimeLimit, TimeSpent
 from provisioning.masking import Mask, one_line
+from provisioning.pace import NoTurn, pace_of
 from provisioning.results import Result, delivered
 from provisioning.run_log import RunLog
 from provisioning.scim.exchanges import ExchangeRecorder
@@ -56,7 +57,8 @@ def run_action(
 ) -> ActionOutcome:
     """Run the action for one event within `deadline_seconds`; `attempt` counts from 1 over the life of the delivery.
 
-    Raises a subclass of `ActionError` for everything that is no delivery, with the log lines and exchanges attached.
+    Raises a subclass of `ActionError` for everything that is no delivery, with the log lines and exchanges attached, and
+    `NoTurn` when the limit of requests leaves no room now and nothing was written.
     `Misconfigured` means that the stream must be held. Nothing that leaves here holds a secret. An installed entry point
     is interrupted when the time is over; the templates keep to it by themselves.
     """
@@ -77,6 +79,7 @@ def run_action(
             recorder=recorder,
             mask=mask,
             capabilities=ActionCapabilities(setup),
+            pace=pace_of(setup, may_be_put_off=True),
             allow_http=settings.OUTBOUND_ALLOW_HTTP,
         )
         api = Api(cache=_caches.of(str(setup.action_id), time.time), log=log, run=run)
@@ -112,7 +115,7 @@ def _called(setup: Setup, event: Event, api: Api) -> Result:
     try:
         with limit:
             result = _entry_point(setup)(event, api)
-    except ActionError:
+    except (ActionError, NoTurn):
         raise
     except TimeSpent:
         limit.stop()

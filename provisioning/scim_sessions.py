@@ -16,6 +16,7 @@ from provisioning.failures import Misconfigured
 from provisioning.mapping import MappingRefused, MappingRow, parse_table
 from provisioning.masking import Mask
 from provisioning.models.actions import SCIM_USER_PROVISIONING
+from provisioning.pace import pace_of
 from provisioning.run_log import RunLog
 from provisioning.scim.client import ScimClient
 from provisioning.scim.exchanges import ExchangeRecorder
@@ -69,7 +70,7 @@ def open_session(setup: Setup, mask: Mask, *, seconds: float) -> ScimSession:
     scim = parse_settings(open_sealed(setup), allow_http=settings.OUTBOUND_ALLOW_HTTP)
     recorder, log, deadline = ExchangeRecorder(mask), RunLog(mask), time.monotonic() + seconds
     capabilities, sender = ActionCapabilities(setup), outbound_session()
-    arguments: dict[str, Any] = {"mask": mask, "deadline": deadline, "correlation_id": f"trial-{uuid.uuid4().hex}"}
+    arguments: dict[str, Any] = {"mask": mask, "deadline": deadline, "correlation_id": f"trial-{uuid.uuid4().hex}", "pace": pace_of(setup)}
     transport = ScimTransport(sender, scim, recorder, **arguments)
     client = ScimClient(transport, recorder, capabilities, log)
     return ScimSession(scim, options, table, sender, transport, client, recorder, capabilities, log, deadline)

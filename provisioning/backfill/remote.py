@@ -11,6 +11,7 @@ from identity.outbound.session import outbound_session
 from provisioning.capabilities import ActionCapabilities
 from provisioning.failures import DataFailure
 from provisioning.mapping import MappedUser, MappingFailed, Operation, Person, map_user, person_of
+from provisioning.pace import pace_of
 from provisioning.run_log import RunLog
 from provisioning.scim.client import ScimClient
 from provisioning.scim.exchanges import ExchangeRecorder
@@ -30,6 +31,7 @@ class Remote:
         self.options, self.table = set_up_of(setup)
         self.mask = mask_of(setup)
         self._capabilities = ActionCapabilities(setup)
+        self._setup = setup
         self._correlation_id = correlation_id
 
     @property
@@ -60,5 +62,5 @@ class Remote:
 
     def _transport(self, recorder: ExchangeRecorder) -> ScimTransport:
         deadline = time.monotonic() + settings.DELIVERY_BUDGET_SECONDS
-        session = outbound_session()
-        return ScimTransport(session, self.settings, recorder, mask=self.mask, deadline=deadline, correlation_id=self._correlation_id)
+        arguments: dict[str, Any] = {"mask": self.mask, "deadline": deadline, "correlation_id": self._correlation_id}
+        return ScimTransport(outbound_session(), self.settings, recorder, **arguments, pace=pace_of(self._setup))

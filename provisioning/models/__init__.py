@@ -5,6 +5,7 @@ from provisioning.models.alerts import Alert
 from provisioning.models.dead_letters import DeadLetter, IgnoredKind
 from provisioning.models.deliveries import Attempt, Delivery, FailureClass
 from provisioning.models.lanes import Breaker, Lane, Sweeper
+from provisioning.models.paces import Pace
 from provisioning.models.synchronizations import DeletionGuard, SynchronizationRow
 from provisioning.models.webhooks import WebhookSecrets
 
@@ -21,6 +22,7 @@ __all__ = [
     "FailureClass",
     "IgnoredKind",
     "Lane",
+    "Pace",
     "Sweeper",
     "SynchronizationRow",
     "Trial",

@@ -32,7 +32,9 @@ class Action(TenantOwned):
     name = models.CharField(max_length=255)
     template = models.CharField(max_length=64, blank=True, help_text="A template the service ships, such as scim-user-provisioning.")
     entry_point = models.CharField(max_length=255, blank=True, help_text="Dotted path of an installed action class.")
-    options = models.JSONField(default=dict, blank=True, help_text="update_mode, upsert, adopt_on_conflict, enterprise.")
+    options = models.JSONField(
+        default=dict, blank=True, help_text="update_mode, upsert, adopt_on_conflict, enterprise, requests_per_second."
+    )
     mapping = models.JSONField(null=True, blank=True, help_text="Rows of the mapping table; empty means the default table.")
     capabilities = models.JSONField(default=dict, blank=True, editable=False, help_text="What probes of the server have shown.")
     status = models.CharField(max_length=16, choices=Status, default=Status.BUILT)

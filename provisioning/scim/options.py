@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 UPDATE_MODES = ("put", "patch", "patch_per_attribute")
+SLOWEST_RATE = 0.5
+FASTEST_RATE = 1000
 _SWITCHES = ("upsert", "adopt_on_conflict", "enterprise")
 
 
@@ -19,18 +21,20 @@ class ScimOptions:
     """How updates are written, and what happens to users that the server lacks or already has.
 
     `upsert` creates a missing user on update, `adopt_on_conflict` takes over an existing resource with the same,
-    verified e-mail address, `enterprise` switches on the rows of the Enterprise User extension.
+    verified e-mail address, `enterprise` switches on the rows of the Enterprise User extension. Of `requests_per_second`
+    no process sends more, all of them together; None is no limit.
     """
 
     update_mode: str = "put"
     upsert: bool = False
     adopt_on_conflict: bool = False
     enterprise: bool = False
+    requests_per_second: float | None = None
 
 
 def parse_options(options: Mapping[str, Any]) -> ScimOptions:
     """Read the options; raise `OptionsRefused` with a sentence for an unknown name or value."""
-    unknown = sorted(set(options) - {"update_mode", *_SWITCHES})
+    unknown = sorted(set(options) - {"update_mode", "requests_per_second", *_SWITCHES})
     if unknown:
         raise OptionsRefused(f"Unknown option: {', '.join(unknown)}.")
     if options.get("update_mode", "put") not in UPDATE_MODES:
@@ -38,4 +42,20 @@ def parse_options(options: Mapping[str, Any]) -> ScimOptions:
     for name in _SWITCHES:
         if not isinstance(options.get(name, False), bool):
             raise OptionsRefused(f"{name} is true or false.")
+    _check_rate(options.get("requests_per_second"))
     return ScimOptions(**options)
+
+
+def rate_of(options: Mapping[str, Any]) -> float | None:
+    """Return the limit of requests per second, None where there is none or it cannot be read: a run refuses such options itself."""
+    rate = options.get("requests_per_second")
+    return float(rate) if rate is not None and _is_rate(rate) else None
+
+
+def _check_rate(rate: Any) -> None:
+    if rate is not None and not _is_rate(rate):
+        raise OptionsRefused(f"requests_per_second is a number from {SLOWEST_RATE} to {FASTEST_RATE}, or null for no limit.")
+
+
+def _is_rate(rate: Any) -> bool:
+    return isinstance(rate, int | float) and not isinstance(rate, bool) and SLOWEST_RATE <= rate <= FASTEST_RATE

@@ -55,17 +55,34 @@ class _Try:
     may_have_arrived: bool = False
 
 
+class Pacing(Protocol):
+    """Says when the server may be asked; see `provisioning.pace`."""
+
+    def take(self, verb: str, seconds_left: float) -> None: ...
+
+    def rest(self, seconds: float | None) -> None: ...
+
+
 class ScimTransport:
     """The requests of one run of an action against one server; `deadline` is a reading of `time.monotonic`."""
 
     def __init__(
-        self, sender: Sender, settings: ScimSettings, recorder: ExchangeRecorder, *, mask: Mask, deadline: float, correlation_id: str = ""
+        self,
+        sender: Sender,
+        settings: ScimSettings,
+        recorder: ExchangeRecorder,
+        *,
+        mask: Mask,
+        deadline: float,
+        correlation_id: str = "",
+        pace: Pacing | None = None,
     ) -> None:
         self._sender = sender
         self._settings = settings
         self._recorder = recorder
         self._mask = mask
         self._deadline = deadline
+        self._pace = pace
         self._correlation_id = "".join(re.findall(r"[!-~]", correlation_id))[:128]
 
     @property
@@ -94,6 +111,8 @@ class ScimTransport:
     def _try(self, request: Request, body: bytes | None) -> Answer | _Try:
         if self._remaining() <= 0:
             raise TransientFailure(f"{request.verb} {request.label} was not sent: the time of this run is spent")
+        if self._pace is not None:
+            self._pace.take(request.verb, self._remaining() - _SHORTEST_TRY_SECONDS)
         headers = self._headers(has_body=body is not None)
         exchange = self._recorder.begin(request.verb, request.shown_path, headers, body)
         started = time.monotonic()
@@ -107,6 +126,8 @@ class ScimTransport:
             return answer
         label = f"{request.verb} {request.label}"
         failure = refusal(label, answer.status, answer.headers, answer.body, mask=self._mask, now=datetime.now(UTC))
+        if self._pace is not None:
+            self._pace.rest(failure.retry_after)
         # 429 and 503 say that nothing was done; any other 5xx may follow a write that took place.
         is_uncertain = answer.status >= 500 and answer.status != 503
         return _Try(failure, is_repeatable=is_repeated_within_run(answer.status), may_have_arrived=is_uncertain)

@@ -13,6 +13,7 @@ from provisioning.masking import Mask
 from provisioning.run_log import RunLog
 from provisioning.scim.client import Capabilities
 from provisioning.scim.exchanges import ExchangeRecorder
+from provisioning.scim.transport import Pacing
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ class Run:
     recorder: ExchangeRecorder
     mask: Mask
     capabilities: Capabilities
+    pace: Pacing | None = None
     allow_http: bool = False
 
 

@@ -59,7 +59,13 @@ class ScimUserProvisioning:
         run = api.run
         options, table = _set_up(run.options, run.mapping)
         transport = ScimTransport(
-            run.sender, settings, run.recorder, mask=run.mask, deadline=run.deadline, correlation_id=run.correlation_id
+            run.sender,
+            settings,
+            run.recorder,
+            mask=run.mask,
+            deadline=run.deadline,
+            correlation_id=run.correlation_id,
+            pace=run.pace,
         )
         client = ScimClient(transport, run.recorder, run.capabilities, api.log)
         sync = UserSync(client, table, options, api.log, event_id=message.id, is_repetition=run.attempt > 1)

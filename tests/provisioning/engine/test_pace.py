@@ -1,0 +1,208 @@
+"""The limit of requests per second: shared by everybody who sends, kept without attempts, and never overtaken by a pause."""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from events.models import EventStream
+from events.numbering import number_tenant
+from identity.models import Connection, Tenant
+from provisioning import delivering, dispatch, streams
+from provisioning.failures import TransientFailure
+from provisioning.models import Action, Attempt, DeadLetter, Delivery, Lane
+from provisioning.models import Pace as PaceRow
+from provisioning.outcomes import NotDue
+from provisioning.pace import NoTurn, Pace
+from provisioning.services.actions import create_action
+from tests.factories.identity import make_user
+from tests.factories.scim import HANG_UP, MisbehavingServer, Received, Wire, by_verb, listing, misbehaving_server, reply, scim_error, user
+from tests.provisioning.backfill.conftest import stream_to
+
+
+@pytest.fixture(autouse=True)
+def _retries(settings: Settings) -> None:
+    settings.DELIVERY_RETRY_DELAYS = [600, 600]
+
+
+def enabled_stream(tenant: Tenant, server: MisbehavingServer, *, rate: float | None = 1, **secrets: str) -> EventStream:
+    stream = stream_to(tenant, server.base_url, options={"requests_per_second": rate}, **secrets)
+    return streams.enable_stream(tenant_id=tenant.pk, stream_id=stream.pk)
+
+
+def deliver_all(tenant: Tenant, stream: EventStream) -> None:
+    """Let every lane have its turn once, as messages would."""
+    number_tenant(tenant.pk)
+    dispatch.dispatch_tenant(tenant.pk)
+    for lane in Lane.objects.filter(stream_id=stream.pk).order_by("pk"):
+        try:
+            delivering.deliver_lane(stream.pk, lane.key)
+        except delivering.RetryLater:
+            continue
+
+
+def pass_time(action: Action) -> None:
+    """Let every token be back, and every pause be over."""
+    PaceRow.objects.filter(pk=action.pk).update(full_at=timezone.now() - timedelta(seconds=5))
+    Lane.objects.update(not_before=timezone.now(), nudged_until=None)
+
+
+def take_every_token(action: Action) -> None:
+    """Leave none for the next minutes."""
+    full_at = timezone.now() + timedelta(seconds=300)
+    PaceRow.objects.update_or_create(action=action, defaults={"full_at": full_at, "promised_until": full_at})
+
+
+def created(request: Received) -> Wire:
+    return reply(201, user("id-1", externalId=request.json["externalId"], userName=request.json["userName"]))
+
+
+def new_action(tenant: Tenant) -> Action:
+    return create_action(tenant_id=tenant.pk, name="paced", template="scim-user-provisioning")
+
+
+def pace(action: Action, rate: float | None = 1, **more: Any) -> Pace:
+    return Pace(action.pk, rate, may_be_put_off=True, **more)
+
+
+def test_a_delivery_without_a_turn_is_put_off_and_costs_no_attempt(tenant: Tenant, database_connection: Connection) -> None:
+    with misbehaving_server(by_verb(POST=created)) as server:
+        stream = enabled_stream(tenant, server, rate=100)
+        action = Action.objects.of(tenant.pk).get()
+        take_every_token(action)
+        for name in ("anna", "bert", "cleo"):
+            make_user(connection=database_connection, email=f"{name}@example.test")
+        deliver_all(tenant, stream)
+
+        assert not server.received
+        waiting = Delivery.objects.filter(stream_id=stream.pk, state="todo")
+        assert [(row.attempts, row.series_attempts) for row in waiting] == [(0, 0)] * 3
+        assert not Attempt.objects.filter(delivery__stream_id=stream.pk).exists()
+        assert not DeadLetter.objects.filter(stream_id=stream.pk).exists()
+        assert all(lane.not_before > timezone.now() for lane in Lane.objects.filter(stream_id=stream.pk))
+
+        pass_time(action)
+        deliver_all(tenant, stream)
+        assert [request.verb for request in server.received] == ["POST", "POST", "POST"]
+        assert not Delivery.objects.filter(stream_id=stream.pk, state="todo").exists()
+
+
+def test_a_run_that_may_have_written_is_not_put_off(tenant: Tenant, database_connection: Connection) -> None:
+    def hang_up_for_good(_request: Received) -> Wire:
+        # Others take the tokens that the repetition would need, while the answer is lost.
+        try:
+            take_every_token(Action.objects.of(tenant.pk).get())
+        finally:
+            connection.close()
+        return HANG_UP
+
+    with misbehaving_server(by_verb(POST=hang_up_for_good, GET=listing())) as server:
+        stream = enabled_stream(tenant, server, rate=100, SCIM_MAX_RETRIES="3")
+        make_user(connection=database_connection, email="anna@example.test")
+        deliver_all(tenant, stream)
+
+        assert [request.verb for request in server.received] == ["POST"]
+        delivery = Delivery.objects.get(stream_id=stream.pk)
+        assert (delivery.state, delivery.attempts) == ("todo", 1)
+        failed = Attempt.objects.get(delivery=delivery)
+        assert (failed.error_class, "requests per second" in failed.error_message) == ("transient", True)
+
+
+def test_what_the_server_asks_for_holds_for_every_user(tenant: Tenant, database_connection: Connection) -> None:
+    with misbehaving_server(by_verb(POST=scim_error(429, **{"Retry-After": "120"}))) as server:
+        stream = enabled_stream(tenant, server, rate=100)
+        for name in ("anna", "bert"):
+            make_user(connection=database_connection, email=f"{name}@example.test")
+        deliver_all(tenant, stream)
+
+        assert len(server.received) == 1
+        delays = [(lane.not_before - timezone.now()).total_seconds() for lane in Lane.objects.filter(stream_id=stream.pk)]
+        assert min(delays) > 100
+        assert Attempt.objects.filter(delivery__stream_id=stream.pk).count() == 1
+
+
+def test_an_action_without_a_limit_keeps_nothing(tenant: Tenant, database_connection: Connection) -> None:
+    with misbehaving_server(by_verb(POST=created)) as server:
+        stream = enabled_stream(tenant, server, rate=None)
+        for name in ("anna", "bert"):
+            make_user(connection=database_connection, email=f"{name}@example.test")
+        deliver_all(tenant, stream)
+
+        assert len(server.received) == 2
+        assert not PaceRow.objects.filter(action__tenant_id=tenant.pk).exists()
+
+
+def test_no_two_senders_take_one_token(tenant: Tenant) -> None:
+    action, rate, each = new_action(tenant), 20, 15
+    began = time.monotonic()
+
+    def send() -> None:
+        own = pace(action, rate, first_patience=60.0)
+        try:
+            for _ in range(each):
+                own.take("GET", 60.0)
+        finally:
+            connection.close()
+
+    senders = [threading.Thread(target=send) for _ in range(3)]
+    for sender in senders:
+        sender.start()
+    for sender in senders:
+        sender.join()
+
+    # A second's worth may go at once, everything else at the rate.
+    assert time.monotonic() - began >= (3 * each - rate) / rate - 0.05
+
+
+def test_turns_are_given_one_after_the_other_and_never_far_away(tenant: Tenant) -> None:
+    action = new_action(tenant)
+    pace(action).take("GET", 1.0)
+    turns = []
+    for _ in range(5):
+        with pytest.raises(NoTurn) as refused:
+            pace(action).take("GET", 1.0)
+        turns.append(refused.value.seconds)
+
+    assert all(later - earlier == pytest.approx(2.0, abs=0.5) for earlier, later in pairwise(turns))
+    PaceRow.objects.filter(pk=action.pk).update(promised_until=timezone.now() + timedelta(days=3))
+    with pytest.raises(NoTurn) as refused:
+        pace(action).take("GET", 1.0)
+    assert refused.value.seconds < 700
+
+
+def test_a_person_is_told_to_come_back_and_waits_no_longer_than_the_time_there_is(tenant: Tenant) -> None:
+    action = new_action(tenant)
+    of_person = Pace(action.pk, 1.0, may_be_put_off=False)
+    of_person.take("GET", 10.0)
+    of_person.rest(30.0)
+
+    began = time.monotonic()
+    with pytest.raises(TransientFailure, match="1 requests per second") as refused:
+        of_person.take("GET", 10.0)
+    assert time.monotonic() - began < 5
+    assert 20 < (refused.value.retry_after or 0) < 40
+
+
+def test_a_probe_that_finds_no_turn_leaves_the_stream_held(tenant: Tenant, database_connection: Connection) -> None:
+    with misbehaving_server(by_verb(POST=created)) as server:
+        stream = enabled_stream(tenant, server)
+        make_user(connection=database_connection, email="anna@example.test")
+        number_tenant(tenant.pk)
+        dispatch.dispatch_tenant(tenant.pk)
+        action = Action.objects.of(tenant.pk).get()
+        pace(action).take("GET", 1.0)
+        delivering.breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="down")
+        delivering.probe_stream(stream.pk, tenant.pk)
+
+        stream.refresh_from_db()
+        assert stream.held_since is not None
+        assert not server.received
+        assert not isinstance(delivering.lanes.claim_named(stream.pk, "user:none"), NotDue)
