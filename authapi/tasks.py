@@ -1,4 +1,4 @@
-"""Celery's edges: calendar work. Running any of them twice is harmless."""
+"""Celery's edges: calendar work, and telling clients of logouts. Running any of them twice is harmless."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from datetime import timedelta
 from celery import shared_task
 from django.conf import settings
 
+from authapi.back_channel import send_notice
 from authapi.keys import rotate_due_keys
+from authapi.services.logout_notices import SEND_NOTICE, due_notices
+from authapi.services.sessions import end_expired_sessions
 from authapi.services.tokens import prune_expired
 
 
@@ -22,3 +25,22 @@ def rotate_keys() -> None:
     """Rotate the signing keys whose time has come."""
     if settings.SIGNING_KEY_DAYS:
         rotate_due_keys(timedelta(days=settings.SIGNING_KEY_DAYS))
+
+
+@shared_task(name="authapi.prune_sign_ins")
+def prune_sign_ins() -> None:
+    """End the sessions whose time is over."""
+    end_expired_sessions()
+
+
+@shared_task(name=SEND_NOTICE)
+def send_logout_notice(notice_id: str) -> None:
+    """Tell one client of a logout, if it is still to be told."""
+    send_notice(int(notice_id))
+
+
+@shared_task(name="authapi.send_logout_notices")
+def send_logout_notices() -> None:
+    """Send the notices that are due: those put off, and those whose message was lost."""
+    for notice_id in due_notices():
+        send_logout_notice.delay(str(notice_id))

@@ -109,6 +109,11 @@ def work_on_waiting_job(job_id: str, **_: Any) -> None:
     post(RUN_JOB, job_id)
 
 
+def begin_waiting_work(task: str, arguments: tuple[str, ...], **_: Any) -> None:
+    """Have a worker begin what was just committed."""
+    post(task, *arguments)
+
+
 def dispatch_numbered(tenant_id: str, _head_position: Any) -> None:
     """Have the tenant's streams look at its log; called by the numberer after each numbering."""
     post(DISPATCH, tenant_id)

@@ -33,6 +33,7 @@ class Session(UnrecordedOwned):
     last_user_agent = models.CharField(max_length=500, blank=True)
     metadata = models.JSONField(default=dict, blank=True)
     sealed_upstream = models.TextField(blank=True, editable=False, help_text="What ends the login at the upstream provider, encrypted.")
+    issuer = models.CharField(max_length=300, blank=True, help_text="Who the clients of this session know as their provider.")
 
     class Meta(UnrecordedOwned.Meta):
         constraints = [
@@ -65,3 +66,28 @@ class SessionClient(UnrecordedOwned):
 
     def __str__(self) -> str:
         return f"{self.client_id} in {self.session_id}"
+
+
+class LogoutNotice(UnrecordedOwned):
+    """A client that is still to be told, at one address, that a session has ended. Gone once it was told, or given up.
+
+    Texts and no relations to user and session: both may be gone when the notice is sent.
+    """
+
+    client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+")
+    url = models.CharField(max_length=2048)
+    initiator = models.CharField(max_length=64)
+    sid = models.CharField(max_length=32)
+    subject = models.CharField(max_length=300)
+    issuer = models.CharField(max_length=300)
+    attempts = models.PositiveIntegerField(default=0)
+    due_at = models.DateTimeField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta(UnrecordedOwned.Meta):
+        # What is due, in every tenant.
+        indexes = [models.Index(fields=["due_at"], name="authapi_logoutnotice_due")]
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return f"notice of {self.sid} to {self.client_id}"

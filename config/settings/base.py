@@ -81,7 +81,17 @@ if PROMETHEUS_MULTIPROC_DIR:
 
 # --- Tokens -----------------------------------------------------------------------------------------------------------
 ACCESS_TOKEN_SECONDS = env.integer("ACCESS_TOKEN_SECONDS", 86400, "Life of an access token for an API.", minimum=10, maximum=2_592_000)
+ACCESS_TOKEN_WEB_SECONDS = env.integer(
+    "ACCESS_TOKEN_WEB_SECONDS", 7200, "Life of an access token that travels through a browser.", minimum=10, maximum=2_592_000
+)
+ID_TOKEN_SECONDS = env.integer("ID_TOKEN_SECONDS", 36_000, "Life of an id token where the client names none.", minimum=10)
+AUTHORIZATION_CODE_SECONDS = env.integer("AUTHORIZATION_CODE_SECONDS", 60, "Life of an authorization code.", minimum=5, maximum=600)
+SIGN_IN_LOG_DAYS = env.number("SIGN_IN_LOG_DAYS", 30.0, "How long the lines of the sign-in log are kept.", minimum=1 / 24)
 SIGNING_KEY_DAYS = env.integer("SIGNING_KEY_DAYS", 90, "Days a key signs before it is rotated; 0 leaves it to the command.")
+AUTHORIZATION_REQUEST_SECONDS = env.integer(
+    "AUTHORIZATION_REQUEST_SECONDS", 3600, "How long people may take from /authorize to the end of their login.", minimum=60
+)
+LOGOUT_RETRY_DELAYS = env.numbers("LOGOUT_RETRY_DELAYS", "5,30,120,600", "Seconds before a client is told of a logout once more.")
 RATE_LIMITS_ENABLED = env.flag("RATE_LIMITS_ENABLED", default=True, effect="Off for load tests; login protection stays on.")
 RATE_LIMIT_PER_SECOND = env.integer("RATE_LIMIT_PER_SECOND", 100, "Requests per second, tenant and endpoint.", minimum=1)
 RATE_LIMIT_BURST = env.integer("RATE_LIMIT_BURST", 200, "Requests of one burst, per tenant and endpoint.", minimum=1)
@@ -179,14 +189,7 @@ CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE = True
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
-CELERY_BEAT_SCHEDULE = {
-    "prune deliveries": {"task": "provisioning.prune", "schedule": 3600.0, "options": {"expires": 3600.0}},
-    "prune events": {"task": "events.prune", "schedule": 3600.0, "options": {"expires": 3600.0}},
-    "prune credentials": {"task": "authapi.prune", "schedule": 3600.0, "options": {"expires": 3600.0}},
-    "purge tenants": {"task": "identity.purge_tenants", "schedule": 3600.0, "options": {"expires": 3600.0}},
-    "prune jobs": {"task": "identity.prune_jobs", "schedule": 3600.0, "options": {"expires": 3600.0}},
-    "rotate signing keys": {"task": "authapi.rotate_keys", "schedule": 3600.0, "options": {"expires": 3600.0}},
-}
+CELERY_BEAT_SCHEDULE = frameworks.CELERY_BEAT_SCHEDULE
 # Opening a database connection for each message costs more than the message; `config.celery` checks them instead.
 CELERY_DB_REUSE_MAX = 1_000_000_000
 

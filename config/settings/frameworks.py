@@ -1,6 +1,18 @@
-"""Settings of the frameworks that no operator changes: the toolkit, the REST framework, the OpenAPI document."""
+"""Settings of the frameworks that no operator changes: Celery's calendar, the toolkit, the REST framework, the OpenAPI document."""
 
 from __future__ import annotations
+
+# Calendar work. Running any of it twice is harmless, and a run that nobody took in its time is dropped.
+CELERY_BEAT_SCHEDULE = {
+    "prune deliveries": {"task": "provisioning.prune", "schedule": 3600.0, "options": {"expires": 3600.0}},
+    "prune events": {"task": "events.prune", "schedule": 3600.0, "options": {"expires": 3600.0}},
+    "prune credentials": {"task": "authapi.prune", "schedule": 3600.0, "options": {"expires": 3600.0}},
+    "purge tenants": {"task": "identity.purge_tenants", "schedule": 3600.0, "options": {"expires": 3600.0}},
+    "prune jobs": {"task": "identity.prune_jobs", "schedule": 3600.0, "options": {"expires": 3600.0}},
+    "prune sign-ins": {"task": "authapi.prune_sign_ins", "schedule": 300.0, "options": {"expires": 300.0}},
+    "send logout notices": {"task": "authapi.send_logout_notices", "schedule": 30.0, "options": {"expires": 30.0}},
+    "rotate signing keys": {"task": "authapi.rotate_keys", "schedule": 3600.0, "options": {"expires": 3600.0}},
+}
 
 # The toolkit decides grants and stores codes and opaque tokens; addresses, client authentication, JWTs and errors are authapi's.
 OAUTH2_PROVIDER = {

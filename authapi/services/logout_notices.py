@@ -1,0 +1,105 @@
+"""Telling clients that a session has ended (OpenID Connect Back-Channel Logout 1.0).
+
+A notice is a row of the transaction that ends the session. A worker is told after the commit; a message that is lost is
+made up for by the calendar, since the row stays due.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from authapi.models import Client, LogoutNotice, Session
+from authapi.services import sign_in_log
+from identity.hooks import work_waits
+from identity.hosts import canonical_address
+from identity.transactions import lock_rows, unit_of_work
+
+SEND_NOTICE = "authapi.send_logout_notice"
+# Whoever registers an address is told of these; every other initiator is asked for.
+_ALWAYS = frozenset({"rp-logout", "idp-logout"})
+# Longer than one attempt may take: a worker that died in between has not sent it.
+_LEASE = timedelta(seconds=30)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One attempt to send a notice, with its client as it is now."""
+
+    notice: LogoutNotice
+    client: Client
+
+
+def leave_notices(session: Session, *, reason: str) -> None:
+    """Leave a notice for each client of the session that wants to hear of `reason`. For use inside the transaction that ends it."""
+    clients = Client.objects.of(session.tenant_id).filter(pk__in=session.session_clients.values("client_id"), revoked_at=None)
+    now = timezone.now()
+    issuer = session.issuer or f"{canonical_address(session.tenant_id)}/"
+    notices = [
+        LogoutNotice(
+            tenant_id=session.tenant_id, client=client, url=url, initiator=reason, sid=session.pk, subject=session.user.user_id,
+            issuer=issuer, due_at=now,
+        )
+        for client in clients
+        for url in logout_addresses(client, reason)
+    ]  # fmt: skip
+    for notice in LogoutNotice.objects.of(session.tenant_id).bulk_create(notices):
+        transaction.on_commit(partial(work_waits.send, sender=LogoutNotice, task=SEND_NOTICE, arguments=(str(notice.pk),)), robust=True)
+
+
+def logout_addresses(client: Client, reason: str) -> tuple[str, ...]:
+    """Return where the client wants to be told of a logout for this reason."""
+    wanted: dict[str, Any] = client.settings.get("oidc_logout") or {}
+    initiators: dict[str, Any] = wanted.get("backchannel_logout_initiators") or {}
+    is_told = reason in _ALWAYS or initiators.get("mode") == "all" or reason in (initiators.get("selected_initiators") or ())
+    return tuple(wanted.get("backchannel_logout_urls") or ()) if is_told else ()
+
+
+@unit_of_work
+def claim_notice(notice_id: int) -> Claim | None:
+    """Take a due notice for one attempt, or None: it was sent, was given up, or another worker has it."""
+    lock_rows(LogoutNotice, [notice_id])
+    # The worker knows the row and nothing else; its tenant stands in it.
+    notice = LogoutNotice.all_tenants.filter(pk=notice_id, due_at__lte=timezone.now()).select_related("client").first()
+    if notice is None:
+        return None
+    notice.attempts += 1
+    notice.due_at = timezone.now() + _LEASE
+    notice.save(update_fields=["attempts", "due_at"])
+    return Claim(notice, notice.client)
+
+
+def settle_notice(notice: LogoutNotice) -> None:
+    """The client knows: the notice goes."""
+    notice.delete()
+
+
+@unit_of_work
+def fail_notice(notice: LogoutNotice, *, why: str, is_final: bool = False) -> None:
+    """Put the notice off to its next attempt, or give it up and say so in the sign-in log."""
+    delays = settings.LOGOUT_RETRY_DELAYS
+    if not is_final and notice.attempts <= len(delays):
+        notice.due_at = timezone.now() + timedelta(seconds=delays[notice.attempts - 1])
+        notice.save(update_fields=["due_at"])
+        return
+    sign_in_log.note(
+        tenant_id=notice.tenant_id,
+        type="flo",
+        is_success=False,
+        description=f"The client was not told of the logout: {why}",
+        client=notice.client,
+        details={"initiator": notice.initiator, "session_id": notice.sid, "attempts": notice.attempts},
+    )
+    notice.delete()
+
+
+def due_notices(*, limit: int = 1000) -> list[int]:
+    """Return the notices of all tenants whose time has come."""
+    due = LogoutNotice.all_tenants.filter(due_at__lte=timezone.now()).order_by("due_at")
+    return list(due.values_list("pk", flat=True)[:limit])

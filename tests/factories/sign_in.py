@@ -1,0 +1,41 @@
+"""People, clients and sessions of logins for tests, committed through the services that the product uses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+
+from authapi.models import Client, Session
+from authapi.services.clients import create_client
+from authapi.services.sessions import begin_session
+from identity.models import Connection, Tenant, User
+from identity.services.connections import create_connection
+from identity.services.users import create_user
+
+PASSWORD = "Correct-Horse-7-Battery"
+CALLBACK = "https://app.example.test/callback"
+
+
+def web_client(tenant: Tenant, **changes: Any) -> tuple[Client, str]:
+    """A regular web application with one callback, and its secret."""
+    fields: dict[str, Any] = {"name": "Web shop", "grant_types": ["authorization_code", "refresh_token"], "redirect_uris": CALLBACK}
+    return create_client(tenant_id=tenant.pk, **{**fields, **changes})
+
+
+def people(tenant: Tenant, *clients: Client, name: str = "people", **options: Any) -> Connection:
+    """A database connection that is enabled for these clients."""
+    enabled = [client.client_id for client in clients]
+    return create_connection(tenant_id=tenant.pk, name=name, strategy=settings.DATABASE_STRATEGY, enabled_clients=enabled, options=options)
+
+
+def person(connection: Connection, **profile: Any) -> User:
+    """A user who can log in with `PASSWORD`."""
+    fields: dict[str, Any] = {"email": "ada@example.test", "email_verified": True, "name": "Ada Lovelace", "password": PASSWORD}
+    return create_user(tenant_id=connection.tenant_id, connection=connection, **{**fields, **profile})
+
+
+def session_of(user: User, **changes: Any) -> tuple[Session, str]:
+    """A session that has just begun, and its cookie."""
+    fields: dict[str, Any] = {"methods": ["pwd"], "ip": "192.0.2.1", "user_agent": "Test", "is_persistent": True}
+    return begin_session(tenant_id=user.tenant_id, user=user, connection=user.connection, **{**fields, **changes})
