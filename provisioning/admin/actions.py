@@ -5,65 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import quote, unquote
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
 from django.utils.http import urlencode
 
 from identity.admin.badges import badge, json_block
-from identity.admin.json_fields import ShapedJSONField, pretty
+from identity.admin.json_fields import pretty
 from identity.admin.object_actions import ObjectAction
 from identity.admin.panels import Cell, Panel
 from identity.admin.service_admin import ServiceAdmin
-from identity.admin.service_form import ServiceForm
 from identity.admin.tenant_scope import ReadOnlyAdmin
+from provisioning.admin.action_form import OPTIONS, SECRETS, ActionForm
 from provisioning.admin.mapping_editor import mapping_view
 from provisioning.admin.trial_pages import connection_test_view, user_run_view
+from provisioning.failures import Misconfigured
 from provisioning.models import Action, ActionSecret
 from provisioning.models.actions import SCIM_USER_PROVISIONING
 from provisioning.scim import settings as scim
 from provisioning.services import action_versions, actions
 
 _SHOWN = 5
-_SECRETS = (scim.BASE_URL, scim.BEARER_TOKEN, scim.TIMEOUT_MS, scim.MAX_RETRIES, scim.CONNECTION_ALLOWLIST)
-
-
-def _secret(help_text: str, *, is_masked: bool = False) -> forms.CharField:
-    """Return a field that is never filled from what is stored."""
-    widget = forms.PasswordInput(attrs={"autocomplete": "off"}) if is_masked else forms.TextInput(attrs={"autocomplete": "off"})
-    return forms.CharField(required=False, help_text=help_text, widget=widget)
-
-
-class ActionForm(ServiceForm):
-    template = forms.ChoiceField(
-        choices=[(SCIM_USER_PROVISIONING, "Outbound SCIM 2.0 user provisioning"), ("", "An installed entry point")], required=False
-    )
-    options = ShapedJSONField(help_text="A JSON object: update_mode, upsert, adopt_on_conflict, enterprise.")
-    SCIM_BASE_URL = _secret("Base address of the SCIM 2.0 server.")
-    SCIM_BEARER_TOKEN = _secret("Token that the SCIM server has issued.", is_masked=True)
-    SCIM_TIMEOUT_MS = _secret(f"Milliseconds per request; without it {scim.DEFAULT_TIMEOUT_MS}.")
-    SCIM_MAX_RETRIES = _secret(f"Repeats of a request on 429, 5xx and network errors; without it {scim.DEFAULT_MAX_RETRIES}.")
-    SCIM_CONNECTION_ALLOWLIST = _secret("Names of connections, with commas; when set, only their users are synchronised.")
-    other_secrets = ShapedJSONField(help_text="A JSON object of further secrets by name; null removes one. They are never shown again.")
-
-    class Meta:
-        model = Action
-        fields = ("name", "template", "entry_point", "options")
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        known = set() if self.instance._state.adding else set(self.instance.secrets.values_list("name", flat=True))
-        for name in _SECRETS:
-            if name in self.fields:
-                self.fields[name].label = name
-                self.fields[name].widget.attrs["placeholder"] = "set; empty keeps it" if name in known else "not set"
-
-    def secrets(self) -> dict[str, Any]:
-        """Return the secrets somebody entered."""
-        entered = {name: self.cleaned_data[name] for name in _SECRETS if self.cleaned_data.get(name)}
-        return {**entered, **(self.cleaned_data.get("other_secrets") or {})}
 
 
 def _deploy(_request: HttpRequest, action: Action, _values: dict[str, Any]) -> str:
@@ -94,6 +58,7 @@ class ActionAdmin(ServiceAdmin[Action]):
         "status_badge",
         "deployment",
         "known_secrets",
+        "worst_case",
         "mapping_text",
         "capabilities_text",
         "built_at",
@@ -178,17 +143,23 @@ class ActionAdmin(ServiceAdmin[Action]):
         return Panel("Tests", ("When", "What", "Outcome", ""), rows, empty_text="Nothing was tried yet.", more_url=more, more_text="All")
 
     def get_fieldsets(self, request: HttpRequest, obj: Action | None = None) -> Any:
-        setup = ["options"] if obj is None else ["options", "mapping_text"]
-        secrets = [*_SECRETS, "other_secrets"]
+        """Show the fields of what the action is; for a new one those of both kinds."""
+        is_scim = obj is None or obj.template == SCIM_USER_PROVISIONING
+        options = [*(OPTIONS if is_scim else ()), *(["mapping_text"] if obj is not None and is_scim else [])]
+        own = [("Options", {"fields": options})] if is_scim else []
         if obj is None:
             first = ["name", "template", "entry_point"]
-            return [(None, {"fields": first}), ("Secrets", {"fields": secrets}), ("Set-up", {"fields": setup, "classes": ["collapse"]})]
-        own = ["id", "name", "template", "entry_point", "deployment", "status_badge", *([] if self.is_bound(request) else ["tenant"])]
-        more = ["capabilities_text", "built_at", "created_at", "updated_at"]
+            foreign = ("For an installed entry point", {"fields": ["options", "other_secrets"], "classes": ["collapse"]})
+            return [(None, {"fields": first}), ("Secrets", {"fields": [*SECRETS]}), *own, foreign]
+        secrets = ["known_secrets", *((*SECRETS, "worst_case") if is_scim else ()), "other_secrets", "removed_secrets"]
+        first = ["id", "name", "template", "entry_point", "deployment", "status_badge", *([] if self.is_bound(request) else ["tenant"])]
+        more = [*(["capabilities_text"] if is_scim else []), "built_at", "created_at", "updated_at"]
+        foreign_options = [] if is_scim else [("Options", {"fields": ["options"]})]
         return [
-            (None, {"fields": own}),
-            ("Secrets", {"fields": ["known_secrets", *secrets]}),
-            ("Set-up", {"fields": setup}),
+            (None, {"fields": first}),
+            ("Secrets", {"fields": secrets, "description": "A change holds for deliveries once it is deployed."}),
+            *own,
+            *foreign_options,
             ("More", {"fields": more, "classes": ["collapse"]}),
         ]
 
@@ -216,7 +187,20 @@ class ActionAdmin(ServiceAdmin[Action]):
     @admin.display(description="Secrets")
     def known_secrets(self, row: Action) -> str:
         names = sorted(row.secrets.values_list("name", flat=True))
-        return f"Set: {', '.join(names)}." if names else "None is set."
+        told = f"Set: {', '.join(names)}." if names else "None is set."
+        missing = [name for name in scim.REQUIRED if name not in names] if row.template == SCIM_USER_PROVISIONING else []
+        if not missing:
+            return told
+        return format_html("{} {}", told, badge(f"Missing: {', '.join(missing)}. A stream is held until it is deployed with them.", "warn"))
+
+    @admin.display(description="At worst")
+    def worst_case(self, row: Action) -> str:
+        """Say what a run may take with these secrets, and warn where that is more than it gets."""
+        try:
+            warnings = actions.warnings_of(row)
+        except Misconfigured as error:
+            return badge(str(error), "bad")
+        return badge(warnings[0], "warn") if warnings else "Within the time that a run gets."
 
     @admin.display(description="What the server can do")
     def capabilities_text(self, row: Action) -> str:
@@ -229,14 +213,16 @@ class ActionAdmin(ServiceAdmin[Action]):
             name=values["name"],
             template=values["template"],
             entry_point_path=values["entry_point"],
-            options=values["options"],
+            options=form.chosen_options(),
             secrets=form.secrets(),
         )
         self._warn(request, action)
         return action
 
     def change(self, request: HttpRequest, row: Action, form: Any) -> None:
-        changes = form.changes(without=(*_SECRETS, "other_secrets"))
+        changes = form.changes(without=(*SECRETS, *OPTIONS, "options", "other_secrets", "removed_secrets"))
+        if form.has_other_options():
+            changes["options"] = form.chosen_options()
         secrets = form.secrets()
         if changes or secrets:
             action = actions.update_action(tenant_id=row.tenant_id, action_id=row.pk, changes=changes, secrets=secrets)

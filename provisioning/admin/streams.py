@@ -4,42 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from django import forms
+from django.conf import settings
 from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from events.catalogue import EVENT_TYPES
 from events.models import EventStream, Head
 from identity.admin.badges import badge
 from identity.admin.object_actions import ObjectAction
 from identity.admin.panels import Cell, Panel
 from identity.admin.service_admin import ServiceAdmin
-from identity.admin.service_form import ServiceForm
 from provisioning import deletion_guard, streams
 from provisioning.admin import deletion_guards, synchronizations
+from provisioning.admin.stream_form import ACTION, WEBHOOK_FIELDS, StreamForm
 from provisioning.models import Action, DeadLetter, Lane
 
-_USER_EVENTS = ("user.created", "user.updated", "user.deleted")
 _MOST_COUNTED = 1000
-
-
-class StreamForm(ServiceForm):
-    subscriptions = forms.MultipleChoiceField(
-        choices=[(name, name) for name in EVENT_TYPES], widget=forms.CheckboxSelectMultiple, initial=_USER_EVENTS
-    )
-    action = forms.ModelChoiceField(Action.all_tenants.none(), help_text="The deployed action that runs for each event.")
-
-    class Meta:
-        model = EventStream
-        fields = ("name",)
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if self.instance.pk and not self.instance._state.adding:
-            self.initial.setdefault("action", self.instance.destination.get("action_id"))
-            self.initial.setdefault("subscriptions", self.instance.subscriptions)
 
 
 def _recorded_meanwhile(stream: EventStream) -> int:
@@ -76,7 +57,7 @@ class StreamAdmin(ServiceAdmin[EventStream]):
     list_select_related = ("tenant",)
     sortable_by = ("name", "created_at")
     search_fields = ("=id", "name")
-    readonly_fields = ("id", "status_badge", "position", "held_since", "held_reason", "created_at", "updated_at")
+    readonly_fields = ("id", "status_badge", "outbound_addresses", "position", "held_since", "held_reason", "created_at", "updated_at")
     empty_text = "No event streams yet. Deploy an action first: a stream sends this tenant's events to it."
     deletion_effect = "Its deliveries and dead letters are deleted with it."
     object_actions = (
@@ -114,16 +95,33 @@ class StreamAdmin(ServiceAdmin[EventStream]):
         self.panels.append(lambda _request, row: synchronizations.jobs_of(self.admin_site, row))
 
     def get_fieldsets(self, request: HttpRequest, obj: EventStream | None = None) -> Any:
-        first = ["name", "subscriptions", "action"]
+        first = ["name", "subscriptions"]
+        signing_off = [] if obj is not None and "webhook_signature" in obj.destination else ["is_unsigned"]
+        webhook = [name for name in WEBHOOK_FIELDS if name not in signing_off]
         if obj is None:
-            return [(None, {"fields": first})]
+            told = "Only what the chosen destination needs is read."
+            return [
+                (None, {"fields": first}),
+                ("Destination", {"fields": ["destination_type", "action"]}),
+                ("Webhook", {"fields": webhook, "description": told, "classes": ["collapse"]}),
+            ]
         own = ["id", *first, *([] if self.is_bound(request) else ["tenant"])]
+        destination = ["action"] if obj.destination_type == ACTION else webhook
         state = ["status_badge", "held_since", "held_reason", "position", "created_at", "updated_at"]
-        return [(None, {"fields": own}), ("State", {"fields": state})]
+        return [
+            (None, {"fields": own}),
+            ("Destination", {"fields": ["destination_type", *destination, "outbound_addresses"]}),
+            ("State", {"fields": state}),
+        ]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: EventStream | None = None) -> Any:
+        fixed = () if obj is None else ("destination_type",)
+        return (*super().get_readonly_fields(request, obj), *fixed)
 
     def get_form(self, request: HttpRequest, obj: EventStream | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
         form = super().get_form(request, obj, change=change, **kwargs)
-        form.base_fields["action"].queryset = self.scoped_choices(request, Action).filter(is_deployed=True)
+        if "action" in form.base_fields:
+            form.base_fields["action"].queryset = self.scoped_choices(request, Action).filter(is_deployed=True)
         return form
 
     @admin.display(description="State")
@@ -131,6 +129,12 @@ class StreamAdmin(ServiceAdmin[EventStream]):
         if row.held_since is not None:
             return badge("Held", "warn")
         return badge(row.get_status_display(), "good" if row.status == EventStream.Status.ENABLED else "quiet")
+
+    @admin.display(description="Requests come from")
+    def outbound_addresses(self, _row: EventStream) -> str:
+        """Name the addresses that a firewall of the destination lets through."""
+        known = ", ".join(address.replace("=", ": ", 1) for address in settings.OUTBOUND_ADDRESSES)
+        return known or "Not told: whoever runs the service names the addresses in OUTBOUND_ADDRESSES."
 
     def state_of(self, stream: EventStream) -> Panel:
         """Return how far the stream is, with ways to what waits and to what failed."""
@@ -157,14 +161,14 @@ class StreamAdmin(ServiceAdmin[EventStream]):
             tenant_id=self.tenant_for_new(request),
             name=values["name"] or None,
             subscriptions=values["subscriptions"],
-            destination_type="action",
-            destination={"action_id": str(values["action"].pk)},
+            destination_type=values["destination_type"],
+            destination=form.destination(),
         )
 
     def change(self, request: HttpRequest, row: EventStream, form: Any) -> None:
-        changes = form.changes()
-        if "action" in changes:
-            changes["destination"] = {"action_id": str(changes.pop("action").pk)}
+        changes = form.changes(without=("action", *WEBHOOK_FIELDS))
+        if form.is_destination_changed:
+            changes["destination"] = form.destination()
         if changes:
             streams.update_stream(tenant_id=row.tenant_id, stream_id=row.pk, **changes)
 

@@ -148,7 +148,7 @@ def test_secrets_of_an_action_are_written_and_never_shown(browser: Client, tenan
     page = browser.get(_page("action", action.pk)).content.decode()
     assert TOKEN not in page
     assert "Set: SCIM_BASE_URL, SCIM_BEARER_TOKEN." in page
-    kept = {"name": "to scim", "SCIM_TIMEOUT_MS": "700", "options": "", "mapping": ""}
+    kept = {"name": "to scim", "SCIM_TIMEOUT_MS": "700", "update_mode": "put"}
     assert browser.post(_page("action", action.pk), kept).status_code == 302
 
     secrets = open_secrets(Action.objects.of(tenant.pk).get(pk=action.pk))
@@ -168,7 +168,7 @@ def test_a_stream_is_bound_to_a_deployed_action_and_disabled_and_enabled(browser
     action = create_action(tenant_id=tenant.pk, name="scim", template="scim-user-provisioning")
     deploy_action(tenant_id=tenant.pk, action_id=action.pk)
 
-    values = {"name": "users", "subscriptions": ["user.created", "user.deleted"], "action": str(action.pk)}
+    values = {"name": "users", "subscriptions": ["user.created", "user.deleted"], "destination_type": "action", "action": str(action.pk)}
     answer = browser.post(reverse("admin:events_eventstream_add"), values)
     assert answer.status_code == 302, answer.content.decode()
     stream = EventStream.objects.of(tenant.pk).get(name="users")

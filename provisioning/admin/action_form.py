@@ -1,0 +1,143 @@
+"""The form of an action: its options as fields, its secrets to be written and never shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+
+from identity.admin.json_fields import ShapedJSONField
+from identity.admin.service_form import ServiceForm
+from provisioning.models import Action
+from provisioning.models.actions import SCIM_USER_PROVISIONING
+from provisioning.scim import settings as scim
+from provisioning.scim.options import FASTEST_RATE, SLOWEST_RATE, UPDATE_MODES
+
+SECRETS = (scim.BASE_URL, scim.BEARER_TOKEN, scim.TIMEOUT_MS, scim.MAX_RETRIES, scim.CONNECTION_ALLOWLIST)
+# The fields that are options of the template, named as they are stored.
+SWITCHES = ("upsert", "adopt_on_conflict", "enterprise")
+OPTIONS = ("update_mode", *SWITCHES, "requests_per_second")
+_MODES = {
+    "put": "PUT: the whole user, which clears what is left out",
+    "patch": "PATCH without a path: what has a value replaces, nothing is cleared",
+    "patch_per_attribute": "PATCH, an operation per attribute: clears attributes that have become empty",
+}
+
+
+def _secret(help_text: str, *, is_masked: bool = False) -> forms.CharField:
+    """Return a field that is never filled from what is stored."""
+    widget = forms.PasswordInput(attrs={"autocomplete": "off"}) if is_masked else forms.TextInput(attrs={"autocomplete": "off"})
+    return forms.CharField(required=False, help_text=help_text, widget=widget)
+
+
+class ActionForm(ServiceForm):
+    template = forms.ChoiceField(
+        choices=[(SCIM_USER_PROVISIONING, "Outbound SCIM 2.0 user provisioning"), ("", "An installed entry point")], required=False
+    )
+    update_mode = forms.ChoiceField(
+        choices=[(name, _MODES[name]) for name in UPDATE_MODES],
+        initial="put",
+        required=False,
+        label="Updates are written by",
+        help_text="Test connection tries them on the server and recommends one.",
+    )
+    upsert = forms.BooleanField(
+        required=False,
+        label="Create users that an update does not find",
+        help_text="Needed where users of before were never brought to the server. Without it such an update is skipped, with a warning.",
+    )
+    adopt_on_conflict = forms.BooleanField(
+        required=False,
+        label="Take over an account with the same userName",
+        help_text="When the server says that the user is there already: only an account without an externalId of somebody else, and only "
+        "while the e-mail address is verified.",
+    )
+    enterprise = forms.BooleanField(
+        required=False, label="Enterprise User extension", help_text="Six more rows of the mapping, such as department and manager."
+    )
+    requests_per_second = forms.FloatField(
+        required=False,
+        min_value=SLOWEST_RATE,
+        max_value=FASTEST_RATE,
+        label="Requests per second",
+        help_text="At most so many, from all workers together. Deliveries that find no room wait for their turn without using up an "
+        "attempt, and what the server asks for with Retry-After holds for all of them. Empty: no limit.",
+    )
+    options = ShapedJSONField(label="Options of the entry point", help_text="A JSON object, handed to the entry point as it is.")
+    SCIM_BASE_URL = _secret("Base address of the SCIM 2.0 server, such as https://example.com/scim/v2. Required.")
+    SCIM_BEARER_TOKEN = _secret("Token that the SCIM server has issued. Required.", is_masked=True)
+    SCIM_TIMEOUT_MS = _secret(f"Milliseconds per request, a whole number; without it {scim.DEFAULT_TIMEOUT_MS}.")
+    SCIM_MAX_RETRIES = _secret(f"Repeats of a request on 429, 5xx and network errors; without it {scim.DEFAULT_MAX_RETRIES}.")
+    SCIM_CONNECTION_ALLOWLIST = _secret("Names of connections, with commas; when set, only their users are synchronised.")
+    other_secrets = ShapedJSONField(help_text="A JSON object of further secrets by name. They are never shown again.")
+    removed_secrets = forms.MultipleChoiceField(
+        required=False, widget=forms.CheckboxSelectMultiple, label="Remove secrets", help_text="Those with a default fall back to it."
+    )
+
+    class Meta:
+        model = Action
+        fields = ("name", "template", "entry_point")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        is_new = self.instance._state.adding
+        self._options_before = dict(self.instance.options)
+        known = [] if is_new else sorted(self.instance.secrets.values_list("name", flat=True))
+        for name in SECRETS:
+            if name in self.fields:
+                self.fields[name].label = name
+                self.fields[name].widget.attrs["placeholder"] = "set; empty keeps it" if name in known else "not set"
+        if "removed_secrets" in self.fields:
+            self.fields["removed_secrets"].choices = [(name, name) for name in known]  # type: ignore[attr-defined]  # a choice field
+        if not is_new:
+            self.initial.update({name: self.instance.options[name] for name in OPTIONS if name in self.instance.options})
+            self.initial["options"] = self.instance.options
+
+    def clean(self) -> dict[str, Any]:
+        """Check each secret of the template at its own field; the service checks them once more."""
+        values: dict[str, Any] = super().clean() or self.cleaned_data
+        if self.is_of_template:
+            for name in SECRETS:
+                self._check_secret(name, values.get(name) or "")
+        for name in set(values.get("removed_secrets") or ()) & set(self._entered()):
+            self.add_error("removed_secrets", f"{name} cannot be entered and removed at once.")
+        return values
+
+    @property
+    def is_of_template(self) -> bool:
+        """Whether the action is one of the SCIM template, by what was chosen or by what it is."""
+        chosen = self.cleaned_data.get("template") if self.instance._state.adding else self.instance.template
+        return chosen == SCIM_USER_PROVISIONING
+
+    def chosen_options(self) -> dict[str, Any]:
+        """Return the options as they are stored; what says nothing beyond the default is left out."""
+        if not self.is_of_template:
+            return dict(self.cleaned_data.get("options") or {})
+        values = self.cleaned_data
+        chosen: dict[str, Any] = {name: True for name in SWITCHES if values.get(name)}
+        if values.get("update_mode") not in (None, "", "put"):
+            chosen["update_mode"] = values["update_mode"]
+        if values.get("requests_per_second") is not None:
+            chosen["requests_per_second"] = values["requests_per_second"]
+        return chosen
+
+    def has_other_options(self) -> bool:
+        """Tell whether the options differ from those that were there."""
+        return self.chosen_options() != self._options_before
+
+    def secrets(self) -> dict[str, Any]:
+        """Return the secrets somebody entered, and None for those to be removed."""
+        return {**self._entered(), **dict.fromkeys(self.cleaned_data.get("removed_secrets") or ())}
+
+    def _entered(self) -> dict[str, Any]:
+        values = self.cleaned_data
+        own = {name: values[name] for name in SECRETS if values.get(name)}
+        return {**own, **(values.get("other_secrets") or {})}
+
+    def _check_secret(self, name: str, value: str) -> None:
+        try:
+            if value:
+                scim.check_secret(name, value, allow_http=settings.OUTBOUND_ALLOW_HTTP)
+        except scim.SecretRefused as error:
+            self.add_error(name, str(error))

@@ -1,0 +1,137 @@
+"""The form of an action: options as fields, refusals at the field they concern, secrets that are never shown."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import pytest
+from django.contrib.admin.utils import quote
+from django.test import Client
+from django.urls import reverse
+from pytest_django.fixtures import Settings
+
+from identity.models import Tenant
+from provisioning.models import Action
+from provisioning.secrets import open_secrets
+from provisioning.services.actions import create_action
+from tests.factories.admin import browser_of, new_staff
+from tests.factories.scim import TOKEN
+
+ADD = "admin:provisioning_action_add"
+NEW = {"name": "to scim", "template": "scim-user-provisioning", "SCIM_BASE_URL": "https://scim.example.test/v2", "SCIM_BEARER_TOKEN": TOKEN}
+
+
+@pytest.fixture(autouse=True)
+def _plain(settings: Settings) -> None:
+    settings.SECURE_SSL_REDIRECT = False
+
+
+@pytest.fixture
+def browser(tenant: Tenant) -> Client:
+    return browser_of(new_staff(tenant))
+
+
+@pytest.fixture
+def action(tenant: Tenant) -> Action:
+    secrets = {"SCIM_BASE_URL": "https://scim.example.test/v2", "SCIM_BEARER_TOKEN": TOKEN, "SCIM_TIMEOUT_MS": "700"}
+    return create_action(tenant_id=tenant.pk, name="to scim", template="scim-user-provisioning", secrets=secrets)
+
+
+def page(action: Action) -> str:
+    return reverse("admin:provisioning_action_change", args=(quote(action.pk),))
+
+
+def shown(answer: Any) -> str:
+    return html.unescape(answer.content.decode())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("SCIM_BASE_URL", "ftp://scim.example.test", "SCIM_BASE_URL must be an address"),
+        ("SCIM_BASE_URL", "https://scim.example.test/v2?tenant=a", "must have no query"),
+        ("SCIM_BEARER_TOKEN", "Bearer abc", "SCIM_BEARER_TOKEN must be printable ASCII without blanks"),
+        ("SCIM_TIMEOUT_MS", "1.5", "SCIM_TIMEOUT_MS must be a whole number from 1 to 20000"),
+        ("SCIM_MAX_RETRIES", "-1", "SCIM_MAX_RETRIES must be a whole number from 0 to 10"),
+        ("update_mode", "POST", "Select a valid choice"),
+        ("requests_per_second", "0.1", "greater than or equal to 0.5"),
+        ("requests_per_second", "nan", "Enter a number"),
+        ("requests_per_second", "2000", "less than or equal to 1000"),
+    ],
+)
+def test_what_does_not_fit_is_said_at_its_field_and_nothing_is_made(
+    name: str, value: str, sentence: str, browser: Client, tenant: Tenant
+) -> None:
+    text = shown(browser.post(reverse(ADD), {**NEW, name: value}))
+
+    assert sentence in text
+    errors = text.partition(f'id="id_{name}_error"')[2] or text.partition(f'name="{name}"')[0].rpartition("errorlist")[2]
+    assert sentence in errors
+    assert not Action.objects.of(tenant.pk).exists()
+    assert TOKEN not in text
+
+
+def test_options_are_fields_and_only_what_differs_from_the_default_is_kept(browser: Client, tenant: Tenant) -> None:
+    sent = {**NEW, "update_mode": "patch_per_attribute", "upsert": "on", "enterprise": "on", "requests_per_second": "2.5"}
+    assert browser.post(reverse(ADD), sent).status_code == 302
+    action = Action.objects.of(tenant.pk).get()
+    assert action.options == {"upsert": True, "enterprise": True, "update_mode": "patch_per_attribute", "requests_per_second": 2.5}
+
+    text = browser.get(page(action)).content.decode()
+    assert '<option value="patch_per_attribute" selected>' in text
+    assert 'name="upsert" id="id_upsert" checked' in text.replace(' aria-describedby="id_upsert_helptext"', "")
+    assert 'name="requests_per_second" value="2.5"' in text
+
+    assert browser.post(page(action), {"name": "to scim", "update_mode": "put", "requests_per_second": ""}).status_code == 302
+    action.refresh_from_db()
+    assert action.options == {}
+
+
+def test_an_unchanged_form_changes_neither_options_nor_secrets(browser: Client, action: Action) -> None:
+    before = open_secrets(action)
+    assert browser.post(page(action), {"name": "to scim", "update_mode": "put"}).status_code == 302
+
+    action.refresh_from_db()
+    assert (action.options, open_secrets(action)) == ({}, before)
+
+
+def test_a_secret_is_removed_by_name_and_falls_back_to_its_default(browser: Client, action: Action) -> None:
+    sent = {"name": "to scim", "update_mode": "put", "removed_secrets": ["SCIM_TIMEOUT_MS"]}
+    both = shown(browser.post(page(action), {**sent, "SCIM_TIMEOUT_MS": "800"}))
+    assert "cannot be entered and removed at once" in both
+    assert browser.post(page(action), sent).status_code == 302
+
+    assert "SCIM_TIMEOUT_MS" not in open_secrets(Action.objects.of(action.tenant_id).get(pk=action.pk))
+
+
+def test_what_is_missing_and_what_takes_too_long_is_said_on_the_page(browser: Client, tenant: Tenant) -> None:
+    secrets = {"SCIM_BASE_URL": "https://scim.example.test", "SCIM_TIMEOUT_MS": "5000"}
+    action = create_action(tenant_id=tenant.pk, name="slow", template="scim-user-provisioning", secrets=secrets)
+    text = shown(browser.get(page(action)))
+
+    assert "Missing: SCIM_BEARER_TOKEN. A stream is held until" in text
+    assert "3 x (2 x 5000 ms + 250 ms of pauses) = 30750 ms" in text
+
+
+def test_an_action_within_its_time_is_not_warned_of(browser: Client, action: Action) -> None:
+    text = shown(browser.get(page(action)))
+
+    assert "Within the time that a run gets." in text
+    assert "Missing:" not in text
+    assert TOKEN not in text
+
+
+def test_an_entry_point_has_options_of_its_own_and_none_of_the_template(browser: Client, tenant: Tenant) -> None:
+    path = "provisioning.actions.event_stream.v1.ScimUserProvisioning"
+    sent = {"name": "own", "template": "", "entry_point": path, "options": '{"depth": 3}', "other_secrets": '{"KEY": "abc-def"}'}
+    assert browser.post(reverse(ADD), sent).status_code == 302
+    action = Action.objects.of(tenant.pk).get()
+    assert (action.options, open_secrets(action)) == ({"depth": 3}, {"KEY": "abc-def"})
+
+    text = shown(browser.get(page(action)))
+    assert "id_update_mode" not in text
+    assert "Missing:" not in text
+    assert browser.post(page(action), {"name": "own", "options": '{"depth": 4}'}).status_code == 302
+    action.refresh_from_db()
+    assert action.options == {"depth": 4}
