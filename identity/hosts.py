@@ -13,6 +13,8 @@ from identity.models import CustomDomain, Tenant
 
 _CACHE_SECONDS = 1.0
 _CACHE_LIMIT = 4096
+# Before a registered host: where clients send their certificates to.
+_EDGE_ALIAS = "mtls."
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ def is_platform_host(authority: str) -> bool:
 def resolve_host(authority: str) -> HostMatch | None:
     """Return the tenant that answers on `authority` (a Host header), or None when no tenant does.
 
-    Only verified domains count. `localhost` and loopback addresses belong to the tenant that `LOCALHOST_TENANT` names.
+    Only verified domains count, and `mtls.` before one of them. `localhost` and loopback addresses belong to the tenant that
+    `LOCALHOST_TENANT` names.
     Answers are kept for a second per process, so a change is seen that much later. Reads the database on a miss.
     """
     host, port = split_authority(authority)
@@ -93,6 +96,18 @@ def resolve_host(authority: str) -> HostMatch | None:
         return None
     if len(host) > 253 or not (host.isascii() and host.isprintable()):
         return None
+    found = _remembered(host)
+    if found is None and host.startswith(_EDGE_ALIAS):
+        # RFC 8705, 5: the edge asks browsers and other clients for no certificate elsewhere. The tenant's issuer stays the same.
+        host = host.removeprefix(_EDGE_ALIAS)
+        found = None if is_loopback(host) else _remembered(host)
+    if found is None:
+        return None
+    named = f"[{host}]" if ":" in host else host
+    return HostMatch(found.tenant_id, found.status, found.host, found.canonical_host, f"{named}:{port}" if port else named)
+
+
+def _remembered(host: str) -> _Registered | None:
     now = time.monotonic()
     with _cache_lock:
         cached = _cache.get(host)
@@ -102,11 +117,7 @@ def resolve_host(authority: str) -> HostMatch | None:
             if len(_cache) >= _CACHE_LIMIT:
                 _cache.clear()
             _cache[host] = cached
-    found = cached[1]
-    if found is None:
-        return None
-    named = f"[{host}]" if ":" in host else host
-    return HostMatch(found.tenant_id, found.status, found.host, found.canonical_host, f"{named}:{port}" if port else named)
+    return cached[1]
 
 
 def canonical_address(tenant_id: str) -> str:

@@ -1,7 +1,7 @@
 """Who is asking: the registered client behind a request, proven by the one method it is registered for.
 
-Each method is a module that says what a request presents; `METHODS` is their order. Assertions and client certificates
-take their place before `public`, which fits every request that names a client.
+Each method is a module that says what a request presents; `METHODS` is their order. The last two fit requests that present
+nothing else: a certificate that came along, and a client that only names itself.
 """
 
 from __future__ import annotations
@@ -9,16 +9,28 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from django.db.models import Q
+from django.utils import timezone
+
 from authapi import throttling
-from authapi.client_auth import public, secret_basic, secret_post
-from authapi.client_auth.credential import Credential, MalformedCredential
+from authapi.client_auth import assertion, mutual_tls, public, secret_basic, secret_post
+from authapi.client_auth.credential import Assertion, Credential, MalformedCredential
+from authapi.client_auth.replays import use_once
 from authapi.failures import Case, RequestRefused
-from authapi.models import Client
+from authapi.keys import trust
+from authapi.models import Client, ClientCredential
 from authapi.remembered import Remembered
 from authapi.token_request import TokenRequest
 from identity import vault
 
-METHODS: tuple[Callable[[TokenRequest], Credential | None], ...] = (secret_basic.presented, secret_post.presented, public.presented)
+METHODS: tuple[Callable[[TokenRequest], Credential | None], ...] = (
+    secret_basic.presented,
+    secret_post.presented,
+    assertion.presented,
+    mutual_tls.presented,
+    public.presented,
+)
+_AMBIENT = (mutual_tls.CA_SIGNED, mutual_tls.SELF_SIGNED, public.METHOD)
 _CLIENT_ID = re.compile(r"[A-Za-z0-9]{1,64}")
 # Shorter than elsewhere: a token minted for a version of the client that has passed is refused from the start.
 _REMEMBERED_SECONDS = 0.2
@@ -26,7 +38,12 @@ _REMEMBERED_SECONDS = 0.2
 
 def _load_client(key: tuple[str, str]) -> Client:
     tenant_id, client_id = key
-    return Client.objects.of(tenant_id).get(client_id=client_id)
+    client = Client.objects.of(tenant_id).get(client_id=client_id)
+    if client.proof_ids:
+        unexpired = Q(expires_at__isnull=True) | Q(expires_at__gt=timezone.now())
+        named = ClientCredential.objects.of(tenant_id).filter(unexpired, client=client, pk__in=client.proof_ids)
+        client.active_credentials = tuple(named)
+    return client
 
 
 # Keyed by tenant and client id, so a client of one tenant is unknown at another. Unknown ids are not remembered.
@@ -37,38 +54,39 @@ def authenticate(request: TokenRequest) -> Client:
     """Return the client of this request. Raises `RequestRefused`; every failure counts against the sender's address."""
     throttling.check_failures(request.host.tenant_id, request.address)
     try:
-        credential = _presented(request)
+        credentials = _presented(request)
     except MalformedCredential as error:
         raise _failed(request) from error
-    client = _proven(request.host.tenant_id, credential)
+    client = _proven(request.host.tenant_id, credentials)
     if client is None:
         raise _failed(request)
     return client
 
 
-def _presented(request: TokenRequest) -> Credential:
+def _presented(request: TokenRequest) -> list[Credential]:
+    """Return what the client may be proven by: one proof, or else what came along with its id."""
     found = [credential for presented in METHODS if (credential := presented(request)) is not None]
-    proofs = [credential for credential in found if credential.method != public.METHOD]
+    proofs = [credential for credential in found if credential.method not in _AMBIENT]
     if len(proofs) > 1:
         # RFC 6749, 2.3: a client must not use more than one method in a request.
         raise RequestRefused(Case.MALFORMED_REQUEST, reason="More than one client authentication method was used.")
-    credential = next(iter(proofs or found), None)
-    if credential is None or not credential.client_id:
+    credentials = proofs or found
+    if not credentials or not credentials[0].client_id:
         raise RequestRefused(Case.MISSING_CLIENT_AUTHENTICATION)
     named = request.text("client_id")
-    if named is not None and named != credential.client_id:
+    if named is not None and named != credentials[0].client_id:
         raise RequestRefused(Case.MALFORMED_REQUEST, reason="The client_id differs from the authenticated client.")
-    return credential
+    return credentials
 
 
-def _proven(tenant_id: str, credential: Credential) -> Client | None:
-    key = (tenant_id, credential.client_id)
+def _proven(tenant_id: str, credentials: list[Credential]) -> Client | None:
+    key = (tenant_id, credentials[0].client_id)
     client = _known(key)
-    if _is_proof(client, credential):
+    if any(_is_proof(tenant_id, client, credential) for credential in credentials):
         return client
-    # The secret may have been rotated, by another process, within the second that this one remembers.
+    # Secret or keys may have been changed, by another process, within the moment that this one remembers.
     client = _known(key, max_age=0.0)
-    return client if _is_proof(client, credential) else None
+    return client if any(_is_proof(tenant_id, client, credential) for credential in credentials) else None
 
 
 def _known(key: tuple[str, str], *, max_age: float | None = None) -> Client | None:
@@ -81,13 +99,25 @@ def _known(key: tuple[str, str], *, max_age: float | None = None) -> Client | No
         return None
 
 
-def _is_proof(client: Client | None, credential: Credential) -> bool:
+def _is_proof(tenant_id: str, client: Client | None, credential: Credential) -> bool:
     # An unknown client costs the same comparison as a known one, so that time tells nothing.
     stored = client.secret_digest if client is not None else ""
     matches = [vault.digest_matches(secret, stored) for secret in credential.secrets]
-    if client is None or not client.is_usable(None) or credential.method != client.token_endpoint_auth_method:
+    is_signed = credential.assertion is not None and assertion.is_signed(client, credential.assertion)
+    if client is None or not client.is_usable(None) or credential.method != client.auth_method:
         return False
+    if credential.assertion is not None:
+        return is_signed and _is_first_use(tenant_id, client, credential.assertion)
+    if credential.certificate is not None:
+        return any(mutual_tls.is_registered(row, credential.certificate) for row in client.active_credentials)
     return client.is_public or any(matches)
+
+
+def _is_first_use(tenant_id: str, client: Client, sent: Assertion) -> bool:
+    # Last of all checks: what is refused for another reason has not been used.
+    if not assertion.is_acceptable(sent, client_id=client.client_id, hosts=trust.get(tenant_id).hosts, now=assertion.now()):
+        return False
+    return use_once(tenant_id=tenant_id, client_id=client.client_id, jti=sent.claims["jti"], until=assertion.expires_at(sent))
 
 
 def _failed(request: TokenRequest) -> RequestRefused:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
@@ -12,6 +12,9 @@ from oauth2_provider.models import AbstractApplication
 from authapi.models.base import UnrecordedOwned
 from identity import vault
 from identity.ids import new_client_id
+
+if TYPE_CHECKING:
+    from authapi.models.client_credentials import ClientCredential
 
 # The toolkit's names of grants against those of the wire; every other grant has one name only.
 TOOLKIT_GRANTS = {
@@ -58,6 +61,9 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
     # Derived here, columns in the toolkit: one truth each.
     hash_client_secret: ClassVar[bool] = False
 
+    # Filled where clients are authenticated: the keys and certificates that count now.
+    active_credentials: tuple[ClientCredential, ...] = ()
+
     class Meta(UnrecordedOwned.Meta):
         swappable = "OAUTH2_PROVIDER_APPLICATION_MODEL"
         constraints = [models.UniqueConstraint(fields=["tenant", "id"], name="authapi_client_tenant_id_unique")]
@@ -82,7 +88,21 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
 
     @property
     def is_public(self) -> bool:
-        return self.token_endpoint_auth_method == self.AuthMethod.NONE
+        return self.auth_method == self.AuthMethod.NONE
+
+    @property
+    def auth_method(self) -> str:
+        """The one way in which this client authenticates. A proof by key or certificate rules out its secret."""
+        return next(iter(self._proofs), self.token_endpoint_auth_method)
+
+    @property
+    def proof_ids(self) -> tuple[str, ...]:
+        """The credentials that count for its proof by key or certificate."""
+        return tuple(credential["id"] for method in self._proofs.values() for credential in method["credentials"])
+
+    @property
+    def _proofs(self) -> dict[str, Any]:
+        return self.settings.get("client_authentication_methods") or {}
 
     @property
     def _secret_place(self) -> str:

@@ -13,7 +13,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from authapi import client_auth
-from authapi.models import Client
+from authapi.models import Client, ClientCredential
 from identity.json_values import merged
 from identity.models import Connection, Tenant
 from identity.services.enabled_clients import remove_enabled_clients
@@ -26,6 +26,12 @@ _SECRET_BYTES = 48
 _COLUMNS = ("app_type", "is_first_party", "redirect_uris", "post_logout_redirect_uris", "allowed_origins", "settings")
 _STANDING = ("token_endpoint_auth_method", "grant_types")
 _MERGED = ("metadata", "settings")
+# The ways in which a client proves itself without a secret, and the credentials that each takes.
+CREDENTIAL_TYPES = {
+    "private_key_jwt": ClientCredential.Type.PUBLIC_KEY,
+    "tls_client_auth": ClientCredential.Type.CERT_SUBJECT_DN,
+    "self_signed_tls_client_auth": ClientCredential.Type.X509_CERT,
+}
 
 
 @unit_of_work
@@ -70,6 +76,7 @@ def update_client(*, tenant_id: str, client_id: str, changes: dict[str, Any], se
     client = locked_client(tenant_id, client_id)
     _refuse_unknown({name: value for name, value in changes.items() if name not in ("name", *_STANDING, "metadata", "algorithm")})
     is_standing_changed = secret is not None or any(getattr(client, name) != changes[name] for name in _STANDING if name in changes)
+    method, proofs = client.auth_method, client.proof_ids
     for name, value in changes.items():
         setattr(client, name, merged(getattr(client, name), value) if name in _MERGED else value)
     _check(client)
@@ -77,8 +84,9 @@ def update_client(*, tenant_id: str, client_id: str, changes: dict[str, Any], se
         client.set_secret(secret)
     if changes or secret is not None:
         validated_save(client)
-        _forget_after_commit(tenant_id, client_id)
-    if is_standing_changed:
+        forget_after_commit(tenant_id, client_id)
+    # A second credential ends nothing: that is how keys are rotated.
+    if is_standing_changed or method != client.auth_method or set(proofs) - set(client.proof_ids):
         raise_auth_version(client)
     return client
 
@@ -114,7 +122,7 @@ def delete_client(*, tenant_id: str, client_id: str) -> None:
         remove_enabled_clients(tenant_id=tenant_id, connection_id=connection.pk, client_ids=[client_id])
     client = locked_client(tenant_id, client_id)
     client.delete()
-    _forget_after_commit(tenant_id, client_id)
+    forget_after_commit(tenant_id, client_id)
 
 
 def _check(client: Client) -> None:
@@ -125,7 +133,20 @@ def _check(client: Client) -> None:
     use = {name for name in ("organization_usage", "organization_require_behavior") if client.settings.get(name)}
     if use and not client.is_first_party:
         raise Invalid({"is_first_party": ["Only a client without organization settings can be of a third party."]})
+    _check_proofs(client)
     _check_aliases(client)
+
+
+def _check_proofs(client: Client) -> None:
+    """Refuse credentials that are not the client's own, or of another type than its method takes."""
+    if not client.proof_ids:
+        return
+    own = ClientCredential.objects.of(client.tenant_id).filter(client=client, type=CREDENTIAL_TYPES[client.auth_method])
+    missing = set(client.proof_ids) - set(own.filter(pk__in=client.proof_ids).values_list("pk", flat=True))
+    if missing:
+        raise Invalid({"client_authentication_methods": [f"The client has no such credential for {client.auth_method}: {min(missing)}"]})
+    if client.algorithm == Client.HS256_ALGORITHM:
+        raise Invalid({"jwt_configuration": ["A client without a secret needs tokens signed with RS256."]})
 
 
 def _check_aliases(client: Client) -> None:
@@ -164,8 +185,9 @@ def raise_auth_version(client: Client) -> None:
     """End every token and stream of this client: they carry an older version from now on."""
     Client.objects.of(client.tenant_id).filter(pk=client.pk).update(auth_version=F("auth_version") + 1)
     client.refresh_from_db(fields=["auth_version"])
-    _forget_after_commit(client.tenant_id, client.client_id)
+    forget_after_commit(client.tenant_id, client.client_id)
 
 
-def _forget_after_commit(tenant_id: str, client_id: str) -> None:
+def forget_after_commit(tenant_id: str, client_id: str) -> None:
+    """Let this process read the client again once the change is there."""
     transaction.on_commit(partial(client_auth.clients.forget, (tenant_id, client_id)), robust=True)

@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from oauthlib.oauth2 import OAuth2Error
 
-from authapi import executor, throttling
+from authapi import executor, mtls, throttling
 from authapi.addresses import client_address
 from authapi.bodies import MAX_BODY_BYTES
 from authapi.failures import FAILURES, Case, Failure, RequestRefused, engine_failure
@@ -102,6 +102,7 @@ def _answer(endpoint: Endpoint, name: str, methods: tuple[str, ...], scope: Scop
     rate: throttling.Rate | None = None
     try:
         host = _tenant_of(headers)
+        headers = mtls.without_untrusted(headers, scope["headers"], host)
         rate = throttling.hit(host.tenant_id, name)
         if rate.is_exceeded:
             raise RequestRefused(Case.TOO_MANY_REQUESTS)

@@ -14,6 +14,7 @@ ALLOWED = {
     "authapi/keys.py": "the calendar rotates the keys of all tenants",
     "authapi/services/logout_notices.py": "a worker takes a notice by its id, and the calendar looks for those that are due",
     "authapi/services/sessions.py": "the calendar ends expired sessions of all tenants",
+    "authapi/client_auth/replays.py": "used assertions of all tenants that are refused for their age are dropped by the calendar",
     "authapi/services/tokens.py": "expired rows of all tenants are dropped by the calendar; a revocation names its tenant",
     "config/admin_start_page.py": "the start page of a platform operator counts all tenants",
     "config/demo.py": "finds the demo's client again, the tenant named in the filter",

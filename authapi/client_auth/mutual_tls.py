@@ -1,0 +1,40 @@
+"""`tls_client_auth` and `self_signed_tls_client_auth`: the certificate that the edge forwarded (RFC 8705, 2).
+
+A certificate alone is no attempt to authenticate: it may only be there to bind the token. So it counts where nothing else was
+presented, and for clients that are registered for it.
+"""
+
+from __future__ import annotations
+
+import hmac
+
+from authapi.certificates import MalformedCertificate, ReadCertificate, read_subject
+from authapi.client_auth.credential import Credential
+from authapi.models import ClientCredential
+from authapi.mtls import certificate_of
+from authapi.token_request import TokenRequest
+
+CA_SIGNED = "tls_client_auth"
+SELF_SIGNED = "self_signed_tls_client_auth"
+
+
+def presented(request: TokenRequest) -> Credential | None:
+    """Return the certificate with the client id of the body, or None where one of them is missing."""
+    certificate, client_id = certificate_of(request), request.text("client_id")
+    if certificate is None or client_id is None:
+        return None
+    return Credential(CA_SIGNED if certificate.is_ca_verified else SELF_SIGNED, client_id, certificate=certificate.read)
+
+
+def is_registered(credential: ClientCredential, certificate: ReadCertificate) -> bool:
+    """Tell whether a credential of the client stands for this certificate."""
+    if credential.type == ClientCredential.Type.X509_CERT:
+        # RFC 8705, 2.2: the certificate itself is registered; by whom it was signed is nobody's business.
+        return hmac.compare_digest(credential.thumbprint, certificate.thumbprint)
+    if credential.type != ClientCredential.Type.CERT_SUBJECT_DN or not certificate.subject:
+        return False
+    try:
+        # RFC 8705, 2.1.2. Every component, in the order of the certificate.
+        return read_subject(credential.subject_dn) == certificate.subject
+    except MalformedCertificate:
+        return False

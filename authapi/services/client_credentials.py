@@ -1,0 +1,174 @@
+"""Keys and certificates of clients: register, end, delete. A credential counts once the client's method names it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
+from django.utils import timezone
+from joserfc.jwk import RSAKey
+
+from authapi.certificates import MalformedCertificate, ReadCertificate, read_certificate, read_subject, subject_lines
+from authapi.client_auth import assertion
+from authapi.models import Client, ClientCredential
+from authapi.services import clients
+from identity.services.failures import AlreadyExists, Conflict, Invalid, NotFound
+from identity.services.saving import validated_save
+from identity.transactions import unit_of_work
+
+MOST_PER_CLIENT = 10
+_SHORTEST_KEY_BITS = 2048
+_LONGEST_KEY_BITS = 4096
+
+
+@dataclass(frozen=True)
+class NewCredential:
+    """What is registered: `pem` is a public key or a certificate, and never kept."""
+
+    type: str
+    name: str = ""
+    pem: str = ""
+    algorithm: str = ""
+    kid: str = ""
+    subject_dn: str = ""
+    expires_at: datetime | None = None
+    takes_expiry_of_certificate: bool = False
+
+
+@unit_of_work
+def create_credential(*, tenant_id: str, client_id: str, new: NewCredential) -> ClientCredential:
+    """Register a key or certificate of a client. Raises `NotFound`, `Invalid`, `AlreadyExists`, `Conflict`."""
+    return _added(clients.locked_client(tenant_id, client_id), new)
+
+
+@unit_of_work
+def create_client_with_credentials(*, tenant_id: str, methods: dict[str, list[NewCredential]], **columns: Any) -> Client:
+    """Create a client that proves itself by keys or certificates. It gets no secret that anybody knows.
+
+    Raises what `create_client` and `create_credential` raise.
+    """
+    client, _ = clients.create_client(tenant_id=tenant_id, **columns)
+    named = {method: {"credentials": [{"id": _added(client, new).pk} for new in listed]} for method, listed in methods.items()}
+    return clients.update_client(
+        tenant_id=tenant_id, client_id=client.client_id, changes={"settings": {"client_authentication_methods": named}}
+    )
+
+
+@unit_of_work
+def change_credential(*, tenant_id: str, client_id: str, credential_id: str, expires_at: datetime | None) -> ClientCredential:
+    """Move the end of a credential. Raises `NotFound`, `Invalid`."""
+    client = clients.locked_client(tenant_id, client_id)
+    credential = _credential(client, credential_id)
+    _check_end(expires_at)
+    credential.expires_at = expires_at
+    credential.save(update_fields=["expires_at", "updated_at"])
+    clients.forget_after_commit(tenant_id, client_id)
+    return credential
+
+
+@unit_of_work
+def delete_credential(*, tenant_id: str, client_id: str, credential_id: str) -> None:
+    """Delete a credential at once. One that counted ends the client's tokens, as a changed secret does. Raises `NotFound`.
+
+    A client that is left without any keeps its method, and so cannot authenticate until it names another.
+    """
+    client = clients.locked_client(tenant_id, client_id)
+    credential = _credential(client, credential_id)
+    if credential.pk in client.proof_ids:
+        methods = client.settings["client_authentication_methods"]
+        for method in methods.values():
+            method["credentials"] = [named for named in method["credentials"] if named["id"] != credential.pk]
+        client.save(update_fields=["settings", "updated"])
+        clients.raise_auth_version(client)
+    credential.delete()
+
+
+def _added(client: Client, new: NewCredential) -> ClientCredential:
+    if client.credentials.count() >= MOST_PER_CLIENT:
+        raise Conflict(f"A client has at most {MOST_PER_CLIENT} credentials: delete one that is no longer used.")
+    _check_end(new.expires_at)
+    credential = ClientCredential(tenant_id=client.tenant_id, client=client, type=new.type, name=new.name, expires_at=new.expires_at)
+    match new.type:
+        case ClientCredential.Type.PUBLIC_KEY:
+            _set_key(credential, new)
+        case ClientCredential.Type.X509_CERT:
+            _set_certificate(credential, new)
+        case _:
+            _set_subject(credential, new)
+    same = ClientCredential.objects.of(client.tenant_id).filter(client=client, type=credential.type)
+    if same.filter(kid=credential.kid, thumbprint=credential.thumbprint, subject_dn=credential.subject_dn).exists():
+        raise AlreadyExists("The client has this credential already.")
+    validated_save(credential)
+    return credential
+
+
+def _set_key(credential: ClientCredential, new: NewCredential) -> None:
+    if new.algorithm not in assertion.ALGORITHMS:
+        raise Invalid({"alg": [f"Expected one of {', '.join(assertion.ALGORITHMS)}."]})
+    key = RSAKey.import_key(_public_key(new.pem))
+    # Without anything private: only the two numbers are kept.
+    credential.public_jwk = {"kty": "RSA", **{name: key.as_dict(private=False)[name] for name in ("n", "e")}}
+    credential.kid = new.kid or key.thumbprint()
+    credential.algorithm = new.algorithm
+    if new.takes_expiry_of_certificate:
+        credential.expires_at = _certificate(new.pem).not_after
+
+
+def _public_key(pem: str) -> RSAPublicKey:
+    if "PRIVATE KEY" in pem:
+        raise Invalid({"pem": ["This is a private key. Register its public key, and make a new pair: this one is known now."]})
+    try:
+        if "BEGIN CERTIFICATE" in pem:
+            key: Any = x509.load_pem_x509_certificate(pem.encode()).public_key()
+        else:
+            key = load_pem_public_key(pem.encode())
+    except ValueError as error:
+        raise Invalid({"pem": ["Expected a public key or a certificate in PEM."]}) from error
+    if not isinstance(key, RSAPublicKey) or not _SHORTEST_KEY_BITS <= key.key_size <= _LONGEST_KEY_BITS:
+        raise Invalid({"pem": [f"Expected an RSA key of {_SHORTEST_KEY_BITS} to {_LONGEST_KEY_BITS} bits."]})
+    return key
+
+
+def _set_certificate(credential: ClientCredential, new: NewCredential) -> None:
+    read = _certificate(new.pem)
+    credential.thumbprint = read.thumbprint
+    if new.takes_expiry_of_certificate:
+        credential.expires_at = read.not_after
+
+
+def _set_subject(credential: ClientCredential, new: NewCredential) -> None:
+    if bool(new.pem) == bool(new.subject_dn):
+        raise Invalid({"subject_dn": ["Expected either the subject or a certificate with it."]})
+    try:
+        subject = read_subject(new.subject_dn) if new.subject_dn else _certificate(new.pem).subject
+    except MalformedCertificate as error:
+        raise Invalid({"subject_dn": [str(error)]}) from error
+    if not subject:
+        raise Invalid({"pem": ["The certificate has no subject that can be compared."]})
+    credential.subject_dn = subject_lines(subject)
+
+
+def _certificate(pem: str) -> ReadCertificate:
+    try:
+        read = read_certificate(pem)
+    except MalformedCertificate as error:
+        raise Invalid({"pem": ["Expected one certificate in PEM."]}) from error
+    if not read.is_valid_at(timezone.now()):
+        raise Invalid({"pem": ["The certificate has expired or is not valid yet."]})
+    return read
+
+
+def _check_end(expires_at: datetime | None) -> None:
+    if expires_at is not None and expires_at <= timezone.now():
+        raise Invalid({"expires_at": ["Expected a time to come."]})
+
+
+def _credential(client: Client, credential_id: str) -> ClientCredential:
+    credential = ClientCredential.objects.of(client.tenant_id).filter(client=client, pk=credential_id).first()
+    if credential is None:
+        raise NotFound("There is no such credential.")
+    return credential

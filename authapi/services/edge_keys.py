@@ -1,0 +1,38 @@
+"""The secrets by which the TLS edges of custom domains vouch for the certificates that they forward."""
+
+from __future__ import annotations
+
+from authapi import mtls
+from authapi.models import EdgeKey
+from authapi.random_secrets import new_secret
+from identity import vault
+from identity.models import CustomDomain
+from identity.services.failures import NotFound
+from identity.transactions import lock_rows, unit_of_work
+
+
+@unit_of_work
+def renew_edge_key(*, tenant_id: str, domain_id: str) -> str:
+    """Give the edge of a domain a new key, and return it: it is shown once. The old one ends within a second. Raises `NotFound`."""
+    domain = _domain(tenant_id, domain_id)
+    lock_rows(CustomDomain, [domain.pk])
+    key = new_secret()
+    EdgeKey.objects.of(tenant_id).filter(domain=domain).delete()
+    EdgeKey(tenant_id=tenant_id, domain=domain, digest=vault.digest(key)).save(force_insert=True)
+    mtls.edge_keys.forget((tenant_id, domain.host))
+    return key
+
+
+@unit_of_work
+def remove_edge_key(*, tenant_id: str, domain_id: str) -> None:
+    """Believe no certificate on this domain any more. Raises `NotFound`."""
+    domain = _domain(tenant_id, domain_id)
+    EdgeKey.objects.of(tenant_id).filter(domain=domain).delete()
+    mtls.edge_keys.forget((tenant_id, domain.host))
+
+
+def _domain(tenant_id: str, domain_id: str) -> CustomDomain:
+    domain = CustomDomain.objects.of(tenant_id).filter(pk=domain_id).first()
+    if domain is None:
+        raise NotFound("There is no such domain.")
+    return domain
