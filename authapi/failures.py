@@ -36,6 +36,7 @@ class Case(Enum):
     UNSUPPORTED_GRANT = auto()
     MISSING_CLIENT_AUTHENTICATION = auto()
     WRONG_CLIENT_AUTHENTICATION = auto()
+    WRONG_CLIENT_AT_REVOCATION = auto()
     CERTIFICATE_NOT_VALID = auto()
     GRANT_NOT_ALLOWED = auto()
     AUDIENCE_REQUIRED = auto()
@@ -58,6 +59,30 @@ class Case(Enum):
     PASSWORD_LEAKED = auto()
     INVALID_BEARER = auto()
     BEARER_LACKS_SCOPE = auto()
+    UNKNOWN_CLIENT = auto()
+    NO_CALLBACK = auto()
+    CALLBACK_MISMATCH = auto()
+    WEB_ORIGIN_NOT_ALLOWED = auto()
+    REPEATED_PARAMETER = auto()
+    UNSUPPORTED_RESPONSE_TYPE = auto()
+    RESPONSE_TYPE_NOT_ALLOWED = auto()
+    REQUEST_OBJECT_NOT_SUPPORTED = auto()
+    REQUEST_URI_NOT_SUPPORTED = auto()
+    REGISTRATION_NOT_SUPPORTED = auto()
+    UNKNOWN_CONNECTION = auto()
+    NO_CONNECTION = auto()
+    ORGANIZATION_REQUIRED = auto()
+    ORGANIZATION_NOT_ALLOWED = auto()
+    UNKNOWN_ORGANIZATION = auto()
+    LOGIN_REQUIRED = auto()
+    CONSENT_REQUIRED = auto()
+    INTERACTION_REQUIRED = auto()
+    CONSENT_DENIED = auto()
+    REQUEST_EXPIRED = auto()
+    FOREIGN_BROWSER = auto()
+    LOGOUT_ADDRESS_NOT_ALLOWED = auto()
+    LOGOUT_HINT_MISMATCH = auto()
+    INVALID_ID_TOKEN_HINT = auto()
     TOO_MANY_REQUESTS = auto()
     TOO_MANY_FAILURES = auto()
     UNAVAILABLE = auto()
@@ -77,6 +102,7 @@ FAILURES: dict[Case, Failure] = {
     Case.MISSING_CLIENT_AUTHENTICATION: Failure(401, "invalid_client", "Client authentication is missing."),
     # Unknown client, wrong secret and wrong method look alike: nobody learns which clients exist.
     Case.WRONG_CLIENT_AUTHENTICATION: Failure(401, "access_denied", "Unauthorized"),
+    Case.WRONG_CLIENT_AT_REVOCATION: Failure(401, "invalid_client", "Unauthorized"),
     Case.CERTIFICATE_NOT_VALID: Failure(401, "invalid_client", "The client certificate has expired or is not valid yet."),
     Case.GRANT_NOT_ALLOWED: Failure(403, "unauthorized_client", "Grant type '{grant}' not allowed for the client."),
     Case.AUDIENCE_REQUIRED: Failure(403, "access_denied", "Non-global clients are not allowed access to APIv1"),
@@ -111,6 +137,36 @@ FAILURES: dict[Case, Failure] = {
     # RFC 6750, 3.1. Both stand beside a challenge, which the token endpoint never sends.
     Case.INVALID_BEARER: Failure(401, "invalid_token", "Unauthorized"),
     Case.BEARER_LACKS_SCOPE: Failure(403, "insufficient_scope", "The access token lacks the scope {scope}."),
+    # Of the authorization endpoint. The first four are shown on a page: no address is trusted yet (RFC 6749, 4.1.2.1).
+    Case.UNKNOWN_CLIENT: Failure(400, "invalid_request", "Unknown client: {client_id}"),
+    Case.NO_CALLBACK: Failure(400, "invalid_request", "The client has no callback address."),
+    Case.CALLBACK_MISMATCH: Failure(
+        400, "invalid_request", "Callback URL mismatch. {redirect_uri} is not in the list of allowed callback URLs."
+    ),
+    Case.WEB_ORIGIN_NOT_ALLOWED: Failure(400, "invalid_request", "The origin {origin} is not among the client's web origins."),
+    Case.REPEATED_PARAMETER: Failure(400, "invalid_request", "The parameter {parameter} is repeated."),
+    Case.UNSUPPORTED_RESPONSE_TYPE: Failure(400, "unsupported_response_type", "Unsupported response type: {response_type}"),
+    Case.RESPONSE_TYPE_NOT_ALLOWED: Failure(
+        403, "unauthorized_client", "Response type '{response_type}' not allowed for the client: its grant '{grant}' is off."
+    ),
+    Case.REQUEST_OBJECT_NOT_SUPPORTED: Failure(400, "request_not_supported", "Request objects are not supported."),
+    Case.REQUEST_URI_NOT_SUPPORTED: Failure(400, "request_uri_not_supported", "The parameter request_uri is not supported."),
+    Case.REGISTRATION_NOT_SUPPORTED: Failure(400, "registration_not_supported", "The parameter registration is not supported."),
+    Case.UNKNOWN_CONNECTION: Failure(400, "invalid_request", "The connection was not found or is not enabled for the client."),
+    Case.NO_CONNECTION: Failure(400, "invalid_request", "No connection is enabled for the client."),
+    Case.ORGANIZATION_REQUIRED: Failure(400, "invalid_request", "parameter organization is required for this client"),
+    Case.ORGANIZATION_NOT_ALLOWED: Failure(400, "invalid_request", "parameter organization is not allowed for this client"),
+    Case.UNKNOWN_ORGANIZATION: Failure(400, "invalid_request", "parameter organization is invalid"),
+    # Clients compare these texts.
+    Case.LOGIN_REQUIRED: Failure(400, "login_required", "Login required"),
+    Case.CONSENT_REQUIRED: Failure(400, "consent_required", "Consent required"),
+    Case.INTERACTION_REQUIRED: Failure(400, "interaction_required", "Interaction required"),
+    Case.CONSENT_DENIED: Failure(403, "access_denied", "User did not authorize the request"),
+    Case.REQUEST_EXPIRED: Failure(400, "invalid_request", "This login has expired or was finished already. Begin again at the application."),
+    Case.FOREIGN_BROWSER: Failure(400, "invalid_request", "This login was begun in another browser. Begin again at the application."),
+    Case.LOGOUT_ADDRESS_NOT_ALLOWED: Failure(400, "invalid_request", "The address {address} is not in the list of allowed logout URLs."),
+    Case.LOGOUT_HINT_MISMATCH: Failure(400, "invalid_request", "The parameter {parameter} does not belong to the id_token_hint."),
+    Case.INVALID_ID_TOKEN_HINT: Failure(400, "invalid_request", "The id_token_hint is not an id token of this issuer."),
     Case.TOO_MANY_REQUESTS: Failure(429, "too_many_requests", TOO_MANY_REQUESTS),
     Case.TOO_MANY_FAILURES: Failure(429, "too_many_attempts", "Too many failed authentications from this address. Try again later."),
     Case.UNAVAILABLE: Failure(503, "temporarily_unavailable", "The service cannot answer right now. Try again."),

@@ -9,7 +9,7 @@ from oauthlib.oauth2.rfc6749.grant_types import ClientCredentialsGrant as Engine
 from authapi.claims import machine_subject
 from authapi.entitlements import machine_entitlement
 from authapi.failures import Case, RequestRefused
-from authapi.grants.issuing import Issue
+from authapi.grants.issuing import Issue, binding
 from authapi.models import Client
 from authapi.token_request import TokenRequest
 
@@ -32,6 +32,8 @@ class ClientCredentialsGrant(EngineGrant):  # type: ignore[misc]  # the engine h
             grant="client-credentials",
             seconds=entitlement.seconds,
             dialect=entitlement.resource.token_dialect,
+            # Edges do not forward certificates to the management interface, so nothing could be proven there.
+            confirmation=None if entitlement.resource.is_system else binding(token_request),
         )
         # The engine leaves `scope` out of the answer when there is none.
         request.scopes = list(scopes) or None

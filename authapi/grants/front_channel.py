@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from authapi.grants.issuing import Issue, minted
-from authapi.grants.user_access import still_granted, user_access
+from authapi.grants.user_access import ends_at, still_granted, user_access
 from authapi.grants.user_tokens import CodeParameters, UserIssue
 from authapi.id_tokens import id_token
 from authapi.services.authorization_codes import issue_code
@@ -24,13 +24,13 @@ def front_channel(
     members: dict[str, Any] = {}
     access: Issue | None = None
     with transaction.atomic():
-        if "code" in response_types:
-            if code_parameters is None:
-                raise ValueError("A code needs its parameters.")
-            members["code"] = issue_code(issue, code_parameters)
         if "token" in response_types:
             issue, entitlement = still_granted(issue)
             access = user_access(issue, entitlement, is_front_channel=True)
+        if "code" in response_types:
+            if code_parameters is None:
+                raise ValueError("A code needs its parameters.")
+            members["code"] = issue_code(issue, code_parameters, until=ends_at(access) if access else None)
     if access is not None:
         members["access_token"] = minted(access, client=issue.client, host=issue.host)
         members |= {"token_type": "Bearer", "expires_in": access.seconds, "scope": " ".join(access.scopes)}

@@ -8,6 +8,8 @@ from typing import Any
 
 from authapi.claims import TokenOrder, new_jti
 from authapi.models import Client
+from authapi.mtls import certificate_of
+from authapi.token_request import TokenRequest
 from authapi.tokens import mint
 from identity.hosts import HostMatch
 
@@ -31,6 +33,12 @@ class Issue:
     organization: Mapping[str, str] = field(default_factory=dict)
     confirmation: Mapping[str, Any] | None = None
     opaque: str = field(default="", repr=False)
+
+
+def binding(request: TokenRequest) -> Mapping[str, Any] | None:
+    """Return the `cnf` of what is issued now: a certificate that came along binds the tokens to it (RFC 8705, 3)."""
+    certificate = certificate_of(request)
+    return certificate.confirmation if certificate is not None else None
 
 
 def access_token(request: Any) -> str:

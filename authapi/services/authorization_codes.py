@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.utils import timezone
@@ -12,8 +12,11 @@ from authapi.models import AuthorizationCode
 from authapi.random_secrets import digest_of, new_secret
 
 
-def issue_code(issue: UserIssue, parameters: CodeParameters) -> str:
-    """Make a code for a login; return it. Its row keeps the digest, for as long as a code is good."""
+def issue_code(issue: UserIssue, parameters: CodeParameters, *, until: datetime | None = None) -> str:
+    """Make a code for a login; return it. Its row keeps the digest, for as long as a code is good.
+
+    `until` is when the access token that goes out beside the code will have expired.
+    """
     code = new_secret()
     AuthorizationCode(
         tenant_id=issue.host.tenant_id,
@@ -35,6 +38,7 @@ def issue_code(issue: UserIssue, parameters: CodeParameters) -> str:
         auth_time=issue.auth_time,
         methods=list(issue.methods),
         confirmation=dict(issue.confirmation) if issue.confirmation else None,
+        issued_until=until,
     ).save(force_insert=True)
     return code
 

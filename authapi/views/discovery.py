@@ -4,27 +4,65 @@ from __future__ import annotations
 
 from typing import Any
 
+from authapi import mtls
+from authapi.client_auth import assertion, mutual_tls, public, secret_basic, secret_post
 from authapi.engine import SERVED_GRANTS
 from authapi.keys import published_keys
+from authapi.profile_claims import CLAIMS_OF_SCOPE, SIGN_IN_SCOPES
+from authapi.tenant_settings import sign_in_settings
 from authapi.views.chain import Answer, Call, hot_endpoint, json_answer
+from identity.hosts import HostMatch
 
 # Short, so that a key published by a rotation is known long before it signs.
 _CACHE = {"Cache-Control": "public, max-age=60"}
+_METHODS = (secret_basic.METHOD, secret_post.METHOD, assertion.METHOD, public.METHOD)
+_MTLS_METHODS = (mutual_tls.CA_SIGNED, mutual_tls.SELF_SIGNED)
+_TOKEN_CLAIMS = ("aud", "auth_time", "exp", "iat", "iss", "sub")
+# What is the same for every tenant. `web_message` works and stays unlisted, as upstream.
+_SERVED: dict[str, Any] = {
+    "response_types_supported": [
+        "code", "token", "id_token", "code token", "code id_token", "token id_token", "code token id_token",
+    ],
+    "response_modes_supported": ["query", "fragment", "form_post"],
+    "scopes_supported": ["openid", *sorted(SIGN_IN_SCOPES - {"openid"})],
+    "claims_supported": sorted({*_TOKEN_CLAIMS, *(claim for claims in CLAIMS_OF_SCOPE.values() for claim in claims)}),
+    "claims_parameter_supported": False,
+    "request_parameter_supported": False,
+    "request_uri_parameter_supported": False,
+    "code_challenge_methods_supported": ["S256", "plain"],
+    "subject_types_supported": ["public"],
+    "id_token_signing_alg_values_supported": ["HS256", "RS256"],
+    "backchannel_logout_supported": True,
+    "backchannel_logout_session_supported": True,
+}  # fmt: skip
 
 
-def discovery_document(issuer: str) -> dict[str, Any]:
-    """Return the metadata of OpenID Connect Discovery 1.0 and RFC 8414 for this issuer."""
-    return {
+def discovery_document(host: HostMatch) -> dict[str, Any]:
+    """Return the metadata of OpenID Connect Discovery 1.0, RFC 8414 and RFC 9207 for the issuer of this host."""
+    issuer, tenant = host.issuer, sign_in_settings(host.tenant_id)
+    document = {
         "issuer": issuer,
+        "authorization_endpoint": f"{issuer}authorize",
         "token_endpoint": f"{issuer}oauth/token",
+        "userinfo_endpoint": f"{issuer}userinfo",
+        "revocation_endpoint": f"{issuer}oauth/revoke",
         "jwks_uri": f"{issuer}.well-known/jwks.json",
-        "grant_types_supported": list(SERVED_GRANTS),
-        "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post"],
-        # The three that Discovery 1.0, 3 requires; there is no authorization endpoint yet, hence no response type.
-        "response_types_supported": [],
-        "subject_types_supported": ["public"],
-        "id_token_signing_alg_values_supported": ["RS256"],
+        "authorization_response_iss_parameter_supported": tenant.sends_issuer,
+        **_SERVED,
+        "grant_types_supported": ["implicit", *SERVED_GRANTS],
+        "ui_locales_supported": list(tenant.enabled_locales),
     }
+    behind_edge = mtls.discovery_members(host)
+    methods = [*_METHODS, *(_MTLS_METHODS if behind_edge else ())]
+    for endpoint in ("token_endpoint", "revocation_endpoint"):
+        document[f"{endpoint}_auth_methods_supported"] = methods
+        document[f"{endpoint}_auth_signing_alg_values_supported"] = list(assertion.ALGORITHMS)
+    document |= behind_edge
+    if tenant.is_logout_endpoint_discovered:
+        document["end_session_endpoint"] = f"{issuer}oidc/logout"
+    if tenant.acr_values:
+        document["acr_values_supported"] = list(tenant.acr_values)
+    return document
 
 
 def _jwks(call: Call) -> Answer:
@@ -32,7 +70,7 @@ def _jwks(call: Call) -> Answer:
 
 
 def _discovery(call: Call) -> Answer:
-    return json_answer(discovery_document(call.host.issuer), headers=_CACHE)
+    return json_answer(discovery_document(call.host), headers=_CACHE)
 
 
 jwks = hot_endpoint(_jwks, name="jwks", methods=("GET",))

@@ -57,6 +57,26 @@ def get(tenant: Tenant, path: str, *, host: str | None = None) -> Received:
     return send(HOT_ENDPOINTS[path], "GET", host=host or f"{tenant.pk}.example.test")
 
 
+def read_profile(
+    tenant: Tenant,
+    token: str | None,
+    *,
+    method: str = "GET",
+    headers: Mapping[str, str] | None = None,
+    body: bytes = b"",
+    host: str | None = None,
+) -> Received:
+    """Ask `/userinfo` with a bearer token, or without one."""
+    bearer = {"Authorization": f"Bearer {token}"} if token is not None else {}
+    host = host or f"{tenant.pk}.example.test"
+    return send(HOT_ENDPOINTS["/userinfo"], method, host=host, headers={**bearer, **(headers or {})}, chunks=(body,))
+
+
+def ask_revocation(tenant: Tenant, form: Mapping[str, Any], *, as_json: bool = False, host: str | None = None) -> Received:
+    """POST to the revocation endpoint of a tenant."""
+    return _post("/oauth/revoke", tenant, form, as_json=as_json, headers=None, host=host, address="192.0.2.1")
+
+
 def ask_token(
     tenant: Tenant,
     form: Mapping[str, Any] | None = None,
@@ -67,10 +87,16 @@ def ask_token(
     address: str = "192.0.2.1",
 ) -> Received:
     """POST to the token endpoint of a tenant, as a form unless `as_json`."""
-    body = json.dumps(form or {}) if as_json else urlencode(form or {})
+    return _post("/oauth/token", tenant, form or {}, as_json=as_json, headers=headers, host=host, address=address)
+
+
+def _post(
+    path: str, tenant: Tenant, form: Mapping[str, Any], *, as_json: bool, headers: Mapping[str, str] | None, host: str | None, address: str
+) -> Received:
+    body = json.dumps(form) if as_json else urlencode(form)
     kind = "application/json" if as_json else FORM
     return send(
-        HOT_ENDPOINTS["/oauth/token"],
+        HOT_ENDPOINTS[path],
         "POST",
         host=host or f"{tenant.pk}.example.test",
         headers={"Content-Type": kind, **(headers or {})},

@@ -1,0 +1,80 @@
+"""`refresh_token`: a refresh token becomes a fresh access token, and its successor where the client rotates (RFC 6749, 6)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from django.utils import timezone
+
+from authapi.failures import Case, RequestRefused
+from authapi.grants.issuing import binding
+from authapi.grants.user_grant import Granted, UserGrant, access_for, required, sender_of, stored_login
+from authapi.grants.user_tokens import UserIssue
+from authapi.models import Client, RefreshToken
+from authapi.refresh_policy import RefreshPolicy
+from authapi.services.refresh_tokens import has_ended, is_reused, locked_refresh_token, policy_of, punish_reuse, renew
+from authapi.token_request import TokenRequest
+from identity.transactions import unit_of_work
+
+
+class RefreshTokenGrant(UserGrant):
+    """Exchanges a refresh token under the lock of its row; one that is used again ends its family."""
+
+    name = "refresh_token"
+
+    def granted(self, request: TokenRequest, client: Client) -> Granted:
+        token = required(request, "refresh_token")
+        exchanged = _exchanged(request, client, token)
+        if exchanged is None:
+            raise RequestRefused(Case.INVALID_REFRESH_TOKEN)
+        return exchanged
+
+
+@unit_of_work
+def _exchanged(request: TokenRequest, client: Client, token: str) -> Granted | None:
+    """Return what the token is exchanged for; None when it was used again, with its family revoked.
+
+    Raises `RequestRefused`, and then the token is as good as before.
+    """
+    row = locked_refresh_token(tenant_id=request.host.tenant_id, token=token)
+    if row is None or row.application_id != client.pk:
+        raise RequestRefused(Case.INVALID_REFRESH_TOKEN)
+    policy, now = policy_of(client), timezone.now()
+    if is_reused(row, policy, now=now):
+        punish_reuse(row, client, sender_of(request))
+        return None
+    if has_ended(row, policy, now=now) or not _is_holder(row, request, client):
+        raise RequestRefused(Case.INVALID_REFRESH_TOKEN)
+    login, access, until = access_for(_asked(stored_login(row, request, client, grant="refresh_token"), request, policy))
+    successor = renew(row, access=access, until=until, policy=policy, sender=sender_of(request))
+    return Granted(login, access, successor)
+
+
+def _is_holder(row: RefreshToken, request: TokenRequest, client: Client) -> bool:
+    """Tell whether whoever shows the token may have it: its session lives where it is tied to one, and so does its binding."""
+    scopes = row.scope.split()
+    if "online_access" in scopes and "offline_access" not in scopes and row.session is None:
+        return False
+    # RFC 8705, 4: a public client proves itself by nothing else.
+    return not (client.is_public and row.confirmation) or binding(request) == row.confirmation
+
+
+def _asked(login: UserIssue, request: TokenRequest, policy: RefreshPolicy) -> UserIssue:
+    """Return the login narrowed to what this request asks for; scopes that were never granted are dropped silently.
+
+    Another API than the original one must stand in the client's policies (contract, 4.6).
+    """
+    audience, scope = request.text("audience"), request.text("scope")
+    if audience is not None and audience != login.audience:
+        if audience not in policy.audiences:
+            raise RequestRefused(Case.AUDIENCE_NOT_IN_POLICY, audience=audience[:200])
+        known = tuple(value for value in login.scopes if value in _KEPT) + policy.audiences[audience]
+        login = replace(login, audience=audience, scopes=known)
+    if scope is None:
+        return login
+    wanted = frozenset(scope.split())
+    return replace(login, scopes=tuple(value for value in login.scopes if value in wanted))
+
+
+# What belongs to the login and not to the API that it was for.
+_KEPT = frozenset({"openid", "profile", "email", "phone", "address"})

@@ -1,0 +1,53 @@
+"""How the refresh tokens of a client live: rotated or not, for how long, for which other APIs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+# Contract, 4.6: thirty days at most, fifteen without use.
+DEFAULT_SECONDS = 2_592_000
+DEFAULT_IDLE_SECONDS = 1_296_000
+
+
+@dataclass(frozen=True)
+class RefreshPolicy:
+    """`leeway` is how long a token that was rotated may still be exchanged; None as a lifetime is without end.
+
+    `audiences` are the APIs besides the original one that a token may be exchanged for, with their scopes.
+    """
+
+    is_rotating: bool
+    leeway: timedelta
+    lifetime: timedelta | None
+    idle_lifetime: timedelta | None
+    audiences: Mapping[str, tuple[str, ...]]
+
+    def expires_at(self, now: datetime) -> datetime | None:
+        return None if self.lifetime is None else now + self.lifetime
+
+    def idle_expires_at(self, now: datetime) -> datetime | None:
+        return None if self.idle_lifetime is None else now + self.idle_lifetime
+
+
+def refresh_policy(settings: Mapping[str, Any] | None, *, is_public: bool) -> RefreshPolicy:
+    """Read the `refresh_token` settings of a client.
+
+    Where they say nothing, tokens of public clients rotate (RFC 9700, 4.14.2: nothing else tells a thief from them).
+    """
+    values = settings or {}
+    is_expiring = values.get("expiration_type", "expiring") == "expiring"
+    kind = values.get("rotation_type") or ("rotating" if is_public else "non-rotating")
+    return RefreshPolicy(
+        is_rotating=kind == "rotating",
+        leeway=timedelta(seconds=values.get("leeway") or 0),
+        lifetime=_lifetime(values, "token_lifetime", DEFAULT_SECONDS) if is_expiring else None,
+        idle_lifetime=_lifetime(values, "idle_token_lifetime", DEFAULT_IDLE_SECONDS) if is_expiring else None,
+        audiences={policy["audience"]: tuple(policy["scope"]) for policy in values.get("policies") or ()},
+    )
+
+
+def _lifetime(values: Mapping[str, Any], name: str, default: int) -> timedelta | None:
+    return None if values.get(f"infinite_{name}") else timedelta(seconds=values.get(name) or default)

@@ -1,0 +1,204 @@
+"""Refresh tokens: issued, exchanged, rotated and revoked. Only checksums are kept; a family is everything of one lineage.
+
+Two exchanges of one token at once, in any processes, wait for each other at its row. A family is revoked with all its rows
+locked first, since a token that is being exchanged right now is about to have a successor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db.models import Max, Q, QuerySet
+from django.utils import timezone
+
+from authapi.addresses import stored_address
+from authapi.claims import lineage_key
+from authapi.grants.issuing import Issue
+from authapi.grants.user_tokens import UserIssue
+from authapi.models import AccessToken, AuthorizationCode, Client, RefreshToken, RevokedToken
+from authapi.random_secrets import digest_of, new_secret
+from authapi.refresh_policy import RefreshPolicy, refresh_policy
+from authapi.services.sign_in_log import note
+from identity.json_values import storable
+from identity.transactions import unit_of_work
+
+# A row that was rotated or revoked within this time may have been so while we waited for its lock.
+_LOCK_MARGIN = timedelta(minutes=1)
+_LONGEST_AGENT = 500
+_REUSED = "ferrt"
+
+
+@dataclass(frozen=True)
+class Sender:
+    """Where a request came from, as it is noted with the token."""
+
+    ip: str
+    user_agent: str
+
+
+def policy_of(client: Client) -> RefreshPolicy:
+    return refresh_policy(client.settings.get("refresh_token"), is_public=client.is_public)
+
+
+def issue_refresh_token(issue: UserIssue, *, access: Issue, until: datetime, sender: Sender) -> str:
+    """Begin a family; return its first token. Joins the transaction of the caller."""
+    now = timezone.now()
+    policy = policy_of(issue.client)
+    row = RefreshToken(
+        tenant_id=issue.host.tenant_id,
+        user=issue.user,
+        application=issue.client,
+        token_family=issue.lineage,
+        lineage=issue.lineage,
+        scope=" ".join(issue.scopes),
+        audience=issue.audience,
+        session=issue.session,
+        sid=issue.session.pk if issue.session else "",
+        organization=issue.organization,
+        auth_time=issue.auth_time,
+        methods=list(issue.methods),
+        confirmation=dict(issue.confirmation) if issue.confirmation else None,
+        is_rotating=policy.is_rotating,
+        expires_at=policy.expires_at(now),
+        initial_ip=stored_address(sender.ip),
+        initial_user_agent=storable(sender.user_agent)[:_LONGEST_AGENT],
+    )
+    return _stored(row, access=access, until=until, policy=policy, now=now, sender=sender)
+
+
+def locked_refresh_token(*, tenant_id: str, token: str) -> RefreshToken | None:
+    """Return the row of a token with all that hangs on it, locked until the transaction ends; None for one nobody made."""
+    rows = RefreshToken.objects.of(tenant_id).select_related("user__connection", "session", "organization")
+    # RFC 9700, 4.14.2: whoever comes second waits here, and then sees that the token was rotated.
+    return rows.select_for_update(of=("self",), no_key=True).filter(token_checksum=digest_of(token)).first()
+
+
+def is_reused(row: RefreshToken, policy: RefreshPolicy, *, now: datetime) -> bool:
+    """Tell whether a rotated token is presented once more, and not by a client that merely lost the answer.
+
+    The leeway lets only the previous token through: once its successor was rotated too, nobody honest has it any more.
+    """
+    if not row.is_rotated or row.revoked is None:
+        return False
+    if now - row.revoked > policy.leeway:
+        return True
+    family = RefreshToken.objects.of(row.tenant_id).filter(lineage=row.lineage)
+    return family.filter(is_rotated=True, pk__gt=row.pk).exists()
+
+
+def has_ended(row: RefreshToken, policy: RefreshPolicy, *, now: datetime) -> bool:
+    """Tell whether a token has expired, was revoked, or was issued under the other mode of rotation."""
+    is_revoked = row.revoked is not None and not row.is_rotated
+    is_over = any(end is not None and end <= now for end in (row.expires_at, row.idle_expires_at))
+    return is_revoked or is_over or row.is_rotating != policy.is_rotating
+
+
+def renew(row: RefreshToken, *, access: Issue, until: datetime, policy: RefreshPolicy, sender: Sender) -> str | None:
+    """Rotate an exchanged token and return its successor, or note its use and return None where it stays.
+
+    For the holder of the row's lock. The end of the family is never moved.
+    """
+    now = timezone.now()
+    row.last_exchanged_at = now
+    if not policy.is_rotating:
+        _used(row, access=access, until=until, policy=policy, now=now, sender=sender)
+        row.save(update_fields=[*_USED, "last_exchanged_at"])
+        return None
+    if row.revoked is None:
+        row.revoked, row.is_rotated = now, True
+        row.save(update_fields=["revoked", "is_rotated", "last_exchanged_at", "updated"])
+    successor = RefreshToken(**{name: getattr(row, name) for name in _INHERITED})
+    return _stored(successor, access=access, until=until, policy=policy, now=now, sender=sender)
+
+
+def punish_reuse(row: RefreshToken, client: Client, sender: Sender) -> None:
+    """Revoke the family of a token that was presented again, and say so in the sign-in log. For the holder of its lock."""
+    revoke_lineage(tenant_id=row.tenant_id, lineage=row.lineage)
+    note(
+        tenant_id=row.tenant_id,
+        type=_REUSED,
+        is_success=False,
+        description="A refresh token was used again after its rotation: its family was revoked.",
+        user=row.user,
+        client=client,
+        connection=row.user.connection.name,
+        ip=sender.ip,
+        user_agent=sender.user_agent,
+        details={"family": str(row.lineage)},
+    )
+
+
+@unit_of_work
+def revoke_lineage(*, tenant_id: str, lineage: UUID) -> None:
+    """End everything that came of one login at one client: refresh tokens, opaque tokens and JWTs, codes included. Twice is once."""
+    family = RefreshToken.objects.of(tenant_id).filter(lineage=lineage)
+    _revoke_locked(family)
+    AccessToken.objects.of(tenant_id).filter(lineage=lineage).delete()
+    codes = AuthorizationCode.objects.of(tenant_id).filter(lineage=lineage)
+    codes.filter(used_at__isnull=True).update(used_at=timezone.now())
+    ends = [rows.aggregate(last=Max("issued_until"))["last"] for rows in (family, codes)]
+    until = max((end for end in ends if end is not None), default=None)
+    if until is not None and until > timezone.now():
+        RevokedToken.objects.of(tenant_id).update_or_create(
+            jti=lineage_key(lineage), defaults={"tenant_id": tenant_id, "expires_at": until}
+        )
+
+
+@unit_of_work
+def revoke_refresh_tokens(
+    *, tenant_id: str, user_id: int | None = None, client_id: str | None = None, audience: str | None = None, ids: list[str] | None = None
+) -> int:
+    """Revoke the refresh tokens that fit all that is given; return how many were alive. Access tokens run out by themselves.
+
+    `user_id` is the key of the user's row, `client_id` and `ids` are those of the wire; an empty audience is the profile.
+    """
+    given = {"user_id": user_id, "application__client_id": client_id, "audience": audience, "wire_id__in": ids}
+    narrowed = {name: value for name, value in given.items() if value is not None}
+    if not narrowed:
+        raise ValueError("Say which refresh tokens are to be revoked.")
+    rows = RefreshToken.objects.of(tenant_id).filter(**narrowed)
+    if ids is not None:
+        # Ids change with every rotation; what is meant is the family.
+        lineages = list(rows.values_list("lineage", flat=True))
+        rows = RefreshToken.objects.of(tenant_id).filter(lineage__in=lineages)
+    return _revoke_locked(rows)
+
+
+def _revoke_locked(rows: QuerySet[RefreshToken]) -> int:
+    """Revoke the living ones of `rows`, those included that are born while we wait for the lock of their predecessor."""
+    known: set[int] = set()
+    while True:
+        # A row that was alive when the statement began comes back as rotated, for its lock was waited for. Its successor
+        # is seen by the next statement only, so ask until nothing new has come: by then every row is ours.
+        recent = Q(revoked__isnull=True) | Q(revoked__gt=timezone.now() - _LOCK_MARGIN)
+        locked = set(rows.filter(recent).order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
+        if locked <= known:
+            break
+        known |= locked
+    return rows.filter(pk__in=known, revoked__isnull=True).update(revoked=timezone.now(), updated=timezone.now())
+
+
+def _stored(row: RefreshToken, *, access: Issue, until: datetime, policy: RefreshPolicy, now: datetime, sender: Sender) -> str:
+    text = new_secret()
+    # The toolkit keeps the checksum of what stands here, and leaves the column of the token empty.
+    row._raw_token = text
+    _used(row, access=access, until=until, policy=policy, now=now, sender=sender)
+    row.save(force_insert=True)
+    return text
+
+
+def _used(row: RefreshToken, *, access: Issue, until: datetime, policy: RefreshPolicy, now: datetime, sender: Sender) -> None:
+    row.idle_expires_at = policy.idle_expires_at(now)
+    row.last_ip = stored_address(sender.ip)
+    row.last_user_agent = storable(sender.user_agent)[:_LONGEST_AGENT]
+    row.issued_jti, row.issued_until = access.jti, until
+
+
+_USED = ("idle_expires_at", "last_ip", "last_user_agent", "issued_jti", "issued_until", "updated")
+_INHERITED = (
+    "tenant_id", "user", "application", "token_family", "lineage", "scope", "audience", "session", "sid", "organization",
+    "auth_time", "methods", "confirmation", "is_rotating", "expires_at", "last_exchanged_at", "initial_ip", "initial_user_agent",
+    "metadata",
+)  # fmt: skip

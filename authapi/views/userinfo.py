@@ -1,0 +1,111 @@
+"""`/userinfo`: the profile of the user behind an access token, as it is now (OpenID Connect Core 1.0, 5.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from authapi.bodies import MalformedBody, parse_body
+from authapi.failures import Case, Failure, RequestRefused
+from authapi.models import Client
+from authapi.mtls import certificate_of
+from authapi.profile_claims import profile_claims
+from authapi.services.opaque_tokens import find_opaque_token
+from authapi.token_request import TokenRequest
+from authapi.tokens import TokenRefused, verify_profile_token
+from authapi.views.chain import Answer, Call, hot_endpoint, json_answer
+from identity.models import User
+
+_FRESH = {"Cache-Control": "no-store", "Pragma": "no-cache"}
+_FORM = "application/x-www-form-urlencoded"
+_BEARER = Case.INVALID_BEARER, Case.BEARER_LACKS_SCOPE
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """Whose profile a token opens, how far, and what it is bound to."""
+
+    user: User
+    scopes: Collection[str]
+    confirmation: Mapping[str, Any] | None
+
+
+def _userinfo(call: Call) -> Answer:
+    try:
+        return _profile(call)
+    except RequestRefused as refused:
+        if refused.case not in _BEARER:
+            raise
+        return _challenge(refused.failure, is_missing=_header_token(call) is None and not call.body)
+
+
+def _profile(call: Call) -> Answer:
+    token = _presented(call)
+    opened = _opened_by_jwt(call, token) if token.count(".") == 2 else _opened_by_row(call, token)
+    if opened.user.blocked or not _is_holder(call, opened.confirmation):
+        raise RequestRefused(Case.INVALID_BEARER)
+    if "openid" not in opened.scopes:
+        raise RequestRefused(Case.BEARER_LACKS_SCOPE, scope="openid")
+    return json_answer({"sub": opened.user.user_id, **profile_claims(opened.user, opened.scopes)}, headers=_FRESH)
+
+
+def _presented(call: Call) -> str:
+    """Return the token of the header or of a form (RFC 6750, 2.1 and 2.2); the address is no place for one (2.3)."""
+    header, posted = _header_token(call), None
+    if call.body and call.headers.get("content-type", "").partition(";")[0].strip().lower() == _FORM:
+        try:
+            posted = parse_body(_FORM, call.body).get("access_token")
+        except MalformedBody as error:
+            raise RequestRefused(Case.MALFORMED_REQUEST, reason=str(error)) from error
+    if header is not None and posted is not None:
+        raise RequestRefused(Case.MALFORMED_REQUEST, reason="The access token was sent in more than one way.")
+    token = header or posted
+    if not token:
+        raise RequestRefused(Case.INVALID_BEARER)
+    return str(token)
+
+
+def _header_token(call: Call) -> str | None:
+    scheme, _, token = call.headers.get("authorization", "").partition(" ")
+    return token.strip() or None if scheme.lower() == "bearer" else None
+
+
+def _opened_by_jwt(call: Call, token: str) -> _Opened:
+    try:
+        claims = verify_profile_token(token, host=call.host)
+    except TokenRefused as error:
+        raise RequestRefused(Case.INVALID_BEARER) from error
+    user = User.objects.of(call.host.tenant_id).select_related("connection").filter(user_id=claims.subject).first()
+    if user is None:
+        raise RequestRefused(Case.INVALID_BEARER)
+    return _Opened(user, claims.scopes, claims.confirmation)
+
+
+def _opened_by_row(call: Call, token: str) -> _Opened:
+    row = find_opaque_token(tenant_id=call.host.tenant_id, token=token)
+    if row is None or row.user is None or not _is_usable(row.application):
+        raise RequestRefused(Case.INVALID_BEARER)
+    return _Opened(row.user, row.scope.split(), row.confirmation)
+
+
+def _is_usable(client: Client | None) -> bool:
+    return client is not None and client.is_usable(None)
+
+
+def _is_holder(call: Call, confirmation: Mapping[str, Any] | None) -> bool:
+    """Tell whether the caller shows what the token is bound to (RFC 8705, 3)."""
+    if not confirmation:
+        return True
+    certificate = certificate_of(TokenRequest(host=call.host, address=call.address, headers=call.headers, form={}))
+    return certificate is not None and certificate.confirms(dict(confirmation))
+
+
+def _challenge(failure: Failure, *, is_missing: bool) -> Answer:
+    # RFC 6750, 3: without any token the challenge names no error.
+    details = "" if is_missing else f', error="{failure.error}", error_description="{failure.description}"'
+    members = {"error": failure.error, "error_description": failure.description}
+    return json_answer(members, status=failure.status, headers={**_FRESH, "WWW-Authenticate": f'Bearer realm="userinfo"{details}'})
+
+
+userinfo = hot_endpoint(_userinfo, name="userinfo", methods=("GET", "POST"))

@@ -1,0 +1,23 @@
+"""What a process remembers between requests, forgotten: the next request is answered as by a process that has just begun."""
+
+from __future__ import annotations
+
+from authapi import client_auth, entitlements, keys, mtls, states, tenant_settings
+from identity.hosts import forget_hosts
+
+
+def forget_all() -> None:
+    """Let this process know nothing any more of clients, keys, tokens, APIs, grants and settings."""
+    for memory in (
+        client_auth.clients,
+        keys.trust,
+        states.token_states,
+        entitlements._granted,
+        entitlements._granted_for_users,
+        entitlements._management,
+        entitlements._by_audience,
+        tenant_settings.remembered_settings,
+        mtls.edge_keys,
+    ):
+        memory.clear()
+    forget_hosts()

@@ -1,0 +1,116 @@
+"""Logins of users at clients for tests: what the authorization endpoint hands on when somebody has proven who they are."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import uuid
+from dataclasses import replace
+from typing import Any
+
+from django.utils import timezone
+
+from authapi.entitlements import user_entitlement
+from authapi.grants.user_tokens import CodeParameters, UserIssue
+from authapi.models import Client
+from authapi.services.authorization_codes import issue_code
+from authapi.services.clients import create_client
+from authapi.services.sessions import begin_session
+from identity.models import Connection, Tenant, User
+from identity.services.connections import create_connection
+from tests.factories.authapi import Registered, host_of
+from tests.factories.identity import make_user
+
+CALLBACK = "https://app.example.test/callback"
+VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+WEB_GRANTS = ("authorization_code", "refresh_token")
+
+
+def challenge_of(verifier: str) -> str:
+    """The S256 challenge of a verifier, written apart from the code that checks it (RFC 7636, 4.2)."""
+    return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
+
+
+def web_client(tenant: Tenant, *, grant_types: Any = WEB_GRANTS, **changes: Any) -> Registered:
+    """A confidential client that logs people in."""
+    client, secret = create_client(tenant_id=tenant.pk, name="Web", grant_types=grant_types, redirect_uris=CALLBACK, **changes)
+    return Registered(client, secret)
+
+
+def public_client(tenant: Tenant, **changes: Any) -> Registered:
+    """A client without a secret, such as an application in a browser."""
+    return web_client(tenant, token_endpoint_auth_method=Client.AuthMethod.NONE, **changes)
+
+
+def some_user(tenant: Tenant, **profile: Any) -> User:
+    """A user of the tenant's database connection `people`."""
+    connection = Connection.objects.of(tenant.pk).filter(name="people").first()
+    return make_user(connection=connection or create_connection(tenant_id=tenant.pk, name="people", strategy="database"), **profile)
+
+
+def login_of(
+    tenant: Tenant, registered: Registered, user: User, *, scope: str = "openid profile", audience: str | None = None, **changes: Any
+) -> UserIssue:
+    """Let a user log in at a client, in a session of its own."""
+    host = host_of(tenant)
+    granted = user_entitlement(
+        host=host, client=registered.client, user=user, audience=audience, scope=scope, organization=changes.get("organization")
+    )
+    session, _ = begin_session(
+        tenant_id=tenant.pk, user=user, connection=user.connection, methods=["pwd"], ip="192.0.2.7", user_agent="Test", is_persistent=True
+    )
+    issue = UserIssue(
+        host=host,
+        client=registered.client,
+        user=user,
+        connection=user.connection,
+        audience=granted.audience,
+        scopes=granted.scopes,
+        session=session,
+        organization=None,
+        auth_time=timezone.now(),
+        methods=session.methods,
+        nonce="",
+        lineage=uuid.uuid4(),
+        confirmation=None,
+    )
+    return replace(issue, **changes)
+
+
+def code_of(login: UserIssue, *, challenge: str | None = None, method: str = "S256", is_redirect_uri_given: bool = True) -> str:
+    """Return an authorization code; public clients always bring a challenge."""
+    if challenge is None:
+        challenge = challenge_of(VERIFIER) if login.client.is_public else ""
+    return issue_code(
+        login,
+        CodeParameters(
+            redirect_uri=CALLBACK,
+            is_redirect_uri_given=is_redirect_uri_given,
+            code_challenge=challenge,
+            code_challenge_method=method if challenge else "",
+        ),
+    )
+
+
+def code_form(registered: Registered, code: str, **changes: Any) -> dict[str, Any]:
+    """The fields of a good exchange of a code, changed or, with None, left out."""
+    fields: dict[str, Any] = {
+        "grant_type": "authorization_code",
+        "client_id": registered.client_id,
+        "client_secret": registered.secret or None,
+        "code": code,
+        "redirect_uri": CALLBACK,
+        "code_verifier": VERIFIER if registered.client.is_public else None,
+    }
+    return {name: value for name, value in (fields | changes).items() if value is not None}
+
+
+def refresh_form(registered: Registered, token: str, **changes: Any) -> dict[str, Any]:
+    """The fields of a good refresh, changed or, with None, left out."""
+    fields: dict[str, Any] = {
+        "grant_type": "refresh_token",
+        "client_id": registered.client_id,
+        "client_secret": registered.secret or None,
+        "refresh_token": token,
+    }
+    return {name: value for name, value in (fields | changes).items() if value is not None}
