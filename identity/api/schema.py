@@ -37,7 +37,7 @@ _DESCRIPTIONS = {
     401: "Invalid token, invalid signature, or a client that is not global.",
     403: "Insufficient scope.",
     404: "Not found.",
-    409: "Already there.",
+    409: "Already there, being deleted, or otherwise in a state that does not allow it.",
     413: "Too large.",
     429: "Too many requests. See the X-RateLimit headers.",
 }
@@ -165,4 +165,7 @@ class OperationSchema(AutoSchema):
         for body in bodies.values():
             body["headers"] = RATE_HEADERS | (cursor_header(self.operation.snapshot_of) if self.operation.snapshot_of else {})
         conflicts = (413,) if self.operation.body is not None else ()
+        if self.method != "GET":
+            # What is written to may be on its way out, and what a row refers to may go at the same time.
+            conflicts = (409, *conflicts)
         return bodies | error_responses(*sorted({*_STATUSES_OF_ALL, *self.operation.refuses, *conflicts}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from events.catalogue import EVENT_TYPES
 from identity.api.list_schemas import reference, taken_list
 from identity.api.operations import Schema
+from provisioning.api import synchronization_schemas
 
 _TEXT: Schema = {"type": "string"}
 _TIME: Schema = {"type": "string", "format": "date-time"}
@@ -37,5 +38,6 @@ COMPONENTS: dict[str, Schema] = {
                 "properties": {"since": _TIME, "reason": _TEXT},
             },
         },
-    }
+    },
+    **synchronization_schemas.COMPONENTS,
 }

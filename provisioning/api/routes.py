@@ -7,10 +7,13 @@ from provisioning.api.action_tests import ActionTestEndpoint, BindingEndpoint, E
 from provisioning.api.actions import ActionEndpoint, VersionEndpoint
 from provisioning.api.deliveries import DeliveryEndpoint, RedeliveryEndpoint, StreamStatisticsEndpoint, TestEventEndpoint
 from provisioning.api.event_streams import EventStreamEndpoint
-from provisioning.api.synchronizations import SynchronizationEndpoint
+from provisioning.api.synchronizations import SynchronizationAnswerEndpoint, SynchronizationEndpoint, SynchronizationReportEndpoint
 
 _ACTION = "actions/actions/<segment:id>"
 _STREAM = "event-streams/<segment:id>"
+_SYNCHRONIZATION = f"{_STREAM}/synchronizations/<segment:job_id>"
+
+_ANSWERS = ("resume", "confirm", "decline", "cancel")
 
 ROUTES = (
     Route("actions/actions", ActionEndpoint, {"get": "list", "post": "create"}),
@@ -29,7 +32,10 @@ ROUTES = (
     Route(f"{_STREAM}/stats", StreamStatisticsEndpoint, {"get": "retrieve"}),
     Route(f"{_STREAM}/deliveries", DeliveryEndpoint, {"get": "list"}),
     Route(f"{_STREAM}/deliveries/<segment:event_id>", DeliveryEndpoint, {"get": "retrieve"}),
-    Route(f"{_STREAM}/synchronizations", SynchronizationEndpoint, {"post": "create"}),
+    Route(f"{_STREAM}/synchronizations", SynchronizationEndpoint, {"get": "list", "post": "create"}),
+    Route(_SYNCHRONIZATION, SynchronizationEndpoint, {"get": "retrieve"}),
+    Route(f"{_SYNCHRONIZATION}/report", SynchronizationReportEndpoint, {"get": "list"}),
+    *(Route(f"{_SYNCHRONIZATION}/{answer}", SynchronizationAnswerEndpoint, {"post": answer}) for answer in _ANSWERS),
     Route(f"{_STREAM}/redeliver", RedeliveryEndpoint, {"post": "create"}),
     Route(f"{_STREAM}/redeliver/<segment:event_id>", RedeliveryEndpoint, {"post": "create_by_id"}),
 )

@@ -7,6 +7,7 @@ from rest_framework import serializers
 
 from identity.api.fields import Closed, Switch, Text
 from identity.api.job_bodies import WholeNumber
+from provisioning.api.synchronization_schemas import MODES
 from provisioning.backfill.plan import DELETION_LIMIT, MOST_PER_SECOND
 
 
@@ -17,7 +18,9 @@ class DeletionLimit(Text):
 
 class SynchronizationToStart(Closed):
     mode = serializers.ChoiceField(
-        ("write", "dry_run", "compare"), required=False, help_text="`dry_run` reports what `write` would do; `compare` reports drift only."
+        MODES,
+        required=False,
+        help_text="`dry_run`, which is what nothing means, reports what `write` would do; `compare` reports drift only.",
     )
     match = Text(
         required=False,

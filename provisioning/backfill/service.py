@@ -98,8 +98,13 @@ def report_lines(job: Job) -> Iterator[bytes]:
     plan = job.parameters["plan"]
     first = {"job": job.pk, "stream": job.parameters["stream_id"], "plan": plan, "status": job.status, "outcomes": outcomes_of(job)}
     yield orjson.dumps(first) + b"\n"
-    for row in SynchronizationRow.objects.filter(job=job).order_by("pk").iterator(chunk_size=500):
+    for row in report_rows(job).iterator(chunk_size=500):
         yield orjson.dumps(row_document(row)) + b"\n"
+
+
+def report_rows(job: Job) -> QuerySet[SynchronizationRow]:
+    """Return what was kept about each user, in the order in which it was found."""
+    return SynchronizationRow.objects.filter(job=job).order_by("pk")
 
 
 def row_document(row: SynchronizationRow) -> dict[str, Any]:

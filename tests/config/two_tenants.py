@@ -11,15 +11,18 @@ from typing import Any
 
 import orjson
 from django.db import connection as database
+from django.utils import timezone
 
 from authapi.services.api_resources import create_api_resource
 from authapi.services.client_grants import create_client_grant
 from authapi.services.clients import create_client
 from config.api import openapi_document
-from identity.models import Tenant
+from identity.models import Job, Tenant
 from identity.services import groups, memberships
 from identity.services.exports import start_export
 from identity.services.tenants import create_tenant
+from provisioning.backfill.plan import Plan
+from provisioning.streams import synchronization_target
 from tests.factories.actions import make_deployed_action
 from tests.factories.identity import make_connection, make_user
 from tests.factories.organizations import make_group, make_organization, make_role
@@ -41,12 +44,14 @@ UNKNOWN = {
     "action": "act_ffffffffffffffffffffff",
     "audience": "https://nobody.example.test",
     "job": "job_ffffffffffffffff",
+    "synchronization": "job_ffffffffffffffff",
     "version": "ffffffff-ffff-4fff-8fff-ffffffffffff",
     "execution": "ffffffff-ffff-4fff-8fff-ffffffffffff",
 }
 # Which kind of row a parameter of a path names: by its name, or by what stands before it where that is `id`.
 _BY_NAME = {
     "version_id": "version",
+    "job_id": "synchronization",
     "user_id": "user",
     "connection_id": "connection",
     "group_id": "group",
@@ -224,7 +229,18 @@ def ids_of(tenant: Tenant, name: str) -> Ids:
     }
     api = Management(tenant)
     stream = api.post("event-streams", bodies(ids)["EventStreamToCreate"]).json["id"]
-    return ids | {"stream": stream, "event": api.post(f"event-streams/{stream}/test", bodies(ids)["TestEventToSend"]).json["id"]}
+    event = api.post(f"event-streams/{stream}/test", bodies(ids)["TestEventToSend"]).json["id"]
+    return ids | {"stream": stream, "event": event, "synchronization": _finished_synchronization(tenant, stream)}
+
+
+def _finished_synchronization(tenant: Tenant, stream_id: str) -> str:
+    """Return a dry run that nobody waits for any more, so that the stream is free for another one."""
+    plan = Plan(is_dry_run=True).as_document()
+    target = synchronization_target(stream_id)
+    job = Job(tenant_id=tenant.pk, type=Job.Type.STREAM_SYNCHRONIZATION, target=target, status=Job.Status.COMPLETED)
+    job.parameters, job.finished_at = {"stream_id": stream_id, "plan": plan}, timezone.now()
+    job.save(force_insert=True)
+    return job.pk
 
 
 def rows_of(tenant: Tenant) -> dict[str, list[Any]]:

@@ -8,8 +8,9 @@ from events.models import EventStream
 from identity.models import Connection, Job, Tenant
 from identity.services.jobs import run_job
 from provisioning.backfill import work  # noqa: F401  (it registers what the jobs do)
+from provisioning.streams import create_stream
 from tests.factories.identity import make_user
-from tests.factories.scim import by_verb, listing, misbehaving_server
+from tests.factories.scim import Received, Wire, by_verb, listing, misbehaving_server, reply, user
 from tests.management import Management
 from tests.provisioning.backfill.conftest import stream_to
 
@@ -30,11 +31,15 @@ def test_a_synchronisation_is_a_job_that_is_read_like_any_other(api: Management,
         run_job(answer.json["id"])
     job = api.get(f"jobs/{answer.json['id']}").json
     assert (job["status"], job["percentage_done"]) == ("completed", 100)
+    # The scope of the stream is enough, and that of users is not.
+    assert Management(tenant, scope="read:event_streams").get(f"jobs/{job['id']}").status == 200
+    assert Management(tenant, scope="read:users").get(f"jobs/{job['id']}").status == 403
     assert job["summary"] == {"total": 2, "created": 1, "skipped": 1, "extra": 0, "deleted": 0}
 
 
 def test_what_is_asked_for_is_what_the_job_does(api: Management, tenant: Tenant, scim: EventStream) -> None:
     body = {
+        "mode": "write",
         "match": "employeeNumber=app_metadata.number",
         "rate_per_second": 5,
         "enable_stream": True,
@@ -52,10 +57,123 @@ def test_what_is_asked_for_is_what_the_job_does(api: Management, tenant: Tenant,
 
 @pytest.mark.parametrize(
     "body",
-    [{"match": "employeeNumber"}, {"rate_per_second": 0}, {"deletion_limit": "all"}, {"mode": "compare", "enable_stream": True}, {"x": 1}],
+    [
+        {"enable_stream": True},
+        {"mode": "all"},
+        {"match": "employeeNumber"},
+        {"rate_per_second": 0},
+        {"deletion_limit": "all"},
+        {"mode": "compare", "enable_stream": True},
+        {"x": 1},
+    ],
 )
 def test_an_impossible_one_is_refused(body: dict[str, object], api: Management, scim: EventStream) -> None:
     assert api.post(f"event-streams/{scim.pk}/synchronizations", body).status == 400
+
+
+def started(api: Management, stream: EventStream, **body: object) -> str:
+    answer = api.post(f"event-streams/{stream.pk}/synchronizations", {"rate_per_second": 1000, **body})
+    assert answer.status == 202, answer.body
+    return f"event-streams/{stream.pk}/synchronizations/{answer.json['id']}"
+
+
+def work_on(place: str) -> None:
+    """Let a worker do all it can do now."""
+    run_job(place.rpartition("/")[2])
+
+
+def test_without_a_mode_nothing_is_written_and_the_report_says_what_would_be(
+    api: Management, tenant: Tenant, database_connection: Connection
+) -> None:
+    anna = make_user(connection=database_connection, email="anna@example.test")
+    with misbehaving_server(by_verb(GET=listing())) as server:
+        stream = stream_to(tenant, server.base_url)
+        place = started(api, stream)
+        work_on(place)
+        assert {request.verb for request in server.received} == {"GET"}
+    shown = api.get(place).json
+    assert (shown["mode"], shown["status"], shown["outcomes"]) == ("dry_run", "completed", {"created": 1})
+    assert shown["plan"] == {
+        "match": "userName",
+        "rate_per_second": 1000,
+        "enable_stream": False,
+        "delete_missing": False,
+        "deletion_limit": "10",
+    }
+    report = api.get(f"{place}/report?per_page=1").json
+    assert (report["total"], report["results"]) == (1, [{"outcome": "created", "user_id": anna.user_id}])
+    listed = api.get(f"event-streams/{stream.pk}/synchronizations").json
+    assert [one["id"] for one in listed["synchronizations"]] == [shown["id"]]
+
+
+def test_one_that_was_stopped_says_so_and_goes_on(api: Management, tenant: Tenant, database_connection: Connection) -> None:
+    for name in ("anna", "bert", "cleo", "dora"):
+        make_user(connection=database_connection, email=f"{name}@example.test")
+    with misbehaving_server(by_verb(GET=reply(401))) as server:
+        place = started(api, stream_to(tenant, server.base_url))
+        work_on(place)
+        stopped = api.get(place).json
+        assert (stopped["status"], stopped["waits_for"]) == ("processing", "resume")
+        assert "Stopped:" in stopped["status_details"]
+        for wrong in ("confirm", "decline"):
+            assert api.post(f"{place}/{wrong}").status == 409
+        server.handler = by_verb(GET=listing())
+        resumed = api.post(f"{place}/resume")
+        assert (resumed.status, "waits_for" in resumed.json) == (202, False)
+        assert api.post(f"{place}/resume").status == 409
+        work_on(place)
+    assert api.get(place).json["status"] == "completed"
+
+
+@pytest.mark.parametrize(("answer", "deleted"), [("confirm", 1), ("decline", 0)])
+def test_staged_deletions_wait_for_an_answer(
+    answer: str, deleted: int, api: Management, tenant: Tenant, database_connection: Connection
+) -> None:
+    gone = user("id-9", externalId="database|aaaaaaaaaaaaaaaaaaaaaaaa", userName="gone@example.test")
+
+    def found(request: Received) -> Wire:
+        return listing(gone) if not request.filter or "aaaaaaaa" in request.filter else listing()
+
+    with misbehaving_server(by_verb(GET=found, DELETE=reply(204))) as server:
+        place = started(api, stream_to(tenant, server.base_url), mode="write", delete_missing=True, deletion_limit="0")
+        work_on(place)
+        waiting = api.get(place).json
+        assert (waiting["waits_for"], waiting["outcomes"]) == ("confirmation", {"extra": 1})
+        assert not [request for request in server.received if request.verb == "DELETE"]
+        assert api.post(f"{place}/resume").status == 409
+        assert api.post(f"{place}/{answer}").status == 202
+        work_on(place)
+        assert len([request for request in server.received if request.verb == "DELETE"]) == deleted
+    done = api.get(place).json
+    assert (done["status"], done["outcomes"]) == ("completed", {"deleted": 1} if deleted else {"extra": 1})
+
+
+def test_one_is_cancelled_once(api: Management, scim: EventStream) -> None:
+    place = started(api, scim)
+    cancelled = api.post(f"{place}/cancel")
+    assert (cancelled.status, cancelled.json["status"]) == (202, "failed")
+    assert "Cancelled by client" in cancelled.json["status_details"]
+    for answer in ("cancel", "resume", "confirm", "decline"):
+        assert api.post(f"{place}/{answer}").status == 409
+
+
+def test_the_job_of_another_stream_or_kind_is_not_there(api: Management, tenant: Tenant, scim: EventStream) -> None:
+    place = started(api, scim)
+    other = create_stream(
+        tenant_id=tenant.pk, name="other", subscriptions=["user.created"], destination_type="action", destination=scim.destination
+    )
+    job_id = place.rpartition("/")[2]
+    export = api.post("jobs/users-exports", {}).json["id"]
+    for wrong in (f"event-streams/{other.pk}/synchronizations/{job_id}", f"event-streams/{scim.pk}/synchronizations/{export}"):
+        assert [api.get(wrong).status, api.get(f"{wrong}/report").status, api.post(f"{wrong}/cancel").status] == [404, 404, 404]
+    assert api.get(place).json["status"] == "pending"
+
+
+def test_reading_needs_one_scope_and_answering_the_other(tenant: Tenant, scim: EventStream) -> None:
+    reader, writer = Management(tenant, scope="read:event_streams"), Management(tenant, scope="update:event_streams")
+    place = started(writer, scim)
+    assert [reader.get(place).status, reader.get(f"{place}/report").status] == [200, 200]
+    assert [writer.get(place).status, reader.post(f"{place}/cancel").status, writer.post(f"{place}/cancel").status] == [403, 403, 202]
 
 
 def test_it_needs_the_right_to_change_the_stream(tenant: Tenant, scim: EventStream) -> None:

@@ -1,0 +1,89 @@
+"""What the OpenAPI document says about synchronisations, and the documents themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from identity.api.job_schemas import JOB, JOB_ID, job_resource
+from identity.api.list_schemas import reference
+from identity.api.operations import Schema
+from identity.models import Job
+from provisioning.api.offset_page import page_schema
+from provisioning.backfill import phases
+from provisioning.backfill.findings import Outcome
+from provisioning.backfill.plan import Plan
+
+MODES = ("dry_run", "write", "compare")
+# Members of the plan on the wire, and their names inside.
+PARTS = {
+    "match": "match",
+    "rate_per_second": "rate",
+    "enable_stream": "enables_stream",
+    "delete_missing": "deletes_missing",
+    "deletion_limit": "deletion_limit",
+}
+_TEXT: Schema = {"type": "string"}
+_SWITCH: Schema = {"type": "boolean"}
+_PLAN: Schema = {"match": _TEXT, "rate_per_second": {"type": "integer"}, "enable_stream": _SWITCH, "delete_missing": _SWITCH}
+
+SYNCHRONIZATION = reference("Synchronization")
+SYNCHRONIZATIONS = page_schema("synchronizations", SYNCHRONIZATION)
+REPORT = page_schema("results", reference("SynchronizationResult"))
+JOB_IN_PATH: dict[str, Schema] = {"job_id": {"pattern": f"^{JOB_ID}$"}}
+COMPONENTS: dict[str, Schema] = {
+    "Synchronization": {
+        "allOf": [
+            JOB,
+            {
+                "type": "object",
+                "required": ["event_stream_id", "mode", "plan", "outcomes"],
+                "properties": {
+                    "event_stream_id": _TEXT,
+                    "mode": {**_TEXT, "enum": list(MODES)},
+                    "waits_for": {
+                        **_TEXT,
+                        "enum": [phases.RESUME, phases.CONFIRMATION],
+                        "description": "The answer of a person that it waits for; `status_details` says why.",
+                    },
+                    "plan": {"type": "object", "required": [*PARTS], "properties": {**_PLAN, "deletion_limit": _TEXT}},
+                    "outcomes": {
+                        "type": "object",
+                        "description": "How many users and accounts ended how.",
+                        "properties": {str(outcome): {"type": "integer", "minimum": 1} for outcome in Outcome},
+                        "additionalProperties": False,
+                    },
+                },
+            },
+        ]
+    },
+    "SynchronizationResult": {
+        "type": "object",
+        "description": "One user, or an account without one. Members that do not apply are left out.",
+        "required": ["outcome"],
+        "properties": {
+            "outcome": {**_TEXT, "enum": [str(outcome) for outcome in Outcome]},
+            "user_id": {**_TEXT, "description": "The user, or the correlation key of an account without one."},
+            "scim_id": _TEXT,
+            "reason": _TEXT,
+            "error_class": _TEXT,
+            "differences": {
+                "type": "array",
+                "items": {"type": "object", "required": ["path"], "properties": {"path": _TEXT}, "additionalProperties": True},
+            },
+        },
+    },
+}
+
+
+def synchronization_resource(job: Job, outcomes: dict[str, int], *, base: str) -> dict[str, Any]:
+    """Return the document of a synchronisation: that of its job, with what was asked for and what it waits for."""
+    plan = Plan.of_document(job.parameters["plan"])
+    document = {
+        **job_resource(job, base=base),
+        "event_stream_id": job.parameters["stream_id"],
+        "mode": "compare" if plan.only_reports else "dry_run" if plan.is_dry_run else "write",
+        "plan": {name: getattr(plan, part) for name, part in PARTS.items()},
+        "outcomes": outcomes,
+    }
+    waits_for = "" if job.is_finished else job.parameters.get("waits_for", "")
+    return {**document, "waits_for": waits_for} if waits_for else document
