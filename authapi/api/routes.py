@@ -11,12 +11,23 @@ from authapi.api.permissions import (
     RolePermissionEndpoint,
     UserPermissionEndpoint,
 )
+from authapi.api.refresh_tokens import RefreshTokenEndpoint, RefreshTokenRevocationEndpoint, UserRefreshTokenEndpoint
 from authapi.api.resource_servers import ResourceServerEndpoint
+from authapi.api.sessions import SessionEndpoint, SessionRevocationEndpoint, UserAccessEndpoint, UserSessionEndpoint
+from authapi.api.sign_in_logs import LogEndpoint, UserLogEndpoint
+from authapi.api.signing_keys import KeyRevocationEndpoint, KeyRotationEndpoint, SigningKeyEndpoint
+from authapi.api.tenant_settings import BruteForceEndpoint, TenantSettingsEndpoint
+from authapi.api.user_blocks import IdentifierBlockEndpoint, UserBlockEndpoint
+from authapi.api.user_grants import SingleUserGrantEndpoint, UserGrantEndpoint
 from identity.api.operations import Route
 
 _COLLECTION = {"get": "list", "post": "create"}
 _ITEM = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
 _LIST = {"get": "list"}
+_SETTINGS = {"get": "list", "patch": "partial_update"}
+_OWN = {"get": "list", "delete": "destroy"}
+_READ = {"get": "retrieve"}
+_DO = {"post": "create"}
 _RELATION = {"get": "list", "post": "create", "delete": "destroy"}
 
 ROUTES = (
@@ -36,4 +47,25 @@ ROUTES = (
     Route("users/<segment:id>/permissions", UserPermissionEndpoint, _RELATION),
     Route("users/<segment:id>/effective-permissions", EffectivePermissionEndpoint, _LIST),
     Route("users/<segment:id>/effective-permissions/sources/effective-roles", EffectivePermissionSourceEndpoint, _LIST),
+    Route("sessions/<segment:id>", SessionEndpoint, _ITEM),
+    Route("sessions/<segment:id>/revoke", SessionRevocationEndpoint, _DO),
+    Route("users/<segment:id>/sessions", UserSessionEndpoint, _OWN),
+    Route("users/<segment:id>/refresh-tokens", UserRefreshTokenEndpoint, _OWN),
+    Route("users/<segment:id>/revoke-access", UserAccessEndpoint, _DO),
+    Route("users/<segment:id>/logs", UserLogEndpoint, _LIST),
+    Route("refresh-tokens", RefreshTokenEndpoint, _LIST),
+    Route("refresh-tokens/revoke", RefreshTokenRevocationEndpoint, _DO),
+    Route("refresh-tokens/<segment:id>", RefreshTokenEndpoint, _ITEM),
+    Route("grants", UserGrantEndpoint, _OWN),
+    Route("grants/<segment:id>", SingleUserGrantEndpoint, {"delete": "destroy"}),
+    Route("logs", LogEndpoint, _LIST),
+    Route("logs/<segment:id>", LogEndpoint, _READ),
+    Route("user-blocks", IdentifierBlockEndpoint, _OWN),
+    Route("user-blocks/<segment:id>", UserBlockEndpoint, {"get": "retrieve", "delete": "destroy"}),
+    Route("keys/signing", SigningKeyEndpoint, _LIST),
+    Route("keys/signing/rotate", KeyRotationEndpoint, _DO),
+    Route("keys/signing/<segment:kid>", SigningKeyEndpoint, _READ),
+    Route("keys/signing/<segment:kid>/revoke", KeyRevocationEndpoint, {"put": "update"}),
+    Route("tenants/settings", TenantSettingsEndpoint, _SETTINGS),
+    Route("attack-protection/brute-force-protection", BruteForceEndpoint, _SETTINGS),
 )

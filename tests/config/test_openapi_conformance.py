@@ -97,7 +97,11 @@ _UNSAID = (
     "Only a client without organization settings",
     "Needs a database connection",
     "cannot use client_credentials",
-    "from and from_timestamp exclude each other",
+    "exclude each other",
+    "The name of a database connection is expected",
+    "The identifier of an API is expected",
+    "is no address or network",
+    "Not a query",
     # What a file and a map must hold, and comma lists of known words.
     "The file ",
     "Unknown field",
@@ -169,7 +173,8 @@ class World:
         before, self.rows = self.rows, digests_of(self.tenant)
         if answer.status_code >= 400 or case.method.upper() == "GET":
             assert self.rows == before, f"{case.method} {case.formatted_path} was {answer.status_code} and changed rows"
-        self.is_spent |= case.method.upper() == "DELETE" and self.rows != before
+        takes_away = case.method.upper() == "DELETE" or "revoke" in case.operation.path
+        self.is_spent |= takes_away and self.rows != before
         return answer
 
 
@@ -240,7 +245,7 @@ def test_what_succeeds_is_described_too(label: str, world: World) -> None:
     if label in _FILES:
         body = {"body": {"connection_id": world.ids["connection"], "users": b"[]"}, "media_type": "multipart/form-data"}
     required = {"role_id": world.ids["role"], "email": "nobody@example.test", "permission_name": "read:orders"}
-    required["force"] = "true"
+    required |= {"force": "true", "user_id": world.ids["user"], "identifier": "ada@example.test"}
     required["resource_server_identifier"] = world.ids["audience"]
     named = {
         parameter["name"] for parameter in _DOCUMENT["paths"][path][method.lower()].get("parameters", ()) if parameter["in"] == "query"

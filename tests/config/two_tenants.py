@@ -26,6 +26,7 @@ from provisioning.streams import synchronization_target
 from tests.factories.actions import make_deployed_action
 from tests.factories.identity import make_connection, make_user
 from tests.factories.organizations import make_group, make_organization, make_role
+from tests.factories.sign_ins import sign_in_rows
 from tests.management import Answer, Management, segment
 
 # An id that nobody has, of the form of each kind.
@@ -47,6 +48,11 @@ UNKNOWN = {
     "synchronization": "job_ffffffffffffffff",
     "version": "ffffffff-ffff-4fff-8fff-ffffffffffff",
     "execution": "ffffffff-ffff-4fff-8fff-ffffffffffff",
+    "session": "ses_ffffffffffffffffffffff",
+    "refresh token": "rt_ffffffffffffffffffffff",
+    "user grant": "999999999999999",
+    "log line": "log_ffffffffffffffffffffff",
+    "signing key": "f" * 21,
 }
 # Which kind of row a parameter of a path names: by its name, or by what stands before it where that is `id`.
 _BY_NAME = {
@@ -58,6 +64,7 @@ _BY_NAME = {
     "role_id": "role",
     "grant_id": "grant",
     "event_id": "event",
+    "kid": "signing key",
 }
 _BY_COLLECTION = {
     "users": "user",
@@ -73,6 +80,11 @@ _BY_COLLECTION = {
     "jobs": "job",
     "actions": "action",
     "executions": "execution",
+    "sessions": "session",
+    "refresh-tokens": "refresh token",
+    "grants": "user grant",
+    "logs": "log line",
+    "user-blocks": "user",
 }
 # What every tenant has alike.
 FIXED = {"trigger_id": "event-stream"}
@@ -132,6 +144,7 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "destination": {"type": "action", "configuration": {"action_id": ids["action"]}},
     }
     return {
+        "AccessToRevoke": {"session_id": ids["session"]},
         "ActionToChange": {"name": "Changed"},
         "ActionToCreate": {
             "name": fresh,
@@ -140,6 +153,7 @@ def bodies(ids: Ids) -> dict[str, Any]:
         },
         "ActionToTest": {"payload": {"test": "mapping", "user_id": ids["user"]}},
         "BindingsToChange": {"bindings": []},
+        "BruteForceToChange": {"max_attempts": 5},
         "CanaryToSend": {},
         "ClientStatus": [{"client_id": ids["client"], "status": True}],
         "ClientToChange": {"name": "Changed"},
@@ -166,12 +180,16 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "OrganizationToCreate": {"name": fresh, "enabled_connections": [{"connection_id": ids["connection"]}]},
         "PermissionsToChange": {"permissions": [permission]},
         "RedeliveriesToStart": {"statuses": ["failed"]},
+        "RefreshTokenToChange": {"refresh_token_metadata": {"note": "Changed"}},
+        "RefreshTokensToRevoke": {"user_id": ids["user"]},
         "ResourceServerToChange": {"name": "Changed"},
         "ResourceServerToCreate": {"identifier": fresh},
         "RoleToChange": {"name": "Changed"},
         "RoleToCreate": {"name": fresh, "type": "organization", "owner_id": ids["organization"]},
         "RolesToChange": {"roles": [ids["role"]]},
+        "SessionToChange": {"session_metadata": {"note": "Changed"}},
         "SynchronizationToStart": {"mode": "dry_run"},
+        "TenantSettingsToChange": {"default_directory": ids["connection name"]},
         "TestEventToSend": {"event_type": "user.created"},
         "UserToChange": {"given_name": "Changed"},
         "UserToCreate": {"connection": ids["connection name"], "email": "new@example.test", "password": "Correct-horse-7"},
@@ -227,6 +245,7 @@ def ids_of(tenant: Tenant, name: str) -> Ids:
         "execution": str(action.trials.create(kind="connection", actor="nobody", outcome="passed").pk),
         "audience": audience,
     }
+    ids |= sign_in_rows(user, client)
     api = Management(tenant)
     stream = api.post("event-streams", bodies(ids)["EventStreamToCreate"]).json["id"]
     event = api.post(f"event-streams/{stream}/test", bodies(ids)["TestEventToSend"]).json["id"]

@@ -1,0 +1,133 @@
+"""What the OpenAPI document says about sessions, refresh tokens, grants of users, blocks and the sign-in log."""
+
+from __future__ import annotations
+
+from identity.api.list_schemas import LIST_FORMS, PROJECTION, TAKE_FORM, list_of, reference, sort_parameter, taken_list
+from identity.api.operations import Parameter, Schema
+
+_TEXT: Schema = {"type": "string"}
+_TEXT_OR_NULL: Schema = {"type": "string", "nullable": True}
+_TIME: Schema = {"type": "string", "format": "date-time"}
+_TIME_OR_NULL: Schema = {**_TIME, "nullable": True}
+_OBJECT: Schema = {"type": "object", "additionalProperties": True}
+_WHOLE: Schema = {"type": "integer"}
+_DEVICE: Schema = {
+    "type": "object",
+    "properties": dict.fromkeys(("initial_ip", "initial_user_agent", "last_ip", "last_user_agent"), _TEXT_OR_NULL),
+}
+
+SESSION = reference("Session")
+SESSIONS = taken_list("sessions", SESSION)
+REFRESH_TOKEN = reference("RefreshToken")
+REFRESH_TOKENS = taken_list("refresh_tokens", REFRESH_TOKEN)
+TOKENS_OF_USER = taken_list("tokens", REFRESH_TOKEN)
+USER_GRANTS = list_of("grants", reference("UserGrant"))
+ACCEPTED: Schema = {"type": "object", "additionalProperties": False}
+BLOCKS: Schema = {
+    "type": "object",
+    "required": ["blocked_for"],
+    "properties": {"blocked_for": {"type": "array", "items": reference("Block")}},
+}
+LOG_LINE = reference("LogLine")
+_LOG_LINES: Schema = {"type": "array", "items": LOG_LINE}
+LOG_LINES: Schema = {
+    "oneOf": [
+        _LOG_LINES,
+        {
+            "type": "object",
+            "required": ["start", "limit", "length", "total", "logs"],
+            "properties": {**dict.fromkeys(("start", "limit", "length", "total"), _WHOLE), "logs": _LOG_LINES},
+        },
+    ]
+}
+LOG_FIELDS = (
+    "log_id",
+    "date",
+    "type",
+    "description",
+    "client_id",
+    "client_name",
+    "connection",
+    "ip",
+    "user_id",
+    "user_name",
+    "user_agent",
+    "details",
+)
+COMPONENTS: dict[str, Schema] = {
+    "Session": {
+        "type": "object",
+        "required": ["id", "user_id", "created_at", "expires_at", "device", "clients", "authentication"],
+        "properties": {
+            "id": _TEXT,
+            "user_id": _TEXT,
+            **dict.fromkeys(("created_at", "updated_at", "authenticated_at", "last_interacted_at", "idle_expires_at", "expires_at"), _TIME),
+            "device": _DEVICE,
+            "clients": {"type": "array", "items": {"type": "object", "required": ["client_id"], "properties": {"client_id": _TEXT}}},
+            "authentication": {
+                "type": "object",
+                "properties": {
+                    "methods": {"type": "array", "items": {"type": "object", "properties": {"name": _TEXT, "timestamp": _TIME}}}
+                },
+            },
+            "session_metadata": _OBJECT,
+        },
+    },
+    "RefreshToken": {
+        "type": "object",
+        "required": ["id", "user_id", "created_at", "client_id", "rotating", "resource_servers"],
+        "properties": {
+            **dict.fromkeys(("id", "user_id", "client_id"), _TEXT),
+            "session_id": {**_TEXT, "nullable": True},
+            "created_at": _TIME,
+            **dict.fromkeys(("idle_expires_at", "expires_at", "last_exchanged_at"), _TIME_OR_NULL),
+            "rotating": {"type": "boolean"},
+            "resource_servers": {
+                "type": "array",
+                "items": {"type": "object", "properties": {"audience": _TEXT, "scopes": {**_TEXT, "description": "Parted by spaces."}}},
+            },
+            "device": _DEVICE,
+            "refresh_token_metadata": _OBJECT,
+        },
+    },
+    "UserGrant": {
+        "type": "object",
+        "required": ["id", "clientID", "user_id", "audience", "scope"],
+        "properties": {**dict.fromkeys(("id", "clientID", "user_id", "audience"), _TEXT), "scope": {"type": "array", "items": _TEXT}},
+    },
+    "Block": {"type": "object", "required": ["identifier"], "properties": dict.fromkeys(("identifier", "ip", "connection"), _TEXT)},
+    "LogLine": {
+        "type": "object",
+        "required": ["log_id", "date", "type"],
+        "properties": {**dict.fromkeys(LOG_FIELDS, _TEXT), "date": _TIME, "details": _OBJECT},
+    },
+}
+REFRESH_TOKEN_PARAMETERS = (
+    Parameter("user_id", _TEXT, "Tokens of this user.", is_required=True),
+    Parameter("client_id", _TEXT, "Only those of one client."),
+    *TAKE_FORM,
+)
+GRANT_PARAMETERS = (
+    *LIST_FORMS,
+    Parameter("user_id", _TEXT, "Grants of one user."),
+    Parameter("client_id", _TEXT, "Grants to one client."),
+    Parameter("audience", _TEXT, "Grants for one API."),
+)
+GRANTS_OF_USER = (Parameter("user_id", _TEXT, "Whose grants are taken back.", is_required=True),)
+CONSIDER_ENABLEMENT = Parameter(
+    "consider_brute_force_enablement",
+    {"type": "boolean", "default": False},
+    "Answer with an empty list where the protection blocks nobody.",
+)
+IDENTIFIER = Parameter("identifier", _TEXT, "E-mail address, username or phone number.", is_required=True)
+_LOG_PAGE = LIST_FORMS[:3]
+LOG_PARAMETERS = (
+    *_LOG_PAGE,
+    Parameter("from", _TEXT, "`log_id` of the last line that is known: the lines after it follow, oldest first. `q` is ignored."),
+    Parameter("take", {"type": "integer", "minimum": 1, "maximum": 100, "default": 50}, "Lines per answer; asks for the checkpoint form."),
+    Parameter("q", {**_TEXT, "maxLength": 1024}, 'Query, such as `type:fp AND date:[2026-01-01 TO *]` or `user_name:"ada@example.com"`.'),
+    Parameter("search", {**_TEXT, "maxLength": 1024}, "Another name of `q`."),
+    sort_parameter("date"),
+    *PROJECTION,
+)
+USER_LOG_PARAMETERS = (*_LOG_PAGE, sort_parameter("date"))

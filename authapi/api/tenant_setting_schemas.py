@@ -1,0 +1,46 @@
+"""What the OpenAPI document says about the settings of a tenant."""
+
+from __future__ import annotations
+
+from authapi.services.tenant_settings import MODES, SHIELDS
+from authapi.tenant_settings import LIFETIMES
+from identity.api.list_schemas import reference
+from identity.api.operations import Schema
+
+_TEXT: Schema = {"type": "string"}
+_TEXTS: Schema = {"type": "array", "items": _TEXT}
+_SWITCH: Schema = {"type": "boolean"}
+_HOURS: Schema = {"type": "number", "description": "Hours."}
+_OBJECT: Schema = {"type": "object", "additionalProperties": True}
+_SETTINGS: dict[str, Schema] = {
+    **dict.fromkeys(("friendly_name", "picture_url", "support_email", "support_url"), _TEXT),
+    **dict.fromkeys(("default_directory", "default_audience", "default_redirection_uri"), _TEXT),
+    **dict.fromkeys(LIFETIMES, _HOURS),
+    **dict.fromkeys(("allowed_logout_urls", "enabled_locales", "acr_values_supported"), _TEXTS),
+    **dict.fromkeys(("error_page", "change_password"), _OBJECT),
+    "session_cookie": {"type": "object", "required": ["mode"], "properties": {"mode": _TEXT}},
+    "sessions": {"type": "object", "properties": {"oidc_logout_prompt_enabled": _SWITCH}},
+    "oidc_logout": {"type": "object", "properties": {"rp_logout_end_session_endpoint_discovery": _SWITCH}},
+    "mtls": {"type": "object", "properties": {"enable_endpoint_aliases": _SWITCH}},
+    "pushed_authorization_requests_supported": _SWITCH,
+    "authorization_response_iss_parameter_supported": _SWITCH,
+    "allow_organization_name_in_authentication_api": _SWITCH,
+    "flags": {"type": "object", "additionalProperties": _SWITCH},
+}
+SETTINGS_FIELDS = tuple(_SETTINGS)
+SETTINGS = reference("TenantSettings")
+BRUTE_FORCE = reference("BruteForceProtection")
+COMPONENTS: dict[str, Schema] = {
+    "TenantSettings": {"type": "object", "properties": _SETTINGS},
+    "BruteForceProtection": {
+        "type": "object",
+        "required": ["enabled", "shields", "allowlist", "mode", "max_attempts"],
+        "properties": {
+            "enabled": _SWITCH,
+            "shields": {"type": "array", "items": {**_TEXT, "enum": list(SHIELDS)}},
+            "allowlist": {**_TEXTS, "description": "Addresses and networks whose failures are not counted."},
+            "mode": {**_TEXT, "enum": list(MODES)},
+            "max_attempts": {"type": "integer"},
+        },
+    },
+}

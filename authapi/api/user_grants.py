@@ -1,0 +1,67 @@
+"""What users have allowed clients to do: `/grants`, `/grants/{id}`."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from authapi.api.sign_in_documents import user_grant
+from authapi.api.sign_in_schemas import GRANT_PARAMETERS, GRANTS_OF_USER, USER_GRANTS
+from authapi.models import Consent
+from authapi.services.access import withdraw_consent, withdraw_consents_of
+from identity.api.endpoint import Endpoint
+from identity.api.lookups import user_at
+from identity.api.operations import Operation
+from identity.api.paging import Listing, answer_list
+from identity.api.queries import text_of
+from identity.api.refusals import invalid_query
+
+_FILTERS = {"user_id": "user__user_id", "client_id": "client__client_id", "audience": "audience"}
+
+
+class UserGrantEndpoint(Endpoint):
+    """Consents of users; the refresh tokens that rest on one end with it."""
+
+    operations: ClassVar[dict[str, Operation]] = {
+        "list": Operation("list_grants", "List what users have allowed", ("read:grants",), 200, USER_GRANTS, parameters=GRANT_PARAMETERS),
+        "destroy": Operation(
+            "delete_user_grants",
+            "Take back everything a user has allowed",
+            ("delete:grants",),
+            204,
+            parameters=GRANTS_OF_USER,
+            refuses=(404,),
+        ),
+    }
+
+    def list(self, request: Request) -> Response:
+        rows = Consent.objects.select_related("user", "client")
+        for name, column in _FILTERS.items():
+            value = text_of(request.query_params, name)
+            if value:
+                rows = rows.filter(**{column: value})
+        return Response(answer_list(rows, request.query_params, Listing("grants"), user_grant))
+
+    def destroy(self, request: Request) -> Response:
+        user_id = text_of(request.query_params, "user_id")
+        if user_id is None:
+            raise invalid_query("Missing required property", "user_id")
+        withdraw_consents_of(user_at(user_id))
+        return Response(status=204)
+
+
+class SingleUserGrantEndpoint(Endpoint):
+    """One consent."""
+
+    operations: ClassVar[dict[str, Operation]] = {
+        "destroy": Operation("delete_grant", "Take back one thing a user has allowed, if it is there", ("delete:grants",), 204)
+    }
+
+    def destroy(self, request: Request, id: str) -> Response:
+        key = int(id) if id.isascii() and id.isdigit() and len(id) < 19 else 0
+        consent = Consent.objects.select_related("user", "client").filter(pk=key).first()
+        if consent is not None:
+            withdraw_consent(consent)
+        return Response(status=204)

@@ -1,0 +1,178 @@
+"""The query language of the sign-in log, a part of Lucene's: fields with values, `AND`, `OR`, `NOT`, groups, ranges of dates.
+
+    type:(fp OR fu) AND user_name:"ada@example.com" AND date:[2026-01-01 TO *]
+
+A value that ends in `*` is a prefix. What stands beside each other needs a word between: whether it means AND or OR is a
+matter of taste elsewhere.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from datetime import UTC, datetime, timedelta
+
+from django.db.models import Q
+
+LONGEST = 1024
+_MOST_TERMS = 32
+_TEXT_FIELDS = ("type", "description", "client_id", "client_name", "connection", "user_id", "user_name", "user_agent")
+FIELDS = (*_TEXT_FIELDS, "log_id", "ip", "date")
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<mark>[():])|(?P<range>[\[{][^\[\]{}]*[\]}])|(?P<quoted>"(?:\\.|[^"\\])*")|(?P<word>[^\s()\[\]{}":]+))""",
+    re.VERBOSE,
+)
+_RANGE = re.compile(r"\s*(\S+)\s+TO\s+(\S+)\s*")
+_DAY = timedelta(days=1)
+_NOTHING = Q(pk__in=[])
+
+
+class InvalidQuery(ValueError):
+    """Not a query of the sign-in log."""
+
+
+def parsed_query(text: str) -> Q:
+    """Return the condition that `text` stands for. Raises `InvalidQuery` with the reason."""
+    if len(text) > LONGEST:
+        raise InvalidQuery(f"more than {LONGEST} characters")
+    return _Parser(text).whole()
+
+
+class _Parser:
+    """Reads one query from left to right; `_tokens` holds kind and text of what is left, last first."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = list(reversed(_tokens(text)))
+        self._terms = 0
+
+    def whole(self) -> Q:
+        found = self._either()
+        if self._tokens:
+            raise InvalidQuery(f"AND or OR is expected before {self._tokens[-1][1][:20]}")
+        return found
+
+    def _either(self) -> Q:
+        found = self._all()
+        while self._take("word", "OR"):
+            found |= self._all()
+        return found
+
+    def _all(self) -> Q:
+        found = self._one()
+        while self._take("word", "AND"):
+            found &= self._one()
+        return found
+
+    def _one(self) -> Q:
+        self._count()
+        if self._take("word", "NOT"):
+            return ~self._one()
+        if self._take("mark", "("):
+            found = self._either()
+            self._expect(")")
+            return found
+        field = self._next("word", "a field")
+        if field not in FIELDS:
+            raise InvalidQuery(f"the field {field[:20]} is none of {', '.join(FIELDS)}")
+        self._expect(":")
+        return self._value_of(field)
+
+    def _value_of(self, field: str) -> Q:
+        if not self._take("mark", "("):
+            return self._condition(field)
+        found = self._condition(field)
+        while self._take("word", "OR"):
+            found |= self._condition(field)
+        self._expect(")")
+        return found
+
+    def _condition(self, field: str) -> Q:
+        self._count()
+        if not self._tokens:
+            raise InvalidQuery(f"a value of {field} is missing")
+        kind, text = self._tokens.pop()
+        if kind == "range" and field == "date":
+            return _date_range(text)
+        if kind == "quoted":
+            return _equal(field, re.sub(r"\\(.)", r"\1", text[1:-1]))
+        if kind == "word" and text not in ("AND", "OR", "NOT"):
+            return _prefixed(field, text[:-1]) if text.endswith("*") else _equal(field, text)
+        raise InvalidQuery(f"{text[:20]} is no value of {field}")
+
+    def _count(self) -> None:
+        self._terms += 1
+        if self._terms > _MOST_TERMS:
+            raise InvalidQuery(f"more than {_MOST_TERMS} terms")
+
+    def _take(self, kind: str, text: str) -> bool:
+        if not self._tokens or self._tokens[-1] != (kind, text):
+            return False
+        self._tokens.pop()
+        return True
+
+    def _expect(self, mark: str) -> None:
+        if not self._take("mark", mark):
+            raise InvalidQuery(f"{mark} is expected")
+
+    def _next(self, kind: str, what: str) -> str:
+        if not self._tokens or self._tokens[-1][0] != kind:
+            raise InvalidQuery(f"{what} is expected")
+        return self._tokens.pop()[1]
+
+
+def _tokens(text: str) -> list[tuple[str, str]]:
+    found, place = [], 0
+    text = text.rstrip()
+    while place < len(text):
+        match = _TOKEN.match(text, place)
+        if match is None:
+            raise InvalidQuery(f"unreadable from {text[place : place + 20]}")
+        found.append((str(match.lastgroup), match[str(match.lastgroup)]))
+        place = match.end()
+    return found
+
+
+def _equal(field: str, value: str) -> Q:
+    if field == "date":
+        return _date_range(f"[{value} TO {value}]")
+    if field == "ip":
+        return Q(ip=value) if _is_address(value) else _NOTHING
+    return Q(**{"pk" if field == "log_id" else field: value})
+
+
+def _prefixed(field: str, value: str) -> Q:
+    if field not in _TEXT_FIELDS:
+        raise InvalidQuery(f"{field} has no prefixes")
+    return Q(**{f"{field}__startswith": value})
+
+
+def _date_range(text: str) -> Q:
+    bounds = _RANGE.fullmatch(text[1:-1])
+    if bounds is None:
+        raise InvalidQuery("a range is written [from TO to]")
+    first, last = bounds.groups()
+    condition = Q()
+    if first != "*":
+        condition &= Q(**{"created_at__gte" if text[0] == "[" else "created_at__gt": _moment(first)})
+    if last != "*":
+        # A day that ends a range belongs to it whole.
+        is_day = len(last) == len("2026-01-01") and text[-1] == "]"
+        until = "created_at__lt" if is_day or text[-1] == "}" else "created_at__lte"
+        condition &= Q(**{until: _moment(last) + (_DAY if is_day else timedelta())})
+    return condition
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
+        raise InvalidQuery(f"{text[:20]} is no date") from error
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True

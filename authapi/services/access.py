@@ -1,0 +1,86 @@
+"""Taking back what a user is logged in with: sessions with what came from them, consents with what they allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from authapi.models import Consent, RefreshToken, Session
+from authapi.services.refresh_tokens import revoke_refresh_tokens
+from authapi.services.sessions import end_session, end_sessions_of
+from identity.json_values import json_problem
+from identity.models import User
+from identity.services.failures import Invalid, NotFound
+from identity.transactions import lock_rows, unit_of_work
+
+# The initiator that back-channel logouts know for an administrator's or a program's decision.
+REVOKED = "session-revoked"
+
+
+@unit_of_work
+def revoke_session(session: Session) -> None:
+    """End a session and every refresh token that was issued in it."""
+    _revoke_tokens_of(session)
+    end_session(session, reason=REVOKED)
+
+
+@unit_of_work
+def revoke_access(*, user: User, session_id: str | None = None, keeps_refresh_tokens: bool = False) -> None:
+    """End every session of a user, or the one named, and the refresh tokens with them unless they are kept.
+
+    Raises `NotFound` for a session that is not the user's.
+    """
+    if session_id is None:
+        if not keeps_refresh_tokens:
+            revoke_refresh_tokens(tenant_id=user.tenant_id, user_id=user.pk)
+        end_sessions_of(tenant_id=user.tenant_id, user_id=user.pk, reason=REVOKED)
+        return
+    session = Session.objects.of(user.tenant_id).filter(pk=session_id, user=user).first()
+    if session is None:
+        raise NotFound("The session does not exist.")
+    if not keeps_refresh_tokens:
+        _revoke_tokens_of(session)
+    end_session(session, reason=REVOKED)
+
+
+@unit_of_work
+def update_session_metadata(*, tenant_id: str, session_id: str, metadata: dict[str, Any]) -> None:
+    """Replace the notes of a session. Raises `NotFound`, `Invalid`."""
+    _check_metadata("session_metadata", metadata)
+    if not Session.objects.of(tenant_id).filter(pk=session_id).update(metadata=metadata):
+        raise NotFound("The session does not exist.")
+
+
+@unit_of_work
+def update_refresh_token_metadata(*, tenant_id: str, wire_id: str, metadata: dict[str, Any]) -> None:
+    """Replace the notes of a refresh token. Raises `NotFound`, `Invalid`."""
+    _check_metadata("refresh_token_metadata", metadata)
+    if not RefreshToken.objects.of(tenant_id).filter(wire_id=wire_id, revoked=None).update(metadata=metadata):
+        raise NotFound("The refresh token does not exist.")
+
+
+@unit_of_work
+def withdraw_consent(consent: Consent) -> None:
+    """Forget what a user allowed a client at one API, and end the refresh tokens that rest on it. Twice is harmless."""
+    lock_rows(Consent, [consent.pk])
+    user, client = consent.user, consent.client
+    revoke_refresh_tokens(tenant_id=consent.tenant_id, user_id=user.pk, client_id=client.client_id, audience=consent.audience)
+    Consent.objects.of(consent.tenant_id).filter(pk=consent.pk).delete()
+
+
+def withdraw_consents_of(user: User) -> int:
+    """Withdraw every consent of a user; return how many."""
+    consents = list(Consent.objects.of(user.tenant_id).filter(user=user).select_related("user", "client"))
+    for consent in consents:
+        withdraw_consent(consent)
+    return len(consents)
+
+
+def _revoke_tokens_of(session: Session) -> None:
+    tokens = RefreshToken.objects.of(session.tenant_id).filter(sid=session.pk, revoked=None)
+    revoke_refresh_tokens(tenant_id=session.tenant_id, ids=list(tokens.values_list("wire_id", flat=True)))
+
+
+def _check_metadata(name: str, metadata: dict[str, Any]) -> None:
+    problem = json_problem(metadata)
+    if problem:
+        raise Invalid({name: [problem]})

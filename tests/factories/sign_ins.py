@@ -1,0 +1,115 @@
+"""What a login leaves behind: a session, a refresh token, a consent, lines of the log, a block."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import cache
+from typing import Any
+
+from django.utils import timezone
+
+from authapi.key_pairs import KeyPair, new_key_pair
+from authapi.models import Client, Consent, LoginFailures, RefreshToken, Session, SignIn, SigningKey
+from authapi.random_secrets import digest_of, new_secret
+from authapi.services.sessions import begin_session, note_client
+from identity.models import User
+
+
+def make_session(user: User, client: Client | None = None, **changes: Any) -> Session:
+    """A session of the user, in which `client` got tokens."""
+    session, _ = begin_session(
+        tenant_id=user.tenant_id,
+        user=user,
+        connection=user.connection,
+        methods=["pwd"],
+        ip="192.0.2.7",
+        user_agent="Browser/1.0",
+        is_persistent=True,
+    )
+    if client is not None:
+        note_client(session, client)
+    if changes:
+        Session.objects.of(user.tenant_id).filter(pk=session.pk).update(**changes)
+        session.refresh_from_db()
+    return session
+
+
+def make_refresh_token(user: User, client: Client, session: Session | None = None, **changes: Any) -> RefreshToken:
+    """A refresh token that nobody knows, of the user at the client."""
+    digest = digest_of(new_secret())
+    values: dict[str, Any] = {
+        "audience": "https://orders.example.test",
+        "scope": "openid offline_access",
+        "sid": session.pk if session else "",
+        "session": session,
+        "expires_at": timezone.now() + timedelta(days=30),
+        "token": digest,
+        "initial_ip": "192.0.2.7",
+    }
+    return RefreshToken.all_tenants.create(tenant_id=user.tenant_id, user=user, application=client, **{**values, **changes})
+
+
+def make_consent(user: User, client: Client, audience: str = "https://orders.example.test") -> Consent:
+    return Consent.all_tenants.create(tenant_id=user.tenant_id, user=user, client=client, audience=audience, scopes=["read:orders"])
+
+
+def make_sign_in(user: User, client: Client | None = None, **changes: Any) -> SignIn:
+    """A line of the log, ten seconds old if nothing else is said, so that whoever follows the log sees it."""
+    values: dict[str, Any] = {
+        "type": "fp",
+        "is_success": False,
+        "description": "Wrong email or password.",
+        "user_id": user.user_id,
+        "user_name": user.email or "",
+        "client_id": client.client_id if client else "",
+        "client_name": client.name if client else "",
+        "connection": user.connection.name,
+        "ip": "192.0.2.7",
+    }
+    created_at = changes.pop("created_at", timezone.now() - timedelta(seconds=10))
+    row = SignIn.all_tenants.create(tenant_id=user.tenant_id, **{**values, **changes})
+    SignIn.all_tenants.filter(pk=row.pk).update(created_at=created_at)
+    row.refresh_from_db()
+    return row
+
+
+def make_block(user: User, **changes: Any) -> LoginFailures:
+    """A block of the user's e-mail address from one address."""
+    now = timezone.now()
+    values: dict[str, Any] = {"identifier": user.email, "ip": "192.0.2.7", "count": 10, "last_failed_at": now, "blocked_at": now}
+    return LoginFailures.all_tenants.create(tenant_id=user.tenant_id, connection=user.connection, **{**values, **changes})
+
+
+def make_previous_key(tenant_id: str) -> SigningKey:
+    """A key that has signed and still verifies; its numbers are made once a process."""
+    pair = _pair()
+    key = SigningKey(
+        tenant_id=tenant_id,
+        kid=new_secret()[:21],
+        public_jwk=pair.public_jwk,
+        state=SigningKey.State.PREVIOUS,
+        current_since=timezone.now(),
+        rotated_at=timezone.now(),
+        verifies_until=timezone.now() + timedelta(days=1),
+    )
+    key.set_private_key(pair.private_pem)
+    key.save()
+    return key
+
+
+def sign_in_rows(user: User, client: Client) -> dict[str, str]:
+    """Make one row of each kind for the user; return their ids by kind."""
+    session = make_session(user, client)
+    make_block(user)
+    return {
+        "session": session.pk,
+        "refresh token": make_refresh_token(user, client, session).wire_id,
+        "user grant": str(make_consent(user, client).pk),
+        "log line": make_sign_in(user, client).pk,
+        "signing key": make_previous_key(user.tenant_id).kid,
+    }
+
+
+@cache
+def _pair() -> KeyPair:
+    return new_key_pair(subject="tests", now=timezone.now())
