@@ -83,6 +83,16 @@ class Case(Enum):
     LOGOUT_ADDRESS_NOT_ALLOWED = auto()
     LOGOUT_HINT_MISMATCH = auto()
     INVALID_ID_TOKEN_HINT = auto()
+    UPSTREAM_MISCONFIGURED = auto()
+    UPSTREAM_UNREACHABLE = auto()
+    UPSTREAM_ODD_ANSWER = auto()
+    UPSTREAM_ISSUER_MISMATCH = auto()
+    UPSTREAM_TOKEN_REFUSED = auto()
+    UPSTREAM_CODE_REFUSED = auto()
+    UPSTREAM_DENIED = auto()
+    UPSTREAM_SIGN_UP_DISABLED = auto()
+    UPSTREAM_EMAIL_TAKEN = auto()
+    UPSTREAM_PROFILE_REFUSED = auto()
     TOO_MANY_REQUESTS = auto()
     TOO_MANY_FAILURES = auto()
     UNAVAILABLE = auto()
@@ -162,11 +172,25 @@ FAILURES: dict[Case, Failure] = {
     Case.CONSENT_REQUIRED: Failure(400, "consent_required", "Consent required"),
     Case.INTERACTION_REQUIRED: Failure(400, "interaction_required", "Interaction required"),
     Case.CONSENT_DENIED: Failure(403, "access_denied", "User did not authorize the request"),
-    Case.REQUEST_EXPIRED: Failure(400, "invalid_request", "This login has expired or was finished already. Begin again at the application."),
+    Case.REQUEST_EXPIRED: Failure(
+        400, "invalid_request", "This login has expired or was finished already. Begin again at the application."
+    ),
     Case.FOREIGN_BROWSER: Failure(400, "invalid_request", "This login was begun in another browser. Begin again at the application."),
     Case.LOGOUT_ADDRESS_NOT_ALLOWED: Failure(400, "invalid_request", "The address {address} is not in the list of allowed logout URLs."),
     Case.LOGOUT_HINT_MISMATCH: Failure(400, "invalid_request", "The parameter {parameter} does not belong to the id_token_hint."),
     Case.INVALID_ID_TOKEN_HINT: Failure(400, "invalid_request", "The id_token_hint is not an id token of this issuer."),
+    # Of logins at a provider elsewhere: told to the client, or on a page where nobody's address is trusted.
+    Case.UPSTREAM_MISCONFIGURED: Failure(500, "server_error", "The connection is not configured completely."),
+    Case.UPSTREAM_UNREACHABLE: Failure(503, "temporarily_unavailable", "The identity provider cannot be reached. Try again."),
+    Case.UPSTREAM_ODD_ANSWER: Failure(500, "server_error", "The identity provider gave an answer that cannot be used."),
+    Case.UPSTREAM_ISSUER_MISMATCH: Failure(403, "access_denied", "The answer is not from the identity provider that was asked."),
+    Case.UPSTREAM_TOKEN_REFUSED: Failure(403, "access_denied", "The token of the identity provider was not accepted."),
+    Case.UPSTREAM_CODE_REFUSED: Failure(403, "access_denied", "The identity provider did not complete the login."),
+    # In the provider's own words.
+    Case.UPSTREAM_DENIED: Failure(403, "access_denied", "{told}"),
+    Case.UPSTREAM_SIGN_UP_DISABLED: Failure(403, "access_denied", "Public signup is disabled"),
+    Case.UPSTREAM_EMAIL_TAKEN: Failure(403, "access_denied", "Another user of this connection has this e-mail address."),
+    Case.UPSTREAM_PROFILE_REFUSED: Failure(403, "access_denied", "The identity provider says of the user what cannot be kept."),
     Case.TOO_MANY_REQUESTS: Failure(429, "too_many_requests", TOO_MANY_REQUESTS),
     Case.TOO_MANY_FAILURES: Failure(429, "too_many_attempts", "Too many failed authentications from this address. Try again later."),
     Case.UNAVAILABLE: Failure(503, "temporarily_unavailable", "The service cannot answer right now. Try again."),

@@ -1,0 +1,40 @@
+"""Which connection a login goes through: the one a client names, that of an e-mail domain, or a button."""
+
+from __future__ import annotations
+
+from authapi.models import Client
+from authapi.sign_in.connections import client_connections
+from authapi.upstream.provider import STRATEGIES
+from identity.models import Connection
+
+
+def buttons(client: Client) -> list[Connection]:
+    """Return the connections that the login page of this client offers as buttons, in their order."""
+    return [connection for connection in _upstream(client) if _is_button(connection)]
+
+
+def named_connection(client: Client, name: str) -> Connection | None:
+    """Return the upstream connection of this name, if the client may use it."""
+    return next((connection for connection in _upstream(client) if connection.name == name), None)
+
+
+def connection_for_email(client: Client, email: str) -> Connection | None:
+    """Return the connection that is responsible for the domain of an e-mail address, if the client may use it."""
+    _, separator, domain = email.strip().rpartition("@")
+    if not separator or not domain:
+        return None
+    return next((connection for connection in _upstream(client) if domain.lower() in _domains(connection)), None)
+
+
+def _upstream(client: Client) -> list[Connection]:
+    return [connection for connection in client_connections(client) if connection.strategy in STRATEGIES]
+
+
+def _is_button(connection: Connection) -> bool:
+    # People choose a social provider; their enterprise is known by their e-mail address, unless it wants to be shown.
+    return bool(connection.show_as_button) or (connection.is_social and connection.show_as_button is None)
+
+
+def _domains(connection: Connection) -> set[str]:
+    aliases = connection.options.get("domain_aliases")
+    return {alias.lower() for alias in aliases if isinstance(alias, str)} if isinstance(aliases, list) else set()

@@ -1,0 +1,73 @@
+"""HTTP with providers: every request leaves through the checked session, within one deadline, and every answer is JSON."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import orjson
+
+from authapi.failures import Case
+from authapi.upstream.failures import UpstreamFailed
+from identity.outbound.outcomes import Answer, OutboundError
+from identity.outbound.session import outbound_session
+
+MAX_DOCUMENT_BYTES = 256 * 1024
+SECONDS = 5.0
+
+
+class ProviderAnswer:
+    """An answer in the words that Authlib's client reads."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self.status_code = answer.status
+
+    def json(self) -> Any:
+        if len(self._answer.body) > MAX_DOCUMENT_BYTES:
+            raise ValueError("The answer is too large.")
+        return orjson.loads(self._answer.body)
+
+    def raise_for_status(self) -> None:
+        if self.status_code >= 400:
+            raise ValueError(f"HTTP {self.status_code}")
+
+
+class ProviderSession:
+    """What Authlib's client takes for a session of `requests`: it sends through ours and follows no redirect."""
+
+    def __init__(self) -> None:
+        self._deadline = time.monotonic() + SECONDS
+
+    def post(self, url: str, *, data: Mapping[str, str], headers: Mapping[str, str], auth: Any) -> ProviderAnswer:
+        """Send a form. The headers are copied first: the library's are one mapping for all, and `auth` writes into them."""
+        url, sent, body = auth.prepare("POST", url, dict(headers), urlencode(data))
+        return self.send("POST", url, headers=sent, body=body.encode())
+
+    def get_json(self, url: str, *, token: str = "") -> dict[str, Any]:
+        """Return the JSON object at an address. Raises `UpstreamFailed`."""
+        headers = {"Accept": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
+        answer = self.send("GET", url, headers=headers, body=None)
+        if answer.status_code != 200:
+            raise UpstreamFailed(Case.UPSTREAM_UNREACHABLE, f"{_place(url)} answered {answer.status_code}.")
+        try:
+            document = answer.json()
+        except ValueError as error:
+            raise UpstreamFailed(Case.UPSTREAM_ODD_ANSWER, f"{_place(url)} answered no JSON.") from error
+        if not isinstance(document, dict):
+            raise UpstreamFailed(Case.UPSTREAM_ODD_ANSWER, f"{_place(url)} answered no JSON object.")
+        return document
+
+    def send(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None) -> ProviderAnswer:
+        try:
+            return ProviderAnswer(outbound_session().send(method, url, headers=headers, body=body, deadline=self._deadline))
+        except OutboundError as error:
+            raise UpstreamFailed(Case.UPSTREAM_UNREACHABLE, f"{_place(url)}: {error}") from error
+
+
+def _place(url: str) -> str:
+    """Return what the log may say of an address: its query may hold secrets."""
+    parts = urlsplit(url)
+    return f"{parts.hostname or ''}{parts.path}"[:200]

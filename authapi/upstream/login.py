@@ -1,0 +1,148 @@
+"""Sending a browser to a provider, and turning what it brings back into claims that are proven."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from authlib.common.errors import AuthlibBaseError
+from authlib.oauth2.client import OAuth2Client
+
+from authapi.failures import Case
+from authapi.models import AuthorizationRequest
+from authapi.upstream.exchange import ProviderSession
+from authapi.upstream.failures import UpstreamFailed
+from authapi.upstream.id_token import verified_claims
+from authapi.upstream.metadata import Metadata, keys_of, metadata_of
+from authapi.upstream.profile import needs_userinfo
+from authapi.upstream.provider import Provider, passed_on, provider_of
+from authapi.upstream.waiting import Waiting, begin_waiting
+from identity.hosts import HostMatch
+from identity.models import Connection
+
+CALLBACK_PATH = "login/callback"
+# What the client asked of us and what a provider may be told: whom it is about, and in which language.
+_HINTS = ("login_hint", "ui_locales")
+_LONGEST_CODE = 4096
+_LONGEST_TOLD = 300
+
+
+@dataclass(frozen=True)
+class Proven:
+    """Who logged in, in the words of the provider."""
+
+    claims: dict[str, Any]
+    userinfo: dict[str, Any]
+    id_token: str = field(repr=False)
+
+    @property
+    def subject(self) -> str:
+        return str(self.claims["sub"])
+
+
+def begin(*, request_row: AuthorizationRequest, connection: Connection, host: HostMatch) -> str:
+    """Return the address at the provider to which the browser goes. Raises `UpstreamFailed`.
+
+    State, nonce and PKCE verifier are new each time (RFC 9700, 2.1.1 and 4.7): a second button ends the first way.
+    """
+    provider = provider_of(connection)
+    metadata = metadata_of(provider)
+    callback = host.issuer + CALLBACK_PATH
+    waiting, state = begin_waiting(request_row, connection_id=connection.pk, issuer=metadata.issuer, callback=callback)
+    asked = request_row.parameters
+    hints = {name: asked[name] for name in _HINTS if isinstance(asked.get(name), str)}
+    # A user who must prove themselves again to us must do so there as well.
+    prompt = {"prompt": "login"} if "login" in str(asked.get("prompt", "")).split() else {}
+    parameters = {**hints, **prompt, **provider.parameters, **passed_on(connection, asked)}
+    for name in ("state", "nonce", "response_type", "redirect_uri", "client_id", "scope", "code_challenge", "code_challenge_method"):
+        parameters.pop(name, None)
+    address, _ = _client(provider, callback).create_authorization_url(
+        metadata.address("authorization_endpoint"),
+        state=state,
+        nonce=waiting.nonce,
+        code_verifier=waiting.verifier if provider.uses_pkce else None,
+        **parameters,
+    )
+    return str(address)
+
+
+def proven(connection: Connection, waiting: Waiting, answer: Mapping[str, str]) -> Proven:
+    """Exchange the answer of a provider for claims. Raises `UpstreamFailed`.
+
+    1. The answer is from the issuer that was asked (RFC 9207, 2.4).
+    2. It is no refusal, and has a code.
+    3. The code buys tokens, with our secret and verifier.
+    4. The id token is judged.
+    5. Where it says too little, the provider is asked for more about the same subject.
+    """
+    provider = provider_of(connection)
+    metadata = metadata_of(provider)
+    _check_issuer(metadata, waiting, answer.get("iss"))
+    if answer.get("error"):
+        raise _refusal(answer)
+    code = answer.get("code", "")
+    if not 0 < len(code) <= _LONGEST_CODE:
+        raise UpstreamFailed(Case.UPSTREAM_ODD_ANSWER, "The answer has neither a code nor an error.")
+    tokens = _tokens(provider, metadata, waiting, code)
+    claims = verified_claims(
+        tokens.get("id_token"),
+        issuer=metadata.issuer,
+        client_id=provider.client_id,
+        nonce=waiting.nonce,
+        access_token=tokens.get("access_token"),
+        keys=partial(keys_of, metadata.address("jwks_uri")),
+    )
+    return Proven(claims, _userinfo(metadata, claims, tokens), str(tokens["id_token"]))
+
+
+def _check_issuer(metadata: Metadata, waiting: Waiting, named: str | None) -> None:
+    # Mix-up: the connection may have been pointed elsewhere meanwhile, and another provider may have sent the browser.
+    if metadata.issuer != waiting.issuer:
+        raise UpstreamFailed(Case.UPSTREAM_ISSUER_MISMATCH, "The connection has another issuer than when the login began.")
+    if named != waiting.issuer and (named is not None or metadata.sends_issuer):
+        raise UpstreamFailed(Case.UPSTREAM_ISSUER_MISMATCH, "The `iss` of the answer is not the issuer that was asked.")
+
+
+def _refusal(answer: Mapping[str, str]) -> UpstreamFailed:
+    told = answer.get("error_description") or answer["error"]
+    detail = "".join(character for character in told if character.isprintable())[:_LONGEST_TOLD]
+    return UpstreamFailed(Case.UPSTREAM_DENIED, detail)
+
+
+def _tokens(provider: Provider, metadata: Metadata, waiting: Waiting, code: str) -> dict[str, Any]:
+    verifier = {"code_verifier": waiting.verifier} if provider.uses_pkce else {}
+    try:
+        tokens = _client(provider, waiting.callback).fetch_token(
+            metadata.address("token_endpoint"), grant_type="authorization_code", code=code, **verifier
+        )
+    except AuthlibBaseError as error:
+        raise UpstreamFailed(Case.UPSTREAM_CODE_REFUSED, f"The token endpoint answered {error.error}.") from error
+    except (ValueError, TypeError) as error:
+        raise UpstreamFailed(Case.UPSTREAM_ODD_ANSWER, "The token endpoint gave an answer that is none.") from error
+    return dict(tokens)
+
+
+def _userinfo(metadata: Metadata, claims: Mapping[str, Any], tokens: Mapping[str, Any]) -> dict[str, Any]:
+    access_token = tokens.get("access_token")
+    if not needs_userinfo(claims) or "userinfo_endpoint" not in metadata.addresses or not isinstance(access_token, str):
+        return {}
+    found = ProviderSession().get_json(metadata.address("userinfo_endpoint"), token=access_token)
+    # OpenID Connect Core 1.0, 5.3.2: otherwise it may speak of somebody else.
+    if found.get("sub") != claims["sub"]:
+        raise UpstreamFailed(Case.UPSTREAM_TOKEN_REFUSED, "The userinfo endpoint speaks of another subject.")
+    return found
+
+
+def _client(provider: Provider, callback: str) -> OAuth2Client:
+    method = "none" if not provider.secret else "client_secret_post" if provider.is_secret_posted else "client_secret_basic"
+    return OAuth2Client(
+        ProviderSession(),
+        client_id=provider.client_id,
+        client_secret=provider.secret or None,
+        token_endpoint_auth_method=method,
+        scope=provider.scope,
+        redirect_uri=callback,
+        code_challenge_method="S256",
+    )

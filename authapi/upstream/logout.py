@@ -1,0 +1,49 @@
+"""Ending the session at the provider as well (OpenID Connect RP-Initiated Logout 1.0)."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import orjson
+
+from authapi.models import Session
+from authapi.services.sessions import upstream_of
+from authapi.upstream.failures import UpstreamFailed
+from authapi.upstream.login import Proven
+from authapi.upstream.metadata import metadata_of
+from authapi.upstream.provider import provider_of
+from identity.models import Connection
+
+# A browser's address has to hold it beside everything else.
+_LONGEST_HINT = 6000
+
+
+def kept_for_logout(connection: Connection, proven: Proven) -> str:
+    """Return what a session keeps of a login elsewhere, as text; it is stored encrypted."""
+    hint = proven.id_token if len(proven.id_token) <= _LONGEST_HINT else ""
+    return orjson.dumps({"connection": connection.pk, "id_token": hint}).decode()
+
+
+def federated_logout_address(session: Session, *, return_to: str) -> str | None:
+    """Return where to end the login at the provider, which then sends the browser to `return_to`.
+
+    None where the session was not begun there, or the provider cannot be asked: a logout here never fails for that.
+    """
+    kept = upstream_of(session)
+    if not kept:
+        return None
+    named: dict[str, Any] = orjson.loads(kept)
+    connection = Connection.objects.of(session.tenant_id).filter(pk=named.get("connection")).first()
+    if connection is None:
+        return None
+    try:
+        provider = provider_of(connection)
+        address = metadata_of(provider).addresses.get("end_session_endpoint", "")
+    except UpstreamFailed:
+        return None
+    if urlsplit(address).scheme not in ("https", "http"):
+        return None
+    hint = {"id_token_hint": named["id_token"]} if named.get("id_token") else {}
+    parameters = {"client_id": provider.client_id, "post_logout_redirect_uri": return_to, **hint}
+    return f"{address}{'&' if urlsplit(address).query else '?'}{urlencode(parameters)}"

@@ -1,0 +1,75 @@
+"""What providers publish about themselves: discovery documents and keys, fetched safely and kept for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from authapi.failures import Case
+from authapi.remembered import Remembered
+from authapi.upstream.exchange import ProviderSession
+from authapi.upstream.failures import UpstreamFailed
+from authapi.upstream.provider import Provider
+
+_REMEMBERED_SECONDS = 600.0
+# An unknown key id makes us look again, and no oftener than this, so that junk tokens cost the provider nothing.
+_UNKNOWN_KEY_SECONDS = 10.0
+_MOST_PROVIDERS = 512
+_DISCOVERY = "/.well-known/openid-configuration"
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """The issuer, to the letter, and the addresses that count: those of the connection before those of discovery."""
+
+    issuer: str
+    addresses: Mapping[str, str]
+    sends_issuer: bool = False
+
+    def address(self, name: str) -> str:
+        """Return an address; raise `UpstreamFailed` where the provider has none."""
+        address = self.addresses.get(name)
+        if not address:
+            raise UpstreamFailed(Case.UPSTREAM_MISCONFIGURED, f"The provider names no {name}.")
+        return address
+
+
+def _load_document(url: str) -> dict[str, Any]:
+    return ProviderSession().get_json(url)
+
+
+# Keyed by address: what is published is the same for every tenant.
+documents: Remembered[str, dict[str, Any]] = Remembered(_load_document, seconds=_REMEMBERED_SECONDS, limit=_MOST_PROVIDERS)
+
+
+def metadata_of(provider: Provider) -> Metadata:
+    """Return what is known of a provider. Raises `UpstreamFailed`, also when a document names another issuer than expected."""
+    if not provider.needs_discovery:
+        return Metadata(provider.issuer, provider.addresses)
+    document = documents.get(provider.discovery_url)
+    issuer = document.get("issuer")
+    if not isinstance(issuer, str) or not _is_expected(issuer, provider):
+        documents.forget(provider.discovery_url)
+        raise UpstreamFailed(Case.UPSTREAM_ISSUER_MISMATCH, "The discovery document is that of another issuer.")
+    published = {name: value for name, value in document.items() if isinstance(value, str)}
+    sends_issuer = document.get("authorization_response_iss_parameter_supported") is True
+    return Metadata(issuer, {**published, **provider.addresses}, sends_issuer)
+
+
+def keys_of(address: str, *, is_key_unknown: bool = False) -> list[dict[str, Any]]:
+    """Return the keys at a JWKS address, freshly fetched when one that is needed is not among those that are remembered."""
+    document = documents.get(address, max_age=_UNKNOWN_KEY_SECONDS if is_key_unknown else None)
+    keys = document.get("keys")
+    if not isinstance(keys, list):
+        documents.forget(address)
+        raise UpstreamFailed(Case.UPSTREAM_ODD_ANSWER, "The key set has no keys.")
+    return [key for key in keys if isinstance(key, dict)]
+
+
+def _is_expected(issuer: str, provider: Provider) -> bool:
+    # OpenID Connect Discovery 1.0, 4.3: exactly the issuer that was asked. A connection that names only the address of the
+    # document expects the issuer from which that address is made.
+    if provider.issuer:
+        return issuer == provider.issuer
+    return provider.discovery_url == issuer.rstrip("/") + _DISCOVERY

@@ -1,0 +1,78 @@
+"""The user behind a proven login elsewhere: found, made at the first login, and kept up to date at later ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from authapi.failures import Case
+from authapi.upstream.failures import UpstreamFailed
+from authapi.upstream.login import Proven
+from authapi.upstream.profile import profile_of
+from identity.models import Connection, LinkedIdentity, User
+from identity.services.failures import AlreadyExists, BeingDeleted, Invalid
+from identity.services.users import create_user, update_user, user_id_of
+
+_EACH_LOGIN = "on_each_login"
+_NEVER = "never_on_login"
+
+
+def user_of(connection: Connection, proven: Proven) -> User:
+    """Return the user of a proven login, made if it is the first. Raises `UpstreamFailed`.
+
+    The only key is the subject at this connection: an e-mail address joins nobody to an account that was there before.
+    """
+    found = _found(connection, proven.subject)
+    profile = _profile(connection, proven)
+    if found is None:
+        return _created(connection, proven.subject, profile)
+    user, is_primary = found
+    if user.blocked:
+        raise UpstreamFailed(Case.USER_BLOCKED)
+    changes = {field: value for field, value in profile.items() if getattr(user, field) != value}
+    if not is_primary or not changes or connection.options.get("set_user_root_attributes", _EACH_LOGIN) != _EACH_LOGIN:
+        return user
+    try:
+        return update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes=changes)
+    except (AlreadyExists, Invalid) as error:
+        raise _unkept(error) from error
+
+
+def _found(connection: Connection, subject: str) -> tuple[User, bool] | None:
+    """Return the user and whether the login is its primary identity."""
+    try:
+        user_id = user_id_of(connection, subject)
+    except Invalid as error:
+        raise UpstreamFailed(Case.UPSTREAM_PROFILE_REFUSED, "The subject cannot be part of a user id.") from error
+    user = User.objects.of(connection.tenant_id).select_related("connection").filter(user_id=user_id).first()
+    if user is not None:
+        return user, True
+    provider, _, identifier = user_id.partition("|")
+    linked = LinkedIdentity.objects.of(connection.tenant_id).select_related("user__connection")
+    identity = linked.filter(provider=provider, identifier=identifier, connection=connection).first()
+    return (identity.user, False) if identity is not None else None
+
+
+def _created(connection: Connection, subject: str, profile: dict[str, Any]) -> User:
+    if connection.options.get("disable_signup"):
+        raise UpstreamFailed(Case.UPSTREAM_SIGN_UP_DISABLED)
+    try:
+        return create_user(tenant_id=connection.tenant_id, connection=connection, identifier=subject, **profile)
+    except AlreadyExists as error:
+        # Two first logins at once: the other one has made the user.
+        found = _found(connection, subject)
+        if found is not None:
+            return found[0]
+        raise _unkept(error) from error
+    except (Invalid, BeingDeleted) as error:
+        raise _unkept(error) from error
+
+
+def _profile(connection: Connection, proven: Proven) -> dict[str, Any]:
+    if connection.options.get("set_user_root_attributes") == _NEVER:
+        return {}
+    return profile_of(proven.claims, proven.userinfo, connection.options.get("attribute_map"))
+
+
+def _unkept(error: Exception) -> UpstreamFailed:
+    case = Case.UPSTREAM_EMAIL_TAKEN if isinstance(error, AlreadyExists) else Case.UPSTREAM_PROFILE_REFUSED
+    return UpstreamFailed(case, str(error)[:300])

@@ -1,0 +1,92 @@
+"""From the claims of a provider to the profile of a user. Pure: what does not fit is left out, it stops no login."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+
+_LONGEST = {"name": 300, "nickname": 300, "given_name": 150, "family_name": 150, "picture": 2048, "email": 254}
+_TEMPLATE = re.compile(r"\$\{context\.(tokenset|userinfo)\.([A-Za-z0-9_:/.-]{1,200})\}")
+_PHONE = re.compile(r"\+[0-9]{1,15}")
+# Which claims are worth a further question to the provider.
+_WANTED = ("email", "name")
+
+
+def needs_userinfo(claims: Mapping[str, Any]) -> bool:
+    """Tell whether the id token says too little about the user."""
+    return not all(claims.get(name) for name in _WANTED)
+
+
+def profile_of(claims: Mapping[str, Any], userinfo: Mapping[str, Any], attribute_map: Any) -> dict[str, Any]:
+    """Return the profile fields that a provider speaks for; a field that it does not name is not in it."""
+    known = {**userinfo, **claims}
+    profile = _standard(known)
+    for field, template in _attributes(attribute_map).items():
+        value = _filled(template, claims, userinfo)
+        if value is not None:
+            profile[field] = value
+    return {field: value for field, value in profile.items() if _fits(field, value)}
+
+
+def _standard(known: Mapping[str, Any]) -> dict[str, Any]:
+    profile = {field: known[field] for field in ("email", "name", "given_name", "family_name", "picture") if field in known}
+    nickname = known.get("nickname") or known.get("preferred_username")
+    if nickname:
+        profile["nickname"] = nickname
+    if "email" in profile:
+        # Verified only where the provider says so in so many words.
+        profile["email_verified"] = known.get("email_verified") in (True, "true")
+    if isinstance(known.get("phone_number"), str) and _PHONE.fullmatch(known["phone_number"]):
+        profile["phone_number"] = known["phone_number"]
+        profile["phone_verified"] = known.get("phone_number_verified") is True
+    return profile
+
+
+def _attributes(attribute_map: Any) -> dict[str, str]:
+    if not isinstance(attribute_map, dict) or attribute_map.get("mapping_mode") != "use_map":
+        return {}
+    attributes = attribute_map.get("attributes")
+    named = attributes.items() if isinstance(attributes, dict) else ()
+    return {field: template for field, template in named if field in _LONGEST and isinstance(template, str)}
+
+
+def _filled(template: str, claims: Mapping[str, Any], userinfo: Mapping[str, Any]) -> str | None:
+    """Fill `${context.tokenset.x}` and `${context.userinfo.x}`; None where one of them has no text."""
+    sources = {"tokenset": claims, "userinfo": userinfo}
+    values = {match.group(): sources[match.group(1)].get(match.group(2)) for match in _TEMPLATE.finditer(template)}
+    if not all(isinstance(value, str) for value in values.values()):
+        return None
+    return _TEMPLATE.sub(lambda match: str(values[match.group()]), template)
+
+
+def _fits(field: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return field.endswith("_verified")
+    if not isinstance(value, str) or not value.strip() or "\x00" in value or not value.isprintable():
+        return False
+    if len(value) > _LONGEST.get(field, 300):
+        return False
+    if field == "email":
+        return _is_email(value)
+    return field != "picture" or _is_web_address(value)
+
+
+def _is_email(value: str) -> bool:
+    try:
+        validate_email(value)
+    except ValidationError:
+        return False
+    return True
+
+
+def _is_web_address(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return False
+    return parts.scheme in ("https", "http") and bool(parts.hostname)
