@@ -14,7 +14,7 @@ from identity.api.operations import Lifecycle, Schema
 from identity.models import Tenant
 from tests.management import request
 
-METHODS = ("get", "post", "patch", "delete")
+METHODS = ("get", "post", "put", "patch", "delete")
 
 
 @pytest.fixture
