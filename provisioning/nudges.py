@@ -23,6 +23,7 @@ DISPATCH = "provisioning.dispatch"
 DELIVER = "provisioning.deliver"
 PROBE = "provisioning.probe"
 ALERT = "provisioning.alert"
+TRY = "provisioning.try_event"
 
 # After a failure nothing is published for so long: each try may block for two seconds.
 _PAUSE_SECONDS = 30.0

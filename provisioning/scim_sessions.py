@@ -46,7 +46,7 @@ class ScimSession:
 def require_scim(setup: Setup) -> None:
     """Raise `NotSupported` for an installed entry point, whose server is nobody's business but its own."""
     if setup.template != SCIM_USER_PROVISIONING:
-        raise NotSupported("Only actions of the SCIM template can be tested like this; send a test event to a stream instead.")
+        raise NotSupported("Only actions of the SCIM template can be tested like this; run an entry point for a test event.")
 
 
 def mask_of(setup: Setup) -> Mask:

@@ -7,6 +7,7 @@ from celery import shared_task
 from provisioning import delivering, dispatch, nudges, redrives, retention, sweeper  # noqa: F401  (redrives registers its jobs)
 from provisioning.alert_sending import send_alert
 from provisioning.backfill import work  # noqa: F401  (it registers what its jobs do)
+from provisioning.event_trials import work_on_event
 from provisioning.retrying import RetryingTask
 
 
@@ -33,6 +34,12 @@ def probe(stream_id: str, tenant_id: str) -> None:
 def alert(alert_id: str) -> None:
     """Send one alert, unless somebody does already."""
     send_alert(int(alert_id))
+
+
+@shared_task(name=nudges.TRY)
+def try_event(trial_id: str) -> None:
+    """Run an action for the test event of a trial, unless somebody has."""
+    work_on_event(trial_id)
 
 
 @shared_task(name="provisioning.sweep")

@@ -45,7 +45,7 @@ class TrialReport:
 @contextmanager
 def trial(setup: Setup, kind: Trial.Kind, steps: Steps, *, actor: str, user_id: str = "") -> Iterator[TrialReport]:
     """Note that a trial of the action has begun, and how it ended; raise `Conflict` while another one runs."""
-    row = _begun(setup, kind, actor, user_id)
+    row = begin_trial(setup, kind, actor, user_id=user_id)
     report = TrialReport(str(row.pk), steps)
     try:
         yield report
@@ -55,13 +55,19 @@ def trial(setup: Setup, kind: Trial.Kind, steps: Steps, *, actor: str, user_id: 
     _end(row, Trial.Outcome.PASSED if report.has_passed else Trial.Outcome.FAILED, report)
 
 
-def _begun(setup: Setup, kind: Trial.Kind, actor: str, user_id: str) -> Trial:
+def trial_document(row: Trial) -> dict[str, Any]:
+    """Return an ended trial as its report would show it."""
+    return {"execution_id": str(row.pk), "outcome": row.outcome, "summary": row.summary, "steps": row.steps}
+
+
+def begin_trial(setup: Setup, kind: Trial.Kind, actor: str, *, user_id: str = "", event: dict[str, Any] | None = None) -> Trial:
+    """Note that a trial begins; raise `Conflict` while another one of the action runs."""
     lost = Trial.objects.filter(action_id=setup.action_id, outcome=Trial.Outcome.RUNNING, started_at__lt=timezone.now() - _LOST_AFTER)
-    lost.update(outcome=Trial.Outcome.LOST, ended_at=timezone.now())
+    lost.update(outcome=Trial.Outcome.LOST, ended_at=timezone.now(), event=None)
     try:
         with transaction.atomic():
             return Trial.objects.create(
-                action_id=setup.action_id, kind=kind, actor=actor[:254], user_id=user_id[:400], version=setup.version
+                action_id=setup.action_id, kind=kind, actor=actor[:254], user_id=user_id[:400], version=setup.version, event=event
             )
     except IntegrityError as error:
         raise Conflict("Another test of this action is running; wait until it has ended.") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import admin, messages
@@ -20,7 +21,7 @@ from identity.admin.service_admin import ServiceAdmin
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from provisioning.admin.action_form import OPTIONS, SECRETS, ActionForm
 from provisioning.admin.mapping_editor import mapping_view
-from provisioning.admin.trial_pages import connection_test_view, user_run_view
+from provisioning.admin.trial_pages import connection_test_view, event_run_view, user_run_view
 from provisioning.failures import Misconfigured
 from provisioning.models import Action, ActionSecret
 from provisioning.models.actions import SCIM_USER_PROVISIONING
@@ -28,6 +29,26 @@ from provisioning.scim import settings as scim
 from provisioning.services import action_versions, actions
 
 _SHOWN = 5
+
+
+@dataclass(frozen=True)
+class _Page:
+    """A page on which an action is set up or tried; most are for the template, whose server the service knows."""
+
+    label: str
+    view: Callable[..., HttpResponse]
+    is_for_entry_points: bool = False
+
+    def fits(self, action: Action) -> bool:
+        return self.is_for_entry_points is (action.template != SCIM_USER_PROVISIONING)
+
+
+_PAGES = {
+    "mapping": _Page("Mapping", mapping_view),
+    "connection-test": _Page("Test connection", connection_test_view),
+    "user-run": _Page("Run for one user", user_run_view),
+    "event-run": _Page("Run for a test event", event_run_view, is_for_entry_points=True),
+}
 
 
 def _deploy(_request: HttpRequest, action: Action, _values: dict[str, Any]) -> str:
@@ -82,19 +103,18 @@ class ActionAdmin(ServiceAdmin[Action]):
         self.panels += [self.versions_of, self.trials_of]
 
     def get_urls(self) -> list[URLPattern]:
-        pages = {"mapping": mapping_view, "connection-test": connection_test_view, "user-run": user_run_view}
         own = [
-            path(f"<path:object_id>/{name}/", self.admin_site.admin_view(self._page_of(view)), name=f"provisioning_action_{name}")
-            for name, view in pages.items()
+            path(f"<path:object_id>/{name}/", self.admin_site.admin_view(self._page_of(page)), name=f"provisioning_action_{name}")
+            for name, page in _PAGES.items()
         ]
         return [*own, *super().get_urls()]
 
-    def _page_of(self, view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    def _page_of(self, own: _Page) -> Callable[..., HttpResponse]:
         def page(request: HttpRequest, object_id: str) -> HttpResponse:
             action = self.get_object(request, unquote(object_id))
-            if action.template != SCIM_USER_PROVISIONING:
+            if not own.fits(action):
                 raise Http404
-            return view(self, request, action)
+            return own.view(self, request, action)
 
         return page
 
@@ -102,11 +122,12 @@ class ActionAdmin(ServiceAdmin[Action]):
         """Lead to the pages on which the action is set up and tried."""
         response = super().render_change_form(request, context, *args, **kwargs)
         action = context.get("original")
-        if action is not None and action.template == SCIM_USER_PROVISIONING and self.has_change_permission(request, action):
+        if action is not None and self.has_change_permission(request, action):
             place = f"{self.admin_site.name}:provisioning_action"
             links = [
-                {"label": label, "url": reverse(f"{place}_{name}", args=(quote(action.pk),)), "is_dangerous": False}
-                for name, label in (("mapping", "Mapping"), ("connection-test", "Test connection"), ("user-run", "Run for one user"))
+                {"label": page.label, "url": reverse(f"{place}_{name}", args=(quote(action.pk),)), "is_dangerous": False}
+                for name, page in _PAGES.items()
+                if page.fits(action)
             ]
             response.context_data["object_actions"] = [*links, *response.context_data.get("object_actions", [])]
         return response

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -12,14 +13,16 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from events.catalogue import EVENT_TYPES
 from identity.admin.badges import Tone, badge
-from identity.admin.json_fields import pretty
+from identity.admin.json_fields import ShapedJSONField, pretty
 from identity.admin.refusals import add_to_form, refusals
 from provisioning.connection_test import run_connection_test
+from provisioning.event_trials import run_for_event
 from provisioning.failures import Misconfigured
-from provisioning.models import Action
+from provisioning.models import Action, Trial
 from provisioning.setups import deployed_setup, draft_setup
-from provisioning.trials import TrialReport
+from provisioning.trials import TrialReport, trial_document
 from provisioning.user_run import run_for_user
 
 _TONES: dict[str, Tone] = {"ok": "good", "warning": "warn", "failed": "bad", "skipped": "quiet"}
@@ -37,6 +40,29 @@ class UserRunForm(forms.Form):
     user = forms.CharField(max_length=320, label="User", help_text="A user id or an e-mail address.")
     draft = forms.BooleanField(required=False, label="With the draft", help_text="A dry run may try what is not deployed yet.")
     write = forms.BooleanField(required=False, label="Write", help_text="Without it this is a dry run that shows what would change.")
+
+
+class EventRunForm(forms.Form):
+    event_type = forms.ChoiceField(choices=[(name, name) for name in EVENT_TYPES], initial="user.updated", label="Type")
+    event_data = ShapedJSONField(
+        label="Data", help_text="The data of the event as JSON, with object and context; empty is the sample of its type."
+    )
+    draft = forms.BooleanField(required=False, label="With the draft", help_text="Otherwise what is deployed, if anything is.")
+
+
+@dataclass(frozen=True)
+class EventReport:
+    """What a worker wrote about a trial, as the page shows reports."""
+
+    trial: Trial
+
+    @property
+    def summary(self) -> str:
+        return self.trial.summary
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return trial_document(self.trial)
 
 
 def connection_test_view(model_admin: Any, request: HttpRequest, action: Action) -> HttpResponse:
@@ -61,13 +87,30 @@ def user_run_view(model_admin: Any, request: HttpRequest, action: Action) -> Htt
     return _page(model_admin, request, action, "Run for one user", text, UserRunForm, run)
 
 
+def event_run_view(model_admin: Any, request: HttpRequest, action: Action) -> HttpResponse:
+    """Have a worker run the action for a test event."""
+
+    def run(values: dict[str, Any]) -> EventReport:
+        deployed = None if values["draft"] else deployed_setup(tenant_id=action.tenant_id, action_id=action.pk)
+        data = values["event_data"] or None
+        return EventReport(
+            run_for_event(deployed or draft_setup(action), event_type=values["event_type"], data=data, actor=_actor(request))
+        )
+
+    text = (
+        "A worker runs the action once, with the time that a delivery gets. The event is marked as a test and is in no log; "
+        "what the action does with it is its own affair."
+    )
+    return _page(model_admin, request, action, "Run for a test event", text, EventRunForm, run)
+
+
 def _page(
     model_admin: Any, request: HttpRequest, action: Action, title: str, text: str, form_class: type[forms.Form], run: Any
 ) -> HttpResponse:
     if not model_admin.has_change_permission(request, action):
         raise PermissionDenied
     form = form_class(request.POST if request.method == "POST" else None)
-    report: TrialReport | None = None
+    report: TrialReport | EventReport | None = None
     if request.method == "POST" and form.is_valid():
         try:
             report = run(form.cleaned_data)
@@ -86,7 +129,7 @@ def _page(
         "media": model_admin.media,
         "form": form,
         "report": report,
-        "steps": [_shown(step.document) for step in report.steps.taken] if report else [],
+        "steps": [_shown(step) for step in report.document["steps"]] if report else [],
         "changes": _changes(report) if report else [],
         "outbound_addresses": settings.OUTBOUND_ADDRESSES,
         "back_url": reverse(f"{model_admin.admin_site.name}:provisioning_action_change", args=(quote(action.pk),)),
@@ -100,8 +143,8 @@ def _shown(step: dict[str, Any]) -> dict[str, Any]:
     return {**step, "badge": badge(step["state"], _TONES[step["state"]]), "details_text": pretty(details) if details else ""}
 
 
-def _changes(report: TrialReport) -> list[dict[str, Any]]:
-    found = [change for step in report.steps.taken for change in step.finding.details.get("changes", [])]
+def _changes(report: TrialReport | EventReport) -> list[dict[str, Any]]:
+    found = [change for step in report.document["steps"] for change in step.get("details", {}).get("changes", [])]
     return [{"path": change["path"], "before": _cell(change["before"]), "after": _cell(change["after"])} for change in found]
 
 

@@ -7,10 +7,12 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from events.catalogue import EVENT_TYPES
 from identity.api.fields import Closed, JsonObject, ListOf, Switch, Text
 from provisioning.actions.registry import PACKAGE, TEMPLATES, TRIGGER, TRIGGER_VERSION
 
 MOST_SECRETS = 30
+_TESTS = ("connection", "user", "mapping", "event")
 
 
 @extend_schema_field({"type": "string", "enum": [TRIGGER]})
@@ -97,14 +99,14 @@ class BindingsToChange(Closed):
     bindings = ListOf(child=JsonObject())
 
 
-@extend_schema_field({"type": "string", "enum": ["connection", "user", "mapping"]})
+@extend_schema_field({"type": "string", "enum": list(_TESTS)})
 class TestName(Text):
     """What is tried."""
 
     def to_internal_value(self, data: Any) -> str:
         value = super().to_internal_value(data)
-        if value not in ("connection", "user", "mapping"):
-            raise serializers.ValidationError("Expected one of connection, user, mapping")
+        if value not in _TESTS:
+            raise serializers.ValidationError(f"Expected one of {', '.join(_TESTS)}")
         return value
 
 
@@ -119,10 +121,22 @@ class OperationName(Text):
         return value
 
 
-class TestPayload(Closed):
-    """One of three tests: `connection` (with `canary`), `user` (with `user_id`, `dry_run`), `mapping` (with `user_id`).
+@extend_schema_field({"type": "string", "enum": list(EVENT_TYPES)})
+class EventTypeName(Text):
+    """A type of events."""
 
-    `user_id` alone means `user`, and nothing at all `connection`.
+    def to_internal_value(self, data: Any) -> str:
+        value = super().to_internal_value(data)
+        if value not in EVENT_TYPES:
+            raise serializers.ValidationError("Expected one of the event types")
+        return value
+
+
+class TestPayload(Closed):
+    """One of four tests: `connection` (with `canary`), `user` (with `user_id`, `dry_run`), `mapping` (with `user_id`), `event`.
+
+    `event` has a worker run the action for a test event of `event_type`, with `data` or with the sample of the type; it is the
+    only one for an installed entry point. `user_id` alone means `user`, `event_type` alone `event`, and nothing `connection`.
     """
 
     test = TestName(required=False)
@@ -132,6 +146,8 @@ class TestPayload(Closed):
     draft = Switch(required=False)
     operation = OperationName(required=False)
     mapping = ListOf(required=False, allow_null=True, child=JsonObject())
+    event_type = EventTypeName(required=False)
+    data = JsonObject(required=False)  # type: ignore[assignment]  # a declared field, which the base takes off the class
 
 
 class ActionToTest(Closed):

@@ -18,14 +18,18 @@ from provisioning.api.action_schemas import BINDINGS, EXECUTION, TESTED, TRIGGER
 from provisioning.api.actions import action_at
 from provisioning.api.offset_page import PAGE_PARAMETERS, answer_page
 from provisioning.connection_test import run_connection_test
+from provisioning.event_trials import run_for_event
 from provisioning.executions import execution_document
 from provisioning.failures import Misconfigured
 from provisioning.models import Action
 from provisioning.services.action_tests import mapping_preview
 from provisioning.setups import Setup, deployed_setup, draft_setup
+from provisioning.trials import trial_document
 from provisioning.user_run import run_for_user
 
 _READ = ("read:actions",)
+# What is tried where the payload only says with what.
+_IMPLIED = {"user_id": "user", "event_type": "event"}
 _UPDATE = ("update:actions",)
 
 
@@ -39,8 +43,10 @@ class ActionTestEndpoint(Endpoint):
     def create(self, request: Request, id: str) -> Response:
         payload = self.body_of(request, ActionToTest)["payload"]
         action = action_at(id)
-        test = payload.get("test") or ("user" if "user_id" in payload else "connection")
-        if test != "connection" and "user_id" not in payload:
+        test = payload.get("test") or next((name for member, name in _IMPLIED.items() if member in payload), "connection")
+        if test == "event" and "event_type" not in payload:
+            raise Invalid({"payload.event_type": ["Missing required property: event_type"]})
+        if test in ("user", "mapping") and "user_id" not in payload:
             raise Invalid({"payload.user_id": ["Missing required property: user_id"]})
         try:
             return Response({"payload": self._tested(request, test, action, payload)})
@@ -51,6 +57,10 @@ class ActionTestEndpoint(Endpoint):
         actor = f"client {request.user.client_id}"  # type: ignore[union-attr]  # the client behind the token
         if test == "connection":
             return run_connection_test(draft_setup(action), actor=actor, with_canary=payload.get("canary", False)).document
+        if test == "event":
+            setup = _setup(action, payload, dry_run=True)
+            ended = run_for_event(setup, event_type=payload["event_type"], data=payload.get("data"), actor=actor)
+            return trial_document(ended)
         if test == "user":
             dry_run = payload.get("dry_run", True)
             return run_for_user(_setup(action, payload, dry_run=dry_run), user_id=payload["user_id"], actor=actor, dry_run=dry_run).document

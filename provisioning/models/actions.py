@@ -111,7 +111,7 @@ class ActionVersion(models.Model):
 
 
 class Trial(models.Model):
-    """One run of an action that a person asked for: a connection test, a canary, a dry run, a run for one user.
+    """One run of an action that a person asked for: a connection test, a canary, a dry run, a run for one user or for a test event.
 
     It is written when it starts, so that no second one of the same action runs beside it, and it is never a delivery.
     """
@@ -121,6 +121,7 @@ class Trial(models.Model):
         CANARY = "canary", "Connection test with a canary"
         DRY_RUN = "dry_run", "Dry run for one user"
         USER_RUN = "user_run", "Run for one user"
+        EVENT = "event", "Run for a test event"
 
     class Outcome(models.TextChoices):
         RUNNING = "running", "Running"
@@ -136,6 +137,7 @@ class Trial(models.Model):
     user_id = models.CharField(max_length=400, blank=True)
     version = models.PositiveIntegerField(null=True, help_text="The version that ran; empty for the draft.")
     summary = models.TextField(blank=True)
+    event = models.JSONField(null=True, editable=False, help_text="The test event, until a worker takes it.")
     steps = models.JSONField(default=list, help_text="What was done, secrets masked before it is stored.")
     started_at = models.DateTimeField(auto_now_add=True)
     ended_at = models.DateTimeField(null=True)
