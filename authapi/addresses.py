@@ -26,6 +26,17 @@ def stored_address(address: str | None) -> str | None:
     return str(parsed) if parsed else None
 
 
+def is_listed(address: str, allowed: Collection[str]) -> bool:
+    """Tell whether an address is one of `allowed`, which are addresses and networks; what is neither allows nobody."""
+    networks = []
+    for entry in allowed:
+        try:
+            networks.append(ipaddress.ip_network(entry, strict=False))
+        except ValueError:
+            continue
+    return _is_within(address, networks)
+
+
 def _parsed(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
         return ipaddress.ip_address(address.strip())

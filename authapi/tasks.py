@@ -6,18 +6,25 @@ from datetime import timedelta
 
 from celery import shared_task
 from django.conf import settings
+from django.utils import timezone
 
 from authapi.back_channel import send_notice
 from authapi.keys import rotate_due_keys
+from authapi.services.account_tickets import prune_tickets
 from authapi.services.logout_notices import SEND_NOTICE, due_notices
 from authapi.services.sessions import end_expired_sessions
 from authapi.services.tokens import prune_expired
+from authapi.sign_in import account_mails  # noqa: F401  (it registers what its jobs do)
+from authapi.sign_in.brute_force import prune_failures
 
 
 @shared_task(name="authapi.prune")
 def prune() -> None:
     """Drop what has expired."""
     prune_expired()
+    now = timezone.now()
+    prune_failures(now)
+    prune_tickets(now)
 
 
 @shared_task(name="authapi.rotate_keys")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import smtplib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,13 +12,24 @@ from django.template.loader import render_to_string
 
 from identity.services.failures import ServiceError
 
+_NEVER = 500
+
+
+class MailServerAway(Exception):
+    """The mail server could not be reached, or refused for now: it may take the mail later."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or self.__doc__)
+
 
 class MailNotConfigured(ServiceError):
     """No mail can be sent: EMAIL_URL is not set."""
 
 
 def send_mail(name: str, *, to: Sequence[str], context: Mapping[str, Any]) -> None:
-    """Send the mail `name` to each address in one message per address; raise `MailNotConfigured`, or what the server refused.
+    """Send the mail `name` to each address in one message per address.
+
+    Raises `MailNotConfigured`, `MailServerAway`, or what the server refused for good.
 
     Never call this inside a transaction: a mail cannot be rolled back.
     """
@@ -27,4 +39,17 @@ def send_mail(name: str, *, to: Sequence[str], context: Mapping[str, Any]) -> No
     for address in to:
         # Auto-generated mail is not answered by holiday notices (RFC 3834, 5).
         headers = {"Auto-Submitted": "auto-generated"}
-        EmailMessage(" ".join(subject.split()), text.lstrip("\n"), to=[address], headers=headers).send()
+        message = EmailMessage(" ".join(subject.split()), text.lstrip("\n"), to=[address], headers=headers)
+        try:
+            message.send()
+        except OSError as error:
+            if _is_final(error):
+                raise
+            raise MailServerAway from error
+
+
+def _is_final(error: OSError) -> bool:
+    """Tell whether the server said never (RFC 5321, 4.2.1: 5yz); everything else may work later."""
+    if isinstance(error, smtplib.SMTPRecipientsRefused):
+        return all(code >= _NEVER for code, _ in error.recipients.values())
+    return isinstance(error, smtplib.SMTPResponseException) and error.smtp_code >= _NEVER

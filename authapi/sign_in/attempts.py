@@ -20,6 +20,8 @@ class Attempt:
     ip: str = ""
     user_agent: str = ""
     client: Client | None = None
+    # Where the page was asked for, `http://localhost:8000`; links in mails lead there on loopback, where no domain names a port.
+    address: str = ""
 
 
 class Refusal(Enum):

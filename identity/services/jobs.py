@@ -33,8 +33,8 @@ class Pause:
 
 # Does the next chunk of a job whose row is locked; False when nothing was left to do.
 Step = Callable[[Job], bool | Pause]
-# Does something outside the database for a job that asked for it (`has_effect_due`). A crash may repeat it.
-Effect = Callable[[Job], None]
+# Does something outside the database for a job that asked for it (`has_effect_due`). A crash may repeat it; so does a pause.
+Effect = Callable[[Job], Pause | None]
 
 LEASE = timedelta(seconds=60)
 # So often a chunk may fail for a reason nobody foresaw; the lease is the pause in between.
@@ -129,8 +129,7 @@ def run_job(job_id: str, *, chunks: int | None = None) -> bool:
     try:
         while chunks is None or done < chunks:
             goes_on = run_next_chunk(job_id)
-            _do_effect(job_id)
-            if not goes_on:
+            if not _do_effect(job_id) or not goes_on:
                 return True
             done += 1
     except ServiceError as refusal:
@@ -180,14 +179,21 @@ def take_unattended_jobs() -> list[str]:
     return taken
 
 
-def _do_effect(job_id: str) -> None:
+def _do_effect(job_id: str) -> bool:
+    """Do what is due outside the database; return False where it has to be tried again later."""
     job = Job.all_tenants.select_related("connection", "tenant").filter(pk=job_id, has_effect_due=True).first()
-    if job is not None:
-        _effects[job.type](job)
-        job.has_effect_due = False
-        job.failures = 0
-        job.lease_until = None if job.is_finished else timezone.now() + LEASE
-        job.save(update_fields=["has_effect_due", "failures", "lease_until", "updated_at"])
+    if job is None:
+        return True
+    pause = _effects[job.type](job)
+    if pause is not None:
+        job.lease_until = timezone.now() + timedelta(seconds=pause.seconds)
+        job.save(update_fields=["lease_until", "updated_at"])
+        return False
+    job.has_effect_due = False
+    job.failures = 0
+    job.lease_until = None if job.is_finished else timezone.now() + LEASE
+    job.save(update_fields=["has_effect_due", "failures", "lease_until", "updated_at"])
+    return True
 
 
 @unit_of_work

@@ -10,10 +10,11 @@ from django.core import signing
 from django.utils import timezone
 
 from identity.hosts import canonical_address
-from identity.mail import send_mail
+from identity.mail import MailServerAway, send_mail
 from identity.models import EmailTicket, Job, LinkedIdentity, User
 from identity.services.failures import Invalid, NotFound, ServiceError
-from identity.services.jobs import effect_of, send_after_commit, step_of
+from identity.services.jobs import Pause, effect_of, send_after_commit, step_of
+from identity.services.mail_retries import pause_of
 from identity.services.saving import validated_save
 from identity.services.users import create_user, locked_user, touch, update_user
 from identity.transactions import unit_of_work
@@ -126,7 +127,7 @@ def issue_ticket(job: Job) -> bool:
 
 
 @effect_of(Job.Type.VERIFICATION_EMAIL)
-def mail_ticket(job: Job) -> None:
+def mail_ticket(job: Job) -> Pause | None:
     """Send the mail of the job's ticket; a worker that dies after the server took it sends it again, with the same link."""
     ticket = EmailTicket.objects.of(job.tenant_id).select_related("tenant", "user").get(job=job)
     asked_at = job.parameters.get("address", "")
@@ -135,7 +136,11 @@ def mail_ticket(job: Job) -> None:
     if not base:
         raise NotFound("The tenant has no verified domain to which a link could point.")
     context = {"tenant": ticket.tenant, "ticket": ticket, "link": f"{base}{PATH}?ticket={token_of(ticket)}"}
-    send_mail("verify_email", to=[ticket.email], context=context)
+    try:
+        send_mail("verify_email", to=[ticket.email], context=context)
+    except MailServerAway:
+        return pause_of(job)
+    return None
 
 
 def token_of(ticket: EmailTicket) -> str:

@@ -1,0 +1,76 @@
+"""Links that were mailed to a user: each works once and for a while, and only its digest is stored."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import models
+from django.utils import timezone
+
+from authapi.models import AccountTicket, Client
+from authapi.random_secrets import digest_of, new_secret
+from identity.models import User
+from identity.services.failures import ServiceError
+
+LIFE = {AccountTicket.Purpose.PASSWORD_RESET: timedelta(hours=1), AccountTicket.Purpose.UNBLOCK: timedelta(days=7)}
+_PRUNED_AT_ONCE = 2000
+
+
+class TicketUnknown(ServiceError):
+    """The link is not one of this service, or its time is long over."""
+
+
+class TicketUsed(ServiceError):
+    """The link was used already, or a later one was."""
+
+
+class TicketExpired(ServiceError):
+    """The link has expired."""
+
+
+def issue(*, user: User, purpose: AccountTicket.Purpose, client: Client | None, email: str) -> tuple[AccountTicket, str]:
+    """Return a new ticket and the secret that its link carries. It is meant for `email`: a later address of the user voids it."""
+    secret = new_secret()
+    ticket = AccountTicket(
+        tenant_id=user.tenant_id,
+        purpose=purpose,
+        user=user,
+        client=client,
+        digest=digest_of(secret),
+        parameters={"email": email.lower()},
+        expires_at=timezone.now() + LIFE[purpose],
+    )
+    ticket.save(force_insert=True)
+    return ticket, secret
+
+
+def usable(*, tenant_id: str, purpose: AccountTicket.Purpose, secret: str) -> AccountTicket:
+    """Return the ticket of a link that can still be used; raise `TicketUnknown`, `TicketUsed` or `TicketExpired`."""
+    found = AccountTicket.objects.of(tenant_id).select_related("user__connection", "client")
+    ticket = found.filter(digest=digest_of(secret), purpose=purpose).first()
+    if ticket is None:
+        raise TicketUnknown
+    if ticket.used_at is not None:
+        raise TicketUsed
+    if ticket.expires_at <= timezone.now() or (ticket.user.email or "").lower() != ticket.parameters.get("email"):
+        raise TicketExpired
+    return ticket
+
+
+def use_up(user: User, purpose: AccountTicket.Purpose) -> int:
+    """Let no open link of this purpose work any more; call it with the user's row locked."""
+    return _open(user).filter(purpose=purpose).update(used_at=timezone.now())
+
+
+def prune_tickets(now: datetime) -> int:
+    """Drop tickets a week after their end, some at a time; until then they can say that they have expired."""
+    # Bound to the clock and not to a tenant.
+    old = AccountTicket.all_tenants.filter(expires_at__lte=now - timedelta(days=7))
+    count = 0
+    while keys := list(old.values_list("pk", flat=True)[:_PRUNED_AT_ONCE]):
+        count += AccountTicket.all_tenants.filter(pk__in=keys).delete()[0]
+    return count
+
+
+def _open(user: User) -> models.QuerySet[AccountTicket]:
+    return AccountTicket.objects.of(user.tenant_id).filter(user=user, used_at__isnull=True)
