@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
+from authapi.pages.routes import sign_in_urls
+from authapi.upstream.callback import login_callback
+from authapi.upstream.login import CALLBACK_PATH
 from config.admin_site import site
 from config.api import browser_urls, management_urls
 from identity.pages import hosted_urls
 
-urlpatterns: list[URLPattern | URLResolver] = [path("admin/", site.urls), *management_urls(), *browser_urls(), *hosted_urls()]
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("admin/", site.urls),
+    *management_urls(),
+    *browser_urls(),
+    *hosted_urls(),
+    *sign_in_urls(),
+    path(CALLBACK_PATH, login_callback),
+]

@@ -1,0 +1,60 @@
+"""What `/authorize` was asked, once it is checked, and what of a client decides about that. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class ClientFacts:
+    """What of a client decides about a request, by the words of the wire."""
+
+    client_id: str
+    callbacks: tuple[str, ...] = ()
+    web_origins: tuple[str, ...] = ()
+    grant_types: frozenset[str] = frozenset()
+    is_public: bool = False
+    takes_plain: bool = False
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where an answer goes, be it good or bad: to a registered address, in one of the modes, with the request's state."""
+
+    redirect_uri: str
+    mode: str
+    state: str | None = None
+    web_origin: str = ""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request that may be answered. Absent texts are empty, but `state` and `audience`, where empty and absent differ."""
+
+    target: Target
+    client_id: str
+    response_types: frozenset[str]
+    is_redirect_uri_given: bool = True
+    scope: str = "openid"
+    audience: str | None = None
+    nonce: str = ""
+    code_challenge: str = field(default="", repr=False)
+    code_challenge_method: str = ""
+    prompts: frozenset[str] = frozenset()
+    max_age: int | None = None
+    connection: str = ""
+    organization: str = ""
+    login_hint: str = ""
+    screen_hint: str = ""
+    ui_locales: str = ""
+    id_token_hint: str = field(default="", repr=False)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nobody may be shown anything (Core 1.0, 3.1.2.1)."""
+        return "none" in self.prompts
+
+    @property
+    def is_framed(self) -> bool:
+        """Whether the pages stand in a window that the application has opened and listens to."""
+        return self.target.mode == "web_message"

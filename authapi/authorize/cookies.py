@@ -1,0 +1,66 @@
+"""The two cookies of end users: the session, and the mark of the browser that a login was begun in. Host-only, never readable by scripts.
+
+Under TLS they travel with requests that other sites cause: a provider elsewhere posts its answer, and an application asks
+silently from a frame. What they would protect against is checked at the forms instead (`form_token`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+from authapi.random_secrets import new_secret
+
+SESSION = "session"
+BROWSER = "browser"
+_LONGEST = 128
+
+
+def cookie_name(name: str) -> str:
+    """Return the name on the wire. The prefix keeps other hosts of the domain from setting it."""
+    return name if settings.INSECURE_HTTP else f"__Host-{name}"
+
+
+def read_cookie(request: HttpRequest, name: str) -> str:
+    """Return a cookie, empty when there is none that could be ours."""
+    value = request.COOKIES.get(cookie_name(name), "")
+    return value if len(value) <= _LONGEST else ""
+
+
+def set_cookie(answer: HttpResponse, name: str, value: str, *, seconds: int | None = None) -> None:
+    """Set a cookie for `seconds`, or until the browser is closed."""
+    answer.set_cookie(
+        cookie_name(name),
+        value,
+        max_age=seconds,
+        secure=not settings.INSECURE_HTTP,
+        httponly=True,
+        # Without TLS there is no `None`; on loopback every port is the same site.
+        samesite="Lax" if settings.INSECURE_HTTP else "None",
+    )
+
+
+def drop_cookie(answer: HttpResponse, name: str) -> None:
+    """Make the browser forget a cookie."""
+    set_cookie(answer, name, "", seconds=0)
+
+
+def browser_of(request: HttpRequest) -> str:
+    """Return the mark of this browser, a new one when it has none."""
+    return read_cookie(request, BROWSER) or new_secret()
+
+
+def form_token(cookie: str) -> str:
+    """Return what a form of this browser carries: nobody else can work it out, and the cookie cannot be worked out from it."""
+    return hashlib.sha256(b"form:" + cookie.encode()).hexdigest()
+
+
+def is_own_form(request: HttpRequest, cookie: str) -> bool:
+    """Tell whether a form was made for this browser and posted from a page of this host."""
+    origin = request.headers.get("Origin", "")
+    is_same_origin = not origin or origin == f"{request.scheme}://{request.META.get('HTTP_HOST', '')}"
+    token = request.POST.get("form_token", "")
+    return bool(cookie) and is_same_origin and hmac.compare_digest(token.encode(), form_token(cookie).encode())

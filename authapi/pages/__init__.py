@@ -1,0 +1,1 @@
+"""The pages between a request to `/authorize` and its answer."""

@@ -1,0 +1,95 @@
+"""The chain before a page of a tenant: method, host, rate, the page itself, and one place where refusals become pages."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import wraps
+
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.csrf import csrf_exempt
+
+from authapi import throttling
+from authapi.authorize.cookies import BROWSER, is_own_form, read_cookie
+from authapi.authorize.flow import HANDLE
+from authapi.authorize.responses import see_other, with_parameters
+from authapi.authorize.visit import Visit, visit_of
+from authapi.authorize.waiting import waiting_request
+from authapi.failures import Case, Failure, RequestRefused
+from authapi.hosted_page import hosted_page, tenant_host
+from authapi.tenant_settings import sign_in_settings
+from identity.hosts import HostMatch
+from identity.tenancy import tenant_bound
+
+logger = logging.getLogger(__name__)
+
+View = Callable[[HttpRequest, HostMatch], HttpResponse]
+# Failures of the person and not of the service; the others are worth coming back to.
+_SHOWN_ELSEWHERE = (400, 403)
+
+
+def tenant_page(name: str, *, methods: tuple[str, ...] = ("GET", "POST")) -> Callable[[View], Callable[[HttpRequest], HttpResponse]]:
+    """Make a view of a page; `name` is what its rate is counted under.
+
+    Django's own protection of forms stays out: its cookie belongs to the staff, and our forms are bound to the request that
+    waits and to its browser (`opened_visit`).
+    """
+
+    def decorate(view: View) -> Callable[[HttpRequest], HttpResponse]:
+        @csrf_exempt
+        @wraps(view)
+        def page(request: HttpRequest) -> HttpResponse:
+            host = tenant_host(request)
+            rate = throttling.hit(host.tenant_id, name)
+            with tenant_bound(host.tenant_id):
+                answer = _answered(request, host, view, methods, is_exceeded=rate.is_exceeded)
+            for header, value in rate.headers.items():
+                answer.headers.setdefault(header, value)
+            return answer
+
+        return page
+
+    return decorate
+
+
+def _answered(request: HttpRequest, host: HostMatch, view: View, methods: tuple[str, ...], *, is_exceeded: bool) -> HttpResponse:
+    try:
+        if is_exceeded:
+            raise RequestRefused(Case.TOO_MANY_REQUESTS)
+        if request.method not in (*methods, "HEAD"):
+            raise RequestRefused(Case.METHOD_NOT_ALLOWED, allowed=" and ".join(methods))
+        return view(request, host)
+    except RequestRefused as refused:
+        answer = error_page(request, host, refused.failure)
+        if refused.case is Case.METHOD_NOT_ALLOWED:
+            answer["Allow"] = ", ".join(methods)
+        return answer
+    except (OperationalError, InterfaceError) as error:
+        # Expected whenever the database is away; its trace would say no more.
+        logger.warning("The database did not answer: %s", type(error).__name__)
+        answer = HttpResponse("The service cannot answer right now. Try again.", status=503, content_type="text/plain; charset=utf-8")
+        answer["Retry-After"] = "2"
+        return answer
+
+
+def error_page(request: HttpRequest, host: HostMatch, failure: Failure) -> HttpResponse:
+    """Show what cannot be told to a client, on the tenant's own page where it has one."""
+    address = sign_in_settings(host.tenant_id).error_page_url
+    if address and failure.status in _SHOWN_ELSEWHERE:
+        told = {"error": failure.error, "error_description": failure.description}
+        return see_other(request, with_parameters(address, told))
+    return hosted_page(request, host, "authorize_error", {"failure": failure}, status=failure.status)
+
+
+def opened_visit(request: HttpRequest, host: HostMatch) -> tuple[Visit, str]:
+    """Return the request that a page is about, and its handle.
+
+    Raises `RequestRefused` when it is gone or belongs to another browser, and, for a form, when it was not made here.
+    """
+    sent = request.POST if request.method == "POST" else request.GET
+    handle, browser = sent.get(HANDLE, ""), read_cookie(request, BROWSER)
+    row = waiting_request(tenant_id=host.tenant_id, handle=handle, browser=browser)
+    if request.method == "POST" and not is_own_form(request, browser):
+        raise RequestRefused(Case.FOREIGN_BROWSER)
+    return visit_of(request, host, row), handle

@@ -1,0 +1,133 @@
+"""The login page: a password, or one of the providers elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+
+from authapi import upstream
+from authapi.authorize import flow
+from authapi.authorize.decision import Step
+from authapi.authorize.responses import see_other
+from authapi.authorize.visit import Visit
+from authapi.failures import Case, RequestRefused
+from authapi.pages.chain import opened_visit, tenant_page
+from authapi.pages.rendering import visit_page
+from authapi.sign_in.attempts import Attempt, LoginRefused, Refusal
+from authapi.sign_in.connections import takes_passwords, takes_sign_ups
+from authapi.sign_in.password_login import log_in
+from authapi.tenant_settings import sign_in_settings
+from identity.hosts import HostMatch
+from identity.models import Connection
+
+_LONGEST_IDENTIFIER = 254
+_LONGEST_PASSWORD = 4096
+_STATUSES = {Refusal.TOO_MANY_ATTEMPTS: 429, Refusal.TOO_MANY_LOGINS: 429, Refusal.SUSPICIOUS_ADDRESS: 429}
+
+
+@tenant_page("login")
+def login_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
+    """Show the form, log in, or send the browser to the provider that it names."""
+    visit, handle = opened_visit(request, host)
+    try:
+        visit.check()
+        if request.method == "POST":
+            return _log_in(visit, handle)
+        elsewhere = _elsewhere(visit, request.GET.get("connection", ""))
+        return _form(visit, handle) if elsewhere is None else _leave(visit, handle, elsewhere)
+    except RequestRefused as refused:
+        return flow.refuse(visit, refused)
+
+
+def _log_in(visit: Visit, handle: str) -> HttpResponse:
+    sent = visit.request.POST
+    identifier, password = sent.get("username", "").strip(), sent.get("password", "")
+    responsible = upstream.connection_for_email(visit.client, identifier)
+    if responsible is not None and responsible in visit.connections:
+        return _leave(visit, handle, responsible)
+    connection = password_connection(visit)
+    if connection is None:
+        raise RequestRefused(Case.NO_CONNECTION)
+    if not identifier or not password or len(identifier) > _LONGEST_IDENTIFIER or len(password) > _LONGEST_PASSWORD:
+        return _form(visit, handle, identifier=identifier, problem=_text(Refusal.WRONG_CREDENTIALS), status=400)
+    attempt = Attempt(
+        tenant_id=visit.host.tenant_id,
+        connection=connection,
+        identifier=identifier,
+        password=password,
+        ip=visit.address,
+        user_agent=visit.user_agent,
+        client=visit.client,
+        address=visit.host.issuer.rstrip("/"),
+    )
+    try:
+        user = log_in(attempt)
+    except LoginRefused as refused:
+        if refused.reason is Refusal.USER_BLOCKED:
+            raise RequestRefused(Case.USER_BLOCKED) from refused
+        status = _STATUSES.get(refused.reason, 400)
+        return _form(visit, handle, identifier=identifier, problem=_text(refused.reason), status=status)
+    assert visit.row is not None  # noqa: S101  (a page is always about a request that waits)
+    return flow.user_authenticated(
+        row=visit.row, user=user, connection=connection, methods=["pwd"], upstream=None, request=visit.request, handle=handle
+    )
+
+
+def password_connection(visit: Visit) -> Connection | None:
+    """Return where a password is checked: the tenant's default directory if it may be used here, else the oldest that may."""
+    databases = [connection for connection in visit.connections if takes_passwords(connection)]
+    default = sign_in_settings(visit.host.tenant_id).default_directory
+    return next((one for one in databases if one.name == default), next(iter(databases), None))
+
+
+def _elsewhere(visit: Visit, named: str) -> Connection | None:
+    """Return the provider to leave for at once: the one that was clicked, or the only way there is."""
+    usable = visit.connections
+    if named:
+        found = upstream.named_connection(visit.client, named)
+        return found if found in usable else None
+    if len(usable) == 1:
+        return upstream.named_connection(visit.client, usable[0].name)
+    return None
+
+
+def _leave(visit: Visit, handle: str, connection: Connection) -> HttpResponse:
+    assert visit.row is not None  # noqa: S101  (as above)
+    try:
+        return see_other(visit.request, upstream.begin(request_row=visit.row, connection=connection, host=visit.host))
+    except upstream.UpstreamFailed:
+        return _form(visit, handle, problem=_("The other service cannot be reached. Try again later."), status=502)
+
+
+def _form(visit: Visit, handle: str, *, identifier: str = "", problem: str = "", status: int = 200) -> HttpResponse:
+    database = password_connection(visit)
+    offered = upstream.buttons(visit.client)
+    context: dict[str, Any] = {
+        "identifier": identifier or visit.parameters.get("login_hint"),
+        "takes_password": database is not None,
+        "links": [
+            {"name": one.display_name or one.name, "address": f"?{urlencode({flow.HANDLE: handle, 'connection': one.name})}"}
+            for one in visit.connections
+            if one in offered
+        ],
+        "problems": [problem] if problem else [],
+        "sign_up": f"{flow.PAGES[Step.CREATE]}?{urlencode({flow.HANDLE: handle})}" if database and takes_sign_ups(database) else "",
+    }
+    return visit_page(visit, handle, "login", context, status=status)
+
+
+def _text(reason: Refusal) -> str:
+    """Say what happened, and nothing about whether there is such an account."""
+    texts = {
+        Refusal.WRONG_CREDENTIALS: _("Wrong e-mail address, username or password."),
+        Refusal.TOO_MANY_ATTEMPTS: _(
+            "This account is blocked after too many failed logins. If it is yours, we have sent you a mail that tells how to unblock it."
+        ),
+        Refusal.TOO_MANY_LOGINS: _("Too many logins in a short time. Wait a minute, then try again."),
+        Refusal.SUSPICIOUS_ADDRESS: _("Too many failed logins from your network. Try again later."),
+        Refusal.PASSWORD_LEAKED: _("This password has become known elsewhere. Reset it to go on."),
+    }
+    return texts[reason]

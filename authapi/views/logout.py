@@ -1,0 +1,171 @@
+"""`/v2/logout` and `/oidc/logout`: the session ends here, at the clients that want to be told, and, if asked, elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse
+
+from authapi.authorize.cookies import SESSION, drop_cookie, form_token, is_own_form, read_cookie
+from authapi.authorize.parameters import Parameters, read, single
+from authapi.authorize.responses import see_other, with_parameters
+from authapi.authorize.visit import address_of
+from authapi.failures import Case, RequestRefused
+from authapi.hosted_page import hosted_page
+from authapi.id_token_hints import Hint, read_hint
+from authapi.logout_addresses import is_allowed
+from authapi.models import Client, Session
+from authapi.pages.chain import tenant_page
+from authapi.services import sign_in_log
+from authapi.services.sessions import end_session, find_session
+from authapi.tenant_settings import sign_in_settings
+from authapi.upstream import federated_logout_address
+from identity.hosts import HostMatch
+
+_INITIATOR = "rp-logout"
+_DONE = "/u/logged-out"
+_NAMES = ("id_token_hint", "logout_hint", "post_logout_redirect_uri", "client_id", "state", "ui_locales", "federated")
+
+
+@dataclass(frozen=True)
+class Ending:
+    """A checked logout: whose, and where to afterwards; an empty address is our own page."""
+
+    session: Session | None
+    client: Client | None
+    address: str
+    is_federated: bool
+
+
+@tenant_page("logout", methods=("GET",))
+def plain_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
+    """`/v2/logout`: end the session of this browser and go where the client, or without one the tenant, allows."""
+    sent = _sent(request.GET)
+    client = _named_client(host, single(sent, "client_id"))
+    allowed = _allowed(host, client)
+    address = single(sent, "returnTo")
+    if address and not is_allowed(address, allowed):
+        raise RequestRefused(Case.LOGOUT_ADDRESS_NOT_ALLOWED, address=address[:200])
+    first = next((one for one in allowed if "*" not in one), "") if client is not None else ""
+    session = find_session(tenant_id=host.tenant_id, cookie=read_cookie(request, SESSION))
+    # `federated` is there or not; it needs no value.
+    return _end(request, host, Ending(session, client, address or first, "federated" in request.GET))
+
+
+@tenant_page("logout")
+def rp_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
+    """`/oidc/logout` (OpenID Connect RP-Initiated Logout 1.0): end the session, after asking where nothing proves who wants it."""
+    sent = request.POST if request.method == "POST" else request.GET
+    parameters = _sent(sent)
+    for name in _NAMES:
+        single(parameters, name)
+    hint = read_hint(parameters.get("id_token_hint"), tenant_id=host.tenant_id) if parameters.get("id_token_hint") else None
+    ending = _checked(request, host, parameters, hint, is_federated="federated" in sent)
+    session = ending.session
+    if session is None or not _must_ask(host, parameters, hint, session):
+        return _end(request, host, ending)
+    asked = {name: parameters.get(name) for name in _NAMES if parameters.get(name)}
+    return _question(request, host, session, asked | ({"federated": "1"} if ending.is_federated else {}))
+
+
+@tenant_page("logout", methods=("POST",))
+def confirmed_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
+    """Take the answer of the page that asks whether to log out."""
+    parameters = _sent(request.POST)
+    hint = read_hint(parameters.get("id_token_hint"), tenant_id=host.tenant_id) if parameters.get("id_token_hint") else None
+    ending = _checked(request, host, parameters, hint, is_federated="federated" in request.POST)
+    if ending.session is not None and not is_own_form(request, read_cookie(request, SESSION)):
+        raise RequestRefused(Case.FOREIGN_BROWSER)
+    if request.POST.get("answer") != "yes":
+        return see_other(request, ending.address or _DONE) if ending.address else _done(request, host)
+    return _end(request, host, ending)
+
+
+@tenant_page("logout", methods=("GET",))
+def logged_out(request: HttpRequest, host: HostMatch) -> HttpResponse:
+    """Say that the logout is done, where the browser is to go nowhere else."""
+    return _done(request, host)
+
+
+def _checked(request: HttpRequest, host: HostMatch, parameters: Parameters, hint: Hint | None, *, is_federated: bool) -> Ending:
+    """Return the logout that is asked for. Raises `RequestRefused` where hints contradict, or the address is not allowed."""
+    client_id = parameters.get("client_id")
+    if hint is not None and client_id and hint.client_id != client_id:
+        raise RequestRefused(Case.LOGOUT_HINT_MISMATCH, parameter="client_id")
+    if hint is not None and parameters.get("logout_hint") and hint.sid != parameters.get("logout_hint"):
+        raise RequestRefused(Case.LOGOUT_HINT_MISMATCH, parameter="logout_hint")
+    client = _named_client(host, client_id or (hint.client_id if hint else ""))
+    address = parameters.get("post_logout_redirect_uri")
+    if address and not is_allowed(address, _allowed(host, client)):
+        raise RequestRefused(Case.LOGOUT_ADDRESS_NOT_ALLOWED, address=address[:200])
+    if address and parameters.get("state"):
+        address = with_parameters(address, {"state": parameters.get("state")})
+    session = find_session(tenant_id=host.tenant_id, cookie=read_cookie(request, SESSION))
+    return Ending(session, client, address, is_federated)
+
+
+def _must_ask(host: HostMatch, parameters: Parameters, hint: Hint | None, session: Session) -> bool:
+    """Tell whether the person is asked: nothing in the request shows that it is about this session.
+
+    Otherwise any page could log people out (RP-Initiated Logout 1.0, 6). A tenant may forgo the question where there is no
+    hint at all; a hint about somebody else is always asked about.
+    """
+    if hint is not None:
+        return session.pk != hint.sid and (session.user.user_id != hint.subject or bool(hint.sid))
+    if parameters.get("logout_hint"):
+        return parameters.get("logout_hint") != session.pk
+    return sign_in_settings(host.tenant_id).is_logout_prompt_enabled
+
+
+def _end(request: HttpRequest, host: HostMatch, ending: Ending) -> HttpResponse:
+    """End the session and send the browser on: first to the provider elsewhere, where that was asked for and can be done."""
+    session = ending.session
+    back = ending.address or f"{host.issuer.rstrip('/')}{_DONE}"
+    elsewhere = federated_logout_address(session, return_to=back) if session is not None and ending.is_federated else None
+    if session is not None:
+        end_session(session, reason=_INITIATOR)
+        sign_in_log.note(
+            tenant_id=host.tenant_id,
+            type="slo",
+            is_success=True,
+            user=session.user,
+            client=ending.client,
+            connection=session.connection.name,
+            ip=address_of(request),
+            user_agent=request.headers.get("User-Agent", ""),
+        )
+    address = elsewhere or ending.address
+    answer = see_other(request, address) if address else _done(request, host)
+    answer["Cache-Control"] = "no-store"
+    drop_cookie(answer, SESSION)
+    return answer
+
+
+def _question(request: HttpRequest, host: HostMatch, session: Session, asked: Mapping[str, str]) -> HttpResponse:
+    context = {"user": session.user, "asked": asked, "form_token": form_token(read_cookie(request, SESSION))}
+    # The answer leads to whatever address was checked above, and may lead on from there.
+    return hosted_page(request, host, "logout", context, form_targets=["https:", "http:"])
+
+
+def _done(request: HttpRequest, host: HostMatch) -> HttpResponse:
+    return hosted_page(request, host, "logout", {"is_done": True})
+
+
+def _sent(values: Mapping[str, str]) -> Parameters:
+    return read((name, value) for name, each in values.lists() for value in each)  # type: ignore[attr-defined]  # a QueryDict
+
+
+def _named_client(host: HostMatch, client_id: str) -> Client | None:
+    if not client_id:
+        return None
+    client = Client.objects.of(host.tenant_id).filter(client_id=client_id[:64], revoked_at=None).first()
+    if client is None or client.client_id != client_id:
+        raise RequestRefused(Case.UNKNOWN_CLIENT, client_id=client_id[:64])
+    return client
+
+
+def _allowed(host: HostMatch, client: Client | None) -> tuple[str, ...]:
+    if client is not None:
+        return tuple(client.post_logout_redirect_uris.split())
+    return sign_in_settings(host.tenant_id).allowed_logout_urls
