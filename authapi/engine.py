@@ -17,12 +17,13 @@ from authapi.failures import Case, RequestRefused
 from authapi.grants.authorization_code import AuthorizationCodeGrant
 from authapi.grants.client_credentials import ClientCredentialsGrant
 from authapi.grants.issuing import access_token, token_seconds
+from authapi.grants.password import PasswordGrant, PasswordRealmGrant
 from authapi.grants.refresh_token import RefreshTokenGrant
 from authapi.models import Client
 from authapi.token_request import TokenRequest
 
 # Grants of the token endpoint this release serves; the engine knows more, and they stay unreachable until they are finished.
-SERVED_GRANTS = ("authorization_code", "client_credentials", "refresh_token")
+SERVED_GRANTS = ("authorization_code", "client_credentials", "refresh_token", PasswordGrant.name, PasswordRealmGrant.name)
 
 
 class ClientGrantScopes(BaseScopes):  # type: ignore[misc]  # the toolkit has no types
@@ -61,7 +62,7 @@ class Server(EngineServer):  # type: ignore[misc]
     def __init__(self, request_validator: OAuth2Validator, **kwargs: Any) -> None:
         super().__init__(request_validator, **kwargs | {"token_generator": access_token, "token_expires_in": token_seconds})
         self.grant_types["client_credentials"] = ClientCredentialsGrant(request_validator)
-        for grant in (AuthorizationCodeGrant, RefreshTokenGrant):
+        for grant in (AuthorizationCodeGrant, RefreshTokenGrant, PasswordGrant, PasswordRealmGrant):
             self.grant_types[grant.name] = grant(request_validator)
 
     def exchange(self, token_request: TokenRequest, client: Client) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 
 import pytest
+from django.conf import settings
 from django.contrib import admin
 from django.core.management import call_command
 from django.urls import get_resolver
@@ -12,9 +13,14 @@ from oauth2_provider import models as toolkit
 from oauth2_provider.scopes import get_scopes_backend
 from oauth2_provider.settings import DEFAULTS, oauth2_settings
 
+from authapi.api.client_bodies import APP_TYPES
+from authapi.api.client_documents import defaults_of
 from authapi.engine import Server, Validator, server
+from authapi.grants.password import PasswordGrant, PasswordRealmGrant
+from authapi.models import Client
 from identity.models import User
 
+ROPC = (PasswordGrant.name, PasswordRealmGrant.name)
 GETTERS = [
     toolkit.get_application_model,
     toolkit.get_grant_model,
@@ -32,10 +38,22 @@ def test_all_six_models_are_ours_and_point_at_end_users() -> None:
         assert model._meta.get_field("user").related_model is User
 
 
-def test_every_recommendation_of_rfc_9700_is_enforced() -> None:
-    gates = [name for name in DEFAULTS if name.startswith("COMPLIANT_BCP_RFC9700_")]
+# The interface has these, and a client opts in: by its grant types, and into `plain` by a setting.
+LEFT_TO_CLIENTS = {"IMPLICIT_GRANT", "PASSWORD_GRANT", "PKCE_METHOD"}
+
+
+def test_every_recommendation_of_rfc_9700_is_decided_on_and_enforced_but_where_clients_opt_in() -> None:
+    prefix = "COMPLIANT_BCP_RFC9700_"
+    gates = {name.removeprefix(prefix) for name in DEFAULTS if name.startswith(prefix)}
     assert len(gates) == 10
-    assert [name for name in gates if not getattr(oauth2_settings, name)] == []
+    assert {name.removeprefix(prefix) for name in settings.OAUTH2_PROVIDER if name.startswith(prefix)} == gates
+    assert {name for name in gates if not getattr(oauth2_settings, prefix + name)} == LEFT_TO_CLIENTS
+
+
+def test_no_client_opts_in_by_default() -> None:
+    assert not {"implicit", *ROPC} & set(Client().grant_types)
+    for app_type in APP_TYPES:
+        assert not {"implicit", *ROPC} & set(defaults_of(app_type).get("grant_types", ()))
 
 
 def test_the_toolkit_finds_nothing_to_warn_about(committed_db: None, capsys: pytest.CaptureFixture[str]) -> None:

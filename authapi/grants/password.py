@@ -1,0 +1,124 @@
+"""`password` and its variant with a realm: the client hands over what the user typed (RFC 6749, 4.3).
+
+RFC 9700, 2.4 advises against it. The toolkit's switch `COMPLIANT_BCP_RFC9700_PASSWORD_GRANT` shuts it off for everybody; where
+it is open, a client opts in by its grant types.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from django.utils import timezone
+from oauth2_provider.settings import oauth2_settings
+
+from authapi.entitlements import user_entitlement
+from authapi.failures import Case, RequestRefused
+from authapi.grants.issuing import binding
+from authapi.grants.user_grant import Granted, UserGrant, access_of, required, sender_of
+from authapi.grants.user_tokens import UserIssue
+from authapi.models import Client
+from authapi.services.refresh_tokens import Sender, issue_refresh_token
+from authapi.sign_in.attempts import Attempt, LoginRefused, Refusal
+from authapi.sign_in.connections import database_connections, default_directory, named_database
+from authapi.sign_in.password_login import log_in
+from authapi.token_request import TokenRequest
+from identity.models import Connection, User
+from identity.transactions import unit_of_work
+
+REALM_GRANT = "http://auth0.com/oauth/grant-type/password-realm"
+FORWARDED_FOR = "auth0-forwarded-for"
+_GRANT_CLAIM = "password"
+_CASES = {
+    Refusal.WRONG_CREDENTIALS: Case.WRONG_CREDENTIALS,
+    Refusal.USER_BLOCKED: Case.USER_BLOCKED,
+    Refusal.TOO_MANY_ATTEMPTS: Case.ACCOUNT_BLOCKED,
+    Refusal.PASSWORD_LEAKED: Case.PASSWORD_LEAKED,
+    Refusal.TOO_MANY_LOGINS: Case.TOO_MANY_LOGINS,
+    Refusal.SUSPICIOUS_ADDRESS: Case.SUSPICIOUS_ADDRESS,
+}
+
+
+class PasswordGrant(UserGrant):
+    """Logs a user in at the tenant's default directory."""
+
+    name = "password"
+
+    def granted(self, request: TokenRequest, client: Client) -> Granted:
+        if oauth2_settings.COMPLIANT_BCP_RFC9700_PASSWORD_GRANT:
+            raise RequestRefused(Case.UNSUPPORTED_GRANT, grant=self.name)
+        username, password = required(request, "username"), required(request, "password")
+        connection = self.connection(request, client)
+        # Asked before anybody logs in: what the client may not have at all costs no hash and no line in the log.
+        user_entitlement(host=request.host, client=client, user=None, audience=request.text("audience"), scope=request.text("scope"))
+        sender = _sender(request, client)
+        user = _logged_in(request, client, connection, username, password, sender)
+        return _issued(request, client, connection, user, sender)
+
+    def connection(self, request: TokenRequest, client: Client) -> Connection:
+        connection = default_directory(request.host.tenant_id)
+        if connection is None or client.client_id not in connection.enabled_clients:
+            raise RequestRefused(Case.NO_DEFAULT_DIRECTORY)
+        return connection
+
+
+class PasswordRealmGrant(PasswordGrant):
+    """Logs a user in at the directory that the request names."""
+
+    name = REALM_GRANT
+
+    def connection(self, request: TokenRequest, client: Client) -> Connection:
+        named = named_database(request.host.tenant_id, required(request, "realm"))
+        if named is None or named not in database_connections(client):
+            raise RequestRefused(Case.UNKNOWN_REALM)
+        return named
+
+
+def _logged_in(request: TokenRequest, client: Client, connection: Connection, username: str, password: str, sender: Sender) -> User:
+    attempt = Attempt(
+        tenant_id=request.host.tenant_id,
+        connection=connection,
+        identifier=username,
+        password=password,
+        ip=sender.ip,
+        user_agent=sender.user_agent,
+        client=client,
+        address=request.host.issuer.rstrip("/"),
+    )
+    try:
+        return log_in(attempt)
+    except LoginRefused as refused:
+        raise RequestRefused(_CASES[refused.reason]) from refused
+
+
+@unit_of_work
+def _issued(request: TokenRequest, client: Client, connection: Connection, user: User, sender: Sender) -> Granted:
+    granted = user_entitlement(host=request.host, client=client, user=user, audience=request.text("audience"), scope=request.text("scope"))
+    now = timezone.now()
+    login = UserIssue(
+        host=request.host,
+        client=client,
+        user=user,
+        connection=connection,
+        audience=granted.audience,
+        scopes=granted.scopes,
+        # Nothing is left in a browser, so there is no session either.
+        session=None,
+        organization=None,
+        auth_time=now,
+        methods=[{"name": "pwd", "timestamp": now.isoformat()}],
+        nonce="",
+        lineage=uuid.uuid4(),
+        confirmation=binding(request),
+        grant=_GRANT_CLAIM,
+    )
+    login, access, until = access_of(login, granted)
+    refresh_token = issue_refresh_token(login, access=access, until=until, sender=sender) if login.wants_refresh_token else None
+    return Granted(login, access, refresh_token)
+
+
+def _sender(request: TokenRequest, client: Client) -> Sender:
+    """Return where the user is: behind a client that proved itself and is trusted to say so, where that client says (contract, 9.9)."""
+    sender = sender_of(request)
+    said = request.headers.get(FORWARDED_FOR, "").strip()
+    is_trusted = not client.is_public and bool(client.settings.get("is_token_endpoint_ip_header_trusted"))
+    return Sender(ip=said, user_agent=sender.user_agent) if said and is_trusted else sender
