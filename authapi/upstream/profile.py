@@ -24,8 +24,7 @@ def needs_userinfo(claims: Mapping[str, Any]) -> bool:
 
 def profile_of(claims: Mapping[str, Any], userinfo: Mapping[str, Any], attribute_map: Any) -> dict[str, Any]:
     """Return the profile fields that a provider speaks for; a field that it does not name is not in it."""
-    known = {**userinfo, **claims}
-    profile = _standard(known)
+    profile = _standard(claims, userinfo)
     for field, template in _attributes(attribute_map).items():
         value = _filled(template, claims, userinfo)
         if value is not None:
@@ -33,18 +32,30 @@ def profile_of(claims: Mapping[str, Any], userinfo: Mapping[str, Any], attribute
     return {field: value for field, value in profile.items() if _fits(field, value)}
 
 
-def _standard(known: Mapping[str, Any]) -> dict[str, Any]:
-    profile = {field: known[field] for field in ("email", "name", "given_name", "family_name", "picture") if field in known}
+def _standard(claims: Mapping[str, Any], userinfo: Mapping[str, Any]) -> dict[str, Any]:
+    known = {**userinfo, **claims}
+    profile = {field: known[field] for field in ("name", "given_name", "family_name", "picture") if field in known}
     nickname = known.get("nickname") or known.get("preferred_username")
     if nickname:
         profile["nickname"] = nickname
-    if "email" in profile:
-        # Verified only where the provider says so in so many words.
-        profile["email_verified"] = known.get("email_verified") in (True, "true")
-    if isinstance(known.get("phone_number"), str) and _PHONE.fullmatch(known["phone_number"]):
-        profile["phone_number"] = known["phone_number"]
-        profile["phone_verified"] = known.get("phone_number_verified") is True
-    return profile
+    return profile | _proven(claims, userinfo, "email", "email_verified") | _phone(claims, userinfo)
+
+
+def _proven(claims: Mapping[str, Any], userinfo: Mapping[str, Any], field: str, proof: str) -> dict[str, Any]:
+    """Return a field and whether it is verified, both from one place: what one says of its address is no proof of another's."""
+    source = claims if field in claims else userinfo
+    if field not in source:
+        return {}
+    # Verified only where the provider says so in so many words.
+    return {field: source[field], **({proof: source[proof] is True or source[proof] == "true"} if proof in source else {})}
+
+
+def _phone(claims: Mapping[str, Any], userinfo: Mapping[str, Any]) -> dict[str, Any]:
+    found = _proven(claims, userinfo, "phone_number", "phone_number_verified")
+    number = found.get("phone_number")
+    if not isinstance(number, str) or not _PHONE.fullmatch(number):
+        return {}
+    return {"phone_number": number, "phone_verified": found.get("phone_number_verified", False)}
 
 
 def _attributes(attribute_map: Any) -> dict[str, str]:

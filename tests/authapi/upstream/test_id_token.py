@@ -1,0 +1,142 @@
+"""Id tokens of providers: which key and algorithm count, whatever the token itself says."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import padding
+from joserfc import jwt
+from joserfc.jwk import ECKey, RSAKey
+
+from authapi.failures import Case
+from authapi.upstream.failures import UpstreamFailed
+from authapi.upstream.id_token import LEEWAY_SECONDS, verified_claims
+
+ISSUER, CLIENT_ID, NONCE = "https://idp.example.test", "a-client", "a-nonce"
+NOW = time.time()
+RSA = RSAKey.generate_key(2048, {"kid": "rsa"})
+OTHER = RSAKey.generate_key(2048, {"kid": "other"})
+EC = ECKey.generate_key("P-256", {"kid": "ec"})
+GOOD = {"iss": ISSUER, "aud": CLIENT_ID, "sub": "s", "iat": int(NOW), "exp": int(NOW) + 60, "nonce": NONCE}
+
+
+def public(key: RSAKey | ECKey, **changes: Any) -> dict[str, Any]:
+    return {**key.as_dict(private=False), **changes}
+
+
+def signed(key: RSAKey | ECKey = RSA, algorithm: str = "RS256", header: dict[str, Any] | None = None, **changes: Any) -> str:
+    return jwt.encode({"alg": algorithm, "kid": key.kid, **(header or {})}, {**GOOD, **changes}, key, algorithms=[algorithm])
+
+
+def verify(token: Any, *published: dict[str, Any], fresh: tuple[dict[str, Any], ...] = (), now: float = NOW) -> dict[str, Any]:
+    def keys(*, is_key_unknown: bool = False) -> list[dict[str, Any]]:
+        return list(fresh if is_key_unknown else published)
+
+    return verified_claims(token, issuer=ISSUER, client_id=CLIENT_ID, nonce=NONCE, access_token=None, keys=keys, now=now)
+
+
+def by_hand(header: dict[str, Any], sign: Callable[[bytes], bytes]) -> str:
+    """Make a token that libraries refuse to make."""
+    text = f"{_base64(json.dumps(header).encode())}.{_base64(json.dumps(GOOD).encode())}"
+    return f"{text}.{_base64(sign(text.encode()))}"
+
+
+def _base64(value: bytes) -> str:
+    return base64.urlsafe_b64encode(value).decode().rstrip("=")
+
+
+def is_refused(token: Any, *published: dict[str, Any]) -> bool:
+    with pytest.raises(UpstreamFailed) as failed:
+        verify(token, *published)
+    return failed.value.case is Case.UPSTREAM_TOKEN_REFUSED
+
+
+def test_the_published_key_is_no_secret_to_sign_with() -> None:
+    # Algorithm confusion, with each spelling of the public key, and with the client's secret.
+    pem = RSA.as_pem(private=False)
+    der = RSA.public_key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    for secret in (pem, pem.strip(), der, b"client-secret", json.dumps(public(RSA)).encode()):
+        forged = by_hand({"alg": "HS256", "kid": "rsa"}, lambda text, secret=secret: hmac.digest(secret, text, hashlib.sha256))  # type: ignore[misc]
+        assert is_refused(forged, public(RSA))
+        oct_key = {"kty": "oct", "k": _base64(secret), "kid": "rsa"}
+        assert is_refused(forged, oct_key, public(RSA))
+
+
+@pytest.mark.parametrize("algorithm", ["none", "None", "NONE", "HS512", "ES256K", "EdDSA", "RSA1_5", "", None, 5, ["RS256"]])
+def test_an_algorithm_outside_the_list_is_refused(algorithm: Any) -> None:
+    assert is_refused(by_hand({"alg": algorithm, "kid": "rsa"}, lambda _text: b""), public(RSA))
+
+
+def test_an_unsigned_token_is_refused() -> None:
+    assert is_refused(by_hand({"alg": "RS256", "kid": "rsa"}, lambda _text: b""), public(RSA))
+
+
+@pytest.mark.parametrize(
+    "header", [{"crit": ["exp"]}, {"crit": ["unknown"], "unknown": 1}, {"b64": False}, {"zip": "DEF"}, {"enc": "A128GCM"}]
+)
+def test_a_header_that_must_be_understood_is_refused(header: dict[str, Any]) -> None:
+    # CVE-2025-59420 and CVE-2026-32597 of other libraries: an unknown `crit` was passed over.
+    signer = RSA.private_key
+
+    assert signer is not None
+    token = by_hand({"alg": "RS256", "kid": "rsa", **header}, lambda text: signer.sign(text, padding.PKCS1v15(), hashes.SHA256()))
+    assert is_refused(token, public(RSA))
+
+
+def test_a_key_that_the_token_brings_along_is_not_used() -> None:
+    # CVE-2026-27962 of another library.
+    attack = signed(OTHER, header={"jwk": public(OTHER), "kid": "rsa"})
+    assert is_refused(attack, public(RSA))
+    assert is_refused(signed(OTHER, header={"jwk": public(OTHER)}), public(RSA))
+    assert is_refused(signed(OTHER, header={"jku": "https://attacker.example.test/jwks", "kid": "rsa"}), public(RSA))
+
+
+def test_a_key_for_something_else_is_not_used() -> None:
+    assert is_refused(signed(), public(RSA, use="enc"))
+    assert is_refused(signed(), public(RSA, alg="PS256"))
+    assert is_refused(signed(EC, "ES256"), public(EC, crv="P-384"))
+    assert is_refused(signed(EC, "ES256"), public(RSA, kid="ec"))
+
+
+@pytest.mark.parametrize("key", [{}, {"kty": "RSA"}, {"kty": "RSA", "n": 5, "e": []}, {"kty": "RSA", "n": "!", "e": "AQAB"}, {"kty": "EC"}])
+def test_odd_keys_of_a_set_are_passed_over(key: dict[str, Any]) -> None:
+    assert verify(signed(), public(RSA), {**key, "kid": "odd"})["sub"] == "s"
+    assert is_refused(signed(), {**key, "kid": "rsa"})
+
+
+def test_without_an_id_only_a_single_key_counts() -> None:
+    token = by_hand_without_id()
+    assert verify(token, public(RSA))["sub"] == "s"
+    assert verify(token, public(RSA), public(EC))["sub"] == "s"
+    assert is_refused(token, public(RSA), public(OTHER))
+
+
+def by_hand_without_id() -> str:
+    return jwt.encode({"alg": "RS256"}, GOOD, RSA, algorithms=["RS256"])
+
+
+def test_a_missing_key_is_looked_for_once_more() -> None:
+    assert verify(signed(), public(OTHER), fresh=(public(RSA),))["sub"] == "s"
+
+
+@pytest.mark.parametrize("algorithm", ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"])
+def test_signatures_with_an_rsa_key_are_accepted(algorithm: str) -> None:
+    assert verify(signed(algorithm=algorithm), public(RSA))["sub"] == "s"
+
+
+def test_signatures_with_an_elliptic_curve_are_accepted() -> None:
+    assert verify(signed(EC, "ES256"), public(RSA), public(EC))["sub"] == "s"
+
+
+def test_the_leeway_ends() -> None:
+    assert verify(signed(), public(RSA), now=GOOD["exp"] + LEEWAY_SECONDS - 1)["sub"] == "s"  # type: ignore[operator]
+    with pytest.raises(UpstreamFailed):
+        verify(signed(), public(RSA), now=GOOD["exp"] + LEEWAY_SECONDS + 1)  # type: ignore[operator]

@@ -1,0 +1,414 @@
+"""Login by a provider elsewhere: what ends it, whom it makes, and what the client is told."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import time
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.test import Client as Browser
+from joserfc.jwk import RSAKey
+
+from authapi.models import AuthorizationRequest, Session, SignIn
+from authapi.upstream import buttons, connection_for_email, federated_logout_address, metadata, named_connection
+from events.models import Event
+from identity.models import LinkedIdentity, Tenant, User
+from identity.services.connections import create_connection, update_connection
+from identity.services.users import block_user, create_user, link_users
+from tests.factories.provider import CLIENT_ID, SECRET, Login, Provider, login_at
+from tests.factories.scim import reply
+
+SUBJECT = "oidc|corp|248289"
+
+
+def users(tenant: Tenant) -> list[User]:
+    return list(User.objects.of(tenant.pk))
+
+
+def event_types(tenant: Tenant) -> list[str]:
+    return list(Event.objects.filter(tenant_id=tenant.pk, type__startswith="user.").order_by("pk").values_list("type", flat=True))
+
+
+def refused(login: Login, response: Any) -> tuple[str, str]:
+    """Return what the client was told, after seeing that nobody was let in."""
+    told = login.told(response)
+    assert "code" not in told
+    assert told["state"] == "app-state"
+    assert not Session.objects.of(login.tenant.pk).exists()
+    assert SignIn.objects.of(login.tenant.pk).filter(is_success=False, connection="corp").exists()
+    return told["error"], told["error_description"]
+
+
+# The way there and back.
+
+
+def test_a_state_that_nobody_began_is_shown_as_an_error(login: Login) -> None:
+    sent = login.leave()
+    pk, _, secret = sent["state"].partition(".")
+    for state in ("", "x", pk, f"{pk}.", f"{pk}.{'A' * 43}", f"{int(pk) + 1}.{secret}", f"{'9' * 19}.{secret}", f"{sent['state']}x"):
+        response = login.come_back({"state": state})
+        assert response.status_code == 400, state
+        assert b"Begin again at the application" in response.content
+    assert "/token" not in login.provider.paths
+
+
+def test_an_answer_in_another_browser_is_refused(login: Login) -> None:
+    # Login CSRF: the victim is sent the attacker's answer.
+    sent = login.leave()
+    for browser in (
+        Browser(headers={"host": f"{login.tenant.pk}.example.test"}),
+        Browser(headers={"host": f"{login.tenant.pk}.example.test"}),
+    ):
+        response = browser.get("/login/callback", {"code": "a-code", "state": sent["state"]})
+        assert response.status_code == 400
+        assert b"another browser" in response.content
+    assert "/token" not in login.provider.paths
+    assert login.told(login.come_back(sent))["code"]
+
+
+def test_an_answer_counts_once(login: Login) -> None:
+    sent = login.leave()
+    assert "code" in login.told(login.come_back(sent))
+    assert login.come_back(sent).status_code == 400
+    assert login.provider.paths.count("/token") == 1
+
+
+def test_a_state_of_another_tenant_is_unknown(login: Login, second_tenant: Tenant) -> None:
+    sent = login.leave()
+    response = login.browser.get(
+        "/login/callback", {"code": "c", "state": sent["state"]}, headers={"host": f"{second_tenant.pk}.example.test"}
+    )
+    assert response.status_code == 400
+    assert "/token" not in login.provider.paths
+
+
+def test_an_expired_request_is_over(login: Login) -> None:
+    sent = login.leave()
+    AuthorizationRequest.objects.of(login.tenant.pk).update(expires_at="2020-01-01T00:00:00Z")
+    assert login.come_back(sent).status_code == 400
+
+
+@pytest.mark.parametrize("name", ["code", "state", "iss"])
+def test_a_repeated_member_is_refused(login: Login, name: str) -> None:
+    sent = login.leave()
+    query = f"code=a&state={sent['state']}&iss={login.provider.issuer}&{name}=twice"
+    assert login.browser.get(f"/login/callback?{query}").status_code == 400
+    assert "/token" not in login.provider.paths
+
+
+def test_a_posted_answer_goes_on_as_a_navigation(login: Login) -> None:
+    sent = login.leave()
+    posted = login.come_back(sent, method="POST", junk="1")
+    assert posted.status_code == 303
+    assert urlsplit(posted["Location"]).path == "/login/callback"
+    assert set(parse_qs(urlsplit(posted["Location"]).query)) == {"code", "state"}
+    assert "code" in login.told(login.browser.get(posted["Location"]))
+
+
+def test_a_refusal_elsewhere_is_told_to_the_client_in_its_words(login: Login) -> None:
+    response = login.come_back(login.leave(), code=None, error="access_denied", error_description="You are\nnot <b>invited</b>.")
+    assert refused(login, response) == ("access_denied", "You arenot <b>invited</b>.")
+
+
+def test_an_answer_with_nothing_in_it_is_refused(login: Login) -> None:
+    assert refused(login, login.come_back(login.leave(), code=None))[0] == "server_error"
+
+
+# Mix-up.
+
+
+def test_an_answer_of_another_issuer_is_refused_before_its_code_is_used(login: Login) -> None:
+    response = login.come_back(login.leave(), iss="https://attacker.example.test")
+    assert refused(login, response)[0] == "access_denied"
+    assert "/token" not in login.provider.paths
+
+
+def test_an_answer_without_its_issuer_is_refused_where_the_provider_sends_one(login: Login) -> None:
+    login.provider.discovery["authorization_response_iss_parameter_supported"] = True
+    assert refused(login, login.come_back(login.leave()))[0] == "access_denied"
+    assert "/token" not in login.provider.paths
+    assert "code" in login.told(login.come_back(login.leave(), iss=login.provider.issuer))
+
+
+def test_a_connection_that_was_pointed_elsewhere_meanwhile_gets_no_code(login: Login) -> None:
+    sent = login.leave()
+    options = {"client_id": CLIENT_ID, "issuer": "https://attacker.example.test", "token_endpoint": f"{login.provider.issuer}/token"}
+    addresses = {"authorization_endpoint": "https://attacker.example.test/a", "jwks_uri": f"{login.provider.issuer}/jwks"}
+    update_connection(tenant_id=login.tenant.pk, connection_id=login.connection.pk, changes={"options": options | addresses})
+    assert refused(login, login.come_back(sent))[0] == "access_denied"
+    assert "/token" not in login.provider.paths
+
+
+def test_a_connection_that_was_taken_from_the_client_meanwhile_lets_nobody_in(login: Login) -> None:
+    sent = login.leave()
+    update_connection(tenant_id=login.tenant.pk, connection_id=login.connection.pk, changes={"enabled_clients": []})
+    assert "error" in login.told(login.come_back(sent))
+    assert users(login.tenant) == []
+
+
+@pytest.mark.parametrize("changes", [{"issuer": "https://attacker.example.test"}, {"issuer": None}, {"issuer": 5}])
+def test_a_discovery_document_of_another_issuer_is_not_used(login: Login, changes: dict[str, Any]) -> None:
+    login.provider.discovery.update(changes)
+    page = login.browser.get("/authorize", _asked(login))
+    response = login.browser.get(page["Location"])
+    assert response.status_code == 502
+    assert login.provider.paths == ["/.well-known/openid-configuration"]
+
+
+def test_a_slash_more_is_another_issuer(tenant: Tenant, provider: Provider) -> None:
+    login = login_at(tenant, provider, issuer=provider.issuer + "/")
+    page = login.browser.get("/authorize", _asked(login))
+    assert login.browser.get(page["Location"]).status_code == 502
+
+
+# The id token.
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"nonce": "of another login"},
+        {"nonce": None},
+        {"iss": "https://attacker.example.test"},
+        {"iss": None},
+        {"aud": "another-client"},
+        {"aud": None},
+        {"aud": [CLIENT_ID, "another-client"]},
+        {"aud": [CLIENT_ID, "another-client"], "azp": "another-client"},
+        {"azp": "another-client"},
+        {"exp": 1},
+        {"exp": None},
+        {"iat": None},
+        {"iat": 4_102_444_800},
+        {"nbf": 4_102_444_800},
+        {"sub": None},
+        {"sub": ""},
+        {"sub": 5},
+        {"sub": "s" * 256},
+        {"at_hash": "AAAAAAAAAAAAAAAAAAAAAA"},
+    ],
+)
+def test_an_id_token_with_a_claim_that_does_not_fit_lets_nobody_in(login: Login, changes: dict[str, Any]) -> None:
+    sent = login.leave()
+    login.provider.changes = changes
+    assert refused(login, login.come_back(sent))[0] == "access_denied"
+    assert users(login.tenant) == []
+
+
+def test_a_clock_that_is_a_little_off_is_accepted(login: Login) -> None:
+    sent = login.leave()
+    login.provider.changes = {"exp": int(time.time()) - 30, "iat": int(time.time()) + 30}
+    assert "code" in login.told(login.come_back(sent))
+
+
+def test_an_unknown_key_is_looked_up_once_more_and_no_more(login: Login) -> None:
+    rotated = RSAKey.generate_key(2048, {"kid": "two", "use": "sig"})
+    assert "code" in login.log_in()
+    login.provider.key, login.provider.published = rotated, [rotated]
+    jwks = f"{login.provider.issuer}/jwks"
+    with metadata.documents._lock:
+        asked_at, document = metadata.documents._entries[jwks]
+        metadata.documents._entries[jwks] = (asked_at - 11, document)
+    before = login.provider.paths.count("/jwks")
+    assert "code" in login.log_in(prompt="login")
+    login.provider.key = RSAKey.generate_key(2048, {"kid": "three"})
+    told = login.log_in(prompt="login")
+    assert told["error"] == "access_denied"
+    assert login.provider.paths.count("/jwks") == before + 1
+
+
+@pytest.mark.parametrize(
+    "answer", [reply(200, raw=b"no json"), reply(200, []), reply(500, {}), reply(302, {}, headers={"Location": "/elsewhere"})]
+)
+def test_a_token_endpoint_that_answers_oddly_lets_nobody_in(login: Login, answer: bytes) -> None:
+    sent = login.leave()
+    login.provider.answers["/token"] = answer
+    assert refused(login, login.come_back(sent))[0] in ("server_error", "access_denied")
+    assert "/elsewhere" not in login.provider.paths
+
+
+def test_a_code_that_the_provider_does_not_know_lets_nobody_in(login: Login) -> None:
+    sent = login.leave()
+    login.provider.answers["/token"] = reply(400, {"error": "invalid_grant"})
+    assert refused(login, login.come_back(sent))[0] == "access_denied"
+
+
+@pytest.mark.parametrize("token", [None, 5, "", "a.b", "a.b.c", "x" * 20_000])
+def test_an_id_token_that_is_none_lets_nobody_in(login: Login, token: Any) -> None:
+    sent = login.leave()
+    login.provider.answers["/token"] = reply(200, {"access_token": "at", "token_type": "Bearer", "id_token": token})
+    assert refused(login, login.come_back(sent))[0] == "access_denied"
+
+
+def test_an_answer_larger_than_a_document_is_refused(login: Login) -> None:
+    sent = login.leave()
+    login.provider.answers["/jwks"] = reply(200, {"keys": [], "padding": "p" * 300_000})
+    assert refused(login, login.come_back(sent))[0] == "server_error"
+
+
+def test_private_addresses_are_not_asked(login: Login, settings: Any) -> None:
+    settings.OUTBOUND_PRIVATE_NETWORKS = []
+    page = login.browser.get("/authorize", _asked(login))
+    assert login.browser.get(page["Location"]).status_code == 502
+    assert login.provider.paths == []
+
+
+# The request that is sent.
+
+
+def test_the_provider_gets_pkce_a_nonce_and_a_state_that_is_not_the_handle(login: Login) -> None:
+    sent = login.leave(login_hint="ada@corp.example.test", ui_locales="de")
+    assert sent["redirect_uri"] == f"http://{login.tenant.pk}.example.test/login/callback"
+    assert (sent["response_type"], sent["client_id"], sent["scope"]) == ("code", CLIENT_ID, "openid profile email")
+    assert (sent["login_hint"], sent["ui_locales"], sent["code_challenge_method"]) == ("ada@corp.example.test", "de", "S256")
+    login.come_back(sent)
+    form = login.provider.token_form()
+    challenge = base64.urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest()).decode().rstrip("=")
+    assert sent["code_challenge"] == challenge
+    basic = base64.b64encode(f"{CLIENT_ID}:{SECRET}".encode()).decode()
+    received = next(request for request in login.provider.server.received if request.path == "/token")
+    assert received.headers["authorization"] == f"Basic {basic}"
+    assert "client_secret" not in form
+
+
+def test_a_second_login_has_secrets_of_its_own(login: Login) -> None:
+    first, second = login.leave(), login.leave()
+    assert all(first[name] != second[name] for name in ("state", "nonce", "code_challenge"))
+
+
+def test_parameters_of_the_connection_change_none_that_protect_the_login(tenant: Tenant, provider: Provider) -> None:
+    forced = {name: {"value": "forced"} for name in ("state", "nonce", "response_type", "redirect_uri", "hd", "code_challenge")}
+    login = login_at(tenant, provider, upstream_params={**forced, "lang": {"alias": "ui_locales"}})
+    sent = login.leave(ui_locales="de")
+    assert (sent["hd"], sent["lang"]) == ("forced", "de")
+    assert [name for name, value in sent.items() if value == "forced"] == ["hd"]
+
+
+# People.
+
+
+def test_the_first_login_makes_the_user_and_later_ones_change_nothing(login: Login) -> None:
+    assert "code" in login.log_in()
+    (user,) = users(login.tenant)
+    assert (user.user_id, user.email, user.email_verified, user.name) == (SUBJECT, "ada@corp.example.test", True, "Ada Lovelace")
+    assert "code" in login.log_in(prompt="login")
+    assert event_types(login.tenant) == ["user.created"]
+    user.refresh_from_db()
+    assert (user.logins_count, user.last_ip) == (2, "127.0.0.1")
+    assert SignIn.objects.of(login.tenant.pk).filter(is_success=True, user_id=SUBJECT, connection="corp").count() == 2
+
+
+def test_a_later_login_brings_what_has_changed_elsewhere(login: Login) -> None:
+    login.log_in()
+    login.provider.claims = {"name": "Ada King", "email": None, "picture": "javascript:alert(1)"}
+    login.log_in(prompt="login")
+    (user,) = users(login.tenant)
+    assert (user.name, user.email, user.picture) == ("Ada King", "ada@corp.example.test", None)
+    assert event_types(login.tenant) == ["user.created", "user.updated"]
+
+
+@pytest.mark.parametrize("setting", ["on_first_login", "never_on_login"])
+def test_a_connection_may_leave_profiles_alone(tenant: Tenant, provider: Provider, setting: str) -> None:
+    login = login_at(tenant, provider, set_user_root_attributes=setting)
+    login.log_in()
+    provider.claims = {"name": "Ada King"}
+    login.log_in(prompt="login")
+    (user,) = users(tenant)
+    assert user.name == ("Ada Lovelace" if setting == "on_first_login" else None)
+    assert event_types(tenant) == ["user.created"]
+
+
+def test_nobody_new_is_let_in_where_sign_up_is_disabled(tenant: Tenant, provider: Provider) -> None:
+    login = login_at(tenant, provider, disable_signup=True)
+    assert refused(login, login.come_back(login.leave())) == ("access_denied", "Public signup is disabled")
+    assert users(tenant) == []
+    create_user(tenant_id=tenant.pk, connection=login.connection, identifier="248289")
+    assert "code" in login.log_in()
+
+
+def test_a_blocked_user_is_not_let_in(login: Login) -> None:
+    create_user(tenant_id=login.tenant.pk, connection=login.connection, identifier="248289")
+    block_user(tenant_id=login.tenant.pk, user_id=SUBJECT)
+    assert refused(login, login.come_back(login.leave())) == ("unauthorized", "user is blocked")
+
+
+def test_an_address_joins_nobody_to_the_account_of_another(login: Login) -> None:
+    people = create_connection(tenant_id=login.tenant.pk, name="people", strategy="database")
+    other = create_user(tenant_id=login.tenant.pk, connection=people, email="ada@corp.example.test", email_verified=True)
+    login.log_in()
+    assert sorted(user.user_id for user in users(login.tenant)) == sorted([other.user_id, SUBJECT])
+    login.provider.changes = {"sub": "another"}
+    told = login.log_in(prompt="login")
+    assert told["error_description"] == "Another user of this connection has this e-mail address."
+
+
+def test_a_linked_identity_logs_its_user_in(login: Login) -> None:
+    people = create_connection(tenant_id=login.tenant.pk, name="people", strategy="database")
+    primary = create_user(tenant_id=login.tenant.pk, connection=people, email="ada@example.test")
+    login.log_in()
+    link_users(tenant_id=login.tenant.pk, primary_id=primary.user_id, secondary_id=SUBJECT)
+    assert LinkedIdentity.objects.of(login.tenant.pk).filter(user=primary).exists()
+    assert "code" in login.log_in(prompt="login")
+    assert [user.user_id for user in users(login.tenant)] == [primary.user_id]
+
+
+def test_a_subject_that_fits_in_no_id_is_refused(login: Login) -> None:
+    login.provider.claims = {"sub": "with space"}
+    assert refused(login, login.come_back(login.leave()))[0] == "access_denied"
+
+
+def test_missing_claims_are_asked_for_and_only_about_the_same_subject(login: Login) -> None:
+    login.provider.claims = {"email": None, "name": None}
+    login.provider.userinfo = {"sub": "somebody else", "email": "eve@corp.example.test"}
+    assert refused(login, login.come_back(login.leave()))[0] == "access_denied"
+    login.provider.userinfo = {"email": "ada@corp.example.test", "preferred_username": "ada"}
+    assert "code" in login.log_in()
+    (user,) = users(login.tenant)
+    assert (user.email, user.email_verified, user.nickname) == ("ada@corp.example.test", False, "ada")
+
+
+def test_a_provider_without_discovery_works_by_its_addresses(tenant: Tenant, provider: Provider) -> None:
+    at = provider.issuer
+    addresses = {"authorization_endpoint": f"{at}/authorize", "token_endpoint": f"{at}/token", "jwks_uri": f"{at}/jwks"}
+    login = login_at(
+        tenant, provider, **addresses, token_endpoint_auth_method="client_secret_post", connection_settings={"pkce": "disabled"}
+    )
+    assert "code" in login.log_in()
+    assert "/.well-known/openid-configuration" not in provider.paths
+    assert provider.token_form()["client_secret"] == SECRET
+    assert "code_verifier" not in provider.token_form()
+
+
+# Choosing, and the way out.
+
+
+def test_buttons_and_domains_choose_among_the_connections_of_the_client(tenant: Tenant, provider: Provider) -> None:
+    login = login_at(tenant, provider, domain_aliases=["Corp.example.test"])
+    client = login.client
+    assert buttons(client) == []
+    assert connection_for_email(client, "Ada@CORP.example.test") == login.connection
+    assert connection_for_email(client, "ada@other.example.test") is None
+    assert connection_for_email(client, "corp.example.test") is None
+    assert named_connection(client, "corp") == login.connection
+    shown = update_connection(tenant_id=tenant.pk, connection_id=login.connection.pk, changes={"show_as_button": True})
+    assert buttons(client) == [shown]
+    update_connection(tenant_id=tenant.pk, connection_id=login.connection.pk, changes={"enabled_clients": []})
+    assert (buttons(client), named_connection(client, "corp")) == ([], None)
+
+
+def test_a_federated_logout_goes_to_the_provider_with_its_own_token(login: Login) -> None:
+    login.log_in()
+    session = Session.objects.of(login.tenant.pk).get()
+    address = urlsplit(federated_logout_address(session, return_to="https://app.example.test/bye") or "")
+    query = parse_qs(address.query)
+    assert f"{address.scheme}://{address.netloc}{address.path}" == f"{login.provider.issuer}/logout"
+    assert (query["client_id"], query["post_logout_redirect_uri"]) == ([CLIENT_ID], ["https://app.example.test/bye"])
+    assert query["id_token_hint"][0].count(".") == 2
+
+
+def _asked(login: Login) -> dict[str, str]:
+    asked = {"response_type": "code", "client_id": login.client.client_id, "redirect_uri": "https://app.example.test/callback"}
+    return {**asked, "scope": "openid", "connection": "corp"}

@@ -1,0 +1,77 @@
+"""Claims of providers as the profile of a user: what fits is taken, the rest stops no login."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from authapi.upstream.profile import needs_userinfo, profile_of
+
+
+def test_what_one_place_says_is_no_proof_of_what_another_says() -> None:
+    # The id token vouches for an address that it does not name, the userinfo names another.
+    assert profile_of({"email_verified": True}, {"email": "eve@example.test"}, None) == {"email": "eve@example.test"}
+    found = profile_of({"email": "ada@example.test"}, {"email": "eve@example.test", "email_verified": True}, None)
+    assert found == {"email": "ada@example.test"}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("email", "no address"),
+        ("email", "a" * 250 + "@x.at"),
+        ("email", ["ada@example.test"]),
+        ("name", ""),
+        ("name", "  "),
+        ("name", "n" * 301),
+        ("name", "with\x00nul"),
+        ("name", "with\x1bescape"),
+        ("name", {"first": "Ada"}),
+        ("given_name", "n" * 151),
+        ("picture", "javascript:alert(1)"),
+        ("picture", "data:text/html,x"),
+        ("picture", "https://"),
+        ("picture", "https://[x"),
+        ("nickname", True),
+    ],
+)
+def test_a_value_that_does_not_fit_is_left_out(field: str, value: Any) -> None:
+    assert profile_of({field: value}, {}, None) == {}
+
+
+@pytest.mark.parametrize(("said", "kept"), [(True, True), ("true", True), (False, False), ("yes", False), (0, False), (None, False)])
+def test_an_address_is_verified_only_in_so_many_words(said: Any, kept: bool) -> None:
+    assert profile_of({"email": "ada@example.test", "email_verified": said}, {}, None)["email_verified"] is kept
+
+
+def test_standard_claims_are_taken_the_id_token_before_the_userinfo() -> None:
+    claims = {"email": "ada@example.test", "email_verified": True, "name": "Ada", "preferred_username": "ada", "sub": "s"}
+    userinfo = {"name": "Somebody", "given_name": "Ada", "picture": "https://x.example.test/a.png", "phone_number": "+431234567"}
+    assert profile_of(claims, userinfo, None) == {
+        "email": "ada@example.test",
+        "email_verified": True,
+        "name": "Ada",
+        "nickname": "ada",
+        "given_name": "Ada",
+        "picture": "https://x.example.test/a.png",
+        "phone_number": "+431234567",
+        "phone_verified": False,
+    }
+
+
+def test_a_map_fills_fields_from_both_places_and_knows_no_others() -> None:
+    attributes = {
+        "name": "${context.tokenset.first} ${context.userinfo.last}",
+        "nickname": "${context.tokenset.missing}",
+        "blocked": "${context.tokenset.first}",
+        "app_metadata": "${context.tokenset.first}",
+    }
+    attribute_map = {"mapping_mode": "use_map", "attributes": attributes}
+    assert profile_of({"first": "Ada"}, {"last": "King"}, attribute_map) == {"name": "Ada King"}
+    assert profile_of({"first": "Ada"}, {"last": "King"}, {**attribute_map, "mapping_mode": "basic_profile"}) == {}
+
+
+def test_the_provider_is_asked_for_more_only_where_something_is_missing() -> None:
+    assert needs_userinfo({"email": "ada@example.test"})
+    assert not needs_userinfo({"email": "ada@example.test", "name": "Ada"})

@@ -1,0 +1,150 @@
+"""An OpenID provider whose every answer a test can spoil; what real ones do right is tried against real ones."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, parse_qsl, urlsplit
+
+from django.test import Client as Browser
+from joserfc import jwt
+from joserfc.jwk import RSAKey
+
+from authapi.models import Client
+from identity.models import Connection, Tenant
+from identity.services.connections import create_connection
+from tests.factories.scim import MisbehavingServer, Received, misbehaving_server, reply
+from tests.factories.sign_in import CALLBACK, web_client
+
+CLIENT_ID, SECRET = "at-the-provider", "secret-at-the-provider"
+_SIGNING = RSAKey.generate_key(2048, {"kid": "one", "use": "sig", "alg": "RS256"})
+
+
+@dataclass
+class Provider:
+    """What it will say next. `changes` are laid over the claims of a good id token; None leaves one out."""
+
+    server: MisbehavingServer
+    changes: dict[str, Any] = field(default_factory=dict)
+    claims: dict[str, Any] = field(default_factory=dict)
+    userinfo: dict[str, Any] = field(default_factory=dict)
+    discovery: dict[str, Any] = field(default_factory=dict)
+    key: RSAKey = field(default_factory=lambda: _SIGNING)
+    published: list[RSAKey] = field(default_factory=lambda: [_SIGNING])
+    algorithm: str = "RS256"
+    # Whole answers in place of good ones, by path.
+    answers: dict[str, bytes] = field(default_factory=dict)
+    nonce: str = ""
+
+    @property
+    def issuer(self) -> str:
+        return f"http://127.0.0.1:{self.server.port}"
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths that were asked for, in order."""
+        return [urlsplit(request.path).path for request in self.server.received]
+
+    def token_form(self) -> dict[str, str]:
+        """Return what the token endpoint was sent last."""
+        sent = [request for request in self.server.received if request.path == "/token"]
+        return dict(parse_qsl(sent[-1].body.decode()))
+
+    def id_token(self) -> str:
+        now = int(time.time())
+        good = {"iss": self.issuer, "aud": CLIENT_ID, "sub": "248289", "iat": now, "exp": now + 300, "nonce": self.nonce}
+        person = {"email": "ada@corp.example.test", "email_verified": True, "name": "Ada Lovelace"}
+        claims = {name: value for name, value in {**good, **person, **self.claims, **self.changes}.items() if value is not None}
+        return jwt.encode({"alg": self.algorithm, "kid": self.key.kid}, claims, self.key, algorithms=[self.algorithm])
+
+    def answer(self, request: Received) -> bytes:
+        path = urlsplit(request.path).path
+        if path in self.answers:
+            return self.answers[path]
+        match path:
+            case "/.well-known/openid-configuration":
+                return reply(200, self._document())
+            case "/jwks":
+                return reply(200, {"keys": [key.as_dict(private=False) for key in self.published]})
+            case "/token":
+                return reply(200, {"access_token": "at", "token_type": "Bearer", "expires_in": 60, "id_token": self.id_token()})
+            case "/userinfo":
+                return reply(200, {"sub": "248289", **self.userinfo})
+            case _:
+                return reply(404, {})
+
+    def _document(self) -> dict[str, Any]:
+        names = {"authorization_endpoint": "/authorize", "token_endpoint": "/token", "jwks_uri": "/jwks", "userinfo_endpoint": "/userinfo"}
+        addresses = {name: self.issuer + path for name, path in names.items()}
+        document = {"issuer": self.issuer, **addresses, "end_session_endpoint": f"{self.issuer}/logout", **self.discovery}
+        return {name: value for name, value in document.items() if value is not None}
+
+
+@contextmanager
+def provider() -> Iterator[Provider]:
+    """Serve a provider on a free port."""
+    made: list[Provider] = []
+    with misbehaving_server(lambda request: made[0].answer(request)) as server:
+        made.append(Provider(server))
+        yield made[0]
+
+
+@dataclass
+class Login:
+    """A browser at a client whose people log in elsewhere."""
+
+    tenant: Tenant
+    client: Client
+    connection: Connection
+    provider: Provider
+    browser: Browser
+
+    def leave(self, **parameters: str) -> dict[str, str]:
+        """Go to the client's login, and on to the provider; return the parameters that it was sent there with."""
+        asked = {
+            "response_type": "code",
+            "client_id": self.client.client_id,
+            "redirect_uri": CALLBACK,
+            "state": "app-state",
+            "scope": "openid",
+        }
+        page = self.browser.get("/authorize", {**asked, "connection": self.connection.name, **parameters})
+        assert page.status_code == 302, page.content
+        elsewhere = self.browser.get(page["Location"])
+        assert elsewhere.status_code == 302, elsewhere.content
+        sent = dict(parse_qsl(urlsplit(elsewhere["Location"]).query))
+        self.provider.nonce = sent.get("nonce", "")
+        return sent
+
+    def come_back(self, sent: dict[str, str], *, method: str = "GET", **changes: str | None) -> Any:
+        """Bring the provider's answer back, changed or, with None, without a member."""
+        answer = {"code": "a-code", "state": sent["state"], **changes}
+        fields = {name: value for name, value in answer.items() if value is not None}
+        return getattr(self.browser, method.lower())("/login/callback", fields)
+
+    def told(self, response: Any) -> dict[str, str]:
+        """Return what the client was told by the redirect that ends a login."""
+        assert response.status_code in (302, 303), response.content
+        assert response["Location"].startswith(CALLBACK), response["Location"]
+        return {name: values[0] for name, values in parse_qs(urlsplit(response["Location"]).query).items()}
+
+    def log_in(self, **parameters: str) -> dict[str, str]:
+        """Go the whole way, and return what the client was told."""
+        return self.told(self.come_back(self.leave(**parameters)))
+
+
+def login_at(tenant: Tenant, provider: Provider, *, strategy: str = "oidc", **options: Any) -> Login:
+    """A client whose only connection is one to the provider."""
+    client, _ = web_client(tenant)
+    named = {"client_id": CLIENT_ID, "client_secret": SECRET, "issuer": provider.issuer, **options}
+    connection = create_connection(
+        tenant_id=tenant.pk,
+        name="corp",
+        strategy=strategy,
+        enabled_clients=[client.client_id],
+        options={name: value for name, value in named.items() if value is not None},
+    )
+    return Login(tenant, client, connection, provider, Browser(headers={"host": f"{tenant.pk}.example.test"}))
