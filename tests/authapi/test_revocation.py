@@ -1,0 +1,110 @@
+"""`POST /oauth/revoke`: a client gives back what it has, and learns nothing about what it has not (RFC 7009)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from authapi.models import RefreshToken
+from authapi.views import HOT_ENDPOINTS
+from identity.models import Tenant
+from identity.services.tenants import create_tenant
+from tests.authapi.asgi_client import ask_revocation, ask_token, read_profile, send
+from tests.factories.authapi import Registered
+from tests.factories.logins import code_form, code_of, login_of, public_client, refresh_form, some_user, web_client
+
+
+def revoke_form(registered: Registered, token: str | None, **changes: Any) -> dict[str, Any]:
+    fields = {"client_id": registered.client_id, "client_secret": registered.secret or None, "token": token}
+    return {name: value for name, value in (fields | changes).items() if value is not None}
+
+
+def tokens_of(tenant: Tenant, registered: Registered) -> dict[str, Any]:
+    code = code_of(login_of(tenant, registered, some_user(tenant), scope="openid offline_access"))
+    answer: dict[str, Any] = ask_token(tenant, code_form(registered, code)).json()
+    return answer
+
+
+# --- Refusals ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_missing_token_is_named(tenant: Tenant) -> None:
+    answer = ask_revocation(tenant, revoke_form(web_client(tenant), None))
+    assert (answer.status, answer.json()) == (400, {"error": "invalid_request", "error_description": "Missing required parameter: token"})
+    assert "www-authenticate" not in answer.headers
+
+
+@pytest.mark.parametrize("changes", [{"client_secret": "wrong"}, {"client_secret": None}, {"client_id": "nobody"}])
+def test_a_client_that_does_not_prove_itself_is_an_invalid_client(tenant: Tenant, changes: dict[str, Any]) -> None:
+    registered = web_client(tenant)
+    members = tokens_of(tenant, registered)
+    answer = ask_revocation(tenant, revoke_form(registered, members["refresh_token"], **changes))
+    assert (answer.status, answer.json()["error"]) == (401, "invalid_client")
+    assert "www-authenticate" not in answer.headers
+    assert ask_token(tenant, refresh_form(registered, members["refresh_token"])).status == 200
+
+
+def test_without_any_client_there_is_no_authentication(tenant: Tenant) -> None:
+    answer = ask_revocation(tenant, {"token": "x"})
+    assert (answer.status, answer.json()["error"]) == (401, "invalid_client")
+
+
+def test_get_is_405(tenant: Tenant) -> None:
+    answer = send(HOT_ENDPOINTS["/oauth/revoke"], "GET", host=f"{tenant.pk}.example.test")
+    assert (answer.status, answer.headers["allow"]) == (405, "POST")
+
+
+# --- What is not one's own --------------------------------------------------------------------------------------------
+
+
+def test_an_unknown_token_is_answered_like_one_that_was_revoked(tenant: Tenant) -> None:
+    answer = ask_revocation(tenant, revoke_form(web_client(tenant), "made-up"))
+    assert (answer.status, answer.body, answer.headers["content-type"]) == (200, b"", "application/json")
+
+
+def test_a_token_of_another_client_stays(tenant: Tenant) -> None:
+    own, other = web_client(tenant), web_client(tenant)
+    members = tokens_of(tenant, own)
+    assert ask_revocation(tenant, revoke_form(other, members["refresh_token"])).status == 200
+    assert ask_token(tenant, refresh_form(own, members["refresh_token"])).status == 200
+
+
+def test_a_token_of_another_tenant_stays(tenant: Tenant) -> None:
+    other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
+    own = web_client(tenant)
+    members = tokens_of(tenant, own)
+    assert ask_revocation(other, revoke_form(web_client(other), members["refresh_token"])).status == 200
+    assert ask_token(tenant, refresh_form(own, members["refresh_token"])).status == 200
+
+
+def test_an_access_token_is_none_of_this_endpoint(tenant: Tenant) -> None:
+    registered = web_client(tenant)
+    members = tokens_of(tenant, registered)
+    assert ask_revocation(tenant, revoke_form(registered, members["access_token"])).status == 200
+    assert read_profile(tenant, members["access_token"]).status == 200
+
+
+# --- Revoked ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.parametrize("make", [web_client, public_client])
+def test_a_family_ends_with_its_access_tokens(tenant: Tenant, make: Any, as_json: bool) -> None:
+    registered = make(tenant, settings={"refresh_token": {"rotation_type": "rotating", "expiration_type": "expiring"}})
+    first = tokens_of(tenant, registered)
+    second = ask_token(tenant, refresh_form(registered, first["refresh_token"])).json()
+    bystander = tokens_of(tenant, registered)
+    form = revoke_form(registered, second["refresh_token"], token_type_hint="refresh_token")
+    answer = ask_revocation(tenant, form, as_json=as_json)
+    assert (answer.status, answer.body) == (200, b"")
+    assert ask_token(tenant, refresh_form(registered, second["refresh_token"])).status == 403
+    assert [read_profile(tenant, members["access_token"]).status for members in (first, second)] == [401, 401]
+    assert read_profile(tenant, bystander["access_token"]).status == 200
+    assert RefreshToken.objects.of(tenant.pk).filter(revoked=None).count() == 1
+
+
+def test_twice_is_once(tenant: Tenant) -> None:
+    registered = web_client(tenant)
+    form = revoke_form(registered, tokens_of(tenant, registered)["refresh_token"])
+    assert [ask_revocation(tenant, form).status for _ in range(2)] == [200, 200]
