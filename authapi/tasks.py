@@ -8,6 +8,7 @@ from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
+from authapi.authorize.waiting import prune_requests
 from authapi.back_channel import send_notice
 from authapi.keys import rotate_due_keys
 from authapi.services.account_tickets import prune_tickets
@@ -36,8 +37,9 @@ def rotate_keys() -> None:
 
 @shared_task(name="authapi.prune_sign_ins")
 def prune_sign_ins() -> None:
-    """End the sessions whose time is over."""
+    """End the sessions whose time is over, and drop the requests that nobody can finish any more."""
     end_expired_sessions()
+    prune_requests()
 
 
 @shared_task(name=SEND_NOTICE)

@@ -14,6 +14,7 @@ ALLOWED = {
     "authapi/keys.py": "the calendar rotates the keys of all tenants",
     "authapi/services/account_tickets.py": "the calendar drops old links of all tenants",
     "authapi/sign_in/brute_force.py": "the calendar drops old counts of failed logins of all tenants",
+    "authapi/authorize/waiting.py": "the calendar drops expired requests of all tenants",
     "authapi/services/logout_notices.py": "a worker takes a notice by its id, and the calendar looks for those that are due",
     "authapi/services/sessions.py": "the calendar ends expired sessions of all tenants",
     "authapi/client_auth/replays.py": "used assertions of all tenants that are refused for their age are dropped by the calendar",
