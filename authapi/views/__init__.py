@@ -1,6 +1,7 @@
 """The OAuth endpoints as ASGI applications, by exact path; `config.asgi` routes to them before Django."""
 
 from authapi.views.chain import Application
+from authapi.views.dbconnections import change_password, signup
 from authapi.views.discovery import discovery, jwks
 from authapi.views.revocation import revocation
 from authapi.views.token import token
@@ -10,6 +11,8 @@ HOT_ENDPOINTS: dict[str, Application] = {
     "/oauth/token": token,
     "/oauth/revoke": revocation,
     "/userinfo": userinfo,
+    "/dbconnections/signup": signup,
+    "/dbconnections/change_password": change_password,
     "/.well-known/jwks.json": jwks,
     "/.well-known/openid-configuration": discovery,
     "/.well-known/oauth-authorization-server": discovery,

@@ -1,0 +1,83 @@
+"""What the links in mails do, once: set a new password, lift a block. Opening such a link does nothing; programs open every link."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from authapi.models import AccountTicket, Client
+from authapi.services import sign_in_log
+from authapi.services.account_tickets import usable, use_up
+from authapi.sign_in.brute_force import lift_blocks
+from identity.models import Connection, User
+from identity.services.profile_rules import check_password, personal_data
+from identity.services.users import locked_user, update_user
+from identity.transactions import unit_of_work
+
+_REQUESTED, _CHANGED, _UNBLOCKED = "scpr", "scp", "ublkdu"
+
+
+def note_request(*, connection: Connection, identifier: str, client: Client | None, ip: str, user_agent: str) -> None:
+    """Write down that somebody asked for a link that sets a new password."""
+    sign_in_log.note(
+        tenant_id=connection.tenant_id,
+        type=_REQUESTED,
+        is_success=True,
+        user_name=identifier,
+        client=client,
+        connection=connection.name,
+        ip=ip,
+        user_agent=user_agent,
+    )
+
+
+def open_reset(*, tenant_id: str, secret: str) -> AccountTicket:
+    """Return the ticket of a link that can set a password; raise what `usable` raises. Changes nothing."""
+    return usable(tenant_id=tenant_id, purpose=AccountTicket.Purpose.PASSWORD_RESET, secret=secret)
+
+
+def open_unblock(*, tenant_id: str, secret: str) -> AccountTicket:
+    """Return the ticket of a link that can lift a block; raise what `usable` raises. Changes nothing."""
+    return usable(tenant_id=tenant_id, purpose=AccountTicket.Purpose.UNBLOCK, secret=secret)
+
+
+@unit_of_work
+def set_new_password(*, tenant_id: str, secret: str, password: str, ip: str = "", user_agent: str = "") -> AccountTicket:
+    """Give the user of a link a new password, once. The link came by mail, so the address is verified with it.
+
+    Listeners of `password_changed` end sessions, refresh tokens, blocks and other links. Raises what `usable` raises, or
+    `PasswordTooWeak`, after which the link still works.
+    """
+    ticket = open_reset(tenant_id=tenant_id, secret=secret)
+    # The user's row is the lock: of two at once the second finds the link used.
+    user = locked_user(tenant_id=tenant_id, user_id=ticket.user.user_id)
+    ticket = open_reset(tenant_id=tenant_id, secret=secret)
+    check_password(user.connection, password, personal_data(user), user=user)
+    changes: dict[str, Any] = {"password": password, **({} if user.email_verified else {"email_verified": True})}
+    update_user(tenant_id=tenant_id, user_id=user.user_id, changes=changes)
+    _note(_CHANGED, ticket, user, ip, user_agent)
+    return ticket
+
+
+@unit_of_work
+def lift_with_link(*, tenant_id: str, secret: str, ip: str = "", user_agent: str = "") -> AccountTicket:
+    """Lift the blocks of the user of a link, once; raise what `usable` raises."""
+    ticket = open_unblock(tenant_id=tenant_id, secret=secret)
+    user = locked_user(tenant_id=tenant_id, user_id=ticket.user.user_id)
+    ticket = open_unblock(tenant_id=tenant_id, secret=secret)
+    lift_blocks(tenant_id=tenant_id, user=user)
+    use_up(user, AccountTicket.Purpose.UNBLOCK)
+    _note(_UNBLOCKED, ticket, user, ip, user_agent)
+    return ticket
+
+
+def _note(code: str, ticket: AccountTicket, user: User, ip: str, user_agent: str) -> None:
+    sign_in_log.note(
+        tenant_id=user.tenant_id,
+        type=code,
+        is_success=True,
+        user=user,
+        client=ticket.client,
+        connection=user.connection.name,
+        ip=ip,
+        user_agent=user_agent,
+    )

@@ -1,0 +1,218 @@
+"""`POST /dbconnections/signup` and `/dbconnections/change_password`, for applications with forms of their own.
+
+Their error body is their own, too: `{name, code, description, statusCode}` (contract 2.10 and 8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from authapi.bodies import MalformedBody, parse_body
+from authapi.buckets import Bucket
+from authapi.models import Client
+from authapi.sign_in.account_mails import start_reset_mail
+from authapi.sign_in.connections import client_connections, named_database, takes_passwords
+from authapi.sign_in.password_reset import note_request
+from authapi.sign_in.password_rules import as_text, rules_of
+from authapi.sign_in.sign_up import Reason, SignUp, SignUpRefused, sign_up
+from authapi.sign_in.sign_up_rules import IDENTIFIERS, NAMES
+from authapi.views.chain import Answer, Call, hot_endpoint, json_answer
+from identity.change_context import ChangeContext, change_context
+from identity.models import Connection, User
+from identity.passwords import Weakness
+from identity.services.profile_rules import PasswordTooWeak
+from identity.tenancy import tenant_bound
+
+RESET_SENT = "We've just sent you an email to reset your password."
+# Contract 9.3: one address and one account: 10 at once, then one a minute.
+RESETS = Bucket("change_password", 10, 60.0)
+_PRIVATE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
+_LONGEST_PASSWORD = 4096
+
+
+class _Problem(Exception):
+    """An answer that is an error."""
+
+    def __init__(self, code: str, description: Any, *, name: str = "BadRequestError", status: int = 400, **more: Any) -> None:
+        super().__init__(code)
+        self.status = status
+        self.body = {"name": name, "code": code, "description": description, **more, "statusCode": status}
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What was sent, and by whom."""
+
+    call: Call
+    form: Mapping[str, Any]
+    client: Client | None
+    connection: Connection
+
+    def text(self, name: str) -> str:
+        return _text(self.form, name)
+
+
+def _signup(call: Call) -> Answer:
+    return _answered(call, _sign_up)
+
+
+def _change_password(call: Call) -> Answer:
+    return _answered(call, _ask_for_reset)
+
+
+def _answered(call: Call, act: Any) -> Answer:
+    try:
+        form = parse_body(call.headers.get("content-type", ""), call.body)
+        with tenant_bound(call.host.tenant_id):
+            client = _client(call, form)
+            answer: Answer = act(_Asked(call, form, client, _connection(call, form, client)))
+            return answer
+    except MalformedBody as error:
+        problem = _Problem("invalid_request", str(error))
+    except _Problem as found:
+        problem = found
+    return json_answer(problem.body, status=problem.status, headers=_PRIVATE)
+
+
+def _sign_up(asked: _Asked) -> Answer:
+    form, call = asked.form, asked.call
+    password = asked.text("password")
+    if not password or len(password) > _LONGEST_PASSWORD:
+        raise _missing("password")
+    profile = {name: form[name] for name in (*IDENTIFIERS, *NAMES) if name in form}
+    if "user_metadata" in form:
+        profile["user_metadata"] = _object(form["user_metadata"])
+    agent = call.headers.get("user-agent", "")
+    wanted = SignUp(
+        connection=asked.connection,
+        password=password,
+        profile=profile,
+        client=asked.client,
+        ip=call.address,
+        user_agent=agent,
+        address=call.host.issuer.rstrip("/"),
+    )
+    try:
+        with change_context(_context(asked, agent)):
+            user = sign_up(wanted)
+    except SignUpRefused as refused:
+        raise _refusal(asked.connection, password, refused) from refused
+    return json_answer(_created(user), headers=_PRIVATE)
+
+
+def _ask_for_reset(asked: _Asked) -> Answer:
+    call = asked.call
+    identifier = next((text for name in IDENTIFIERS if (text := asked.text(name))), "")
+    if not identifier:
+        raise _missing("email")
+    if not RESETS.takes(call.host.tenant_id, call.address, identifier.strip().lower()):
+        raise _Problem("too_many_requests", "Too many requests for this account. Try again later.", name="TooManyRequests", status=429)
+    agent = call.headers.get("user-agent", "")
+    note_request(connection=asked.connection, identifier=identifier, client=asked.client, ip=call.address, user_agent=agent)
+    start_reset_mail(
+        connection=asked.connection,
+        identifier=identifier,
+        client=asked.client,
+        ip=call.address,
+        address=call.host.issuer.rstrip("/"),
+    )
+    # Also where nobody is called so: a worker looks.
+    return Answer(200, RESET_SENT.encode(), {"Content-Type": "text/html; charset=utf-8", **_PRIVATE})
+
+
+def _client(call: Call, form: Mapping[str, Any]) -> Client | None:
+    """Return the client that asks; without `client_id` the tenant's global one, if there is one (contract 5)."""
+    clients = Client.objects.of(call.host.tenant_id).filter(revoked_at__isnull=True)
+    client_id = _text(form, "client_id")
+    if not client_id:
+        return clients.filter(is_global=True).order_by("created", "pk").first()
+    client = clients.filter(client_id=client_id).first()
+    if client is None:
+        raise _Problem("unauthorized", "The client does not exist.", name="UnauthorizedError")
+    return client
+
+
+def _connection(call: Call, form: Mapping[str, Any], client: Client | None) -> Connection:
+    name = _text(form, "connection") or _text(form, "realm")
+    if not name:
+        raise _missing("connection")
+    found = named_database(call.host.tenant_id, name)
+    if found is None:
+        raise _Problem("invalid_request", "The connection does not exist.")
+    if _text(form, "client_id") and client is not None and not _is_enabled(client, found):
+        raise _Problem("unauthorized", "The connection is not enabled for the client.", name="UnauthorizedError")
+    return found
+
+
+def _is_enabled(client: Client, connection: Connection) -> bool:
+    return takes_passwords(connection) and any(one.pk == connection.pk for one in client_connections(client))
+
+
+def _refusal(connection: Connection, password: str, refused: SignUpRefused) -> _Problem:
+    match refused.reason:
+        case Reason.DISABLED:
+            return _Problem("unauthorized", "Public sign-up is disabled for this connection.", name="UnauthorizedError")
+        case Reason.SUSPICIOUS_ADDRESS:
+            return _Problem("too_many_attempts", "Too many sign-ups from this address.", name="TooManyRequests", status=429)
+        case Reason.INVALID:
+            field, text = next(iter(refused.fields.items()))
+            return _Problem("invalid_request", f"{field}: {text}")
+        case Reason.PASSWORD_TOO_WEAK if refused.weak is not None:
+            return _weak(connection, password, refused.weak)
+        case _:
+            # The same for everything that would tell who has an account here.
+            return _Problem("invalid_signup", "Invalid sign up")
+
+
+def _weak(connection: Connection, password: str, weak: PasswordTooWeak) -> _Problem:
+    name = weak.problem.weakness.value
+    if weak.problem.weakness is not Weakness.STRENGTH:
+        return _Problem("invalid_password", weak.problem.text, name=name, message=weak.problem.text)
+    rules = rules_of(connection.options, password)
+    described = {"rules": rules, "verified": False}
+    return _Problem("invalid_password", described, name=name, message="Password is too weak", policy=as_text(rules))
+
+
+def _created(user: User) -> dict[str, Any]:
+    shown: dict[str, Any] = {"_id": user.identifier}
+    if user.email:
+        shown.update(email=user.email, email_verified=user.email_verified)
+    if user.username:
+        shown["username"] = user.username
+    if user.phone_number:
+        shown.update(phone_number=user.phone_number, phone_verified=user.phone_verified)
+    return shown
+
+
+def _context(asked: _Asked, agent: str) -> ChangeContext:
+    host = asked.call.host.host
+    request = {"geo": {}, "hostname": host, "ip": asked.call.address, "method": "POST", "user_agent": agent}
+    client = {"id": asked.client.client_id, "name": asked.client.name} if asked.client else None
+    return ChangeContext(client=client, request=request)
+
+
+def _text(form: Mapping[str, Any], name: str) -> str:
+    value = form.get(name, "")
+    if not isinstance(value, str):
+        raise _Problem("invalid_request", f"The parameter {name} must be a string.")
+    return value
+
+
+def _object(value: Any) -> Any:
+    """Return an object that a form carries as JSON text, else the value itself."""
+    try:
+        return orjson.loads(value) if isinstance(value, str) else value
+    except orjson.JSONDecodeError:
+        return value
+
+
+def _missing(parameter: str) -> _Problem:
+    return _Problem("invalid_request", f"Missing or invalid parameter: {parameter}")
+
+
+signup = hot_endpoint(_signup, name="signup", methods=("POST",))
+change_password = hot_endpoint(_change_password, name="change_password", methods=("POST",))
