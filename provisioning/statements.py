@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -21,7 +22,7 @@ def execute(statement: str, parameters: Any = None) -> int:
         return count
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Prepared:
     """A statement that a connection parses and plans once: planning it anew costs more than running it.
 
@@ -60,16 +61,28 @@ def run_script(
     psycopg's client-side cursor, Django's default, sends the text in the simple protocol. With `is_repeatable` the
     commit does not wait for the disk: when the database crashes, the last commits may be as if they had never been.
     """
-    results: list[tuple[int, Row | None]] = []
     with connection.cursor() as cursor:
         _prepare(cursor, statements)
-        text = ";".join(statement.call for statement in statements)
-        cursor.execute(f"{_NO_WAIT};{text}" if is_repeatable else text, parameters)
-        if is_repeatable:
+        cursor.execute(_text_of(tuple(statements), is_repeatable=is_repeatable), parameters)
+        return _results_of(cursor.cursor, len(statements), skip=1 if is_repeatable else 0)
+
+
+@cache
+def _text_of(statements: tuple[Prepared, ...], *, is_repeatable: bool) -> str:
+    calls = [statement.call for statement in statements]
+    return ";".join([_NO_WAIT, *calls] if is_repeatable else calls)
+
+
+def _results_of(cursor: Any, count: int, *, skip: int) -> list[tuple[int, Row | None]]:
+    """Read the results behind the first `skip` of them, from psycopg's own cursor: Django's would wrap every step of it."""
+    results: list[tuple[int, Row | None]] = []
+    for number in range(skip + count):
+        if number:
             cursor.nextset()
-        for _ in statements:
-            results.append((cursor.rowcount, cursor.fetchone() if cursor.description else None))
-            cursor.nextset()
+        if number >= skip:
+            # Asking for a description would build one of every column.
+            has_columns = cursor.pgresult is not None and cursor.pgresult.nfields > 0
+            results.append((cursor.rowcount, cursor.fetchone() if has_columns else None))
     return results
 
 
