@@ -19,6 +19,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from events.cursor import Cursor
 from events.epochs import NEXT_EPOCH
+from events.prepared import Row, Statement, Value
 
 logger = logging.getLogger(__name__)
 
@@ -27,20 +28,24 @@ _HANDLE_TIMEOUT_SECONDS = 5.0
 _STATEMENT_TIMEOUT_MS = 5000
 
 _BOUNDS_COLUMNS = "h.epoch, h.position, h.floor, h.floor_recorded_at, h.stream_id"
-_BOUNDS = f"SELECT {_BOUNDS_COLUMNS} FROM events_head h WHERE h.tenant_id = %(tenant)s"
+_BOUNDS = Statement("log_bounds", ("text",), f"SELECT {_BOUNDS_COLUMNS} FROM events_head h WHERE h.tenant_id = $1")
 # The running sum bounds a page by bytes; octet_length of a stored body does not unpack it.
-_PAGE = f"""
+_PAGE = Statement(
+    "log_page",
+    ("text", "bigint", "bigint", "bigint"),
+    f"""
 SELECT {_BOUNDS_COLUMNS}, p.position, p.recorded_at, p.type, p.body
 FROM events_head h LEFT JOIN LATERAL (
     SELECT l.position, l.recorded_at, e.type, e.body,
            sum(octet_length(e.body)) OVER (ORDER BY l.position ROWS UNBOUNDED PRECEDING) - octet_length(e.body) AS bytes_before
     FROM (
         SELECT event_id, position, recorded_at FROM events_logentry
-        WHERE tenant_id = %(tenant)s AND position > %(after)s AND position <= h.position ORDER BY position LIMIT %(rows)s
+        WHERE tenant_id = $1 AND position > $2 AND position <= h.position ORDER BY position LIMIT $3
     ) l JOIN events_event e ON e.id = l.event_id
-) p ON p.bytes_before < %(bytes)s
-WHERE h.tenant_id = %(tenant)s ORDER BY p.position
-"""
+) p ON p.bytes_before < $4
+WHERE h.tenant_id = $1 ORDER BY p.position
+""",
+)
 _PLACE_OF = f"""
 SELECT {_BOUNDS_COLUMNS}, (
     SELECT l.position FROM events_logentry l WHERE l.tenant_id = %(tenant)s AND l.recorded_at >= %(moment)s
@@ -129,7 +134,7 @@ class LogReader:
 
     async def bounds(self, tenant_id: str) -> Bounds:
         """Return where the tenant's log stands. Raises `NoLog`."""
-        rows = await self._rows(_BOUNDS, {"tenant": tenant_id})
+        rows = await self._prepared(_BOUNDS, tenant_id)
         if not rows:
             raise NoLog
         return Bounds(*rows[0])
@@ -139,7 +144,7 @@ class LogReader:
 
         Raises `CursorExpired`, `NoLog`, and `LogHasHole` rather than skip a position.
         """
-        rows = await self._rows(_PAGE, {"tenant": tenant_id, "after": cursor.position, "rows": max_events, "bytes": max_bytes})
+        rows = await self._prepared(_PAGE, tenant_id, cursor.position, max_events, max_bytes)
         if not rows:
             raise NoLog
         bounds = Bounds(*rows[0][:5])
@@ -184,6 +189,10 @@ class LogReader:
             logger.critical("the log of %s went back in time: its epoch was raised, older cursors answer 410", tenant_id)
         return raised
 
+    async def _prepared(self, statement: Statement, *values: Value) -> list[Row]:
+        async with self._pool.connection() as handle:
+            return await statement.rows(handle, *values)
+
     async def _rows(self, statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
         async with self._handle() as handle:
             # Binary results spare decoding every body from hexadecimal text.
@@ -209,9 +218,15 @@ def read_pool() -> AsyncConnectionPool[psycopg.AsyncConnection[Any]]:
         max_size=READ_HANDLES,
         timeout=_HANDLE_TIMEOUT_SECONDS,
         max_idle=60.0,
+        configure=_prepare,
         open=False,
         name="log",
     )
+
+
+async def _prepare(handle: psycopg.AsyncConnection[Any]) -> None:
+    for statement in (_BOUNDS, _PAGE):
+        await statement.prepare(handle)
 
 
 def _require_dense(events: Sequence[LoggedEvent], cursor: Cursor, bounds: Bounds) -> None:
