@@ -43,7 +43,7 @@ REFUSALS: dict[str, Refusal] = {
     "no grant type": ({"grant_type": None}, 400, "invalid_request", "Missing required parameter: grant_type"),
     "unset grant type": ({"grant_type": "undefined"}, 400, "invalid_request", "Missing required parameter: grant_type"),
     "unknown grant": ({"grant_type": "telepathy"}, 400, "unsupported_grant_type", "Unsupported grant type: telepathy"),
-    "grant not served": ({"grant_type": "password"}, 400, "unsupported_grant_type", "Unsupported grant type: password"),
+    "grant not served": ({"grant_type": "implicit"}, 400, "unsupported_grant_type", "Unsupported grant type: implicit"),
     "no client": ({"client_id": None, "client_secret": None}, 401, "invalid_client", "Client authentication is missing."),
     "secret without client": ({"client_id": ""}, 401, "invalid_client", "Client authentication is missing."),
     "unknown client": ({"client_id": "nobody"}, 401, "access_denied", "Unauthorized"),
