@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from authapi import throttling
-from authapi.api import client_schemas, resource_schemas, sign_in_schemas, signing_keys, tenant_setting_schemas
+from authapi.api import client_credentials, client_schemas, resource_schemas, sign_in_schemas, signing_keys, tenant_setting_schemas
 from authapi.api.routes import ROUTES as AUTHAPI_ROUTES
 from authapi.drf import RATE, ManagementMixin
 from authapi.scopes import MANAGEMENT_SCOPES
@@ -49,6 +49,7 @@ _DESCRIBED: tuple[Any, ...] = (
     organization_schemas,
     role_schemas,
     client_schemas,
+    client_credentials,
     resource_schemas,
     sign_in_schemas,
     signing_keys,

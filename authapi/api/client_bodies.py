@@ -7,6 +7,7 @@ from typing import Any
 from django.core.validators import RegexValidator
 from rest_framework import serializers
 
+from authapi.api.credential_bodies import MethodsToCreate, MethodsToName
 from authapi.models import Client
 from identity.api.fields import Closed, JsonObject, ListOf, Switch, Text
 
@@ -111,8 +112,7 @@ class ClientSettings(Closed):
     client_aliases = _texts()
     allowed_clients = _texts()
     grant_types = ListOf(required=False, child=Text(max_length=128), max_length=30)
-    token_endpoint_auth_method = serializers.ChoiceField(required=False, choices=Client.AuthMethod.values)
-    client_authentication_methods = JsonObject(required=False, allow_null=True)
+    token_endpoint_auth_method = serializers.ChoiceField(required=False, choices=Client.AuthMethod.values, allow_null=True)
     jwt_configuration = TokenSettings(required=False)
     refresh_token = RefreshTokenSettings(required=False, allow_null=True)
     organization_usage = serializers.ChoiceField(required=False, choices=_USES, allow_null=True)
@@ -136,9 +136,11 @@ class ClientSettings(Closed):
 class ClientToChange(ClientSettings):
     name = Text(required=False, max_length=255, validators=[_NAME])
     client_secret = Text(required=False, min_length=_SHORTEST_SECRET, max_length=512)
+    client_authentication_methods = MethodsToName(required=False, allow_null=True)
 
 
 class ClientToCreate(ClientSettings):
     """The secret is drawn by the service, and shown in the answer."""
 
     name = Text(max_length=255, validators=[_NAME])
+    client_authentication_methods = MethodsToCreate(required=False, allow_null=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from authapi.models import Client
-from identity.api.refusals import not_supported
+from identity.api.refusals import invalid_body, not_supported
 from identity.timestamps import wire_time
 
 # Lists that the toolkit keeps as text with spaces between.
@@ -13,7 +13,6 @@ _SPACED = {"callbacks": "redirect_uris", "allowed_logout_urls": "post_logout_red
 _COLUMNS = ("name", "app_type", "is_first_party", "grant_types", "token_endpoint_auth_method")
 # Switches that promise a check which this service does not make yet, with the values that promise nothing.
 _PROMISES: dict[str, tuple[Any, ...]] = {
-    "client_authentication_methods": (None, {}),
     "require_pushed_authorization_requests": (False,),
     "require_proof_of_possession": (False,),
     "compliance_level": (None, "none"),
@@ -34,7 +33,8 @@ def client_resource(client: Client, *, secret: str | None = None) -> dict[str, A
         "global": client.is_global,
         "is_first_party": client.is_first_party,
         "grant_types": client.grant_types,
-        "token_endpoint_auth_method": client.token_endpoint_auth_method,
+        # Left out where a proof by key or certificate has taken its place.
+        **({} if client.proof_method else {"token_endpoint_auth_method": client.token_endpoint_auth_method}),
         **client.settings,
         "jwt_configuration": {**token, **client.settings.get("jwt_configuration", {})},
         **{name: value for name, value in optional.items() if value},
@@ -49,13 +49,18 @@ def client_summary(client: Client) -> dict[str, Any]:
     return {name: document[name] for name in _SUMMARY if name in document}
 
 
-def columns_of(body: dict[str, Any]) -> dict[str, Any]:
+def columns_of(body: dict[str, Any], *, has_methods: bool = False) -> dict[str, Any]:
     """Return the columns that a checked body sets; `metadata` and `settings` hold what changes in them.
 
-    Refuses with `operation_not_supported` what would promise a check that is not made.
+    Refuses with `operation_not_supported` what would promise a check that is not made. `has_methods` tells that the client
+    proves itself by keys or certificates: only then its method for secrets may be null.
     """
     _refuse_promises(body)
     columns = {name: body[name] for name in _COLUMNS if name in body}
+    if columns.get("token_endpoint_auth_method", "") is None:
+        if not has_methods:
+            raise invalid_body("Null is for clients with client_authentication_methods", "token_endpoint_auth_method")
+        del columns["token_endpoint_auth_method"]
     columns |= {column: " ".join(body[name]) for name, column in _SPACED.items() if name in body}
     if "client_metadata" in body:
         columns["metadata"] = body["client_metadata"]

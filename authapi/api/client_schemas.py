@@ -22,6 +22,7 @@ _PROPERTIES: dict[str, Schema] = {
     **dict.fromkeys(("callbacks", "allowed_logout_urls", "allowed_origins", "web_origins", "client_aliases"), _TEXTS),
     **dict.fromkeys(("allowed_clients", "grant_types"), _TEXTS),
     **dict.fromkeys(("client_metadata", "jwt_configuration", "refresh_token", "default_organization", "oidc_logout"), _OBJECT),
+    "client_authentication_methods": {**_OBJECT, "description": "The ids of the credentials that count."},
     **dict.fromkeys(("is_first_party", "oidc_conformant", "sso_disabled", "cross_origin_authentication"), _SWITCH),
     **dict.fromkeys(("custom_login_page_on", "is_token_endpoint_ip_header_trusted"), _SWITCH),
     **dict.fromkeys(("require_pushed_authorization_requests", "require_proof_of_possession"), _SWITCH),

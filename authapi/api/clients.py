@@ -11,8 +11,10 @@ from rest_framework.response import Response
 from authapi.api.client_bodies import APP_TYPES, ClientToChange, ClientToCreate
 from authapi.api.client_documents import client_resource, client_summary, columns_of, defaults_of
 from authapi.api.client_schemas import CLIENT, CLIENT_FIELDS, CLIENTS, LIST_PARAMETERS
+from authapi.api.credential_bodies import new_credential
 from authapi.models import Client
 from authapi.services import clients
+from authapi.services.client_credentials import create_client_with_credentials
 from identity.api.endpoint import Endpoint
 from identity.api.list_schemas import PROJECTION
 from identity.api.lookups import scopes_of
@@ -74,7 +76,13 @@ class ClientEndpoint(Endpoint):
 
     def create(self, request: Request) -> Response:
         body = self.body_of(request, ClientToCreate)
-        columns = {**defaults_of(body.get("app_type", "")), **columns_of(body)}
+        methods = body.pop("client_authentication_methods", None)
+        columns = {**defaults_of(body.get("app_type", "")), **columns_of(body, has_methods=bool(methods))}
+        if methods:
+            self.require_scope(request, "create:client_credentials")
+            new = {method: [new_credential(credential) for credential in named["credentials"]] for method, named in methods.items()}
+            client = create_client_with_credentials(tenant_id=self.tenant_id, methods=new, **columns)
+            return Response(client_resource(client), status=201)
         client, secret = clients.create_client(tenant_id=self.tenant_id, **columns)
         return Response(client_resource(client, secret=secret), status=201)
 
@@ -88,14 +96,14 @@ class ClientEndpoint(Endpoint):
             self.require_scope(request, "update:client_keys")
         if body.keys() - {"client_secret"}:
             self.require_scope(request, "update:clients")
-        _changeable(id)
-        changes = columns_of(body)
+        client = changeable_client(id)
+        changes = columns_of(body, has_methods=bool(body.get("client_authentication_methods", client.proof_method)))
         changed = clients.update_client(tenant_id=self.tenant_id, client_id=id, changes=changes, secret=body.get("client_secret"))
         return Response(client_resource(changed))
 
     def destroy(self, request: Request, id: str) -> Response:
         try:
-            _changeable(id)
+            changeable_client(id)
             clients.delete_client(tenant_id=self.tenant_id, client_id=id)
         except NotFound:
             # Clients repeat a delete whose answer was lost: gone is gone.
@@ -119,10 +127,13 @@ class ClientSecretEndpoint(Endpoint):
     }
 
     def create(self, request: Request, id: str) -> Response:
-        if _changeable(id).is_public:
+        client = changeable_client(id)
+        if client.is_public:
             raise not_supported("A client that does not authenticate has no secret.")
-        client, secret = clients.rotate_client_secret(tenant_id=self.tenant_id, client_id=id)
-        return Response(client_resource(client, secret=secret))
+        if client.proof_method:
+            raise not_supported(f"The client proves itself by {client.proof_method}: give it another credential.")
+        rotated, secret = clients.rotate_client_secret(tenant_id=self.tenant_id, client_id=id)
+        return Response(client_resource(rotated, secret=secret))
 
 
 def client_at(client_id: str) -> Client:
@@ -138,7 +149,8 @@ def by_creation(rows: QuerySet[Client]) -> QuerySet[Client]:
     return rows.annotate(created_at=F("created"))
 
 
-def _changeable(client_id: str) -> Client:
+def changeable_client(client_id: str) -> Client:
+    """Return the client if the tenant may change it; 404 when there is none, 403 for a global one."""
     client = client_at(client_id)
     if client.is_global:
         raise Refusal(403, "A global client is managed by the platform.")

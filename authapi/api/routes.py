@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from authapi.api.client_credentials import ClientCredentialEndpoint, SingleClientCredentialEndpoint
 from authapi.api.client_grants import ClientGrantEndpoint, GrantOrganizationEndpoint, OrganizationGrantEndpoint
 from authapi.api.clients import ClientEndpoint, ClientSecretEndpoint
 from authapi.api.connection_clients import ClientConnectionEndpoint, ConnectionClientEndpoint
@@ -34,6 +35,8 @@ ROUTES = (
     Route("clients", ClientEndpoint, _COLLECTION),
     Route("clients/<segment:id>", ClientEndpoint, _ITEM),
     Route("clients/<segment:id>/rotate-secret", ClientSecretEndpoint, {"post": "create"}),
+    Route("clients/<segment:id>/credentials", ClientCredentialEndpoint, _COLLECTION),
+    Route("clients/<segment:id>/credentials/<segment:credential_id>", SingleClientCredentialEndpoint, _ITEM),
     Route("clients/<segment:id>/connections", ClientConnectionEndpoint, _LIST),
     Route("connections/<segment:id>/clients", ConnectionClientEndpoint, {"get": "list", "patch": "partial_update"}),
     Route("resource-servers", ResourceServerEndpoint, _COLLECTION),

@@ -93,7 +93,12 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
     @property
     def auth_method(self) -> str:
         """The one way in which this client authenticates. A proof by key or certificate rules out its secret."""
-        return next(iter(self._proofs), self.token_endpoint_auth_method)
+        return self.proof_method or self.token_endpoint_auth_method
+
+    @property
+    def proof_method(self) -> str:
+        """The method of its proof by key or certificate, empty where it uses a secret or none."""
+        return next(iter(self._proofs), "")
 
     @property
     def proof_ids(self) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ def profile_of(claims: Mapping[str, Any], userinfo: Mapping[str, Any], attribute
 
 def _standard(claims: Mapping[str, Any], userinfo: Mapping[str, Any]) -> dict[str, Any]:
     known = {**userinfo, **claims}
-    profile = {field: known[field] for field in ("name", "given_name", "family_name", "picture") if field in known}
+    profile: dict[str, Any] = {field: known[field] for field in ("name", "given_name", "family_name", "picture") if field in known}
     nickname = known.get("nickname") or known.get("preferred_username")
     if nickname:
         profile["nickname"] = nickname

@@ -1,0 +1,136 @@
+"""Keys and certificates of clients: `/clients/{id}/credentials`, `/clients/{id}/credentials/{credential_id}`."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from authapi.api.clients import INEXISTENT_CLIENT, changeable_client, client_at
+from authapi.api.credential_bodies import CredentialToChange, CredentialToCreate, new_credential
+from authapi.models import ClientCredential
+from authapi.services import client_credentials
+from identity.api.endpoint import Endpoint
+from identity.api.list_schemas import reference
+from identity.api.operations import Operation, Schema
+from identity.services.failures import NotFound
+from identity.timestamps import wire_time
+
+_TEXT: Schema = {"type": "string"}
+_TIME: Schema = {"type": "string", "format": "date-time"}
+_PROPERTIES: dict[str, Schema] = {
+    **dict.fromkeys(("id", "name", "kid", "alg", "subject_dn", "thumbprint_sha256"), _TEXT),
+    "credential_type": {**_TEXT, "enum": ClientCredential.Type.values},
+    "created_at": _TIME,
+    "updated_at": _TIME,
+    "expires_at": {**_TIME, "nullable": True},
+}
+CREDENTIAL = reference("ClientCredential")
+COMPONENTS: dict[str, Schema] = {"ClientCredential": {"type": "object", "properties": _PROPERTIES}}
+
+
+class ClientCredentialEndpoint(Endpoint):
+    """What a client may prove itself with besides a secret. A credential counts once a method of the client names it."""
+
+    not_found_code = INEXISTENT_CLIENT
+    operations: ClassVar[dict[str, Operation]] = {
+        "list": Operation(
+            "list_client_credentials",
+            "List the keys and certificates of a client",
+            ("read:client_credentials",),
+            200,
+            {"type": "array", "items": CREDENTIAL},
+            refuses=(404,),
+        ),
+        "create": Operation(
+            "create_client_credential",
+            "Register a key or certificate of a client",
+            ("create:client_credentials",),
+            201,
+            CREDENTIAL,
+            CredentialToCreate,
+            refuses=(403, 404, 409),
+        ),
+    }
+
+    def list(self, request: Request, id: str) -> Response:
+        rows = ClientCredential.objects.filter(client=client_at(id))
+        return Response([credential_resource(row) for row in rows])
+
+    def create(self, request: Request, id: str) -> Response:
+        body = self.body_of(request, CredentialToCreate)
+        changeable_client(id)
+        made = client_credentials.create_credential(tenant_id=self.tenant_id, client_id=id, new=new_credential(body))
+        return Response(credential_resource(made), status=201)
+
+
+class SingleClientCredentialEndpoint(Endpoint):
+    """One key or certificate of a client."""
+
+    not_found_code = INEXISTENT_CLIENT
+    operations: ClassVar[dict[str, Operation]] = {
+        "retrieve": Operation(
+            "get_client_credential",
+            "Read a key or certificate of a client",
+            ("read:client_credentials",),
+            200,
+            CREDENTIAL,
+            refuses=(404,),
+        ),
+        "partial_update": Operation(
+            "update_client_credential",
+            "Move the end of a key or certificate",
+            ("update:client_credentials",),
+            200,
+            CREDENTIAL,
+            CredentialToChange,
+            refuses=(403, 404),
+        ),
+        "destroy": Operation(
+            "delete_client_credential",
+            "Delete a key or certificate, if it is there; one that counted ends the tokens of its client",
+            ("delete:client_credentials",),
+            204,
+        ),
+    }
+
+    def retrieve(self, request: Request, id: str, credential_id: str) -> Response:
+        row = ClientCredential.objects.filter(client=client_at(id), pk=credential_id).first()
+        if row is None:
+            raise NotFound("The credential does not exist.")
+        return Response(credential_resource(row))
+
+    def partial_update(self, request: Request, id: str, credential_id: str) -> Response:
+        expires_at = self.body_of(request, CredentialToChange)["expires_at"]
+        changeable_client(id)
+        named = {"client_id": id, "credential_id": credential_id}
+        return Response(credential_resource(client_credentials.change_credential(tenant_id=self.tenant_id, **named, expires_at=expires_at)))
+
+    def destroy(self, request: Request, id: str, credential_id: str) -> Response:
+        try:
+            changeable_client(id)
+            client_credentials.delete_credential(tenant_id=self.tenant_id, client_id=id, credential_id=credential_id)
+        except NotFound:
+            # Clients repeat a delete whose answer was lost: gone is gone.
+            return Response(status=204)
+        return Response(status=204)
+
+
+def credential_resource(row: ClientCredential) -> dict[str, Any]:
+    """Return the credential as the management interface shows it: never the PEM, and of the key its thumbprint only."""
+    optional = {
+        "name": row.name,
+        "kid": row.kid,
+        "alg": row.algorithm,
+        "subject_dn": row.subject_dn,
+        "thumbprint_sha256": row.thumbprint,
+    }
+    return {
+        "id": row.pk,
+        "credential_type": row.type,
+        **{name: value for name, value in optional.items() if value},
+        "created_at": wire_time(row.created_at),
+        "updated_at": wire_time(row.updated_at),
+        "expires_at": wire_time(row.expires_at) if row.expires_at else None,
+    }
