@@ -9,13 +9,11 @@ from authapi.upstream.callback import login_callback
 from authapi.upstream.login import CALLBACK_PATH
 from config.admin_site import site
 from config.api import browser_urls, management_urls
-from identity.pages import hosted_urls
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", site.urls),
     *management_urls(),
     *browser_urls(),
-    *hosted_urls(),
     *sign_in_urls(),
     path(CALLBACK_PATH, login_callback),
 ]

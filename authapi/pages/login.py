@@ -16,6 +16,7 @@ from authapi.authorize.visit import Visit
 from authapi.failures import Case, RequestRefused
 from authapi.pages.chain import opened_visit, tenant_page
 from authapi.pages.rendering import visit_page
+from authapi.sign_in.account_mails import RESET_REQUEST_PATH
 from authapi.sign_in.attempts import Attempt, LoginRefused, Refusal
 from authapi.sign_in.connections import takes_passwords, takes_sign_ups
 from authapi.sign_in.password_login import log_in
@@ -115,6 +116,7 @@ def _form(visit: Visit, handle: str, *, identifier: str = "", problem: str = "",
         ],
         "problems": [problem] if problem else [],
         "sign_up": f"{flow.PAGES[Step.CREATE]}?{urlencode({flow.HANDLE: handle})}" if database and takes_sign_ups(database) else "",
+        "reset": f"{RESET_REQUEST_PATH}?{urlencode({flow.HANDLE: handle})}" if database else "",
     }
     return visit_page(visit, handle, "login", context, status=status)
 

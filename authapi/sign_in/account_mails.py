@@ -23,6 +23,7 @@ from identity.services.saving import validated_save
 from identity.transactions import unit_of_work
 
 RESET_PATH = "/u/reset-password"
+RESET_REQUEST_PATH = "/u/reset-password/request"
 UNBLOCK_PATH = "/u/unblock"
 
 

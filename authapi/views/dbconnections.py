@@ -12,24 +12,21 @@ from typing import Any
 import orjson
 
 from authapi.bodies import MalformedBody, parse_body
-from authapi.buckets import Bucket
 from authapi.models import Client
-from authapi.sign_in.account_mails import start_reset_mail
 from authapi.sign_in.connections import client_connections, named_database, takes_passwords
-from authapi.sign_in.password_reset import note_request
+from authapi.sign_in.event_context import context_of
+from authapi.sign_in.password_reset import TooManyRequests, ask_for_reset
 from authapi.sign_in.password_rules import as_text, rules_of
 from authapi.sign_in.sign_up import Reason, SignUp, SignUpRefused, sign_up
 from authapi.sign_in.sign_up_rules import IDENTIFIERS, NAMES
 from authapi.views.chain import Answer, Call, hot_endpoint, json_answer
-from identity.change_context import ChangeContext, change_context
+from identity.change_context import change_context
 from identity.models import Connection, User
 from identity.passwords import Weakness
 from identity.services.profile_rules import PasswordTooWeak
 from identity.tenancy import tenant_bound
 
 RESET_SENT = "We've just sent you an email to reset your password."
-# Contract 9.3: one address and one account: 10 at once, then one a minute.
-RESETS = Bucket("change_password", 10, 60.0)
 _PRIVATE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 _LONGEST_PASSWORD = 4096
 
@@ -97,7 +94,7 @@ def _sign_up(asked: _Asked) -> Answer:
         address=call.host.issuer.rstrip("/"),
     )
     try:
-        with change_context(_context(asked, agent)):
+        with change_context(context_of(call.host, asked.client, ip=call.address, user_agent=agent)):
             user = sign_up(wanted)
     except SignUpRefused as refused:
         raise _refusal(asked.connection, password, refused) from refused
@@ -109,17 +106,17 @@ def _ask_for_reset(asked: _Asked) -> Answer:
     identifier = next((text for name in IDENTIFIERS if (text := asked.text(name))), "")
     if not identifier:
         raise _missing("email")
-    if not RESETS.takes(call.host.tenant_id, call.address, identifier.strip().lower()):
-        raise _Problem("too_many_requests", "Too many requests for this account. Try again later.", name="TooManyRequests", status=429)
-    agent = call.headers.get("user-agent", "")
-    note_request(connection=asked.connection, identifier=identifier, client=asked.client, ip=call.address, user_agent=agent)
-    start_reset_mail(
-        connection=asked.connection,
-        identifier=identifier,
-        client=asked.client,
-        ip=call.address,
-        address=call.host.issuer.rstrip("/"),
-    )
+    try:
+        ask_for_reset(
+            connection=asked.connection,
+            identifier=identifier,
+            client=asked.client,
+            ip=call.address,
+            user_agent=call.headers.get("user-agent", ""),
+            address=call.host.issuer.rstrip("/"),
+        )
+    except TooManyRequests as error:
+        raise _Problem("too_many_requests", str(error), name="TooManyRequests", status=429) from error
     # Also where nobody is called so: a worker looks.
     return Answer(200, RESET_SENT.encode(), {"Content-Type": "text/html; charset=utf-8", **_PRIVATE})
 
@@ -186,13 +183,6 @@ def _created(user: User) -> dict[str, Any]:
     if user.phone_number:
         shown.update(phone_number=user.phone_number, phone_verified=user.phone_verified)
     return shown
-
-
-def _context(asked: _Asked, agent: str) -> ChangeContext:
-    host = asked.call.host.host
-    request = {"geo": {}, "hostname": host, "ip": asked.call.address, "method": "POST", "user_agent": agent}
-    client = {"id": asked.client.client_id, "name": asked.client.name} if asked.client else None
-    return ChangeContext(client=client, request=request)
 
 
 def _text(form: Mapping[str, Any], name: str) -> str:

@@ -1,0 +1,34 @@
+"""The page of the link that verifies an e-mail address."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+
+from authapi.hosted_page import hosted_page
+from authapi.pages.chain import tenant_page
+from identity.hosts import HostMatch
+from identity.services import verification
+from identity.services.failures import NotFound, ServiceError
+
+
+# The ticket is the secret, and there is no session that a foreign form could use.
+@tenant_page("email_verification")
+def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
+    """Ask for confirmation, and verify on POST only: programs that look at mails open every link in them."""
+    token = (request.POST if request.method == "POST" else request.GET).get("ticket", "")
+    try:
+        if request.method == "POST":
+            ticket = verification.confirm_ticket(tenant_id=host.tenant_id, token=token)
+            return _page(request, host, "done", email=ticket.email)
+        ticket = verification.usable_ticket(tenant_id=host.tenant_id, token=token)
+    except verification.TicketUsed:
+        return _page(request, host, "used", status=410)
+    except (verification.TicketExpired, NotFound):
+        return _page(request, host, "expired", status=410)
+    except ServiceError:
+        return _page(request, host, "unknown", status=404)
+    return _page(request, host, "ask", email=ticket.email, token=token)
+
+
+def _page(request: HttpRequest, host: HostMatch, state: str, *, status: int = 200, **context: str) -> HttpResponse:
+    return hosted_page(request, host, "email_verification", {"state": state, **context}, status=status, hides_address=True)

@@ -1,0 +1,115 @@
+"""Setting a new password: asking for the link, and the page that the link opens, which does nothing until it is sent."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+
+from authapi.authorize import flow
+from authapi.authorize.decision import Step
+from authapi.authorize.visit import Visit, address_of
+from authapi.failures import Case, RequestRefused
+from authapi.hosted_page import hosted_page
+from authapi.models import AccountTicket, Client
+from authapi.pages.chain import opened_visit, tenant_page
+from authapi.pages.login import password_connection
+from authapi.pages.password_hints import password_hints, refusal_text
+from authapi.pages.rendering import visit_page
+from authapi.services.account_tickets import TicketExpired, TicketUnknown, TicketUsed
+from authapi.sign_in.event_context import context_of
+from authapi.sign_in.password_reset import TooManyRequests, ask_for_reset, open_reset, set_new_password
+from identity.change_context import change_context
+from identity.hosts import HostMatch
+from identity.services.profile_rules import PasswordTooWeak
+
+_LONGEST_IDENTIFIER, _LONGEST_PASSWORD = 254, 4096
+
+
+@tenant_page("reset_password")
+def request_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
+    """Ask for the name of the account, and have a link mailed to whoever has it. The answer is the same for everybody."""
+    visit, handle = opened_visit(request, host)
+    try:
+        visit.check()
+        connection = password_connection(visit)
+        if connection is None:
+            raise RequestRefused(Case.NO_CONNECTION)
+    except RequestRefused as refused:
+        return flow.refuse(visit, refused)
+    if request.method != "POST":
+        return _request(visit, handle, {"identifier": visit.parameters.get("login_hint")})
+    identifier = request.POST.get("username", "").strip()
+    if not identifier or len(identifier) > _LONGEST_IDENTIFIER:
+        problems = [{"field": "username", "text": _("Enter the e-mail address or username of your account.")}]
+        return _request(visit, handle, {"problems": problems}, status=400)
+    sender: dict[str, Any] = {"client": visit.client, "ip": visit.address, "user_agent": visit.user_agent}
+    try:
+        ask_for_reset(connection=connection, identifier=identifier, address=host.issuer.rstrip("/"), **sender)
+    except TooManyRequests:
+        problems = [{"field": "", "text": _("Too many requests for this account. Wait some minutes, then try again.")}]
+        return _request(visit, handle, {"identifier": identifier, "problems": problems}, status=429)
+    return _request(visit, handle, {"is_sent": True})
+
+
+def _request(visit: Visit, handle: str, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
+    log_in = f"{flow.PAGES[Step.LOGIN]}?{urlencode({flow.HANDLE: handle})}"
+    return visit_page(visit, handle, "reset_password_request", {"log_in": log_in, **context}, status=status)
+
+
+@tenant_page("reset_password")
+def reset_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
+    """Show the form of a link, or set the password that it was sent with."""
+    secret = (request.POST if request.method == "POST" else request.GET).get("ticket", "")
+    try:
+        ticket = open_reset(tenant_id=host.tenant_id, secret=secret)
+        if request.method == "POST":
+            return _set(request, host, ticket, secret)
+    except TicketUsed:
+        return _page(request, host, {"state": "used"}, status=410)
+    except TicketExpired:
+        return _page(request, host, {"state": "expired"}, status=410)
+    except TicketUnknown:
+        return _page(request, host, {"state": "unknown"}, status=404)
+    return _ask(request, host, ticket, secret)
+
+
+def _set(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret: str) -> HttpResponse:
+    password = request.POST.get("password", "")
+    if not password or len(password) > _LONGEST_PASSWORD:
+        return _ask(request, host, ticket, secret, {"field": "password", "text": _("Choose a password.")})
+    if password != request.POST.get("repeated", ""):
+        return _ask(request, host, ticket, secret, {"field": "repeated", "text": _("The two passwords are not the same.")})
+    ip, agent = address_of(request), request.headers.get("User-Agent", "")
+    try:
+        with change_context(context_of(host, ticket.client, ip=ip, user_agent=agent)):
+            set_new_password(tenant_id=host.tenant_id, secret=secret, password=password, ip=ip, user_agent=agent)
+    except PasswordTooWeak as weak:
+        text = refusal_text(weak.problem, ticket.user.connection.options)
+        return _ask(request, host, ticket, secret, {"field": "password", "text": text})
+    return _page(request, host, {"state": "done", "log_in": login_address(ticket.client)})
+
+
+def _ask(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret: str, problem: dict[str, str] | None = None) -> HttpResponse:
+    context = {
+        "state": "ask",
+        "ticket": secret,
+        "username": ticket.user.email or ticket.user.username or "",
+        "hints": password_hints(ticket.user.connection.options),
+        "problems": [problem] if problem else [],
+        "wrong": problem["field"] if problem else "",
+    }
+    return _page(request, host, context, status=400 if problem else 200)
+
+
+def _page(request: HttpRequest, host: HostMatch, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
+    # The address of this page holds the ticket.
+    return hosted_page(request, host, "reset_password", context, status=status, hides_address=True)
+
+
+def login_address(client: Client | None) -> str:
+    """Return where a client lets logins begin, if it has said so (OpenID Connect Core 1.0, 4); empty otherwise."""
+    address = client.settings.get("initiate_login_uri") if client else None
+    return address if isinstance(address, str) and address.startswith("https://") else ""

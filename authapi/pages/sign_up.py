@@ -1,0 +1,132 @@
+"""The sign-up page: an account of one's own, and at once logged in with it."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+
+from authapi.authorize import flow
+from authapi.authorize.decision import Step
+from authapi.authorize.visit import Visit
+from authapi.failures import Case, RequestRefused
+from authapi.pages.chain import opened_visit, tenant_page
+from authapi.pages.login import password_connection
+from authapi.pages.password_hints import password_hints, refusal_text
+from authapi.pages.rendering import visit_page
+from authapi.sign_in.connections import takes_sign_ups
+from authapi.sign_in.event_context import context_of
+from authapi.sign_in.password_login import note_login_without_signals
+from authapi.sign_in.sign_up import Reason, SignUp, SignUpRefused, sign_up
+from authapi.sign_in.sign_up_rules import IDENTIFIERS, Demand, demands, username_lengths
+from identity.change_context import change_context
+from identity.hosts import HostMatch
+from identity.models import Connection
+
+_LONGEST_PASSWORD = 4096
+_LONGEST = {"email": 254, "username": 128, "phone_number": 40}
+
+
+@tenant_page("signup")
+def sign_up_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
+    """Show the form, or make the account and go on to the client."""
+    visit, handle = opened_visit(request, host)
+    try:
+        visit.check()
+        connection = password_connection(visit)
+        if connection is None or not takes_sign_ups(connection):
+            raise RequestRefused(Case.NO_CONNECTION)
+        if request.method == "POST":
+            return _make_account(visit, handle, connection)
+        return _form(visit, handle, connection, values={"email": visit.parameters.get("login_hint")})
+    except RequestRefused as refused:
+        return flow.refuse(visit, refused)
+
+
+def _make_account(visit: Visit, handle: str, connection: Connection) -> HttpResponse:
+    sent = visit.request.POST
+    values = {name: sent.get(name, "").strip()[: _LONGEST[name]] for name in IDENTIFIERS}
+    password = sent.get("password", "")
+    if not password or len(password) > _LONGEST_PASSWORD:
+        return _form(
+            visit, handle, connection, values=values, problems=[{"field": "password", "text": _("Choose a password.")}], status=400
+        )
+    asked = SignUp(
+        connection=connection,
+        password=password,
+        profile={name: value for name, value in values.items() if value},
+        client=visit.client,
+        ip=visit.address,
+        user_agent=visit.user_agent,
+        address=visit.host.issuer.rstrip("/"),
+    )
+    try:
+        with change_context(context_of(visit.host, visit.client, ip=visit.address, user_agent=visit.user_agent)):
+            user = sign_up(asked)
+    except SignUpRefused as refused:
+        status = 429 if refused.reason is Reason.SUSPICIOUS_ADDRESS else 400
+        return _form(visit, handle, connection, values=values, problems=_problems(connection, refused), status=status)
+    note_login_without_signals(user, visit.address)
+    assert visit.row is not None  # noqa: S101  (a page is always about a request that waits)
+    return flow.user_authenticated(
+        row=visit.row, user=user, connection=connection, methods=["pwd"], upstream=None, request=visit.request, handle=handle
+    )
+
+
+def _form(
+    visit: Visit,
+    handle: str,
+    connection: Connection,
+    *,
+    values: dict[str, str],
+    problems: list[dict[str, str]] | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    wanted, wrong = demands(connection.options), {problem["field"] for problem in problems or []}
+    shown = [name for name in IDENTIFIERS if wanted[name] is not Demand.INACTIVE]
+    context: dict[str, Any] = {
+        "fields": [
+            {**_field(name), "is_required": wanted[name] is Demand.REQUIRED, "value": values.get(name, ""), "is_wrong": name in wrong}
+            for name in shown
+        ],
+        "hints": password_hints(connection.options),
+        "is_password_wrong": "password" in wrong,
+        "problems": problems or [],
+        "log_in": f"{flow.PAGES[Step.LOGIN]}?{urlencode({flow.HANDLE: handle})}",
+    }
+    return visit_page(visit, handle, "sign_up", context, status=status)
+
+
+def _field(name: str) -> dict[str, Any]:
+    """Return how a field is shown, and what a password manager takes it for (HTML, "autofill")."""
+    return {
+        "email": {"name": "email", "label": _("E-mail address"), "type": "email", "autocomplete": "username"},
+        "username": {"name": "username", "label": _("Username"), "type": "text", "autocomplete": "username"},
+        "phone_number": {"name": "phone_number", "label": _("Phone number"), "type": "tel", "autocomplete": "tel"},
+    }[name] | {"maxlength": _LONGEST[name]}
+
+
+def _problems(connection: Connection, refused: SignUpRefused) -> list[dict[str, str]]:
+    """Say what stands against the account, and nothing about whether there is one already."""
+    match refused.reason:
+        case Reason.INVALID:
+            return [{"field": name, "text": _field_text(connection, name)} for name in refused.fields]
+        case Reason.PASSWORD_TOO_WEAK if refused.weak is not None:
+            return [{"field": "password", "text": refusal_text(refused.weak.problem, connection.options)}]
+        case Reason.SUSPICIOUS_ADDRESS:
+            return [{"field": "", "text": _("Too many accounts were made from your network. Try again later.")}]
+        case _:
+            return [{"field": "", "text": _("This account cannot be made. If you have one already, log in, or set a new password there.")}]
+
+
+def _field_text(connection: Connection, name: str) -> str:
+    shortest, longest = username_lengths(connection.options)
+    texts = {
+        "email": _("Enter an e-mail address, such as name@example.com."),
+        "username": _("Enter a username of %(shortest)d to %(longest)d letters, digits and signs, without spaces.")
+        % {"shortest": shortest, "longest": longest},
+        "phone_number": _("Enter a phone number with the code of the country, such as +15550100."),
+    }
+    return texts.get(name, _("Enter something else here."))

@@ -1,0 +1,13 @@
+"""Who is behind a change that people make of their own accounts, in the shapes of an event's context."""
+
+from __future__ import annotations
+
+from authapi.models import Client
+from identity.change_context import ChangeContext
+from identity.hosts import HostMatch
+
+
+def context_of(host: HostMatch, client: Client | None, *, ip: str, user_agent: str, method: str = "POST") -> ChangeContext:
+    """Return the context of a change that a person made at a page, or an application of theirs at an endpoint."""
+    request = {"geo": {}, "hostname": host.host, "ip": ip, "method": method, "user_agent": user_agent}
+    return ChangeContext(client={"id": client.client_id, "name": client.name} if client else None, request=request)
