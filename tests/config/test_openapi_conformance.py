@@ -172,7 +172,8 @@ class World:
         )
         before, self.rows = self.rows, digests_of(self.tenant)
         if answer.status_code >= 400 or case.method.upper() == "GET":
-            assert self.rows == before, f"{case.method} {case.formatted_path} was {answer.status_code} and changed rows"
+            changed = sorted(table for table, digest in self.rows.items() if before.get(table) != digest)
+            assert not changed, f"{case.method} {case.formatted_path} was {answer.status_code} and changed rows of {changed}"
         takes_away = case.method.upper() == "DELETE" or "revoke" in case.operation.path
         self.is_spent |= takes_away and self.rows != before
         return answer

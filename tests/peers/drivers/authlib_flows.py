@@ -1,0 +1,147 @@
+"""Sign-in flows by Authlib, unmodified, over TLS; prints what it saw as one JSON object.
+
+Usage: python authlib_flows.py FILE, with the same file as openid_client.mjs; the authority is named by REQUESTS_CA_BUNDLE.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urljoin, urlsplit
+
+import requests
+from authlib.common.security import generate_token
+from authlib.integrations.base_client.errors import OAuthError
+from authlib.integrations.requests_client import OAuth2Session
+from authlib.oauth2.rfc7523 import PrivateKeyJWT
+from authlib.oidc.core import CodeIDToken
+from joserfc import jwt
+from joserfc.jwk import KeySet
+
+given: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text())
+metadata: dict[str, Any] = requests.get(f"{given['issuer']}.well-known/openid-configuration", timeout=20).json()
+keys = KeySet.import_key_set(requests.get(metadata["jwks_uri"], timeout=20).json())
+seen: dict[str, Any] = {}
+METHODS = {"public": "none", "post": "client_secret_post", "basic": "client_secret_basic", "assertion": "private_key_jwt"}
+
+
+class Form(HTMLParser):
+    """The first form of a page that posts, filled as a password manager would."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.action: str | None = None
+        self.fields: dict[str, str] = {}
+        self._is_inside = False
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = {name: value or "" for name, value in attrs}
+        if tag == "form" and self.action is None and found.get("method", "").lower() == "post":
+            self.action, self._is_inside = found.get("action", ""), True
+        if not self._is_inside or not found.get("name"):
+            return
+        if tag == "input" and found.get("type") not in ("checkbox", "radio", "submit"):
+            self.fields[found["name"]] = self._value(found)
+        if tag == "button":
+            self.fields.setdefault(found["name"], found.get("value", ""))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "form":
+            self._is_inside = False
+
+    @staticmethod
+    def _value(found: dict[str, str]) -> str:
+        if found.get("type") == "password":
+            return str(given["user"]["password"])
+        return str(given["user"]["email"]) if "username" in found.get("autocomplete", "") else found.get("value", "")
+
+
+def log_in(address: str) -> str:
+    """Follow an address of `/authorize` through the hosted pages; return the address that the client gets."""
+    browser = requests.Session()
+    answer = browser.get(address, allow_redirects=False, timeout=20)
+    for _ in range(15):
+        if "location" in answer.headers:
+            address = urljoin(address, answer.headers["location"])
+            if address.startswith(given["callback"]):
+                return address
+            answer = browser.get(address, allow_redirects=False, timeout=20)
+            continue
+        form = Form(answer.text)
+        if form.action is None:
+            raise AssertionError(f"{answer.status_code} {answer.text[:2000]}")
+        sent_from, address = address, urljoin(address, form.action or address)
+        headers = {"Referer": sent_from, "Origin": "{0.scheme}://{0.netloc}".format(urlsplit(sent_from))}
+        answer = browser.post(address, data=form.fields, headers=headers, allow_redirects=False, timeout=20)
+    raise AssertionError("too many steps")
+
+
+class ShortAssertion(PrivateKeyJWT):
+    """Assertions of two minutes with a `jti` each: Authlib's own live an hour, and with claims of one's own share one `jti`."""
+
+    def sign(self, auth: Any, token_endpoint: str) -> Any:
+        self.claims = {"aud": given["issuer"], "exp": int(time.time()) + 120}
+        return super().sign(auth, token_endpoint)
+
+
+def session(kind: str, **more: Any) -> OAuth2Session:
+    client = given["clients"][kind]
+    made = OAuth2Session(
+        client["id"],
+        client.get("key") or client["secret"],
+        token_endpoint_auth_method=METHODS[kind],
+        redirect_uri=given["callback"],
+        code_challenge_method="S256",
+        **more,
+    )
+    made.register_client_auth_method(ShortAssertion())
+    return made
+
+
+def verified(id_token: str, *, client_id: str, nonce: str) -> CodeIDToken:
+    decoded = jwt.decode(id_token, keys, algorithms=["RS256"])
+    claims = CodeIDToken(decoded.claims, decoded.header, {"iss": {"value": given["issuer"]}, "aud": {"value": client_id}}, {"nonce": nonce})
+    claims.validate(leeway=10)
+    return claims
+
+
+def refusal(call: Any) -> str:
+    try:
+        call()
+    except OAuthError as error:
+        return str(error.error)
+    return "not refused"
+
+
+for kind in ("public", "post", "basic", "assertion"):
+    nonce, verifier = generate_token(30), generate_token(48)
+    one = session(kind, scope="openid profile email offline_access read:things")
+    address, state = one.create_authorization_url(
+        metadata["authorization_endpoint"], nonce=nonce, audience=given["audience"], code_verifier=verifier
+    )
+    reached = log_in(address)
+    assert parse_qs(urlsplit(reached).query)["iss"] == [given["issuer"]]
+    token = one.fetch_token(metadata["token_endpoint"], authorization_response=reached, state=state, code_verifier=verifier)
+    claims = verified(token["id_token"], client_id=given["clients"][kind]["id"], nonce=nonce)
+    profile = one.get(metadata["userinfo_endpoint"]).json()
+    first = token["refresh_token"]
+    second = one.refresh_token(metadata["token_endpoint"], refresh_token=first)
+    again = refusal(lambda one=one, first=first: one.refresh_token(metadata["token_endpoint"], refresh_token=first))
+    seen[kind] = [claims["email"], profile["email"], second["refresh_token"] != first, again]
+
+for kind in ("post", "basic", "assertion"):
+    token = session(kind).fetch_token(metadata["token_endpoint"], grant_type="client_credentials", audience=given["audience"])
+    seen[f"client_credentials, {kind}"] = token["token_type"]
+
+person = {"username": given["user"]["email"], "password": given["user"]["password"]}
+token = session("post").fetch_token(metadata["token_endpoint"], grant_type="password", scope="openid", audience=given["audience"], **person)
+seen["password"] = "id_token" in token
+seen["wrong password"] = refusal(
+    lambda: session("post").fetch_token(metadata["token_endpoint"], grant_type="password", **person | {"password": "wrong"})
+)
+json.dump(seen, sys.stdout)

@@ -1,0 +1,63 @@
+"""Unmodified OpenID Connect clients sign people in, over TLS with a private authority, through every flow."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from config.launcher.peers import PLACE
+from identity.models import Connection, Tenant
+from tests.peers.sign_in_world import AUDIENCE, EMAIL, LOGGED_OUT, described, drive, serving
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+
+DRIVERS = Path(__file__).parent / "drivers"
+
+
+def test_openid_client_goes_through_every_flow(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> None:
+    node = shutil.which("node")
+    if node is None or not (PLACE / "node_modules" / "openid-client").exists():
+        pytest.skip("openid-client is not installed: make test-peers")
+    # Node looks for packages beside the program it runs.
+    driver = [shutil.copy(DRIVERS / name, PLACE) for name in ("browser.mjs", "openid_client.mjs")][-1]
+    with serving(tenant, tmp_path) as (web, certificate):
+        given = described(tenant, database_connection, web)
+        seen = drive([node, str(driver)], given, tmp_path, os.environ | {"NODE_EXTRA_CA_CERTS": str(certificate.authority)})
+
+    for kind in ("public", "post", "basic", "assertion"):
+        assert seen[f"code, {kind}"] == [EMAIL, EMAIL, True, "openid profile email offline_access read:things", "bearer", 86400]
+        assert seen[f"refresh, {kind}"] == [True, True, "invalid_grant", "invalid_grant"]
+    for kind in ("post", "basic", "assertion"):
+        assert seen[f"client_credentials, {kind}"] == [True, 86400]
+    assert seen["revoked"] == "invalid_grant"
+    assert seen["code twice"] == "invalid_grant"
+    assert seen["silent, with a session"] == EMAIL
+    assert seen["silent, without"] == ["login_required", "Login required"]
+    assert seen["max_age"] == "number"
+    assert seen["forms before, after"] == [1, 2]
+    assert seen["logged out"] == f"{LOGGED_OUT}?state=st"
+    assert seen["silent, after logout"] == "login_required"
+    assert seen["form_post"] == seen["id_token"] == seen["code id_token"] == EMAIL
+    assert seen["password"] == [True, "password"]
+    assert seen["wrong password"] == "invalid_grant"
+
+
+def test_authlib_goes_through_every_flow(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> None:
+    python = PLACE / "python" / "bin" / "python"
+    if not python.exists():
+        pytest.skip("the Python clients are not installed: make test-peers")
+    with serving(tenant, tmp_path) as (web, certificate):
+        given = described(tenant, database_connection, web)
+        command = [str(python), str(DRIVERS / "authlib_flows.py")]
+        seen = drive(command, given, tmp_path, os.environ | {"REQUESTS_CA_BUNDLE": str(certificate.authority)})
+
+    for kind in ("public", "post", "basic", "assertion"):
+        assert seen[kind] == [EMAIL, EMAIL, True, "invalid_grant"]
+    for kind in ("post", "basic", "assertion"):
+        assert seen[f"client_credentials, {kind}"] == "Bearer"
+    assert seen["password"] is True
+    assert seen["wrong password"] == "invalid_grant"
+    assert given["audience"] == AUDIENCE

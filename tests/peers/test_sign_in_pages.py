@@ -1,0 +1,263 @@
+"""The hosted pages as people use them, in a real browser: with the keyboard, without script, in the dark, on a phone."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+
+from authapi.models import Client, Consent, Session
+from authapi.services.api_resources import create_api_resource
+from authapi.services.clients import create_client
+from config.launcher.peers import PLACE
+from identity.models import Connection, Tenant, User
+from identity.services.connections import update_connection
+from tests.conformance.web_process import web_process
+from tests.factories.identity import make_user
+from tests.peers.chromium import PROGRAM, Chromium, Page, chromium
+
+pytestmark = [
+    pytest.mark.peer,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers"),
+]
+
+EMAIL, PASSWORD = "ada@example.test", "correct horse battery staple 7"
+AUDIENCE = "https://things.example.test/"
+AXE = PLACE / "node_modules" / "axe-core" / "axe.min.js"
+SCREENS = [("light", 1280), ("dark", 1280), ("light", 360), ("dark", 360)]
+# Two pages of one application: where a login ends, and one that logs in silently in a frame.
+LANDING = "<!doctype html><title>Application</title><p>You are back.</p>"
+SILENT = """<!doctype html><title>Waiting</title><script>
+addEventListener('message', (event) => { window.told = {origin: event.origin, ...event.data}; document.title = 'Told'; });
+</script><iframe id="frame"></iframe>"""
+
+
+@dataclass
+class Application:
+    """A tenant, its service, and an application with a web server of its own."""
+
+    service: str
+    origin: str
+    client: Client
+    browser: Chromium
+    users: list[User] = field(default_factory=list)
+
+    def address(self, **parameters: str) -> str:
+        asked = {
+            "response_type": "code",
+            "client_id": self.client.client_id,
+            "redirect_uri": f"{self.origin}/callback",
+            "scope": "openid profile email",
+            "state": "as sent",
+        }
+        return f"{self.service}/authorize?{urlencode(asked | parameters)}"
+
+    def page(self, **parameters: str) -> Page:
+        """Open `/authorize` in a tab with a profile of its own."""
+        page = self.browser.page()
+        page.show_as()
+        page.open(self.address(**parameters))
+        return page
+
+    def landed(self, page: Page) -> dict[str, str]:
+        """Wait until the application has the answer, and return its parameters."""
+        page.until(f"location.origin === {json.dumps(self.origin)}")
+        query = parse_qs(urlsplit(str(page.evaluate("location.href"))).query)
+        return {name: values[0] for name, values in query.items()}
+
+    def log_in(self, page: Page) -> dict[str, str]:
+        page.fill("input[autocomplete=username]", EMAIL)
+        page.fill("input[type=password]", PASSWORD)
+        page.click("form button[type=submit]")
+        return self.landed(page)
+
+
+class _Pages(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        body = (SILENT if self.path.startswith("/silent") else LANDING).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: Any) -> None:
+        """Keep the output of the tests free of requests."""
+
+
+@pytest.fixture
+def origin() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Pages)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def browser() -> Iterator[Chromium]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def make(tenant: Tenant, database_connection: Connection, origin: str, browser: Chromium) -> Iterator[Callable[..., Application]]:
+    """Return what makes the application, of a first party unless it is said otherwise."""
+    create_api_resource(
+        tenant_id=tenant.pk, identifier=AUDIENCE, name="Things", scopes=[{"value": "read:things", "description": "See your things"}]
+    )
+    user = make_user(connection=database_connection, email=EMAIL, password=PASSWORD, given_name="Ada", email_verified=True)
+    with web_process("granian", LOCALHOST_TENANT=tenant.pk) as web:
+
+        def made(**columns: Any) -> Application:
+            client, _ = create_client(
+                tenant_id=tenant.pk,
+                name="Garden planner",
+                grant_types=("authorization_code", "implicit"),
+                redirect_uris=f"{origin}/callback",
+                settings={"web_origins": [origin]},
+                **columns,
+            )
+            changes = {"enabled_clients": [client.client_id]}
+            update_connection(tenant_id=tenant.pk, connection_id=database_connection.pk, changes=changes)
+            return Application(f"http://127.0.0.1:{web.address[1]}", origin, client, browser, [user])
+
+        yield made
+
+
+def test_a_person_logs_in_with_the_keyboard_alone(make: Callable[..., Application]) -> None:
+    application = make()
+    page = application.page()
+    assert page.evaluate("document.activeElement.autocomplete") == "username"
+    page.send("Input.insertText", text=EMAIL)
+    while page.evaluate("document.activeElement.type") != "password":
+        page.press("Tab")
+    page.send("Input.insertText", text=PASSWORD)
+    page.press("Enter")
+
+    answer = application.landed(page)
+    assert answer["state"] == "as sent"
+    assert answer["code"]
+    assert answer["iss"].startswith(application.service)
+    assert page.complaints == []
+
+
+def test_a_wrong_password_is_said_beside_the_form_and_works_without_script(make: Callable[..., Application]) -> None:
+    application = make()
+    page = application.browser.page()
+    page.open(application.address(login_hint=EMAIL))
+    page.without_script()
+    assert page.evaluate("document.querySelector('input[autocomplete=username]').value") == EMAIL
+    page.fill("input[type=password]", "not it")
+    page.click("form button[type=submit]")
+    page.until("document.querySelector('#errors') !== null")
+
+    assert "Wrong" in page.text("#errors")
+    assert page.evaluate("document.querySelector('input[type=password]').value") == ""
+    assert "code" in application.log_in(page)
+
+
+def test_somebody_new_signs_up_and_is_logged_in(make: Callable[..., Application], tenant: Tenant) -> None:
+    application = make()
+    page = application.page(screen_hint="signup")
+    page.fill("input[type=email], input[autocomplete=username]", "bob@example.test")
+    page.fill("input[autocomplete=new-password]", PASSWORD)
+    page.click("form button[type=submit]")
+
+    assert "code" in application.landed(page)
+    bob = User.objects.of(tenant.pk).get(email="bob@example.test")
+    assert Session.objects.of(tenant.pk).get().user_id == bob.pk
+
+
+def test_a_foreign_application_is_let_in_only_after_it_was_allowed_to(make: Callable[..., Application], tenant: Tenant) -> None:
+    application = make(is_first_party=False)
+    asked = {"scope": "openid email read:things", "audience": AUDIENCE}
+    page = application.page(**asked)
+    page.fill("input[autocomplete=username]", EMAIL)
+    page.fill("input[type=password]", PASSWORD)
+    page.click("form button[type=submit]")
+    page.until("document.querySelectorAll('form button[type=submit]').length === 2")
+
+    assert "Garden planner" in page.text()
+    assert "See your things" in page.text()
+    page.click("form button[value=deny], form button.quiet")
+    assert application.landed(page)["error"] == "access_denied"
+    assert not Consent.objects.of(tenant.pk).exists()
+
+    page.open(application.address(**asked))
+    page.until("document.querySelectorAll('form button[type=submit]').length === 2")
+    page.click("form button[type=submit]:not(.quiet)")
+    assert "code" in application.landed(page)
+    page.open(application.address(**asked))
+    assert "code" in application.landed(page)
+
+
+def test_an_application_logs_in_silently_in_a_frame(make: Callable[..., Application]) -> None:
+    application = make()
+    page = application.page()
+    application.log_in(page)
+
+    page.open(f"{application.origin}/silent")
+    silent = application.address(prompt="none", response_mode="web_message", response_type="code")
+    page.evaluate(f"document.getElementById('frame').src = {json.dumps(silent)}")
+    page.until("document.title === 'Told'")
+
+    told = page.evaluate("window.told")
+    assert told["type"] == "authorization_response"
+    assert told["response"]["state"] == "as sent"
+    assert told["response"]["code"]
+    assert told["origin"] == application.service
+
+
+def test_nobody_is_logged_in_by_a_foreign_page_that_frames_the_form(make: Callable[..., Application]) -> None:
+    application = make()
+    page = application.browser.page()
+    page.open(f"{application.origin}/silent")
+    page.evaluate(f"document.getElementById('frame').src = {json.dumps(application.address())}")
+    page.until("document.getElementById('frame').contentDocument === null")
+    # The browser shows its own page in place of one that must not be framed.
+    assert page.evaluate("document.title") == "Waiting"
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: make test-peers")
+def test_no_page_has_a_barrier_in_any_colours_and_width(make: Callable[..., Application]) -> None:
+    application = make(is_first_party=False)
+    page = application.page()
+    pages = {
+        "log in": application.address(prompt="login"),
+        "sign up": application.address(screen_hint="signup", prompt="login"),
+        "an error": application.address(redirect_uri="https://elsewhere.example.test/"),
+        "logged out": f"{application.service}/v2/logout",
+    }
+    for name, address in pages.items():
+        page.open(address)
+        _is_clean(page, name)
+        if name == "log in":
+            for asked in page.evaluate("[...document.querySelectorAll('main a, body a')].map((link) => link.href)"):
+                page.open(asked)
+                _is_clean(page, asked)
+    page.open(application.address(audience=AUDIENCE, scope="openid read:things"))
+    page.fill("input[autocomplete=username]", EMAIL)
+    page.fill("input[type=password]", PASSWORD)
+    page.click("form button[type=submit]")
+    page.until("document.querySelectorAll('form button[type=submit]').length === 2")
+    _is_clean(page, "consent")
+
+
+def _is_clean(page: Page, name: str) -> None:
+    for scheme, width in SCREENS:
+        page.show_as(scheme=scheme, width=width)
+        wider = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wider <= 0, f"{name} is {wider} pixels too wide at {width}"
+        page.send("Page.setBypassCSP", enabled=True)
+        page.evaluate(AXE.read_text() + "; true")
+        found = page.evaluate("axe.run().then((result) => result.violations.map(({id, nodes}) => [id, nodes[0].html]))")
+        assert found == [], f"{name}, {scheme}, {width}"
+    page.show_as()
