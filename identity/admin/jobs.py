@@ -133,7 +133,10 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
     @admin.display(description="Rows")
     def rows(self, row: Job) -> str:
         counted = [f"{row.summary[name]:,} {name}" for name in _COUNTED if name in row.summary]
-        return f"{row.rows_done:,} of {row.summary['total']:,}: {', '.join(counted)}" if "total" in row.summary else ""
+        if "total" not in row.summary:
+            return ""
+        done = f"{row.rows_done:,} of {row.summary['total']:,}"
+        return f"{done}: {', '.join(counted)}" if counted else done
 
     @admin.display(description="Time left")
     def time_left(self, row: Job) -> str:

@@ -27,7 +27,7 @@ _MODES = {
 
 def _secret(help_text: str, *, is_masked: bool = False) -> forms.CharField:
     """Return a field that is never filled from what is stored."""
-    widget = forms.PasswordInput(attrs={"autocomplete": "off"}) if is_masked else forms.TextInput(attrs={"autocomplete": "off"})
+    widget = forms.PasswordInput(attrs={"autocomplete": "off"}) if is_masked else forms.TextInput(attrs={"autocomplete": "off", "size": 60})
     return forms.CharField(required=False, help_text=help_text, widget=widget)
 
 
@@ -90,7 +90,9 @@ class ActionForm(ServiceForm):
                 self.fields[name].widget.attrs["placeholder"] = "set; empty keeps it" if name in known else "not set"
         if "removed_secrets" in self.fields:
             self.fields["removed_secrets"].choices = [(name, name) for name in known]  # type: ignore[attr-defined]  # a choice field
-        if not is_new:
+        if is_new:
+            self.initial["template"] = self.initial.get("template") or SCIM_USER_PROVISIONING
+        else:
             self.initial.update({name: self.instance.options[name] for name in OPTIONS if name in self.instance.options})
             self.initial["options"] = self.instance.options
 

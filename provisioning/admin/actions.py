@@ -212,7 +212,8 @@ class ActionAdmin(ServiceAdmin[Action]):
         missing = [name for name in scim.REQUIRED if name not in names] if row.template == SCIM_USER_PROVISIONING else []
         if not missing:
             return told
-        return format_html("{} {}", told, badge(f"Missing: {', '.join(missing)}. A stream is held until it is deployed with them.", "warn"))
+        lacking = badge(f"Missing: {', '.join(missing)}", "warn")
+        return format_html("{} {} A stream is held until it is deployed with them.", told, lacking)
 
     @admin.display(description="At worst")
     def worst_case(self, row: Action) -> str:
@@ -221,7 +222,7 @@ class ActionAdmin(ServiceAdmin[Action]):
             warnings = actions.warnings_of(row)
         except Misconfigured as error:
             return badge(str(error), "bad")
-        return badge(warnings[0], "warn") if warnings else "Within the time that a run gets."
+        return format_html("{} {}", badge("Too long", "warn"), warnings[0]) if warnings else "Within the time that a run gets."
 
     @admin.display(description="What the server can do")
     def capabilities_text(self, row: Action) -> str:

@@ -47,7 +47,11 @@ class StreamForm(ServiceForm):
     )
     action = forms.ModelChoiceField(Action.all_tenants.none(), required=False, help_text="The deployed action that runs for each event.")
     webhook_endpoint = forms.CharField(
-        required=False, max_length=2048, label="Address", help_text="Each event is posted there as JSON: https://host/path."
+        required=False,
+        max_length=2048,
+        label="Address",
+        help_text="Each event is posted there as JSON: https://host/path.",
+        widget=forms.TextInput(attrs={"size": 60}),
     )
     method = forms.ChoiceField(choices=list(_METHODS.items()), required=False, label="The service proves itself by")
     token = _hidden_text("Token", "Sent as Authorization: Bearer.")

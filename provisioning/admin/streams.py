@@ -105,9 +105,11 @@ class StreamAdmin(ServiceAdmin[EventStream]):
                 ("Destination", {"fields": ["destination_type", "action"]}),
                 ("Webhook", {"fields": webhook, "description": told, "classes": ["collapse"]}),
             ]
-        own = ["id", *first, *([] if self.is_bound(request) else ["tenant"])]
+        # Why nothing is delivered comes before everything else.
+        held = [] if obj.held_since is None else ["status_badge", "held_since", "held_reason"]
+        own = [*held, "id", *first, *([] if self.is_bound(request) else ["tenant"])]
         destination = ["action"] if obj.destination_type == ACTION else webhook
-        state = ["status_badge", "held_since", "held_reason", "position", "created_at", "updated_at"]
+        state = [*(["status_badge"] if not held else []), "position", "created_at", "updated_at"]
         return [
             (None, {"fields": own}),
             ("Destination", {"fields": ["destination_type", *destination, "outbound_addresses"]}),

@@ -62,6 +62,8 @@ _IN_TIME = {
     "POST /event-streams/{id}/redeliver/{event_id}": {404},
     "POST /event-streams/{id}/redeliver": {202, 409},
     "POST /event-streams/{id}/synchronizations": {202, 409},
+    # The one there is has ended.
+    **{f"POST /event-streams/{{id}}/synchronizations/{{job_id}}/{answer}": {409} for answer in ("resume", "confirm", "decline", "cancel")},
 }
 _FORMAL_CODES = {"invalid_body", "invalid_query_string", "invalid_uri"}
 _UNSAID = (

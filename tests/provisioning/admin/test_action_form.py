@@ -110,7 +110,7 @@ def test_what_is_missing_and_what_takes_too_long_is_said_on_the_page(browser: Cl
     action = create_action(tenant_id=tenant.pk, name="slow", template="scim-user-provisioning", secrets=secrets)
     text = shown(browser.get(page(action)))
 
-    assert "Missing: SCIM_BEARER_TOKEN. A stream is held until" in text
+    assert "Missing: SCIM_BEARER_TOKEN</span> A stream is held until" in text
     assert "3 x (2 x 5000 ms + 250 ms of pauses) = 30750 ms" in text
 
 
@@ -135,3 +135,7 @@ def test_an_entry_point_has_options_of_its_own_and_none_of_the_template(browser:
     assert browser.post(page(action), {"name": "own", "options": '{"depth": 4}'}).status_code == 302
     action.refresh_from_db()
     assert action.options == {"depth": 4}
+
+
+def test_a_new_action_is_one_of_the_template_unless_somebody_says_otherwise(browser: Client) -> None:
+    assert '<option value="scim-user-provisioning" selected>' in browser.get(reverse(ADD)).content.decode()
