@@ -24,12 +24,23 @@ _GRANTS_REMEMBERED_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
+class GrantTerms:
+    """What a client grant says: its scopes, and whether it counts in organizations (`deny`, `allow` or `require`), in which."""
+
+    grant_id: str
+    scopes: tuple[str, ...]
+    organization_usage: str
+    is_for_any_organization: bool
+
+
+@dataclass(frozen=True)
 class Entitlement:
-    """The answer: audience as the token will name it, API, and every scope the client may have there."""
+    """The answer: audience as the token will name it, API, every scope the client may have there, and the grant behind it."""
 
     audience: str
     resource: ApiResource
     scopes: tuple[str, ...]
+    grant: GrantTerms | None = None
 
     def narrowed(self, requested: str | None) -> tuple[str, ...]:
         """Return the requested scopes that are granted, or all of them; ungranted ones are dropped silently."""
@@ -53,13 +64,12 @@ def machine_entitlement(client: Client, host: HostMatch, audience: str | None) -
             raise RequestRefused(Case.AUDIENCE_REQUIRED)
         audience = f"{host.base_url}/"
     resource = resource_of(host.tenant_id, audience)
-    scopes = _granted.get((host.tenant_id, client.pk, resource.pk))
-    if scopes is None:
-        if not (client.is_global and resource.is_system):
-            raise RequestRefused(Case.NO_CLIENT_GRANT, audience=audience)
-        scopes = resource.scope_values
+    grant = _granted.get((host.tenant_id, client.pk, resource.pk))
+    if grant is None and not (client.is_global and resource.is_system):
+        raise RequestRefused(Case.NO_CLIENT_GRANT, audience=audience)
+    scopes = resource.scope_values if grant is None else grant.scopes
     allowed = frozenset(resource.scope_values)
-    return Entitlement(audience=audience, resource=resource, scopes=tuple(scope for scope in scopes if scope in allowed))
+    return Entitlement(audience, resource, tuple(scope for scope in scopes if scope in allowed), grant)
 
 
 @dataclass(frozen=True)
@@ -116,7 +126,7 @@ def _allowed_for_users(client: Client, resource: ApiResource, audience: str) -> 
     if grant is None:
         raise RequestRefused(Case.NO_CLIENT_GRANT, audience=audience[:200])
     allowed = frozenset(resource.scope_values)
-    return tuple(value for value in grant if value in allowed)
+    return tuple(value for value in grant.scopes if value in allowed)
 
 
 def _permissions(user: User | None, resource: ApiResource, organization: Organization | None) -> tuple[str, ...] | None:
@@ -158,16 +168,19 @@ def _load_by_audience(key: tuple[str, str]) -> ApiResource:
     return ApiResource.objects.of(tenant_id).get(identifier=audience, is_system=False)
 
 
-def _load_granted(key: tuple[str, int, str], *, subject_type: str = ClientGrant.SubjectType.CLIENT) -> tuple[str, ...] | None:
+def _load_granted(key: tuple[str, int, str], *, subject_type: str = ClientGrant.SubjectType.CLIENT) -> GrantTerms | None:
     tenant_id, client_pk, resource_pk = key
     grants = ClientGrant.objects.of(tenant_id).filter(client_id=client_pk, api_resource_id=resource_pk)
     grant = grants.filter(subject_type=subject_type).select_related("api_resource").first()
-    return None if grant is None else grant.granted_scopes
+    if grant is None:
+        return None
+    usage = grant.settings.get("organization_usage") or "deny"
+    return GrantTerms(grant.pk, grant.granted_scopes, usage, bool(grant.settings.get("allow_any_organization")))
 
 
 _management: Remembered[str, ApiResource] = Remembered(ensure_management_api, seconds=_REMEMBERED_SECONDS)
 _by_audience: Remembered[tuple[str, str], ApiResource] = Remembered(_load_by_audience, seconds=_REMEMBERED_SECONDS)
-_granted: Remembered[tuple[str, int, str], tuple[str, ...] | None] = Remembered(_load_granted, seconds=_GRANTS_REMEMBERED_SECONDS)
-_granted_for_users: Remembered[tuple[str, int, str], tuple[str, ...] | None] = Remembered(
+_granted: Remembered[tuple[str, int, str], GrantTerms | None] = Remembered(_load_granted, seconds=_GRANTS_REMEMBERED_SECONDS)
+_granted_for_users: Remembered[tuple[str, int, str], GrantTerms | None] = Remembered(
     partial(_load_granted, subject_type=ClientGrant.SubjectType.USER), seconds=_GRANTS_REMEMBERED_SECONDS
 )

@@ -74,6 +74,7 @@ class Case(Enum):
     ORGANIZATION_REQUIRED = auto()
     ORGANIZATION_NOT_ALLOWED = auto()
     UNKNOWN_ORGANIZATION = auto()
+    NO_GRANT_IN_ORGANIZATION = auto()
     LOGIN_REQUIRED = auto()
     CONSENT_REQUIRED = auto()
     INTERACTION_REQUIRED = auto()
@@ -167,6 +168,7 @@ FAILURES: dict[Case, Failure] = {
     Case.ORGANIZATION_REQUIRED: Failure(400, "invalid_request", "parameter organization is required for this client"),
     Case.ORGANIZATION_NOT_ALLOWED: Failure(400, "invalid_request", "parameter organization is not allowed for this client"),
     Case.UNKNOWN_ORGANIZATION: Failure(400, "invalid_request", "parameter organization is invalid"),
+    Case.NO_GRANT_IN_ORGANIZATION: Failure(403, "access_denied", "The client has no grant for this API in the {organization} organization"),
     # Clients compare these texts.
     Case.LOGIN_REQUIRED: Failure(400, "login_required", "Login required"),
     Case.CONSENT_REQUIRED: Failure(400, "consent_required", "Consent required"),

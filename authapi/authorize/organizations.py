@@ -25,11 +25,16 @@ def asked_organization(client: Client, named: str) -> Organization | None:
         return None
     if usage == "deny":
         raise RequestRefused(Case.ORGANIZATION_NOT_ALLOWED)
-    rows = Organization.objects.of(client.tenant_id).filter(deletion_started_at__isnull=True)
+    return named_organization(client.tenant_id, named)
+
+
+def named_organization(tenant_id: str, named: str) -> Organization:
+    """Return the organization of this id, or of this name where the tenant takes names; raise `RequestRefused`."""
+    rows = Organization.objects.of(tenant_id).filter(deletion_started_at__isnull=True)
     found = None
     if named.startswith(_PREFIX):
         found = rows.filter(pk=named[:_LONGEST]).first()
-    elif sign_in_settings(client.tenant_id).takes_organization_names:
+    elif sign_in_settings(tenant_id).takes_organization_names:
         found = rows.filter(name=named[:_LONGEST].lower()).first()
     if found is None:
         raise RequestRefused(Case.UNKNOWN_ORGANIZATION)

@@ -10,6 +10,8 @@ from authapi.claims import machine_subject
 from authapi.entitlements import machine_entitlement
 from authapi.failures import Case, RequestRefused
 from authapi.grants.issuing import Issue, binding
+from authapi.grants.machine_organizations import machine_organization
+from authapi.grants.user_access import organization_claims
 from authapi.models import Client
 from authapi.token_request import TokenRequest
 
@@ -25,6 +27,7 @@ class ClientCredentialsGrant(EngineGrant):  # type: ignore[misc]  # the engine h
             raise RequestRefused(Case.GRANT_NOT_ALLOWED, grant="client_credentials")
         entitlement = machine_entitlement(client, token_request.host, token_request.text("audience"))
         scopes = entitlement.narrowed(token_request.text("scope"))
+        organization = machine_organization(client, entitlement.grant, token_request.text("organization"))
         request.issue = Issue(
             subject=machine_subject(client.client_id),
             audience=entitlement.audience,
@@ -32,6 +35,7 @@ class ClientCredentialsGrant(EngineGrant):  # type: ignore[misc]  # the engine h
             grant="client-credentials",
             seconds=entitlement.seconds,
             dialect=entitlement.resource.token_dialect,
+            organization=organization_claims(organization, token_request.host.tenant_id),
             # Edges do not forward certificates to the management interface, so nothing could be proven there.
             confirmation=None if entitlement.resource.is_system else binding(token_request),
         )

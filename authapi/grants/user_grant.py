@@ -9,6 +9,7 @@ from typing import Any
 
 from oauthlib.oauth2.rfc6749.grant_types.base import GrantTypeBase
 
+from authapi.authorize.organizations import check_membership
 from authapi.entitlements import UserEntitlement
 from authapi.failures import Case, RequestRefused
 from authapi.grants.issuing import Issue, binding
@@ -18,7 +19,6 @@ from authapi.id_tokens import id_token
 from authapi.models import AuthorizationCode, Client, RefreshToken
 from authapi.services.refresh_tokens import Sender
 from authapi.token_request import TokenRequest
-from identity.models import OrganizationMember
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,7 @@ def stored_login(row: AuthorizationCode | RefreshToken, request: TokenRequest, c
     if row.user.blocked:
         raise RequestRefused(Case.USER_BLOCKED)
     if row.organization is not None:
-        members = OrganizationMember.objects.of(row.tenant_id).filter(organization=row.organization, user=row.user)
-        if not members.exists():
-            raise RequestRefused(Case.NOT_A_MEMBER, user=row.user.user_id, organization=row.organization.name)
+        check_membership(row.organization, row.user)
     return replace(login, **changes)
 
 

@@ -132,7 +132,7 @@ def test_whoever_left_the_organization_gets_nothing_more(tenant: Tenant) -> None
     remove_members(tenant_id=tenant.pk, organization_id=acme.pk, user_ids=[user.user_id])
     answer = ask_token(tenant, refresh_form(registered, members["refresh_token"]))
     assert (answer.status, answer.json()["error"]) == (403, "access_denied")
-    assert answer.json()["error_description"] == f"user {user.user_id} is not part of the {acme.name} organization"
+    assert answer.json()["error_description"] == f"user {user.user_id} is not part of the {acme.pk} organization"
 
 
 # --- Certificates -----------------------------------------------------------------------------------------------------

@@ -1,0 +1,39 @@
+"""Machine tokens for one organization: which one a request names, and whether the client's grant counts there (contract, 4.5)."""
+
+from __future__ import annotations
+
+from authapi.authorize.organizations import named_organization
+from authapi.entitlements import GrantTerms
+from authapi.failures import Case, RequestRefused
+from authapi.models import Client, OrganizationClientGrant
+from identity.models import Organization
+
+_FLOW = "client_credentials"
+
+
+def machine_organization(client: Client, grant: GrantTerms | None, named: str | None) -> Organization | None:
+    """Return the organization of a machine token, the client's default one where none is named. Raises `RequestRefused`.
+
+    A request that names none, of a client without a default, costs no statement.
+    """
+    usage = grant.organization_usage if grant is not None else "deny"
+    if grant is None or usage == "deny":
+        if named is not None:
+            raise RequestRefused(Case.ORGANIZATION_NOT_ALLOWED)
+        return None
+    wanted = named or _default(client)
+    if wanted is None:
+        if usage == "require":
+            raise RequestRefused(Case.ORGANIZATION_REQUIRED)
+        return None
+    organization = named_organization(client.tenant_id, wanted)
+    if not grant.is_for_any_organization:
+        rows = OrganizationClientGrant.objects.of(client.tenant_id).filter(organization=organization, client_grant_id=grant.grant_id)
+        if not rows.exists():
+            raise RequestRefused(Case.NO_GRANT_IN_ORGANIZATION, organization=organization.pk)
+    return organization
+
+
+def _default(client: Client) -> str | None:
+    default = client.settings.get("default_organization") or {}
+    return default.get("organization_id") if _FLOW in default.get("flows", ()) else None

@@ -1,0 +1,58 @@
+"""The table of failures against the one of the contract, row by row: clients compare some of these texts to the letter."""
+
+from __future__ import annotations
+
+import pytest
+
+from authapi.failures import FAILURES, Case, RequestRefused
+from authapi.grants.password import _CASES
+from authapi.sign_in.attempts import Refusal
+
+# Contract, 2.3, "practice" where documents and practice differ. None: the text varies.
+ROWS: dict[Case, tuple[int, str, str | None]] = {
+    Case.WRONG_CLIENT_AUTHENTICATION: (401, "access_denied", "Unauthorized"),
+    Case.MISSING_CLIENT_AUTHENTICATION: (401, "invalid_client", None),
+    Case.INVALID_CODE: (403, "invalid_grant", "Invalid authorization code"),
+    Case.WRONG_CODE_VERIFIER: (403, "invalid_grant", "Failed to verify code verifier"),
+    Case.INVALID_REFRESH_TOKEN: (403, "invalid_grant", "Unknown or invalid refresh token."),
+    Case.WRONG_CREDENTIALS: (403, "invalid_grant", "Wrong email or password."),
+    Case.GRANT_NOT_ALLOWED: (403, "unauthorized_client", "Grant type 'g' not allowed for the client."),
+    Case.UNKNOWN_AUDIENCE: (403, "access_denied", "Service not enabled within domain: urn:a"),
+    Case.NO_CLIENT_GRANT: (403, "access_denied", None),
+    Case.AUDIENCE_REQUIRED: (403, "access_denied", "Non-global clients are not allowed access to APIv1"),
+    Case.USER_BLOCKED: (403, "unauthorized", "user is blocked"),
+    Case.ACCOUNT_BLOCKED: (429, "too_many_attempts", None),
+    Case.PASSWORD_LEAKED: (401, "password_leaked", None),
+    Case.MISSING_PARAMETER: (400, "invalid_request", None),
+    Case.UNSUPPORTED_GRANT: (400, "unsupported_grant_type", None),
+    Case.TOO_MANY_REQUESTS: (429, "too_many_requests", None),
+    Case.METHOD_NOT_ALLOWED: (405, "method_not_allowed", None),
+    Case.UNAVAILABLE: (503, "temporarily_unavailable", None),
+}
+VALUES = {"grant": "g", "audience": "urn:a", "parameter": "code", "allowed": "POST", "reason": "r", "limit": 1}
+
+
+@pytest.mark.parametrize("case", ROWS, ids=lambda case: case.name)
+def test_each_row_of_the_contract_stands_in_the_table(case: Case) -> None:
+    status, error, description = ROWS[case]
+    failure = RequestRefused(case, **VALUES).failure
+    assert (failure.status, failure.error) == (status, error)
+    assert description is None or failure.description == description
+
+
+def test_every_case_has_a_row_with_a_text() -> None:
+    assert set(FAILURES) == set(Case)
+    assert all(row.description for row in FAILURES.values())
+
+
+def test_every_refusal_of_a_login_has_a_row() -> None:
+    assert set(_CASES) == set(Refusal)
+    rows = {reason: FAILURES[case] for reason, case in _CASES.items()}
+    assert {reason.name: row.error for reason, row in rows.items()} == {
+        "WRONG_CREDENTIALS": "invalid_grant",
+        "USER_BLOCKED": "unauthorized",
+        "TOO_MANY_ATTEMPTS": "too_many_attempts",
+        "PASSWORD_LEAKED": "password_leaked",
+        "TOO_MANY_LOGINS": "too_many_requests",
+        "SUSPICIOUS_ADDRESS": "too_many_attempts",
+    }
