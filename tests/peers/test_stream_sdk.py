@@ -1,9 +1,11 @@
-"""The stream, read by an unmodified client library: comments between the messages disturb nobody, canaries are events."""
+"""The stream, read by unmodified client libraries: comments between the messages disturb nobody, canaries are events."""
 
 from __future__ import annotations
 
 import http.client
 import json
+import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +24,7 @@ from tests.factories.authapi import access_token, global_client
 
 pytestmark = pytest.mark.peer
 
-DRIVER = Path(__file__).parent / "drivers" / "stream.py"
+DRIVERS = Path(__file__).parent / "drivers"
 PYTHON = PLACE / "python" / "bin" / "python"
 
 
@@ -44,32 +46,49 @@ def _until(lines: Iterator[str], event_id: str) -> list[dict[str, Any]]:
     raise AssertionError(f"{event_id} never came: {seen}")
 
 
-def test_the_python_client_reads_events_heartbeats_and_canaries(
-    tenant: Tenant, database_connection: Connection, settings: Settings
+def _kind(message: dict[str, Any]) -> str:
+    """Return the type of a message; one client names it as on the wire, the other by a class."""
+    return re.sub(r"[^a-z]", "", message["kind"].lower())
+
+
+@pytest.fixture(params=["python", "node"])
+def client(request: pytest.FixtureRequest) -> list[str]:
+    """The command of a client that subscribes and prints what it reads."""
+    if request.param == "python":
+        if not PYTHON.exists():
+            pytest.skip("the Python client is not installed: make test-peers")
+        return [str(PYTHON), str(DRIVERS / "stream.py")]
+    node = shutil.which("node")
+    if node is None or not (PLACE / "node_modules" / "auth0").exists():
+        pytest.skip("the Node client is not installed: make test-peers")
+    # Node looks for packages beside the program.
+    return [node, str(shutil.copy(DRIVERS / "stream.js", PLACE / "stream.js"))]
+
+
+def test_a_client_reads_events_heartbeats_and_canaries(
+    client: list[str], tenant: Tenant, database_connection: Connection, settings: Settings
 ) -> None:
-    if not PYTHON.exists():
-        pytest.skip("the Python client is not installed: make test-peers")
-    # The client knows the fields of the envelope by the names of its own service.
+    # The clients know the fields of the envelope by the names of their own service.
     settings.EVENT_ATTRIBUTE_PREFIX = "a0"
     with web_process("granian", LOCALHOST_TENANT=tenant.pk, EVENT_ATTRIBUTE_PREFIX="a0", EVENTS_HEARTBEAT_SECONDS="0.3") as web:
         token = access_token(tenant, global_client(tenant))
-        arguments = [str(PYTHON), str(DRIVER), f"http://127.0.0.1:{web.address[1]}/api/v2", token]
-        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as client:
-            assert client.stdout is not None
+        arguments = [*client, f"http://127.0.0.1:{web.address[1]}/api/v2", token]
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as running:
+            assert running.stdout is not None
             try:
-                opening = json.loads(client.stdout.readline())
-                assert "OffsetOnly" in opening["kind"]
+                opening = json.loads(running.stdout.readline())
+                assert "offsetonly" in _kind(opening)
                 # Only now does the client surely listen: a heartbeat with its comments has come in between.
-                beat = json.loads(client.stdout.readline())
+                beat = json.loads(running.stdout.readline())
                 assert (beat["kind"], beat["offset"]) == (opening["kind"], opening["offset"])
-                canary = _until(client.stdout, _canary(web, token))[-1]
+                canary = _until(running.stdout, _canary(web, token))[-1]
                 assert canary["purpose"] == "test"
                 assert canary["offset"] == opening["offset"], "a canary moves no cursor"
                 create_user(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test")
                 number_tenant(tenant.pk)
                 recorded = Event.objects.get(tenant_id=tenant.pk, type="user.created")
-                event = _until(client.stdout, recorded.event_id)[-1]
-                assert "UserCreated" in event["kind"]
+                event = _until(running.stdout, recorded.event_id)[-1]
+                assert "usercreated" in _kind(event)
                 assert event["offset"] != opening["offset"]
             finally:
-                client.terminate()
+                running.terminate()
