@@ -85,9 +85,7 @@ def run_action(
         api = Api(cache=_caches.of(str(setup.action_id), time.time), log=log, run=run)
         result = _called(setup, Event(message, secrets), api)
     except ActionError as failure:
-        # An installed action may say in its failure what it should not.
-        failure.args = (mask.text(str(failure)),)
-        failure.detail = mask.text(failure.detail)
+        _mask_failure(failure, mask)
         _log_failure(failure, message, log)
         failure.log_lines, failure.exchanges = log.lines, recorder.documents()
         raise
@@ -133,6 +131,12 @@ def _leave_connection() -> None:
     """Close the database connection: the interrupted code may have left a statement half read on it."""
     if not connection.in_atomic_block:
         connection.close()
+
+
+def _mask_failure(failure: ActionError, mask: Mask) -> None:
+    """Take secrets out of a failure: an installed action may say in it what it should not."""
+    failure.args = (mask.text(str(failure)),)
+    failure.detail = mask.text(failure.detail)
 
 
 def _log_failure(failure: ActionError, message: Message, log: RunLog) -> None:

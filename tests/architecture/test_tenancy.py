@@ -22,7 +22,7 @@ ALLOWED = {
     "config/admin_start_page.py": "the start page of a platform operator counts all tenants",
     "config/demo.py": "finds the demo's client again, the tenant named in the filter",
     "identity/admin/relations.py": "reads back the row just joined, the tenant named in the filter",
-    "provisioning/admin/streams.py": "an empty choice until the form knows its tenant",
+    "provisioning/admin/stream_form.py": "an empty choice until the form knows its tenant",
     "identity/hosts.py": "a host names its tenant, so no tenant is known before",
     "identity/services/domains.py": "a host belongs to at most one tenant of the platform",
     "identity/services/jobs.py": "a worker takes a job by its id, and the sweep looks for those nobody works on",
