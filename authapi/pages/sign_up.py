@@ -88,7 +88,12 @@ def _form(
     shown = [name for name in IDENTIFIERS if wanted[name] is not Demand.INACTIVE]
     context: dict[str, Any] = {
         "fields": [
-            {**_field(name), "is_required": wanted[name] is Demand.REQUIRED, "value": values.get(name, ""), "is_wrong": name in wrong}
+            {
+                **_field(name, is_only=len(shown) == 1),
+                "is_required": wanted[name] is Demand.REQUIRED,
+                "value": values.get(name, ""),
+                "is_wrong": name in wrong,
+            }
             for name in shown
         ],
         "hints": password_hints(connection.options),
@@ -99,10 +104,10 @@ def _form(
     return visit_page(visit, handle, "sign_up", context, status=status)
 
 
-def _field(name: str) -> dict[str, Any]:
+def _field(name: str, *, is_only: bool) -> dict[str, Any]:
     """Return how a field is shown, and what a password manager takes it for (HTML, "autofill")."""
     return {
-        "email": {"name": "email", "label": _("E-mail address"), "type": "email", "autocomplete": "username"},
+        "email": {"name": "email", "label": _("E-mail address"), "type": "email", "autocomplete": "username" if is_only else "email"},
         "username": {"name": "username", "label": _("Username"), "type": "text", "autocomplete": "username"},
         "phone_number": {"name": "phone_number", "label": _("Phone number"), "type": "tel", "autocomplete": "tel"},
     }[name] | {"maxlength": _LONGEST[name]}

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, NoReturn
 
+from django.core.exceptions import ValidationError
+
 from authapi.models import Client
 from authapi.services import sign_in_log
 from authapi.sign_in.connections import takes_sign_ups
 from authapi.sign_in.sign_up_rules import IDENTIFIERS, Demand, demands, metadata_problem, username_lengths
 from authapi.sign_in.suspicion import SIGN_UP, count_attempt
 from identity.hashing import hashed
+from identity.json_values import text_problem
 from identity.models import Connection, User
 from identity.services.failures import AlreadyExists, BeingDeleted, Invalid
 from identity.services.profile_rules import PasswordTooWeak, check_new_profile
@@ -96,19 +99,31 @@ def _create(asked: SignUp, profile: dict[str, Any]) -> User:
 
 
 def _problems(connection: Connection, profile: Mapping[str, Any]) -> dict[str, str]:
-    """Return what is wrong with a profile, by field; the columns themselves are checked when the user is saved."""
+    """Return what is wrong with a profile, by field."""
     wanted = demands(connection.options)
     missing = {name: "Missing required parameter." for name in IDENTIFIERS if wanted[name] is Demand.REQUIRED and name not in profile}
     surplus = {name: "The connection does not take it." for name in IDENTIFIERS if wanted[name] is Demand.INACTIVE and name in profile}
     problems = {**missing, **surplus}
-    odd = {name: "Must be a text." for name, value in profile.items() if name != "user_metadata" and not isinstance(value, str)}
-    problems.update(odd)
+    problems.update({name: problem for name, value in profile.items() if (problem := _column_problem(name, value))})
     shortest, longest = username_lengths(connection.options)
     if isinstance(name := profile.get("username"), str) and not shortest <= len(name) <= longest:
         problems["username"] = f"A username has {shortest} to {longest} characters."
-    if "user_metadata" in profile and (problem := metadata_problem(profile["user_metadata"])):
-        problems["user_metadata"] = problem
+    if "user_metadata" in profile and (odd := metadata_problem(profile["user_metadata"])):
+        problems["user_metadata"] = odd
     return problems
+
+
+def _column_problem(name: str, value: Any) -> str:
+    """Return what keeps a value out of its column; all of them are told at once, and before the password is looked at."""
+    if name == "user_metadata":
+        return ""
+    if not isinstance(value, str):
+        return "Must be a text."
+    try:
+        User._meta.get_field(name).clean(value, None)  # type: ignore[union-attr]  # a column, never a relation
+    except ValidationError as error:
+        return " ".join(error.messages)
+    return text_problem(value) or ""
 
 
 def _refuse(asked: SignUp, refusal: SignUpRefused, cause: Exception | None = None) -> NoReturn:
