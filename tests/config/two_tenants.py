@@ -13,7 +13,9 @@ import orjson
 from django.db import connection as database
 from django.utils import timezone
 
+from authapi.models import ClientCredential
 from authapi.services.api_resources import create_api_resource
+from authapi.services.client_credentials import NewCredential, create_credential
 from authapi.services.client_grants import create_client_grant
 from authapi.services.clients import create_client
 from config.api import openapi_document
@@ -53,6 +55,7 @@ UNKNOWN = {
     "user grant": "999999999999999",
     "log line": "log_ffffffffffffffffffffff",
     "signing key": "f" * 21,
+    "credential": "cred_ffffffffffffffffffffff",
 }
 # Which kind of row a parameter of a path names: by its name, or by what stands before it where that is `id`.
 _BY_NAME = {
@@ -65,6 +68,7 @@ _BY_NAME = {
     "grant_id": "grant",
     "event_id": "event",
     "kid": "signing key",
+    "credential_id": "credential",
 }
 _BY_COLLECTION = {
     "users": "user",
@@ -160,6 +164,8 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "ClientToCreate": {"name": fresh},
         "ConnectionToChange": {"display_name": "Changed"},
         "ConnectionToCreate": {"name": fresh, "strategy": "email"},
+        "CredentialToChange": {"expires_at": None},
+        "CredentialToCreate": {"credential_type": "cert_subject_dn", "subject_dn": f"CN={fresh}"},
         "EnabledConnectionToAdd": {"connection_id": ids["connection"]},
         "EnabledConnectionToChange": {"show_as_button": False},
         "EventStreamToChange": {"name": "Changed"},
@@ -228,6 +234,7 @@ def ids_of(tenant: Tenant, name: str) -> Ids:
     groups.add_group_members(tenant_id=tenant.pk, group_id=group.pk, user_ids=[user.user_id])
     groups.assign_group_roles(tenant_id=tenant.pk, group_id=group.pk, role_ids=[role.pk])
     action = make_deployed_action(tenant)
+    subject = NewCredential(type=ClientCredential.Type.CERT_SUBJECT_DN, subject_dn=f"CN={name}")
     ids = {
         "user": user.user_id,
         "connection": people.pk,
@@ -244,6 +251,7 @@ def ids_of(tenant: Tenant, name: str) -> Ids:
         "version": str(action.versions.get().pk),
         "execution": str(action.trials.create(kind="connection", actor="nobody", outcome="passed").pk),
         "audience": audience,
+        "credential": create_credential(tenant_id=tenant.pk, client_id=client.client_id, new=subject).pk,
     }
     ids |= sign_in_rows(user, client)
     api = Management(tenant)

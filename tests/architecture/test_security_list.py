@@ -1,0 +1,44 @@
+"""The lists of `docs/security.md`: whatever they say is held by a test, there is such a test."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LIST = ROOT / "docs" / "security.md"
+_NAMED = re.compile(r"`([\w/]+\.py)::(\w+)`")
+# What is not served is held by no test.
+_UNSERVED = ("not served", "offered to clients")
+
+
+def rows() -> list[list[str]]:
+    """Return the cells of every row of the lists, without heads."""
+    lines = [line for line in LIST.read_text().splitlines() if line.startswith("| ") and "Held by" not in line]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+@cache
+def names_in(path: str) -> frozenset[str]:
+    found = ROOT / path if path.startswith("tests/") else ROOT / "tests" / "authapi" / path
+    assert found.exists(), path
+    tree = ast.parse(found.read_text())
+    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def test_every_row_names_tests_that_exist_or_says_that_nothing_is_served() -> None:
+    missing = []
+    for *_, held in rows():
+        named = _NAMED.findall(held)
+        assert named or held.startswith(_UNSERVED), held
+        missing += [f"{path}::{name}" for path, name in named if name not in names_in(path)]
+    assert missing == []
+
+
+def test_the_lists_are_as_long_as_the_chapters() -> None:
+    text = LIST.read_text()
+    chapters = {"9.1": 3, "9.2": 4, "10.1": 2, "10.2": 3, "10.3": 5, "10.4": 16, "10.5": 5, "10.6": 2, "10.7": 3}
+    for section, count in chapters.items():
+        assert len(re.findall(rf"^\| {re.escape(section)}\.\d+ \|", text, re.MULTILINE)) == count, section
