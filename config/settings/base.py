@@ -88,9 +88,7 @@ ID_TOKEN_SECONDS = env.integer("ID_TOKEN_SECONDS", 36_000, "Life of an id token 
 AUTHORIZATION_CODE_SECONDS = env.integer("AUTHORIZATION_CODE_SECONDS", 60, "Life of an authorization code.", minimum=5, maximum=600)
 SIGN_IN_LOG_DAYS = env.number("SIGN_IN_LOG_DAYS", 30.0, "How long the lines of the sign-in log are kept.", minimum=1 / 24)
 SIGNING_KEY_DAYS = env.integer("SIGNING_KEY_DAYS", 90, "Days a key signs before it is rotated; 0 leaves it to the command.")
-AUTHORIZATION_REQUEST_SECONDS = env.integer(
-    "AUTHORIZATION_REQUEST_SECONDS", 3600, "How long people may take from /authorize to the end of their login.", minimum=60
-)
+AUTHORIZATION_REQUEST_SECONDS = env.integer("AUTHORIZATION_REQUEST_SECONDS", 3600, "How long people may take to log in.", minimum=60)
 LOGOUT_RETRY_DELAYS = env.numbers("LOGOUT_RETRY_DELAYS", "5,30,120,600", "Seconds before a client is told of a logout once more.")
 RATE_LIMITS_ENABLED = env.flag("RATE_LIMITS_ENABLED", default=True, effect="Off for load tests; login protection stays on.")
 RATE_LIMIT_PER_SECOND = env.integer("RATE_LIMIT_PER_SECOND", 100, "Requests per second, tenant and endpoint.", minimum=1)
@@ -295,12 +293,8 @@ OAUTH2_PROVIDER_REFRESH_TOKEN_MODEL = "authapi.RefreshToken"
 OAUTH2_PROVIDER_ID_TOKEN_MODEL = "authapi.IDToken"
 OAUTH2_PROVIDER_DEVICE_GRANT_MODEL = "authapi.DeviceGrant"
 
-OAUTH2_PROVIDER = {
-    **frameworks.OAUTH2_PROVIDER,
-    "ACCESS_TOKEN_EXPIRE_SECONDS": ACCESS_TOKEN_SECONDS,
-    "AUTHORIZATION_CODE_EXPIRE_SECONDS": AUTHORIZATION_CODE_SECONDS,
-    "ID_TOKEN_EXPIRE_SECONDS": ID_TOKEN_SECONDS,
-}
+_LIVES = {"ACCESS_TOKEN": ACCESS_TOKEN_SECONDS, "ID_TOKEN": ID_TOKEN_SECONDS, "AUTHORIZATION_CODE": AUTHORIZATION_CODE_SECONDS}
+OAUTH2_PROVIDER = frameworks.OAUTH2_PROVIDER | {f"{name}_EXPIRE_SECONDS": seconds for name, seconds in _LIVES.items()}
 SILENCED_SYSTEM_CHECKS = frameworks.SILENCED_SYSTEM_CHECKS
 REST_FRAMEWORK = frameworks.REST_FRAMEWORK
 SPECTACULAR_SETTINGS = frameworks.SPECTACULAR_SETTINGS
