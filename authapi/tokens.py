@@ -121,6 +121,9 @@ def _verify(token: str, tenant_id: str, *, trust_of: Callable[..., Trust], state
     # A user's token counts at a global client only: no client grant stands behind it (design, "who may subscribe").
     if not is_for_management or not (state.is_global or claims.is_machine):
         raise ClientNotGlobal
+    if claims.confirmation:
+        # Such tokens are not bound when they are issued, since no edge forwards a certificate here: this one is not ours.
+        raise InvalidToken
     return VerifiedToken(**vars(claims), client_name=state.client_name, tenant_id=tenant_id)
 
 

@@ -111,6 +111,8 @@ def test_a_token_of_another_tenant_is_not_signed_by_this_one(tenant: Tenant) -> 
         ({"client_version": None}, InvalidToken),
         ({"client_version": 1}, InvalidToken),
         ({"client_version": 3}, InvalidToken),
+        ({"cnf": {"x5t#S256": "A" * 43}}, InvalidToken),
+        ({"cnf": "A"}, InvalidToken),
         ({"exp": 1}, TokenExpired),
         ({"iat": 4_000_000_000}, TokenExpired),
         ({"aud": "urn:orders"}, ClientNotGlobal),
