@@ -13,7 +13,7 @@ from authapi.models import LogoutNotice, RefreshToken, Session, SessionClient, T
 from authapi.services.sessions import begin_session, end_session, end_sessions_of, find_session, note_client, renew_session, upstream_of
 from identity.models import Connection, Tenant, User
 from identity.services.tenants import create_tenant
-from identity.services.users import update_user
+from identity.services.users import delete_user, update_user
 from tests.factories.sign_in import people, person, session_of, web_client
 
 NOON = datetime(2031, 5, 1, 12, 0, tzinfo=UTC)
@@ -192,6 +192,17 @@ def test_the_calendar_ends_what_is_over_and_tells_the_clients_that_asked_to_know
     tasks.prune_sign_ins()
     assert rows(tenant) == [going_on.pk]
     assert [(notice.client_id, notice.initiator) for notice in LogoutNotice.objects.of(tenant.pk)] == [(asked.pk, "session-expired")]
+
+
+def test_a_user_who_is_deleted_is_logged_out_everywhere_and_the_clients_hear_of_it(user: User, tenant: Tenant) -> None:
+    initiators = {"mode": "custom", "selected_initiators": ["account-deleted"]}
+    client, _ = web_client(tenant, settings={"oidc_logout": {**ADDRESS["oidc_logout"], "backchannel_logout_initiators": initiators}})
+    session, cookie = session_of(user)
+    note_client(session, client)
+    delete_user(tenant_id=tenant.pk, user_id=user.user_id)
+    assert find_session(tenant_id=tenant.pk, cookie=cookie) is None
+    (notice,) = LogoutNotice.objects.of(tenant.pk)
+    assert (notice.sid, notice.subject, notice.initiator) == (session.pk, user.user_id, "account-deleted")
 
 
 def test_sessions_are_begun_in_the_tenant_of_their_connection_only(tenant: Tenant, user: User) -> None:
