@@ -92,6 +92,7 @@ class SingleClientCredentialEndpoint(Endpoint):
             "Delete a key or certificate, if it is there; one that counted ends the tokens of its client",
             ("delete:client_credentials",),
             204,
+            refuses=(403, 404),
         ),
     }
 
@@ -108,8 +109,8 @@ class SingleClientCredentialEndpoint(Endpoint):
         return Response(credential_resource(client_credentials.change_credential(tenant_id=self.tenant_id, **named, expires_at=expires_at)))
 
     def destroy(self, request: Request, id: str, credential_id: str) -> Response:
+        changeable_client(id)
         try:
-            changeable_client(id)
             client_credentials.delete_credential(tenant_id=self.tenant_id, client_id=id, credential_id=credential_id)
         except NotFound:
             # Clients repeat a delete whose answer was lost: gone is gone.

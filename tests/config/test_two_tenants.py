@@ -22,6 +22,7 @@ IDEMPOTENT = {
     "users/{id}",
     "connections/{id}",
     "clients/{id}",
+    "clients/{id}/credentials/{credential_id}",
     "resource-servers/{id}",
     "client-grants/{id}",
     "grants/{id}",
