@@ -11,13 +11,12 @@ from rest_framework import serializers
 
 from authapi.client_auth.assertion import ALGORITHMS
 from authapi.models import ClientCredential
-from authapi.services.client_credentials import NewCredential
+from authapi.services.client_credentials import MOST_PER_METHOD, NewCredential
 from authapi.services.clients import CREDENTIAL_TYPES
 from identity.api.fields import Closed, ListOf, Switch, Text
 
 _LONGEST_PEM = 8192
 _LONGEST_MOMENT = 40
-_MOST_PER_METHOD = 2
 
 
 @extend_schema_field(OpenApiTypes.DATETIME)
@@ -72,11 +71,11 @@ class _Methods(Closed):
 
 
 class CredentialsToName(Closed):
-    credentials = ListOf(child=CredentialToName(), min_length=1, max_length=_MOST_PER_METHOD)
+    credentials = ListOf(child=CredentialToName(), min_length=1, max_length=MOST_PER_METHOD)
 
 
 class CredentialsToCreate(Closed):
-    credentials = ListOf(child=CredentialToCreate(), min_length=1, max_length=_MOST_PER_METHOD)
+    credentials = ListOf(child=CredentialToCreate(), min_length=1, max_length=MOST_PER_METHOD)
 
 
 class MethodsToName(_Methods):

@@ -21,6 +21,8 @@ from identity.services.saving import validated_save
 from identity.transactions import unit_of_work
 
 MOST_PER_CLIENT = 10
+# One in use, and one that takes its place.
+MOST_PER_METHOD = 2
 _SHORTEST_KEY_BITS = 2048
 _LONGEST_KEY_BITS = 4096
 
@@ -68,6 +70,23 @@ def change_credential(*, tenant_id: str, client_id: str, credential_id: str, exp
     credential.save(update_fields=["expires_at", "updated_at"])
     clients.forget_after_commit(tenant_id, client_id)
     return credential
+
+
+@unit_of_work
+def use_credential(*, tenant_id: str, client_id: str, credential_id: str) -> Client:
+    """Let a credential count, beside another of its kind; from then on the client's secret is worth nothing.
+
+    Raises `NotFound`, `Invalid`, or `Conflict` when two count already.
+    """
+    client = clients.locked_client(tenant_id, client_id)
+    credential = _credential(client, credential_id)
+    method = next(name for name, kind in clients.CREDENTIAL_TYPES.items() if kind == credential.type)
+    present = client.proof_ids if client.proof_method == method else ()
+    named = [*(one for one in present if one != credential.pk), credential.pk]
+    if len(named) > MOST_PER_METHOD:
+        raise Conflict("Two credentials count already: delete one of them first.")
+    methods = {method: {"credentials": [{"id": one} for one in named]}}
+    return clients.update_client(tenant_id=tenant_id, client_id=client_id, changes={"settings": {"client_authentication_methods": methods}})
 
 
 @unit_of_work

@@ -9,7 +9,9 @@ import pytest
 from django.urls import get_resolver
 from pytest_django.fixtures import Settings
 
+from authapi.pages.routes import sign_in_urls
 from authapi.services.clients import create_client
+from authapi.upstream.login import CALLBACK_PATH
 from authapi.views import HOT_ENDPOINTS
 from config.asgi import routes
 from identity.models import Tenant
@@ -64,8 +66,9 @@ def test_every_address_of_the_resolver_is_an_operation_of_the_document() -> None
         served |= {(method.upper(), route) for method in methods if method != "head"}
     assert served == described
     # Without operations: the admin, which has a matrix of its own; documents that are the same for all; the last resort, which
-    # knows no row; and a page that is reached with a sealed link.
-    assert others == {"admin/", "api/v2/openapi.json", "^api/v2(?:/.*)?$", "api/docs", "api/docs/openapi.json", "u/email-verification"}
+    # knows no row; and the pages of end users, which are reached with secrets: each has a test of its own with two tenants.
+    pages = {str(url.pattern) for url in sign_in_urls()} | {CALLBACK_PATH}
+    assert others == {"admin/", "api/v2/openapi.json", "^api/v2(?:/.*)?$", "api/docs", "api/docs/openapi.json"} | pages
 
 
 def test_the_endpoints_beside_django_are_known_here() -> None:

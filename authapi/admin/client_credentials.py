@@ -1,0 +1,166 @@
+"""Admin pages of what clients prove themselves with besides secrets: keys, certificates, and the keys of edges that forward them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from authapi import mtls
+from authapi.client_auth.assertion import ALGORITHMS
+from authapi.models import ClientCredential, EdgeKey
+from authapi.services import client_credentials, edge_keys
+from authapi.services.client_credentials import NewCredential
+from identity.admin.badges import badge
+from identity.admin.object_actions import ObjectAction
+from identity.admin.service_admin import ServiceAdmin
+from identity.admin.service_form import ServiceForm
+
+_TYPES = (
+    (ClientCredential.Type.PUBLIC_KEY, "Public key, for signed assertions"),
+    (ClientCredential.Type.CERT_SUBJECT_DN, "Subject of certificates that an authority signs"),
+    (ClientCredential.Type.X509_CERT, "Self-signed certificate"),
+)
+_WIDE = {"rows": 10, "cols": 68, "spellcheck": "false"}
+
+
+class CredentialForm(ServiceForm):
+    type = forms.ChoiceField(choices=_TYPES)
+    name = forms.CharField(max_length=128, required=False, help_text="For you, to tell credentials apart.")
+    pem = forms.CharField(
+        widget=forms.Textarea(attrs=_WIDE), required=False, max_length=8192, help_text="A public key or certificate, PEM."
+    )
+    algorithm = forms.ChoiceField(choices=[(name, name) for name in ALGORITHMS], help_text="What a public key signs with.")
+    subject_dn = forms.CharField(
+        widget=forms.Textarea(attrs={**_WIDE, "rows": 4}),
+        required=False,
+        max_length=2048,
+        help_text="Instead of a certificate: one component a line, in the order of the certificate, such as C=AT.",
+    )
+    expires_at = forms.SplitDateTimeField(required=False, help_text="Empty: it has no end.")
+
+    class Meta:
+        model = ClientCredential
+        fields = ("client",)
+
+
+def _use(_request: HttpRequest, row: ClientCredential, _values: dict[str, Any]) -> str:
+    client = client_credentials.use_credential(tenant_id=row.tenant_id, client_id=row.client.client_id, credential_id=row.pk)
+    return f"{client} proves itself by {client.proof_method} now."
+
+
+class ClientCredentialAdmin(ServiceAdmin[ClientCredential]):
+    form = CredentialForm
+    list_display = ("id", "client", "type", "name", "state", "expires_at", "tenant")
+    list_select_related = ("client", "tenant")
+    list_filter = ("type",)
+    search_fields = ("=id", "=client__client_id")
+    autocomplete_fields = ("client",)
+    sortable_by = ()
+    ordering = ("-created_at", "-pk")
+    empty_text = "No client proves itself with a key or a certificate. Add one, then let it count."
+    deletion_effect = "If it counts, the tokens of its client end at once. A client without another one cannot get new ones."
+    object_actions = (
+        ObjectAction(
+            "use",
+            "Let it count",
+            lambda _request, row: f"{row.client} proves itself with it from now on. Its secret, if it has one, is worth nothing any more.",
+            _use,
+            is_offered=lambda row: row.pk not in row.client.proof_ids,
+        ),
+    )
+
+    def get_fieldsets(self, request: HttpRequest, obj: ClientCredential | None = None) -> Any:
+        if obj is None:
+            return [(None, {"fields": ["client", "type", "name", "pem", "algorithm", "subject_dn", "expires_at"]})]
+        shown = ["id", "tenant", "client", "type", "name", "state", "kid", "algorithm", "thumbprint", "subject_dn", "expires_at"]
+        return [(None, {"fields": shown}), ("Kept by the service", {"fields": ["created_at", "updated_at"]})]
+
+    def has_change_permission(self, request: HttpRequest, obj: ClientCredential | None = None) -> bool:
+        # Another key is another credential.
+        return False
+
+    @admin.display(description="State")
+    def state(self, row: ClientCredential) -> str:
+        return badge("Counts", "good") if row.pk in row.client.proof_ids else badge("Does not count", "quiet")
+
+    def create(self, request: HttpRequest, form: Any) -> ClientCredential:
+        values = form.cleaned_data
+        new = NewCredential(
+            type=values["type"],
+            name=values["name"],
+            pem=values["pem"],
+            algorithm=values["algorithm"],
+            subject_dn=values["subject_dn"],
+            expires_at=values["expires_at"],
+        )
+        client = values["client"]
+        return client_credentials.create_credential(tenant_id=client.tenant_id, client_id=client.client_id, new=new)
+
+    def remove(self, request: HttpRequest, row: ClientCredential) -> None:
+        client_credentials.delete_credential(tenant_id=row.tenant_id, client_id=row.client.client_id, credential_id=row.pk)
+
+
+class EdgeKeyForm(ServiceForm):
+    class Meta:
+        model = EdgeKey
+        fields = ("domain",)
+
+
+class EdgeKeyAdmin(ServiceAdmin[EdgeKey]):
+    form = EdgeKeyForm
+    list_display = ("domain", "created_at", "tenant")
+    list_select_related = ("domain", "tenant")
+    sortable_by = ()
+    ordering = ("-pk",)
+    empty_text = "No edge of a custom domain hands certificates of clients on."
+    deletion_effect = "Certificates that come by way of this domain are believed no more."
+
+    def __init__(self, model: type[EdgeKey], admin_site: Any) -> None:
+        super().__init__(model, admin_site)
+        self.object_actions = (
+            ObjectAction(
+                "renew",
+                "New key",
+                lambda _request, row: f"The edge of {row.domain} gets a new key. The old one is worth nothing within a second.",
+                self._renew,
+                is_dangerous=True,
+            ),
+        )
+
+    def get_fieldsets(self, request: HttpRequest, obj: EdgeKey | None = None) -> Any:
+        return [(None, {"fields": ["domain"] if obj is None else ["tenant", "domain", "created_at"]})]
+
+    def has_change_permission(self, request: HttpRequest, obj: EdgeKey | None = None) -> bool:
+        return False
+
+    def create(self, request: HttpRequest, form: Any) -> EdgeKey:
+        domain = form.cleaned_data["domain"]
+        # For the answer to this request, and for nothing else: a message would be kept until the next page.
+        request._new_key = edge_keys.renew_edge_key(tenant_id=domain.tenant_id, domain_id=domain.pk)  # type: ignore[attr-defined]
+        return EdgeKey.objects.of(domain.tenant_id).select_related("domain").get(domain=domain)
+
+    def remove(self, request: HttpRequest, row: EdgeKey) -> None:
+        edge_keys.remove_edge_key(tenant_id=row.tenant_id, domain_id=row.domain_id)
+
+    def response_add(self, request: HttpRequest, obj: EdgeKey, post_url_continue: str | None = None) -> HttpResponse:
+        return self._key_page(request, obj, getattr(request, "_new_key", ""))
+
+    def _renew(self, request: HttpRequest, row: EdgeKey, _values: dict[str, Any]) -> HttpResponse:
+        return self._key_page(request, row, edge_keys.renew_edge_key(tenant_id=row.tenant_id, domain_id=row.domain_id))
+
+    def _key_page(self, request: HttpRequest, row: EdgeKey, key: str) -> HttpResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"Key of the edge of {row.domain}",
+            "subtitle": None,
+            "key": key,
+            "headers": mtls.HEADERS,
+            "opts": self.opts,
+            "media": self.media,
+        }
+        request.current_app = self.admin_site.name
+        return TemplateResponse(request, "admin/edge_key.html", context)

@@ -1,0 +1,87 @@
+"""Keys and certificates of clients in the admin, and the keys of edges, which are shown once."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.admin.utils import quote
+from django.contrib.sessions.models import Session as BrowserSession
+from django.test import Client as Browser
+from django.urls import reverse
+
+from authapi.models import ClientCredential, EdgeKey
+from identity import vault
+from identity.models import CustomDomain, Tenant
+from tests.authapi.assertions import public_pem
+from tests.factories.admin import browser_of, new_staff
+from tests.factories.authapi import Registered, granted_client
+
+_KEY = re.compile(r'<code class="command" tabindex="0">([A-Za-z0-9_-]{43})</code>')
+
+
+@pytest.fixture
+def browser(tenant: Tenant) -> Browser:
+    return browser_of(new_staff(tenant))
+
+
+@pytest.fixture
+def registered(tenant: Tenant) -> Registered:
+    return granted_client(tenant)
+
+
+def add(browser: Browser, registered: Registered, **fields: Any) -> Any:
+    sent = {"client": registered.client.pk, "type": "public_key", "algorithm": "RS256", "name": "laptop", **fields}
+    return browser.post(reverse("admin:authapi_clientcredential_add"), sent)
+
+
+def use(browser: Browser, row: ClientCredential) -> Any:
+    return browser.post(reverse("admin:authapi_clientcredential_action", args=(quote(row.pk), "use")), {"confirmed": "1"})
+
+
+def test_what_is_no_key_is_refused_at_its_field(browser: Browser, registered: Registered) -> None:
+    answer = add(browser, registered, pem="no key")
+    assert answer.status_code == 200
+    assert "Expected a public key or a certificate in PEM." in answer.content.decode()
+    assert not ClientCredential.objects.of(registered.client.tenant_id).exists()
+
+
+def test_a_key_is_added_counts_on_request_and_goes(browser: Browser, registered: Registered) -> None:
+    assert add(browser, registered, pem=public_pem()).status_code == 302
+    row = ClientCredential.objects.of(registered.client.tenant_id).get()
+    registered.client.refresh_from_db()
+    assert registered.client.auth_method == "client_secret_post"
+    use(browser, row)
+    registered.client.refresh_from_db()
+    assert (registered.client.auth_method, registered.client.proof_ids) == ("private_key_jwt", (row.pk,))
+    browser.post(reverse("admin:authapi_clientcredential_delete", args=(quote(row.pk),)), {"post": "yes"})
+    registered.client.refresh_from_db()
+    assert (registered.client.auth_method, registered.client.proof_ids) == ("private_key_jwt", ())
+
+
+def test_a_third_key_does_not_count_beside_two(browser: Browser, registered: Registered) -> None:
+    for name in ("first", "second", "third"):
+        add(browser, registered, pem=public_pem(name), name=name)
+    rows = ClientCredential.objects.of(registered.client.tenant_id)
+    for name in ("first", "second", "third"):
+        use(browser, rows.get(name=name))
+    registered.client.refresh_from_db()
+    assert registered.client.proof_ids == (rows.get(name="first").pk, rows.get(name="second").pk)
+
+
+def test_the_key_of_an_edge_is_in_one_answer_and_kept_nowhere(browser: Browser, tenant: Tenant) -> None:
+    domain = CustomDomain.objects.of(tenant.pk).get()
+    answer = browser.post(reverse("admin:authapi_edgekey_add"), {"domain": domain.pk})
+    found = _KEY.search(answer.content.decode())
+    assert found is not None
+    row = EdgeKey.objects.of(tenant.pk).get(domain=domain)
+    assert vault.digest_matches(found[1], row.digest)
+    page = browser.get(reverse("admin:authapi_edgekey_change", args=(quote(row.pk),)))
+    assert found[1] not in page.content.decode()
+    assert found[1] not in "".join(session.session_data for session in BrowserSession.objects.all())
+    renewed = browser.post(reverse("admin:authapi_edgekey_action", args=(quote(row.pk), "renew")), {"confirmed": "1"})
+    again = _KEY.search(renewed.content.decode())
+    assert again is not None
+    assert not vault.digest_matches(found[1], EdgeKey.objects.of(tenant.pk).get(domain=domain).digest)
+    assert vault.digest_matches(again[1], EdgeKey.objects.of(tenant.pk).get(domain=domain).digest)
