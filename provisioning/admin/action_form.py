@@ -13,11 +13,12 @@ from provisioning.models import Action
 from provisioning.models.actions import SCIM_USER_PROVISIONING
 from provisioning.scim import settings as scim
 from provisioning.scim.options import FASTEST_RATE, SLOWEST_RATE, UPDATE_MODES
+from provisioning.scim.profiles import PROFILES
 
 SECRETS = (scim.BASE_URL, scim.BEARER_TOKEN, scim.TIMEOUT_MS, scim.MAX_RETRIES, scim.CONNECTION_ALLOWLIST)
 # The fields that are options of the template, named as they are stored.
 SWITCHES = ("upsert", "adopt_on_conflict", "enterprise")
-OPTIONS = ("update_mode", *SWITCHES, "requests_per_second")
+OPTIONS = ("server_profile", "update_mode", *SWITCHES, "requests_per_second")
 _MODES = {
     "put": "PUT: the whole user, which clears what is left out",
     "patch": "PATCH without a path: what has a value replaces, nothing is cleared",
@@ -35,9 +36,14 @@ class ActionForm(ServiceForm):
     template = forms.ChoiceField(
         choices=[(SCIM_USER_PROVISIONING, "Outbound SCIM 2.0 user provisioning"), ("", "An installed entry point")], required=False
     )
+    server_profile = forms.ChoiceField(
+        choices=[(name, profile.label) for name, profile in PROFILES.items()],
+        required=False,
+        label="Server",
+        help_text="What its maker says about it: defaults for what is left open below, and notes on this page.",
+    )
     update_mode = forms.ChoiceField(
-        choices=[(name, _MODES[name]) for name in UPDATE_MODES],
-        initial="put",
+        choices=[("", "As the server is known; PUT without more"), *((name, _MODES[name]) for name in UPDATE_MODES)],
         required=False,
         label="Updates are written by",
         help_text="Test connection tries them on the server and recommends one.",
@@ -62,7 +68,7 @@ class ActionForm(ServiceForm):
         max_value=FASTEST_RATE,
         label="Requests per second",
         help_text="At most so many, from all workers together. Deliveries that find no room wait for their turn without using up an "
-        "attempt, and what the server asks for with Retry-After holds for all of them. Empty: no limit.",
+        "attempt, and what the server asks for with Retry-After holds for all. Empty: what is known of the server, mostly no limit.",
     )
     options = ShapedJSONField(label="Options of the entry point", help_text="A JSON object, handed to the entry point as it is.")
     SCIM_BASE_URL = _secret("Base address of the SCIM 2.0 server, such as https://example.com/scim/v2. Required.")
@@ -118,8 +124,7 @@ class ActionForm(ServiceForm):
             return dict(self.cleaned_data.get("options") or {})
         values = self.cleaned_data
         chosen: dict[str, Any] = {name: True for name in SWITCHES if values.get(name)}
-        if values.get("update_mode") not in (None, "", "put"):
-            chosen["update_mode"] = values["update_mode"]
+        chosen |= {name: values[name] for name in ("server_profile", "update_mode") if values.get(name)}
         if values.get("requests_per_second") is not None:
             chosen["requests_per_second"] = values["requests_per_second"]
         return chosen

@@ -26,6 +26,7 @@ from provisioning.failures import Misconfigured
 from provisioning.models import Action, ActionSecret
 from provisioning.models.actions import SCIM_USER_PROVISIONING
 from provisioning.scim import settings as scim
+from provisioning.scim.profiles import PROFILES
 from provisioning.services import action_versions, actions
 
 _SHOWN = 5
@@ -80,6 +81,7 @@ class ActionAdmin(ServiceAdmin[Action]):
         "deployment",
         "known_secrets",
         "worst_case",
+        "server_notes",
         "mapping_text",
         "capabilities_text",
         "built_at",
@@ -166,7 +168,7 @@ class ActionAdmin(ServiceAdmin[Action]):
     def get_fieldsets(self, request: HttpRequest, obj: Action | None = None) -> Any:
         """Show the fields of what the action is; for a new one those of both kinds."""
         is_scim = obj is None or obj.template == SCIM_USER_PROVISIONING
-        options = [*(OPTIONS if is_scim else ()), *(["mapping_text"] if obj is not None and is_scim else [])]
+        options = [*(OPTIONS if is_scim else ()), *(["server_notes", "mapping_text"] if obj is not None and is_scim else [])]
         own = [("Options", {"fields": options})] if is_scim else []
         if obj is None:
             first = ["name", "template", "entry_point"]
@@ -214,6 +216,13 @@ class ActionAdmin(ServiceAdmin[Action]):
             return told
         lacking = badge(f"Missing: {', '.join(missing)}", "warn")
         return format_html("{} {} A stream is held until it is deployed with them.", told, lacking)
+
+    @admin.display(description="About the server")
+    def server_notes(self, row: Action) -> str:
+        """Say what the maker of the server says that no option changes."""
+        profile = PROFILES.get(row.options.get("server_profile", ""))
+        notes = " ".join(profile.notes) if profile else ""
+        return notes or "Nothing is known that should be minded."
 
     @admin.display(description="At worst")
     def worst_case(self, row: Action) -> str:

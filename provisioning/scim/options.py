@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from provisioning.scim.profiles import GENERIC, PROFILES
+
 UPDATE_MODES = ("put", "patch", "patch_per_attribute")
 SLOWEST_RATE = 0.5
 FASTEST_RATE = 1000
@@ -22,7 +24,7 @@ class ScimOptions:
 
     `upsert` creates a missing user on update, `adopt_on_conflict` takes over an existing resource with the same,
     verified e-mail address, `enterprise` switches on the rows of the Enterprise User extension. Of `requests_per_second`
-    no process sends more, all of them together; None is no limit.
+    no process sends more, all of them together; None is no limit. What is not set comes from the `server_profile`.
     """
 
     update_mode: str = "put"
@@ -30,25 +32,31 @@ class ScimOptions:
     adopt_on_conflict: bool = False
     enterprise: bool = False
     requests_per_second: float | None = None
+    server_profile: str = GENERIC
 
 
 def parse_options(options: Mapping[str, Any]) -> ScimOptions:
     """Read the options; raise `OptionsRefused` with a sentence for an unknown name or value."""
-    unknown = sorted(set(options) - {"update_mode", "requests_per_second", *_SWITCHES})
+    unknown = sorted(set(options) - {"server_profile", "update_mode", "requests_per_second", *_SWITCHES})
     if unknown:
         raise OptionsRefused(f"Unknown option: {', '.join(unknown)}.")
+    if not isinstance(name := options.get("server_profile", GENERIC), str) or name not in PROFILES:
+        raise OptionsRefused(f"server_profile is one of {', '.join(filter(None, PROFILES))}.")
     if options.get("update_mode", "put") not in UPDATE_MODES:
         raise OptionsRefused(f"update_mode is one of {', '.join(UPDATE_MODES)}.")
     for name in _SWITCHES:
         if not isinstance(options.get(name, False), bool):
             raise OptionsRefused(f"{name} is true or false.")
     _check_rate(options.get("requests_per_second"))
-    return ScimOptions(**options)
+    profile = PROFILES[options.get("server_profile", GENERIC)]
+    return ScimOptions(**{"update_mode": profile.update_mode, "requests_per_second": profile.requests_per_second, **options})
 
 
 def rate_of(options: Mapping[str, Any]) -> float | None:
     """Return the limit of requests per second, None where there is none or it cannot be read: a run refuses such options itself."""
-    rate = options.get("requests_per_second")
+    name = options.get("server_profile", GENERIC)
+    known = PROFILES.get(name) if isinstance(name, str) else None
+    rate = options.get("requests_per_second", known.requests_per_second if known else None)
     return float(rate) if rate is not None and _is_rate(rate) else None
 
 

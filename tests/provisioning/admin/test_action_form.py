@@ -85,12 +85,21 @@ def test_options_are_fields_and_only_what_differs_from_the_default_is_kept(brows
 
     assert browser.post(page(action), {"name": "to scim", "update_mode": "put", "requests_per_second": ""}).status_code == 302
     action.refresh_from_db()
-    assert action.options == {}
+    assert action.options == {"update_mode": "put"}
+
+
+def test_a_known_server_gives_defaults_and_notes(browser: Client, tenant: Tenant) -> None:
+    assert "Select a valid choice" in shown(browser.post(reverse(ADD), {**NEW, "server_profile": "nobody"}))
+    assert browser.post(reverse(ADD), {**NEW, "server_profile": "slack"}).status_code == 302
+    action = Action.objects.of(tenant.pk).get()
+
+    assert action.options == {"server_profile": "slack"}
+    assert "All SCIM applications of an organization share one limit." in shown(browser.get(page(action)))
 
 
 def test_an_unchanged_form_changes_neither_options_nor_secrets(browser: Client, action: Action) -> None:
     before = open_secrets(action)
-    assert browser.post(page(action), {"name": "to scim", "update_mode": "put"}).status_code == 302
+    assert browser.post(page(action), {"name": "to scim"}).status_code == 302
 
     action.refresh_from_db()
     assert (action.options, open_secrets(action)) == ({}, before)

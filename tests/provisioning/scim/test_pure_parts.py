@@ -16,7 +16,8 @@ from provisioning.masking import Mask, one_line
 from provisioning.retry_after import retry_after
 from provisioning.scim import filters, patch
 from provisioning.scim.exchanges import MAX_BODY_CHARACTERS, ExchangeRecorder
-from provisioning.scim.options import OptionsRefused, ScimOptions, parse_options
+from provisioning.scim.options import OptionsRefused, ScimOptions, parse_options, rate_of
+from provisioning.scim.profiles import PROFILES
 from provisioning.scim.schemas import ENTERPRISE_USER, PATCH_OP, USER
 from provisioning.scim.settings import SecretRefused, budget_warning, check_secret, parse_base_url, parse_settings
 
@@ -173,11 +174,40 @@ def test_the_worst_case_is_warned_of_with_its_sum() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"mode": "put"}, {"update_mode": "post"}, {"upsert": "yes"}, {"adopt_on_conflict": 1}, {"update_mode": None}]
+    "options",
+    [
+        {"server_profile": "nobody"},
+        {"server_profile": None},
+        {"requests_per_second": 0.1},
+        {"requests_per_second": True},
+        {"requests_per_second": float("nan")},
+        {"mode": "put"},
+        {"update_mode": "post"},
+        {"upsert": "yes"},
+        {"adopt_on_conflict": 1},
+        {"update_mode": None},
+    ],
 )
 def test_options_that_cannot_be_used_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(OptionsRefused):
         parse_options(options)
+
+
+def test_what_is_known_of_a_server_holds_where_nothing_is_set() -> None:
+    slack, google = parse_options({"server_profile": "slack"}), parse_options({"server_profile": "google"})
+    assert (slack.requests_per_second, google.update_mode) == (3, "patch")
+    assert rate_of({"server_profile": "slack"}) == 3.0
+    own = {"server_profile": "slack", "requests_per_second": None, "update_mode": "patch_per_attribute"}
+    assert (parse_options(own).requests_per_second, rate_of(own), parse_options(own).update_mode) == (None, None, "patch_per_attribute")
+
+
+@pytest.mark.parametrize("name", list(PROFILES))
+def test_every_known_server_has_options_that_can_be_used(name: str) -> None:
+    profile = PROFILES[name]
+    explicit = {"update_mode": profile.update_mode, "requests_per_second": profile.requests_per_second}
+    assert parse_options({"server_profile": name}) == parse_options({"server_profile": name, **explicit})
+    assert profile.label
+    assert all(note.endswith(".") for note in profile.notes)
 
 
 def test_options_have_the_specs_defaults() -> None:
