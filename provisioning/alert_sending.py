@@ -22,6 +22,7 @@ from identity.models import Staff
 from identity.outbound.outcomes import OutboundError
 from identity.outbound.session import outbound_session
 from identity.timestamps import wire_time
+from provisioning import failpoints
 from provisioning.models import Alert
 from provisioning.webhooks.sending import USER_AGENT
 from provisioning.webhooks.signature import SecretRefused, signature
@@ -37,9 +38,11 @@ def send_alert(alert_id: int) -> bool:
     """Send the alert unless somebody has begun to; what goes wrong is kept with it. Call this with no transaction open."""
     if Alert.objects.filter(pk=alert_id, taken_at__isnull=True).update(taken_at=timezone.now()) != 1:
         return False
+    failpoints.reach("alert_taken")
     alert = Alert.objects.get(pk=alert_id)
     stream = EventStream.objects.of(alert.tenant_id).filter(pk=alert.stream_id).first()
     problems = [*_mailed(alert, stream), *_posted(alert)]
+    failpoints.reach("alert_sent")
     alert.problem = "; ".join(problems)[:256]
     alert.save(update_fields=["mailed_to", "posted_at", "problem"])
     if problems:

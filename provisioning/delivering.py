@@ -137,14 +137,17 @@ def _conclude(claim: Claim, result: Success | Failure | NoTurn, *, go_on: bool) 
     elif result.error_class == FailureClass.MISCONFIGURED or (claim.is_probe and breaker.speaks_against_destination(result.error_class)):
         # Held first: a crash in between leaves a held stream and a lease that runs out.
         breaker.hold_stream(stream_id=claim.stream_id, tenant_id=claim.tenant_id, reason=result.message)
+        failpoints.reach("held")
         lanes.release(claim, result)
         return lanes.Step()
     else:
         step = lanes.fail(claim, result, go_on=go_on)
         if step.trips_breaker:
+            failpoints.reach("tripped")
             reason = f"{settings.BREAKER_FAILURES} deliveries in a row failed, the last one with: {result.message}"
             breaker.hold_stream(stream_id=claim.stream_id, tenant_id=claim.tenant_id, reason=reason)
     if claim.is_probe:
+        failpoints.reach("probed")
         breaker.resume_stream(stream_id=claim.stream_id, tenant_id=claim.tenant_id)
     return step
 

@@ -60,7 +60,9 @@ def claim_named(stream_id: str, key: str) -> Claim | NotDue | None:
             return None
         if lane.due_in > 0:
             return None if lane.is_leased else NotDue(lane.due_in)
-        return _claim_in(lane.id)
+        claim = _claim_in(lane.id)
+        failpoints.reach("claiming")
+        return claim
 
 
 def claim_oldest(stream_id: str, *, is_probe: bool = False) -> Claim | None:
@@ -106,12 +108,14 @@ def fail(claim: Claim, failure: Failure, *, go_on: bool) -> Step:
         trips = breaker.count_failure(claim, failure.error_class)
         if delay is None:
             delivery_rows.bury(claim.delivery_id)
+            failpoints.reach("burying")
             step = _onward(claim, go_on=go_on and not trips)
         else:
             lane_rows.leave(claim.lane_id, delay_seconds=delay, grace_seconds=NUDGE_GRACE_SECONDS)
             following = _claim_oldest(claim.stream_id) if go_on and not trips else None
             step = Step(next=following, retry_in=delay)
         failpoints.reach("failing")
+    failpoints.reach("failed" if delay is not None else "buried")
     return Step(step.next, step.is_waiting, step.retry_in, trips)
 
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from events.models import Event
 from identity.models import Staff
 from identity.services.failures import NotFound
-from provisioning import lanes, nudges
+from provisioning import failpoints, lanes, nudges
 from provisioning.current_profile import UserExistsAgain, deletes_living_user, with_current_profile
 from provisioning.models import DeadLetter
 
@@ -60,6 +60,8 @@ def redeliver_letters(*, tenant_id: str, letter_ids: Iterable[int], order: Order
     for start in range(0, len(ids), CHUNK):
         with transaction.atomic():
             done = _redeliver_chunk(tenant_id, ids[start : start + CHUNK], order)
+            failpoints.reach("redelivering")
+        failpoints.reach("redelivered")
         count, blocked = count + done.count, blocked + done.blocked
     return Redelivered(count, blocked)
 

@@ -33,7 +33,8 @@ class Taken:
 def take_event(claim: Claim, envelope: dict[str, Any], deadline_seconds: float, memory: dict[str, Any]) -> Taken:
     """Append that the run started and that it ended; between the two, wait while the file `pause` lies there."""
     directory = Path(os.environ[DIRECTORY_VARIABLE])
-    line = {"key": claim.key, "number": envelope["data"]["object"]["number"], "attempt": claim.attempt, "pid": os.getpid()}
+    number = envelope["data"]["object"]["number"]
+    line = {"key": claim.key, "number": number, "event": claim.event_id, "attempt": claim.attempt, "pid": os.getpid()}
     _append(directory, {**line, "step": "start"})
     while (directory / "pause").exists():
         time.sleep(0.01)

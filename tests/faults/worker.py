@@ -26,19 +26,7 @@ class Worker:
     def __init__(self, directory: Path, redis_url: str, *, concurrency: int = 2, **variables: str) -> None:
         self.directory = directory
         self._log = directory / f"worker-{len(list(directory.glob('worker-*')))}.log"
-        environment = {
-            **os.environ,
-            "DJANGO_SETTINGS_MODULE": "config.settings.test",
-            "DATABASE_URL": test_database_url(),
-            "REDIS_URL": redis_url,
-            "REDIS_PREFIX": directory.name,
-            "DELIVERY_NUDGES_ENABLED": "1",
-            "DELIVERY_SWEEP_SECONDS": "0.2",
-            "DELIVERY_NUDGE_SECONDS": "2",
-            "FAILPOINTS_DIR": str(directory),
-            DIRECTORY_VARIABLE: str(directory),
-            **variables,
-        }
+        environment = {**environment_of(directory, redis_url), **variables}
         command = [sys.executable, "-m", "celery", "-A", "config", "worker", "--include", "tests.faults.recording"]
         command += ["--concurrency", str(concurrency), "--loglevel", "INFO", "--without-gossip", "--without-mingle"]
         with self._log.open("wb") as log:
@@ -70,6 +58,22 @@ class Worker:
             return self.process.wait(30)
         finally:
             self.kill()
+
+
+def environment_of(directory: Path, redis_url: str) -> dict[str, str]:
+    """Return the environment of a process that works on the test's database and dies at the test's failpoints."""
+    return {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "config.settings.test",
+        "DATABASE_URL": test_database_url(),
+        "REDIS_URL": redis_url,
+        "REDIS_PREFIX": directory.name,
+        "DELIVERY_NUDGES_ENABLED": "1",
+        "DELIVERY_SWEEP_SECONDS": "0.2",
+        "DELIVERY_NUDGE_SECONDS": "2",
+        "FAILPOINTS_DIR": str(directory),
+        DIRECTORY_VARIABLE: str(directory),
+    }
 
 
 def test_database_url() -> str:

@@ -1,0 +1,84 @@
+"""What must hold of deliveries once everything has come to rest: I9 and I10, and the books behind them.
+
+Judged from three sides that know nothing of each other: the tenant's log, the rows of the engine, and what the destination
+has written down by itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from django.db import connection
+
+from events.models import EventStream
+from provisioning.models import Attempt, DeadLetter, Delivery, Lane
+from tests.faults.worker import recorded
+
+SETTLED = {"delivered", "skipped", "superseded", "dead"}
+
+
+def is_settled(stream: EventStream) -> bool:
+    """Tell whether the stream has read its whole log and nothing of it waits."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT s.position = h.position FROM events_eventstream s JOIN events_head h ON h.tenant_id = s.tenant_id WHERE s.id = %s",
+            [stream.pk],
+        )
+        (has_read_all,) = cursor.fetchone()
+    return bool(has_read_all) and not Lane.objects.filter(stream_id=stream.pk).exists()
+
+
+def assert_nothing_lost(stream: EventStream, directory: Path) -> None:
+    """I9: each event of the log was taken by the destination, or is accounted for by a state with its reason, once."""
+    deliveries = list(Delivery.objects.filter(stream_id=stream.pk).order_by("position"))
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM events_logentry WHERE tenant_id = %s", [stream.tenant_id])
+        assert len(deliveries) == cursor.fetchone()[0]
+    taken = {line["event"] for line in recorded(directory, step="end")}
+    letters = Counter(DeadLetter.objects.filter(stream_id=stream.pk).values_list("delivery_id", flat=True))
+    assert set(letters.values()) <= {1}
+    for delivery in deliveries:
+        assert delivery.state in SETTLED, (delivery.event_id, delivery.state)
+        assert delivery.event_id in taken or delivery.state in {"dead", "superseded"}, delivery.event_id
+        assert delivery.state != "superseded" or delivery.reason
+        assert delivery.state != "dead" or letters[delivery.pk] == 1
+    undelivered = DeadLetter.objects.filter(stream_id=stream.pk, delivery__state="dead")
+    assert not undelivered.filter(body=None).exists()
+    assert not undelivered.filter(reason="").exists()
+
+
+def assert_in_order(stream: EventStream, directory: Path) -> None:
+    """I10: per document, attempts begin in the order of the log; what the destination ends on is the newest that it took."""
+    positions = dict(Delivery.objects.filter(stream_id=stream.pk).values_list("event_id", "position"))
+    redelivered = set(Delivery.objects.filter(stream_id=stream.pk, redeliveries__gt=0).values_list("event_id", flat=True))
+    begun: dict[str, int] = {}
+    for line in recorded(directory):
+        if line["event"] in redelivered:
+            continue
+        assert positions[line["event"]] >= begun.get(line["key"], 0), line
+        begun[line["key"]] = positions[line["event"]]
+
+
+def assert_doubled_at_most(directory: Path, crashes: int) -> None:
+    """I10: an event is taken twice after a crash only, and with the same id."""
+    counts = Counter(line["event"] for line in recorded(directory, step="end"))
+    assert sum(count - 1 for count in counts.values()) <= crashes, counts.most_common(3)
+
+
+def assert_books_agree(stream: EventStream) -> None:
+    """The attempts of each delivery are numbered without a gap, are as many as it counts, and each has an outcome."""
+    attempts: dict[int, list[int]] = {}
+    for delivery_id, number in Attempt.objects.filter(delivery__stream_id=stream.pk).values_list("delivery_id", "number"):
+        attempts.setdefault(delivery_id, []).append(number)
+    for delivery in Delivery.objects.filter(stream_id=stream.pk):
+        assert sorted(attempts.get(delivery.pk, [])) == list(range(1, delivery.attempts + 1)), delivery.event_id
+
+
+def assert_sound(stream: EventStream, directory: Path, *, crashes: int) -> None:
+    """Assert all of it."""
+    assert is_settled(stream)
+    assert_nothing_lost(stream, directory)
+    assert_in_order(stream, directory)
+    assert_doubled_at_most(directory, crashes)
+    assert_books_agree(stream)

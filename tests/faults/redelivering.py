@@ -1,0 +1,19 @@
+"""A process that redelivers every dead letter of a stream, as a web request does: the tests kill it in the middle.
+
+Run as `python -m tests.faults.redelivering TENANT STREAM`, with the environment of a worker.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import django
+
+if __name__ == "__main__":
+    django.setup()
+    from provisioning.models import DeadLetter
+    from provisioning.redelivery import redeliver
+
+    tenant_id, stream_id = sys.argv[1:]
+    letters = DeadLetter.objects.filter(tenant_id=tenant_id, stream_id=stream_id).values_list("pk", flat=True)
+    print(redeliver(tenant_id=tenant_id, letter_ids=letters, actor="ada@example.test", reason="mended"))  # noqa: T201
