@@ -9,7 +9,10 @@ from identity.ids import new_credential_id
 
 
 class ClientCredential(UnrecordedOwned):
-    """A public key for signed assertions (RFC 7523), a certificate, or the subject of one (RFC 8705)."""
+    """A public key for signed assertions (RFC 7523), a certificate, or the subject of one (RFC 8705).
+
+    It counts where `client_authentication_methods` of its client names it.
+    """
 
     class Type(models.TextChoices):
         PUBLIC_KEY = "public_key"
@@ -25,8 +28,6 @@ class ClientCredential(UnrecordedOwned):
     public_jwk = models.JSONField(null=True, blank=True)
     thumbprint = models.CharField(max_length=64, blank=True, help_text="base64url(SHA-256) of the certificate (RFC 8705, 3.1).")
     subject_dn = models.CharField(max_length=2048, blank=True, help_text="One component a line.")
-    # Assertions may use it, or mutual TLS: named in `client_authentication_methods`.
-    is_active = models.BooleanField(default=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
