@@ -45,6 +45,9 @@ test-peers: dev ## Run the tests against programs of other makers; installs what
 test-faults: dev ## Run the tests that kill, freeze and cut off servers: FAULT_ROUNDS=3 random kills, FAULT_SEED repeats a run
 	@$(PY) -m pytest -q tests/faults
 
+test-outage: dev ## Let a SCIM server be away for ten true minutes while 1,000 users change: SECONDS=600
+	@OUTAGE_SECONDS=$(or $(SECONDS),600) $(PY) -m pytest -q -s tests/faults/test_provisioning_outage.py
+
 soak: dev ## Let streams live through a fault a minute and judge what grows: MINUTES=30
 	@DJANGO_SETTINGS_MODULE=config.settings.test $(PY) -m benchmarks.soak --minutes $(or $(MINUTES),30)
 
@@ -57,6 +60,9 @@ bench-stream: dev ## Measure the event stream beside its peers, into docs/perfor
 bench-auth: dev ## Measure tokens beside npm oidc-provider, into docs/performance.md
 	@$(PY) -m config.launcher.peers
 	@exec $(PY) -m benchmarks auth --document
+
+bench-provisioning: dev ## Measure deliveries beside a bare loop, recovery, memory and lists, into docs/performance.md; OPTIONS=--quick only tries it out
+	@exec $(PY) -m benchmarks.provisioning $(or $(OPTIONS),--document)
 
 check: lint types contracts migrations deploy-check test ## Everything that must pass: lint, types, contracts, migrations, settings, tests
 
