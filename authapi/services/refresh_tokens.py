@@ -197,8 +197,9 @@ def _used(row: RefreshToken, *, access: Issue, until: datetime, policy: RefreshP
 
 
 _USED = ("idle_expires_at", "last_ip", "last_user_agent", "issued_jti", "issued_until", "updated")
+# Columns and not rows: nothing is read for them.
 _INHERITED = (
-    "tenant_id", "user", "application", "token_family", "lineage", "scope", "audience", "session", "sid", "organization",
+    "tenant_id", "user_id", "application_id", "token_family", "lineage", "scope", "audience", "session_id", "sid", "organization_id",
     "auth_time", "methods", "confirmation", "is_rotating", "expires_at", "last_exchanged_at", "initial_ip", "initial_user_agent",
     "metadata",
 )  # fmt: skip

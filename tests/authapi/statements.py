@@ -18,7 +18,6 @@ _REMEMBERED = (
     "identity_customdomain",
     "authapi_tenantsettings",
     "authapi_apiresource",
-    "authapi_client",
     "identity_tenant",
 )
 
