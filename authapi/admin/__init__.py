@@ -4,40 +4,84 @@ from __future__ import annotations
 
 from django.contrib import admin
 
+from authapi.admin.blocks import LoginFailuresAdmin
+from authapi.admin.client_credentials import ClientCredentialAdmin, EdgeKeyAdmin
 from authapi.admin.clients import ClientAdmin
-from authapi.admin.credentials import CredentialAdmin, DeviceGrantAdmin, RefreshTokenAdmin
+from authapi.admin.credentials import CredentialAdmin, DeviceGrantAdmin
 from authapi.admin.keys import RevokedTokenAdmin, SigningKeyAdmin
 from authapi.admin.permissions import OrganizationClientGrantAdmin, PermissionAdmin, RolePermissionAdmin, UserPermissionAdmin
 from authapi.admin.resources import ApiResourceAdmin, ClientGrantAdmin
+from authapi.admin.sessions import ConsentAdmin, LogoutNoticeAdmin, RefreshTokenAdmin, SessionAdmin, SessionClientAdmin
+from authapi.admin.sign_ins import SignInAdmin
+from authapi.admin.tenant_settings import TenantSettingsAdmin
+from authapi.admin.user_panels import UserPanels
+from authapi.admin.waiting import AccountTicketAdmin, AuthorizationRequestAdmin, UsedAssertionAdmin
 from authapi.models import (
     AccessToken,
+    AccountTicket,
     ApiResource,
     AuthorizationCode,
+    AuthorizationRequest,
     Client,
+    ClientCredential,
     ClientGrant,
+    Consent,
     DeviceGrant,
+    EdgeKey,
     IDToken,
+    LoginFailures,
+    LogoutNotice,
     OrganizationClientGrant,
     Permission,
     RefreshToken,
     RevokedToken,
     RolePermission,
+    Session,
+    SessionClient,
+    SignIn,
     SigningKey,
+    TenantSettings,
+    UsedAssertion,
     UserPermission,
 )
+from identity.admin.object_actions import ObjectActionsAdmin
+from identity.models import User
 
 
 def register(site: admin.AdminSite) -> None:
-    """Register every model of this app with `site`."""
+    """Register every model of this app with `site`, and show on the page of a user what that user is logged in with."""
+    _register_applications(site)
+    _register_sign_in(site)
+    site.register(SigningKey, SigningKeyAdmin)
+    site.register(RevokedToken, RevokedTokenAdmin)
+    site.register((AuthorizationCode, AccessToken, IDToken), CredentialAdmin)
+    site.register(DeviceGrant, DeviceGrantAdmin)
+    page = site.get_model_admin(User) if site.is_registered(User) else None
+    if isinstance(page, ObjectActionsAdmin):
+        UserPanels(site).add_to(page)
+
+
+def _register_applications(site: admin.AdminSite) -> None:
     site.register(Client, ClientAdmin)
+    site.register(ClientCredential, ClientCredentialAdmin)
     site.register(ApiResource, ApiResourceAdmin)
     site.register(ClientGrant, ClientGrantAdmin)
     site.register(Permission, PermissionAdmin)
     site.register(RolePermission, RolePermissionAdmin)
     site.register(UserPermission, UserPermissionAdmin)
     site.register(OrganizationClientGrant, OrganizationClientGrantAdmin)
-    site.register(SigningKey, SigningKeyAdmin)
-    site.register(RevokedToken, RevokedTokenAdmin)
-    site.register((AuthorizationCode, AccessToken, IDToken), CredentialAdmin)
+    site.register(EdgeKey, EdgeKeyAdmin)
+    site.register(UsedAssertion, UsedAssertionAdmin)
+
+
+def _register_sign_in(site: admin.AdminSite) -> None:
+    site.register(SignIn, SignInAdmin)
+    site.register(Session, SessionAdmin)
+    site.register(SessionClient, SessionClientAdmin)
     site.register(RefreshToken, RefreshTokenAdmin)
-    site.register(DeviceGrant, DeviceGrantAdmin)
+    site.register(Consent, ConsentAdmin)
+    site.register(LoginFailures, LoginFailuresAdmin)
+    site.register(LogoutNotice, LogoutNoticeAdmin)
+    site.register(AuthorizationRequest, AuthorizationRequestAdmin)
+    site.register(AccountTicket, AccountTicketAdmin)
+    site.register(TenantSettings, TenantSettingsAdmin)

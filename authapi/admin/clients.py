@@ -1,38 +1,152 @@
-"""Admin pages of clients. A secret is shown once, in the answer to what made it."""
+"""Admin pages of clients. A secret is shown once, in the answer to what made it: no session, message or log ever holds it."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from django import forms
-from django.contrib import admin, messages
-from django.http import HttpRequest
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 
-from authapi.engine import SERVED_GRANTS
+from authapi.admin.client_form import ClientForm
+from authapi.admin.snippets import Setup, snippets_of
 from authapi.models import Client
 from authapi.services import clients
 from identity.admin.badges import badge
-from identity.admin.json_fields import ShapedJSONField
 from identity.admin.object_actions import ObjectAction
 from identity.admin.service_admin import ServiceAdmin
-from identity.admin.service_form import ServiceForm
+from identity.hosts import canonical_address
+
+_ABOUT = ["name", "description", "app_type", "is_first_party", "logo_uri", "initiate_login_uri"]
+_ADDRESSES = ["callbacks", "allowed_logout_urls", "web_origins", "allowed_origins", "backchannel_logout_urls"]
+_PROOF = ["token_endpoint_auth_method", "grant_types", "alg"]
+_REFRESH = [
+    "rotation_type", "expiration_type", "token_lifetime", "infinite_token_lifetime", "idle_token_lifetime",
+    "infinite_idle_token_lifetime", "leeway",
+]  # fmt: skip
+_ORGANIZATIONS = ["organization_usage", "organization_require_behavior"]
 
 
-class ClientForm(ServiceForm):
-    name = forms.CharField(max_length=255)
-    grant_types = ShapedJSONField(
-        shape=list, initial=list(SERVED_GRANTS), help_text=f"A JSON list. Served now: {', '.join(SERVED_GRANTS)}."
+# What may stand between quotes in every language of the snippets.
+_PLAIN_TEXT = re.compile(r"[A-Za-z0-9._~:/?#@!&'()*+,;=%-]+")
+_SOME_CALLBACK = "https://app.example.com/callback"
+_SOME_API = "https://api.example.com"
+
+
+class ClientAdmin(ServiceAdmin[Client]):
+    form = ClientForm
+    list_display = ("name", "client_id", "state", "kind", "party", "token_endpoint_auth_method", "created", "tenant")
+    list_filter = ("app_type", "is_first_party", "is_global", "token_endpoint_auth_method")
+    list_select_related = ("tenant",)
+    sortable_by = ("name", "created")
+    search_fields = ("name", "=client_id")
+    change_form_template = "admin/client_form.html"
+    empty_text = "No clients yet. Add one for each application: its users log in through it, or it calls APIs on its own."
+    deletion_effect = (
+        "Its grants and its users' consents go with it; its tokens end and its streams are closed within two seconds. Nobody can log "
+        "in to the application any more."
     )
-    metadata = ShapedJSONField(help_text="A JSON object for your own notes.")
 
-    class Meta:
-        model = Client
-        fields = "__all__"
+    def __init__(self, model: type[Client], admin_site: Any) -> None:
+        super().__init__(model, admin_site)
+        self.object_actions = (
+            ObjectAction(
+                "rotate-secret",
+                "New secret",
+                lambda _request, row: f"{row} gets a new secret. The old one, and every token and stream made with it, ends at once.",
+                self._rotate,
+                is_offered=lambda row: has_secret(row) and row.revoked_at is None,
+                is_dangerous=True,
+            ),
+            ObjectAction(
+                "revoke",
+                "Revoke",
+                lambda _request, row: f"{row} is shut out for good: no new tokens, and those it has end. The row stays.",
+                _revoke,
+                is_offered=lambda row: row.revoked_at is None,
+                is_dangerous=True,
+            ),
+        )
 
+    def get_fieldsets(self, request: HttpRequest, obj: Client | None = None) -> Any:
+        further = [
+            ("Addresses", {"fields": _ADDRESSES}),
+            ("How it proves itself, and what it may ask for", {"fields": _PROOF}),
+            ("Refresh tokens", {"fields": _REFRESH, "classes": ["collapse"]}),
+            ("Organizations", {"fields": _ORGANIZATIONS, "classes": ["collapse"]}),
+        ]
+        if obj is None:
+            return [(None, {"fields": _ABOUT}), *further, ("More", {"fields": ["is_global", "client_metadata"], "classes": ["collapse"]})]
+        kept = ["is_global", "auth_version", "revoked_at", "created", "updated"]
+        return [
+            (None, {"fields": ["client_id", "tenant", "state", *_ABOUT]}),
+            *further,
+            ("More", {"fields": ["client_metadata", *kept], "classes": ["collapse"]}),
+        ]
 
-def _rotate(_request: HttpRequest, row: Client, _values: dict[str, Any]) -> str:
-    _, secret = clients.rotate_client_secret(tenant_id=row.tenant_id, client_id=row.client_id)
-    return _shown_once(row, secret)
+    def get_readonly_fields(self, request: HttpRequest, obj: Client | None = None) -> Any:
+        own = ("client_id", "tenant", "state", "auth_version", "revoked_at", "created", "updated")
+        return own if obj is None else (*own, "is_global")
+
+    def has_change_permission(self, request: HttpRequest, obj: Client | None = None) -> bool:
+        # A client that is shut out stays as it was: its row says who it was.
+        return super().has_change_permission(request, obj) and (obj is None or obj.revoked_at is None)
+
+    @admin.display(description="State")
+    def state(self, row: Client) -> str:
+        return badge("Active", "good") if row.revoked_at is None else badge("Revoked", "bad")
+
+    @admin.display(description="Kind", ordering="app_type")
+    def kind(self, row: Client) -> str:
+        return badge("Global", "warn") if row.is_global else row.app_type.replace("_", " ")
+
+    @admin.display(description="Party", ordering="is_first_party")
+    def party(self, row: Client) -> str:
+        return "First" if row.is_first_party else "Third"
+
+    def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        row = context.get("original")
+        if row is not None:
+            context["snippets"] = snippets_of(setup_of(row))
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def create(self, request: HttpRequest, form: Any) -> Client:
+        values = {**form.columns(), "is_global": form.cleaned_data["is_global"]}
+        client, secret = clients.create_client(tenant_id=self.tenant_for_new(request), **values)
+        # For the answer to this request, and for nothing else.
+        request._new_secret = secret  # type: ignore[attr-defined]
+        return client
+
+    def change(self, request: HttpRequest, row: Client, form: Any) -> None:
+        columns = form.columns()
+        if columns:
+            clients.update_client(tenant_id=row.tenant_id, client_id=row.client_id, changes=columns)
+
+    def remove(self, request: HttpRequest, row: Client) -> None:
+        clients.delete_client(tenant_id=row.tenant_id, client_id=row.client_id)
+
+    def response_add(self, request: HttpRequest, obj: Client, post_url_continue: str | None = None) -> HttpResponse:
+        secret = getattr(request, "_new_secret", "")
+        return self.secret_page(request, obj, secret) if secret else super().response_add(request, obj, post_url_continue)
+
+    def secret_page(self, request: HttpRequest, client: Client, secret: str) -> HttpResponse:
+        """Return the one page that shows a secret. It answers the request that made it: a redirect would have to keep it somewhere."""
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"Secret of {client}",
+            "subtitle": None,
+            "original": client,
+            "secret": secret,
+            "opts": self.opts,
+            "media": self.media,
+        }
+        request.current_app = self.admin_site.name
+        return TemplateResponse(request, "admin/client_secret.html", context)
+
+    def _rotate(self, request: HttpRequest, row: Client, _values: dict[str, Any]) -> HttpResponse:
+        client, secret = clients.rotate_client_secret(tenant_id=row.tenant_id, client_id=row.client_id)
+        return self.secret_page(request, client, secret)
 
 
 def _revoke(_request: HttpRequest, row: Client, _values: dict[str, Any]) -> str:
@@ -40,61 +154,23 @@ def _revoke(_request: HttpRequest, row: Client, _values: dict[str, Any]) -> str:
     return f"{row} is shut out."
 
 
-def _shown_once(row: Client, secret: str) -> str:
-    return f"The secret of {row}, shown only now: {secret}"
+def has_secret(client: Client) -> bool:
+    """Tell whether the client proves itself with a secret."""
+    return client.auth_method in (Client.AuthMethod.POST, Client.AuthMethod.BASIC)
 
 
-class ClientAdmin(ServiceAdmin[Client]):
-    form = ClientForm
-    list_display = ("name", "client_id", "state", "is_global", "token_endpoint_auth_method", "created", "tenant")
-    list_filter = ("is_global", "token_endpoint_auth_method")
-    list_select_related = ("tenant",)
-    sortable_by = ("name", "created")
-    search_fields = ("name", "=client_id")
-    empty_text = "No clients yet. Add one, then give it a client grant for the management interface."
-    deletion_effect = "Its grants go with it; its tokens end and its streams are closed within two seconds."
-    object_actions = (
-        ObjectAction(
-            "rotate-secret",
-            "New secret",
-            lambda _request, row: f"{row} gets a new secret. The old one, and every token and stream made with it, ends at once.",
-            _rotate,
-            is_offered=lambda row: not row.is_public and row.revoked_at is None,
-            is_dangerous=True,
-        ),
-        ObjectAction(
-            "revoke",
-            "Revoke",
-            lambda _request, row: f"{row} is shut out for good: no new tokens, and those it has end. The row stays.",
-            _revoke,
-            is_offered=lambda row: row.revoked_at is None,
-            is_dangerous=True,
-        ),
+def setup_of(client: Client) -> Setup:
+    """Return what the snippets say of a client. What could end a text between quotes is left for the reader to fill in."""
+    issuer = f"{canonical_address(client.tenant_id)}/"
+    callback = next(iter(client.redirect_uris.split()), "")
+    grant = client.client_grants.select_related("api_resource").order_by("created_at", "pk").first()
+    audience = grant.api_resource.identifier if grant else ""
+    return Setup(
+        issuer=issuer,
+        client_id=client.client_id,
+        callback=callback if _PLAIN_TEXT.fullmatch(callback) else _SOME_CALLBACK,
+        audience=audience if _PLAIN_TEXT.fullmatch(audience) else _SOME_API,
+        is_public=client.is_public,
+        has_users="authorization_code" in client.grant_types or "implicit" in client.grant_types,
+        auth_method=str(client.auth_method),
     )
-
-    def get_fieldsets(self, request: HttpRequest, obj: Client | None = None) -> Any:
-        first = ["name", "is_global", "token_endpoint_auth_method", "grant_types", "metadata"]
-        if obj is None:
-            return [(None, {"fields": first})]
-        return [
-            (None, {"fields": ["client_id", "tenant", "state", *first]}),
-            ("Kept by the service", {"fields": ["auth_version", "revoked_at", "created", "updated"]}),
-        ]
-
-    def has_change_permission(self, request: HttpRequest, obj: Client | None = None) -> bool:
-        # What a client may do is decided when it is made and by its grants; its secret and standing have buttons.
-        return False
-
-    @admin.display(description="State")
-    def state(self, row: Client) -> str:
-        return badge("Active", "good") if row.revoked_at is None else badge("Revoked", "bad")
-
-    def create(self, request: HttpRequest, form: Any) -> Client:
-        values = {name: form.cleaned_data[name] for name in ("name", "is_global", "token_endpoint_auth_method", "grant_types", "metadata")}
-        client, secret = clients.create_client(tenant_id=self.tenant_for_new(request), **values)
-        if secret:
-            self.message_user(request, _shown_once(client, secret), messages.WARNING)
-        return client
-
-    def remove(self, request: HttpRequest, row: Client) -> None:
-        clients.delete_client(tenant_id=row.tenant_id, client_id=row.client_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from authapi.models import DeviceGrant, RefreshToken
+from authapi.models import DeviceGrant
 from identity.admin.tenant_scope import ReadOnlyAdmin
 
 
@@ -12,12 +12,6 @@ class CredentialAdmin(ReadOnlyAdmin[Any]):
     list_display = ("id", "application", "expires", "tenant")
     list_select_related = ("application", "tenant")
     fields = ("tenant", "application", "user", "scope", "expires", "created")
-
-
-class RefreshTokenAdmin(ReadOnlyAdmin[RefreshToken]):
-    list_display = ("id", "application", "created", "revoked", "tenant")
-    list_select_related = ("application", "tenant")
-    fields = ("tenant", "application", "user", "created", "revoked")
 
 
 class DeviceGrantAdmin(ReadOnlyAdmin[DeviceGrant]):

@@ -4,71 +4,229 @@ from __future__ import annotations
 
 from typing import Any
 
+from django import forms
+from django.contrib import admin
 from django.http import HttpRequest
 
 from authapi.models import ApiResource, ClientGrant
-from authapi.services import api_resources, client_grants
-from identity.admin.json_fields import ShapedJSONField
+from authapi.models.resources import MAX_TOKEN_SECONDS
+from authapi.services import api_resources, client_grants, resource_changes
+from identity.admin.badges import badge
+from identity.admin.line_fields import LinesField
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
 
+_DIALECTS = (
+    (ApiResource.Dialect.ACCESS_TOKEN, "Plain"),
+    (ApiResource.Dialect.ACCESS_TOKEN_AUTHZ, "Plain, with permissions"),
+    (ApiResource.Dialect.RFC9068_PROFILE, "RFC 9068"),
+    (ApiResource.Dialect.RFC9068_PROFILE_AUTHZ, "RFC 9068, with permissions"),
+)
+_USER_POLICIES = (
+    ("allow_all", "Every application may ask for users' tokens"),
+    ("require_client_grant", "Only applications with a client grant for users"),
+    ("deny_all", "No application"),
+)
+_CLIENT_POLICIES = (("require_client_grant", "Only applications with a client grant"), ("deny_all", "No application"))
+_USES = (("", "Not said"), ("deny", "Denied"), ("allow", "Allowed"), ("require", "Required"))
+_COLUMNS = ("identifier", "name", "token_lifetime", "token_dialect")
+_SWITCHES = ("enforce_policies", "allow_offline_access", "skip_consent_for_verifiable_first_party_clients")
+
+
+class ScopeLines(LinesField):
+    """Scopes with what they are for, one a line: `read:orders Read orders`."""
+
+    def prepare_value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return value
+        return "\n".join(f"{scope['value']} {scope.get('description') or ''}".strip() for scope in value or [])
+
+    def to_python(self, value: Any) -> Any:
+        if isinstance(value, list) and all(isinstance(scope, dict) for scope in value):
+            return [{"value": scope["value"], "description": scope.get("description") or ""} for scope in value]
+        parts = [line.partition(" ") for line in super().to_python(value)]
+        return [{"value": name, "description": text.strip()} for name, _, text in parts]
+
 
 class ApiResourceForm(ServiceForm):
-    scopes = ShapedJSONField(shape=list, help_text='A JSON list such as [{"value": "read:orders", "description": "Read orders"}].')
+    identifier = forms.CharField(
+        max_length=600,
+        widget=forms.TextInput(attrs={"size": 60}),
+        help_text="The audience of its tokens: an address of the API, or any text. Never changes.",
+    )
+    name = forms.CharField(required=False, max_length=200, help_text="Shown to users who are asked for consent.")
+    scopes = ScopeLines(
+        rows=6, help_text="One a line, then what it is for: read:orders Read orders. One that is dropped goes from all grants."
+    )
+    token_lifetime = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MAX_TOKEN_SECONDS,
+        label="Life of a token",
+        help_text="Seconds. Empty: the platform's default.",
+    )
+    token_lifetime_for_web = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MAX_TOKEN_SECONDS,
+        label="Life in the browser",
+        help_text="Seconds, for implicit and hybrid flows.",
+    )
+    token_dialect = forms.ChoiceField(choices=_DIALECTS, initial=ApiResource.Dialect.ACCESS_TOKEN, label="Form of its tokens")
+    enforce_policies = forms.BooleanField(
+        required=False,
+        label="Role-based access control",
+        help_text="A user gets the scopes that the user's permissions and roles hold, and no others.",
+    )
+    allow_offline_access = forms.BooleanField(
+        required=False, label="Refresh tokens", help_text="Applications may ask for offline_access and renew tokens without the user."
+    )
+    skip_consent_for_verifiable_first_party_clients = forms.BooleanField(
+        required=False, initial=True, label="No consent for your own applications"
+    )
+    user_policy = forms.ChoiceField(choices=_USER_POLICIES, initial="allow_all", label="Tokens for users")
+    client_policy = forms.ChoiceField(choices=_CLIENT_POLICIES, initial="require_client_grant", label="Tokens for applications themselves")
 
     class Meta:
         model = ApiResource
-        fields = "__all__"
+        fields = ()
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        if not self.instance._state.adding:
+            self.initial = {**_form_values(self.instance), **(named.get("initial") or {})}
+
+    def columns(self) -> dict[str, Any]:
+        """Return the columns of what was entered; of a row that is there, of what was changed."""
+        values, changed, is_new = self.cleaned_data, set(self.changed_data), self.instance._state.adding
+        found = {name: values[name] for name in (*_COLUMNS, "scopes") if name in values and (is_new or name in changed)}
+        settings = {name: values[name] for name in (*_SWITCHES, "token_lifetime_for_web") if name in values and (is_new or name in changed)}
+        if is_new or changed & {"user_policy", "client_policy"}:
+            settings["subject_type_authorization"] = {
+                "user": {"policy": values["user_policy"]},
+                "client": {"policy": values["client_policy"]},
+            }
+        return found | ({"settings": settings} if settings else {})
+
+
+def _form_values(resource: ApiResource) -> dict[str, Any]:
+    policies = resource.settings.get("subject_type_authorization") or {}
+    return {
+        **{name: getattr(resource, name) for name in (*_COLUMNS, "scopes")},
+        "token_lifetime_for_web": resource.settings.get("token_lifetime_for_web"),
+        **{name: resource.settings.get(name, name == _SWITCHES[2]) for name in _SWITCHES},
+        "user_policy": (policies.get("user") or {}).get("policy", "allow_all"),
+        "client_policy": (policies.get("client") or {}).get("policy", "require_client_grant"),
+    }
 
 
 class ApiResourceAdmin(ServiceAdmin[ApiResource]):
     form = ApiResourceForm
-    list_display = ("name", "identifier", "token_dialect", "token_lifetime", "is_system", "tenant")
+    list_display = ("title", "identifier", "token_dialect", "access_control", "is_system", "tenant")
     list_select_related = ("tenant",)
-    sortable_by = ("name",)
+    sortable_by = ("title",)
     search_fields = ("name", "=identifier", "=id")
     empty_text = "No APIs yet. The management interface appears with the first client grant or token."
+    deletion_effect = "Its permissions and client grants go with it, and the tokens of those clients end."
+    change_form_template = "admin/sign_in_form.html"
 
     def get_fieldsets(self, request: HttpRequest, obj: ApiResource | None = None) -> Any:
-        first = ["identifier", "name", "scopes", "token_lifetime", "token_dialect"]
-        if obj is None:
-            return [(None, {"fields": first})]
-        return [(None, {"fields": ["id", "tenant", *first, "is_system", "created_at", "updated_at"]})]
+        own = ["identifier", "name", "scopes"] if obj is None else ["id", "tenant", "identifier", "name", "scopes"]
+        tokens = ["token_lifetime", "token_lifetime_for_web", "token_dialect", "allow_offline_access"]
+        access = ["enforce_policies", "user_policy", "client_policy", "skip_consent_for_verifiable_first_party_clients"]
+        kept = (
+            [] if obj is None else [("Kept by the service", {"fields": ["is_system", "created_at", "updated_at"], "classes": ["collapse"]})]
+        )
+        return [(None, {"fields": own}), ("Tokens", {"fields": tokens}), ("Who may ask for them", {"fields": access}), *kept]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: ApiResource | None = None) -> Any:
+        return () if obj is None else ("id", "tenant", "identifier", "is_system", "created_at", "updated_at")
 
     def has_change_permission(self, request: HttpRequest, obj: ApiResource | None = None) -> bool:
-        return False
+        # The management interface comes with the release.
+        return super().has_change_permission(request, obj) and not (obj is not None and obj.is_system)
 
     def has_delete_permission(self, request: HttpRequest, obj: ApiResource | None = None) -> bool:
-        return False
+        return super().has_delete_permission(request, obj) and not (obj is not None and obj.is_system)
+
+    @admin.display(description="Name", ordering="name")
+    def title(self, row: ApiResource) -> str:
+        return str(row)
+
+    @admin.display(description="Access control")
+    def access_control(self, row: ApiResource) -> str:
+        return badge("Roles count", "good") if row.settings.get("enforce_policies") else badge("Off", "quiet")
 
     def create(self, request: HttpRequest, form: Any) -> ApiResource:
-        values = {name: form.cleaned_data[name] for name in ("identifier", "name", "scopes", "token_lifetime", "token_dialect")}
-        return api_resources.create_api_resource(tenant_id=self.tenant_for_new(request), **values)
+        return api_resources.create_api_resource(tenant_id=self.tenant_for_new(request), **form.columns())
+
+    def change(self, request: HttpRequest, row: ApiResource, form: Any) -> None:
+        resource_changes.update_api_resource(tenant_id=row.tenant_id, resource_id=row.pk, changes=form.columns())
+
+    def remove(self, request: HttpRequest, row: ApiResource) -> None:
+        resource_changes.delete_api_resource(tenant_id=row.tenant_id, resource_id=row.pk)
 
 
 class ClientGrantForm(ServiceForm):
-    scopes = ShapedJSONField(shape=list, help_text='A JSON list such as ["read:events"]; scopes of the API only.')
+    subject_type = forms.ChoiceField(
+        choices=[("client", "The application itself"), ("user", "Users, through the application")], initial="client", label="Tokens for"
+    )
+    scopes = LinesField(rows=6, help_text="One scope of the API a line.")
+    allows_all_scopes = forms.BooleanField(
+        required=False, label="All scopes", help_text="Those of the API at any time, later ones included."
+    )
+    organization_usage = forms.ChoiceField(required=False, choices=_USES, label="In organizations")
+    allow_any_organization = forms.BooleanField(
+        required=False, label="Any organization", help_text="Else only those that the grant was added to."
+    )
 
     class Meta:
         model = ClientGrant
-        fields = "__all__"
+        fields = ("client", "api_resource")
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        if not self.instance._state.adding:
+            settings = self.instance.settings
+            own = {name: getattr(self.instance, name) for name in ("subject_type", "scopes", "allows_all_scopes")}
+            own |= {name: settings.get(name) for name in ("organization_usage", "allow_any_organization")}
+            self.initial = {**self.initial, **own}
+
+    def columns(self) -> dict[str, Any]:
+        """Return the columns that the service takes."""
+        values, changed = self.cleaned_data, set(self.changed_data)
+        found = {name: values[name] for name in ("scopes", "allows_all_scopes") if name in changed}
+        settings = {name: values[name] or None for name in ("organization_usage", "allow_any_organization") if name in changed}
+        return found | ({"settings": settings} if settings else {})
 
 
 class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
     form = ClientGrantForm
-    list_display = ("id", "client", "api_resource", "updated_at", "tenant")
+    list_display = ("id", "client", "api_resource", "subject_type", "scope_list", "updated_at", "tenant")
     list_select_related = ("client", "api_resource", "tenant")
+    list_filter = ("subject_type",)
     sortable_by = ("updated_at",)
     search_fields = ("=id", "=client__client_id", "client__name")
+    autocomplete_fields = ("client",)
     empty_text = "No client grants yet. A client that is not global needs one for each API."
     deletion_effect = "The client can no longer ask for tokens to this API; those it has end."
+    change_form_template = "admin/sign_in_form.html"
 
     def get_fieldsets(self, request: HttpRequest, obj: ClientGrant | None = None) -> Any:
-        first = ["client", "api_resource", "scopes"]
-        return [(None, {"fields": first if obj is None else ["id", "tenant", *first, "created_at", "updated_at"]})]
+        first = ["client", "api_resource", "subject_type", "scopes", "allows_all_scopes"]
+        inside = ("In organizations", {"fields": ["organization_usage", "allow_any_organization"], "classes": ["collapse"]})
+        if obj is None:
+            return [(None, {"fields": first}), inside]
+        return [(None, {"fields": ["id", "tenant", *first, "created_at", "updated_at"]}), inside]
 
     def get_readonly_fields(self, request: HttpRequest, obj: ClientGrant | None = None) -> Any:
-        return () if obj is None else ("id", "tenant", "client", "api_resource", "created_at", "updated_at")
+        return () if obj is None else ("id", "tenant", "client", "api_resource", "subject_type", "created_at", "updated_at")
+
+    @admin.display(description="Scopes")
+    def scope_list(self, row: ClientGrant) -> str:
+        if row.allows_all_scopes:
+            return "all"
+        return ", ".join(row.scopes[:4]) + (f" and {len(row.scopes) - 4} more" if len(row.scopes) > 4 else "") or "-"
 
     def create(self, request: HttpRequest, form: Any) -> ClientGrant:
         values = form.cleaned_data
@@ -76,11 +234,14 @@ class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
             tenant_id=self.tenant_for_new(request),
             client_id=values["client"].client_id,
             api_resource=values["api_resource"],
-            scopes=values["scopes"],
+            subject_type=values["subject_type"],
+            **form.columns(),
         )
 
     def change(self, request: HttpRequest, row: ClientGrant, form: Any) -> None:
-        client_grants.update_client_grant(tenant_id=row.tenant_id, grant_id=row.pk, scopes=form.cleaned_data["scopes"])
+        columns = form.columns()
+        if columns:
+            client_grants.change_client_grant(tenant_id=row.tenant_id, grant_id=row.pk, changes=columns)
 
     def remove(self, request: HttpRequest, row: ClientGrant) -> None:
         client_grants.delete_client_grant(tenant_id=row.tenant_id, grant_id=row.pk)

@@ -11,6 +11,7 @@ from django.http import QueryDict
 
 from events.catalogue import EVENT_TYPES
 from events.log_browsing import Place, Question
+from identity.admin.moment_fields import Moment
 from identity.ids import EVENT_ID_PATTERN
 from identity.models import User
 
@@ -20,15 +21,6 @@ _USERS_OF_AN_ADDRESS = 20
 _KINDS = {"con_": "connection", "org_": "organization", "grp_": "group"}
 _PLACES = ("before", "after")
 _RANGE = ("first", "last", "since", "until")
-
-
-class _Moment(forms.DateTimeInput):
-    """The browser's own field for a date and a time, in seconds."""
-
-    input_type = "datetime-local"
-
-    def __init__(self) -> None:
-        super().__init__(attrs={"step": "1"}, format="%Y-%m-%dT%H:%M:%S")
 
 
 class LogSearch(forms.Form):
@@ -43,8 +35,8 @@ class LogSearch(forms.Form):
     )
     first = forms.IntegerField(required=False, min_value=1, max_value=_MAX_POSITION, label="From position")
     last = forms.IntegerField(required=False, min_value=1, max_value=_MAX_POSITION, label="To position")
-    since = forms.DateTimeField(required=False, widget=_Moment, label="From time")
-    until = forms.DateTimeField(required=False, widget=_Moment, label="To time")
+    since = forms.DateTimeField(required=False, widget=Moment, label="From time")
+    until = forms.DateTimeField(required=False, widget=Moment, label="To time")
 
     def clean(self) -> dict[str, Any]:
         values = super().clean() or self.cleaned_data

@@ -36,7 +36,8 @@ class ObjectAction:
     """One button.
 
     `explain` returns the sentence shown before the confirmation, `run` acts through a service and returns the sentence
-    shown afterwards; what it refuses is shown at the form. `is_offered` hides the button where it makes no sense.
+    shown afterwards, or a page of its own where a sentence must not be kept for the next page, such as one with a new secret;
+    what it refuses is shown at the form. `is_offered` hides the button where it makes no sense.
     Whoever presses it needs the `permission`: the name of one, or a function that returns it for a row; without it, that of
     changing such rows.
     """
@@ -44,7 +45,7 @@ class ObjectAction:
     name: str
     label: str
     explain: Callable[[HttpRequest, Any], str]
-    run: Callable[[HttpRequest, Any, dict[str, Any]], str]
+    run: Callable[[HttpRequest, Any, dict[str, Any]], str | HttpResponse]
     is_offered: Callable[[Any], bool] = _always
     form_class: type[forms.Form] = NoInput
     is_dangerous: bool = False
@@ -88,8 +89,10 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
         if not self.may_act(request, row, action):
             raise PermissionDenied
         form = action.form_class(request.POST if request.method == "POST" else None)
-        if request.method == "POST" and form.is_valid() and self._acted(request, row, action, form):
-            return HttpResponseRedirect(self._place_after(request, object_id))
+        if request.method == "POST" and form.is_valid():
+            answer = self._answer_of(request, row, action, form)
+            if answer is not None:
+                return answer
         context = {
             **self.admin_site.each_context(request),
             "title": action.label,
@@ -104,17 +107,21 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
         request.current_app = self.admin_site.name
         return TemplateResponse(request, "admin/object_action.html", context)
 
-    def _acted(self, request: HttpRequest, row: Row, action: ObjectAction, form: forms.Form) -> bool:
-        """Run the action; what the service refuses becomes errors of the form, and False."""
+    def _answer_of(self, request: HttpRequest, row: Row, action: ObjectAction, form: forms.Form) -> HttpResponse | None:
+        """Run the action and return where it leads; what the service refuses becomes errors of the form, and None."""
+        # Taken before: a row that goes may lose its key.
+        key = quote(str(row.pk))
         try:
             done = action.run(request, row, form.cleaned_data)
         except refusals() as refusal:
             add_to_form(form, refusal)
-            return False
+            return None
         reason = form.cleaned_data.get("reason")
         self.log_change(request, row, f"{action.label}: {reason}" if reason else action.label)
+        if isinstance(done, HttpResponse):
+            return done
         self.message_user(request, done, messages.SUCCESS)
-        return True
+        return HttpResponseRedirect(self._place_after(request, key))
 
     def _place_after(self, request: HttpRequest, object_id: str) -> str:
         place = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}"

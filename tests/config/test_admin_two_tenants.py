@@ -142,6 +142,9 @@ def found(browser: Client, model: type[models.Model], query: dict[str, str]) -> 
     if page.status_code == 400:
         return set()
     assert page.status_code == 200, (label(model), query)
+    if "cl" not in page.context:
+        # A list of one row leads to the form of that row.
+        return {row.pk for row in [page.context.get("original")] if row is not None}
     return {row.pk for row in page.context["cl"].result_list}
 
 

@@ -30,6 +30,7 @@ PLATFORM = "localhost"
 _VALUES: dict[str, dict[str, Any]] = {
     "provisioning.action": {"template": "scim-user-provisioning"},
     "authapi.signingkey": {"state": "revoked"},
+    "authapi.signin": {"is_success": True},
     "admin.logentry": {"action_flag": 2},
     "identity.group": {"type": "tenant"},
     "identity.role": {"type": "tenant"},

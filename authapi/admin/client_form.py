@@ -1,0 +1,218 @@
+"""The form of a client: fields for people, judged by the body of the management interface, so that both have one set of rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.html import format_html
+
+from authapi.api.client_bodies import ClientToChange
+from authapi.api.client_documents import client_resource, columns_of
+from authapi.grants.password import REALM_GRANT
+from authapi.models import Client
+from identity.admin.json_fields import ShapedJSONField
+from identity.admin.line_fields import LinesField
+from identity.admin.service_form import ServiceForm
+from identity.admin.users import merge_of
+from identity.api.refusals import Refusal
+
+APP_TYPES = (
+    ("", "Not said"),
+    ("regular_web", "Web application with a server of its own"),
+    ("spa", "Single-page application in the browser"),
+    ("native", "Mobile or desktop application"),
+    ("non_interactive", "Machine to machine, without people"),
+)
+GRANTS = (
+    ("authorization_code", "Authorization code", "People log in in the browser, with PKCE. What nearly every application needs."),
+    ("refresh_token", "Refresh token", "Access is renewed without asking the user again."),
+    ("client_credentials", "Client credentials", "The application acts on its own, without a user. Needs a client grant for each API."),
+    ("implicit", "Implicit and hybrid", "Tokens come in the address of the browser. For old applications only: tokens leak there."),
+    ("password", "Password", "The application itself asks for passwords. For migrations only: it sees every password."),
+    (REALM_GRANT, "Password of a named connection", "As above, at a connection that the application names."),
+)
+METHODS = (
+    ("none", "None: a public client, which cannot keep a secret"),
+    ("client_secret_post", "Secret in the body of the request"),
+    ("client_secret_basic", "Secret in the Authorization header"),
+)
+ALGORITHMS = (("RS256", "RS256, checked with the published keys"), ("HS256", "HS256, checked with the client's own secret"))
+USES = (("", "Not said: outside organizations only"), ("deny", "Denied"), ("allow", "Allowed"), ("require", "Required"))
+BEHAVIOURS = (
+    ("", "Not said"),
+    ("no_prompt", "No question: the application names it"),
+    ("pre_login_prompt", "Asked before the login"),
+    ("post_login_prompt", "Asked after the login"),
+)
+_PLAIN = (
+    "name", "description", "app_type", "logo_uri", "initiate_login_uri", "is_first_party", "callbacks", "allowed_logout_urls",
+    "web_origins", "allowed_origins", "grant_types", "token_endpoint_auth_method", "organization_usage", "organization_require_behavior",
+)  # fmt: skip
+_NULL_WHEN_EMPTY = ("description", "logo_uri", "initiate_login_uri", "organization_usage", "organization_require_behavior")
+_REFRESH = (
+    "rotation_type", "expiration_type", "leeway", "token_lifetime", "idle_token_lifetime", "infinite_token_lifetime",
+    "infinite_idle_token_lifetime",
+)  # fmt: skip
+# Refresh tokens of a client that has no policy yet (contract, 4.6).
+_REFRESH_DEFAULTS: dict[str, Any] = {"rotation_type": "non-rotating", "expiration_type": "non-expiring"}
+_WIDE = forms.TextInput(attrs={"size": 60})
+
+
+def _grant_choices() -> list[tuple[str, str]]:
+    return [(name, format_html("{}<br><small>{}</small>", label, help_text)) for name, label, help_text in GRANTS]
+
+
+class ClientForm(ServiceForm):
+    name = forms.CharField(max_length=255, help_text="Shown to users on the login and the consent page.")
+    description = forms.CharField(required=False, max_length=140, widget=_WIDE)
+    app_type = forms.ChoiceField(required=False, choices=APP_TYPES, label="Kind of application")
+    is_first_party = forms.BooleanField(
+        required=False, initial=True, label="First party", help_text="Yours. Users of a third party's application are asked for consent."
+    )
+    logo_uri = forms.CharField(required=False, max_length=2048, label="Logo", widget=_WIDE, help_text="An https address of a picture.")
+    initiate_login_uri = forms.CharField(
+        required=False,
+        max_length=2048,
+        label="Login address",
+        widget=_WIDE,
+        help_text="Where the application begins a login that was started elsewhere.",
+    )
+    callbacks = LinesField(help_text="One address a line. Users come back to exactly these after a login, and nowhere else.")
+    allowed_logout_urls = LinesField(label="Logout addresses", help_text="One address a line. Where users may go after a logout.")
+    web_origins = LinesField(help_text="One origin a line, such as https://app.example.com. For silent logins in a hidden frame.")
+    allowed_origins = LinesField(label="CORS origins", help_text="One origin a line. Scripts from there may call the token endpoint.")
+    backchannel_logout_urls = LinesField(
+        label="Back-channel logout", help_text="One https address a line. It is told when a session of a user ends."
+    )
+    grant_types = forms.MultipleChoiceField(
+        required=False,
+        choices=_grant_choices,
+        initial=["authorization_code", "refresh_token"],
+        widget=forms.CheckboxSelectMultiple,
+        label="Grant types",
+    )
+    token_endpoint_auth_method = forms.ChoiceField(
+        choices=METHODS,
+        initial=Client.AuthMethod.POST,
+        label="Authentication",
+        help_text="How the application proves itself. One way only.",
+    )
+    alg = forms.ChoiceField(choices=ALGORITHMS, initial="RS256", label="Signature of id tokens")
+    rotation_type = forms.ChoiceField(
+        choices=[("rotating", "Rotating: each is good for one exchange"), ("non-rotating", "Not rotating")],
+        initial="rotating",
+        help_text="A rotated token that comes back a second time ends everything that came of its login.",
+    )
+    expiration_type = forms.ChoiceField(choices=[("expiring", "Expiring"), ("non-expiring", "Not expiring")], initial="expiring")
+    token_lifetime = forms.IntegerField(
+        required=False, min_value=1, label="Whole life", help_text="Seconds, whatever the rotation. Empty: 30 days."
+    )
+    idle_token_lifetime = forms.IntegerField(
+        required=False, min_value=1, label="Idle life", help_text="Seconds without use. Empty: 15 days."
+    )
+    leeway = forms.IntegerField(
+        required=False, min_value=0, help_text="Seconds in which the token before is still taken, for answers that were lost."
+    )
+    infinite_token_lifetime = forms.BooleanField(required=False, label="No end of the whole life")
+    infinite_idle_token_lifetime = forms.BooleanField(required=False, label="No end of the idle life")
+    organization_usage = forms.ChoiceField(required=False, choices=USES, help_text="Whether users log in as members of an organization.")
+    organization_require_behavior = forms.ChoiceField(required=False, choices=BEHAVIOURS, label="Question for the organization")
+    client_metadata = ShapedJSONField(label="Metadata", help_text="A JSON object of at most ten texts, for your own notes.")
+
+    class Meta:
+        model = Client
+        fields = ("is_global",)
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        # Read now: Django writes what was entered into the instance before it is judged.
+        self._stored = {} if self.instance._state.adding else client_resource(self.instance)
+        if not self.instance._state.adding:
+            self.initial = {**form_values(self.instance), **(named.get("initial") or {})}
+            if "grant_types" in self.fields:
+                self._offer_present_grants()
+
+    def _offer_present_grants(self) -> None:
+        """Offer what the client has, too, although nothing here serves it: saving the form must not take it away."""
+        field: Any = self.fields["grant_types"]
+        known = {name for name, *_ in GRANTS}
+        field.choices = [*_grant_choices(), *((name, name) for name in self.instance.grant_types if name not in known)]
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or self.cleaned_data
+        if not self.errors:
+            self._judge(self._body())
+        return values
+
+    def columns(self) -> dict[str, Any]:
+        """Return the columns of what was entered and differs from what is there."""
+        return columns_of(self._body())
+
+    def _body(self) -> dict[str, Any]:
+        """Return the body that would ask the management interface for the same."""
+        values, changed = self.cleaned_data, set(self.changed_data)
+        is_new = self.instance._state.adding
+        body: dict[str, Any] = {name: values[name] for name in _PLAIN if name in values and (is_new or name in changed)}
+        for name in _NULL_WHEN_EMPTY:
+            if body.get(name) == "":
+                body[name] = None
+        if not body.get("app_type", True):
+            del body["app_type"]
+        stored = self._stored
+        if (is_new or "alg" in changed) and "alg" in values:
+            body["jwt_configuration"] = {**stored.get("jwt_configuration", {}), "alg": values["alg"]}
+        if (is_new or changed & set(_REFRESH)) and "rotation_type" in values:
+            policies = (stored.get("refresh_token") or {}).get("policies")
+            given = {name: values[name] for name in _REFRESH if values.get(name) is not None and values[name] is not False}
+            body["refresh_token"] = given | ({"policies": policies} if policies else {})
+        if "backchannel_logout_urls" in changed:
+            body["oidc_logout"] = {**(stored.get("oidc_logout") or {}), "backchannel_logout_urls": values["backchannel_logout_urls"]}
+        if "client_metadata" in changed:
+            body["client_metadata"] = merge_of(stored.get("client_metadata", {}), values["client_metadata"])
+        return body
+
+    def _judge(self, body: dict[str, Any]) -> None:
+        judge = ClientToChange(data=body)
+        if not judge.is_valid():
+            for name, problem in judge.errors.items():
+                self._refuse(name, problem)
+            return
+        try:
+            columns_of(body)
+        except Refusal as refusal:
+            self.add_error(None, refusal.message)
+
+    def _refuse(self, name: str, problem: Any) -> None:
+        """Show what the body is refused for at the field it came from."""
+        if isinstance(problem, dict) and name not in self.fields:
+            for inner, further in problem.items():
+                self._refuse(str(inner), further)
+            return
+        text = "; ".join(_texts(problem))
+        self.add_error(name if name in self.fields else None, text if name in self.fields else f"{name}: {text}")
+
+
+def form_values(client: Client) -> dict[str, Any]:
+    """Return what the form shows of a client."""
+    document = client_resource(client)
+    refresh = {**_REFRESH_DEFAULTS, **(document.get("refresh_token") or {})}
+    return {
+        **{name: document.get(name) for name in _PLAIN},
+        **{name: refresh.get(name) for name in _REFRESH},
+        "is_global": client.is_global,
+        "alg": document["jwt_configuration"]["alg"],
+        "backchannel_logout_urls": (document.get("oidc_logout") or {}).get("backchannel_logout_urls") or [],
+        "client_metadata": document.get("client_metadata", {}),
+    }
+
+
+def _texts(problem: Any) -> list[str]:
+    """Return every sentence of a refusal, with its place in a list counted as people count."""
+    if isinstance(problem, dict):
+        return [
+            f"line {place + 1}: {text}" if isinstance(place, int) else f"{place}: {text}"
+            for place, inner in problem.items()
+            for text in _texts(inner)
+        ]
+    return [text for inner in problem for text in _texts(inner)] if isinstance(problem, list) else [str(problem)]

@@ -1,0 +1,206 @@
+"""Admin pages of what users are logged in with: sessions, refresh tokens, consents. Never a value, nor its digest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin
+from django.db import models
+from django.http import HttpRequest
+from django.utils import timezone
+
+from authapi.models import Consent, LogoutNotice, RefreshToken, Session, SessionClient
+from authapi.services.access import REVOKED, revoke_session, withdraw_consent
+from authapi.services.refresh_tokens import revoke_refresh_tokens
+from authapi.services.sessions import end_session
+from identity.admin.badges import badge
+from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
+from identity.admin.panels import Cell, Panel
+from identity.admin.refusals import as_text, refusals
+from identity.admin.tenant_scope import ReadOnlyAdmin
+
+
+class EndableAdmin(ReadOnlyAdmin[Any], ObjectActionsAdmin[Any]):
+    """Rows that staff end one by one or many at once, and change in no other way."""
+
+    sortable_by = ()
+
+    def end_rows(self, request: HttpRequest, rows: models.QuerySet[Any], end: Callable[[Any], object], done: str) -> None:
+        """End each row through its service; note each, and say how many there were."""
+        count = 0
+        for row in rows:
+            try:
+                end(row)
+            except refusals() as refusal:
+                self.message_user(request, f"{row}: {as_text(refusal)}")
+                continue
+            self.log_change(request, row, f"{done.capitalize()}.")
+            count += 1
+        self.message_user(request, f"{count} {done}.")
+
+
+@admin.action(description="End selected sessions", permissions=["end"])
+def end_selected(model_admin: SessionAdmin, request: HttpRequest, rows: models.QuerySet[Session]) -> None:
+    model_admin.end_rows(request, rows.select_related("user"), lambda row: end_session(row, reason=REVOKED), "ended")
+
+
+@admin.action(description="Revoke selected refresh tokens", permissions=["end"])
+def revoke_selected(model_admin: RefreshTokenAdmin, request: HttpRequest, rows: models.QuerySet[RefreshToken]) -> None:
+    model_admin.end_rows(request, rows, _revoke_token, "revoked")
+
+
+def _end(_request: HttpRequest, row: Session, _values: dict[str, Any]) -> str:
+    end_session(row, reason=REVOKED)
+    return f"The session of {row.user} has ended."
+
+
+def _end_with_tokens(_request: HttpRequest, row: Session, _values: dict[str, Any]) -> str:
+    revoke_session(row)
+    return f"The session of {row.user} has ended, and so have its refresh tokens."
+
+
+def _revoke_token(row: RefreshToken) -> int:
+    return revoke_refresh_tokens(tenant_id=row.tenant_id, ids=[row.wire_id])
+
+
+def _revoke(_request: HttpRequest, row: RefreshToken, _values: dict[str, Any]) -> str:
+    _revoke_token(row)
+    return f"The refresh token of {row.user} at {row.application} is revoked."
+
+
+def _withdraw(_request: HttpRequest, row: Consent, _values: dict[str, Any]) -> str:
+    withdraw_consent(row)
+    return f"{row.client} has to ask {row.user} again."
+
+
+class SessionAdmin(EndableAdmin):
+    list_display = ("id", "user", "connection", "device", "last_interacted_at", "expires_at", "tenant")
+    list_select_related = ("user", "connection", "tenant")
+    search_fields = ("=id", "=user__user_id")
+    search_help_text = "The id of a session, or that of a user."
+    actions = (end_selected,)
+    empty_text = "Nobody is logged in. A session begins when somebody logs in at the hosted page."
+    fields = (
+        "id", "tenant", "user", "connection", "organization", "methods", "is_persistent", "authenticated_at", "created_at",
+        "last_interacted_at", "idle_expires_at", "expires_at", "initial_ip", "initial_user_agent", "last_ip", "last_user_agent", "metadata",
+    )  # fmt: skip
+    object_actions = (
+        ObjectAction(
+            "end",
+            "End this session",
+            lambda _request, row: f"{row.user} has to log in again in this browser. Applications with a refresh token go on until it ends.",
+            _end,
+            is_dangerous=True,
+        ),
+        ObjectAction(
+            "revoke",
+            "End it with its refresh tokens",
+            lambda _request, row: f"{row.user} has to log in again, and no application renews what it got in this session.",
+            _end_with_tokens,
+            is_dangerous=True,
+        ),
+    )
+
+    def __init__(self, model: type[Session], admin_site: Any) -> None:
+        super().__init__(model, admin_site)
+        self.panels.append(_clients_of)
+
+    def has_end_permission(self, request: HttpRequest) -> bool:
+        return may_change(request, "authapi.change_session")
+
+    @admin.display(description="Device")
+    def device(self, row: Session) -> str:
+        return " ".join(part for part in (row.last_ip, row.last_user_agent[:60]) if part) or "-"
+
+
+class SessionClientAdmin(ReadOnlyAdmin[SessionClient]):
+    list_display = ("session", "client", "created_at", "tenant")
+    list_select_related = ("session", "client", "tenant")
+    search_fields = ("=session__id", "=client__client_id")
+    sortable_by = ()
+    ordering = ("-pk",)
+    fields = ("tenant", "session", "client", "created_at")
+    empty_text = "No client has got tokens in a session."
+
+
+class LogoutNoticeAdmin(ReadOnlyAdmin[LogoutNotice]):
+    list_display = ("client", "subject", "initiator", "attempts", "due_at", "tenant")
+    list_select_related = ("client", "tenant")
+    search_fields = ("=client__client_id", "=subject")
+    sortable_by = ()
+    ordering = ("-pk",)
+    fields = ("tenant", "client", "url", "initiator", "sid", "subject", "attempts", "due_at", "created_at")
+    empty_text = "Every client that wanted to be told of a logout has been told."
+
+
+class RefreshTokenAdmin(EndableAdmin):
+    list_display = ("wire_id", "user", "application", "state", "last_exchanged_at", "expires_at", "tenant")
+    list_select_related = ("user", "application", "tenant")
+    ordering = ("-pk",)
+    actions = (revoke_selected,)
+    empty_text = "No refresh tokens yet. An application gets one with the scope offline_access, from an API that allows it."
+    fields = (
+        "wire_id", "tenant", "application", "user", "audience", "scope", "sid", "is_rotating", "created", "last_exchanged_at",
+        "idle_expires_at", "expires_at", "revoked", "initial_ip", "initial_user_agent", "last_ip", "last_user_agent", "metadata",
+    )  # fmt: skip
+    object_actions = (
+        ObjectAction(
+            "revoke",
+            "Revoke",
+            lambda _request, row: f"{row.application} can no longer renew its access for {row.user}; those that follow this one end, too.",
+            _revoke,
+            is_offered=lambda row: row.revoked is None,
+            is_dangerous=True,
+        ),
+    )
+
+    def has_end_permission(self, request: HttpRequest) -> bool:
+        return may_change(request, "authapi.change_refreshtoken")
+
+    @admin.display(description="State")
+    def state(self, row: RefreshToken) -> str:
+        if row.revoked is not None:
+            return badge("Rotated" if row.is_rotated else "Revoked", "quiet" if row.is_rotated else "bad")
+        now = timezone.now()
+        is_over = any(end is not None and end <= now for end in (row.expires_at, row.idle_expires_at))
+        return badge("Expired", "quiet") if is_over else badge("Active", "good")
+
+
+class ConsentAdmin(EndableAdmin):
+    list_display = ("user", "client", "api", "scope_list", "updated_at", "tenant")
+    list_select_related = ("user", "client", "tenant")
+    list_display_links = ("user",)
+    search_fields = ("=user__user_id", "=client__client_id")
+    search_help_text = "The id of a user, or that of a client."
+    ordering = ("-pk",)
+    empty_text = "No user has been asked for consent. Applications of third parties ask, and those that send prompt=consent."
+    fields = ("tenant", "user", "client", "audience", "scopes", "created_at", "updated_at")
+    object_actions = (
+        ObjectAction(
+            "withdraw",
+            "Take it back",
+            lambda _request, row: f"{row.client} has to ask {row.user} again, and the refresh tokens that rest on this end.",
+            _withdraw,
+            is_dangerous=True,
+        ),
+    )
+
+    @admin.display(description="API")
+    def api(self, row: Consent) -> str:
+        return row.audience or "(profile)"
+
+    @admin.display(description="Scopes")
+    def scope_list(self, row: Consent) -> str:
+        return ", ".join(row.scopes) or "-"
+
+
+def may_change(request: HttpRequest, permission: str) -> bool:
+    """Tell whether the account may end such rows, which nobody may edit."""
+    return bool(getattr(request.user, "is_active", False) and request.user.has_perm(permission))
+
+
+def _clients_of(_request: HttpRequest, row: Session) -> Panel:
+    entries = row.session_clients.select_related("client").order_by("created_at", "pk")[:50]
+    rows = [(Cell(str(entry.client)), Cell(entry.client.client_id), Cell(f"{entry.created_at:%Y-%m-%d %H:%M}")) for entry in entries]
+    return Panel("Applications in this session", ("Client", "Client id", "Since (UTC)"), rows, "No application has got tokens in it yet.")

@@ -1,0 +1,171 @@
+"""The sign-in log in the admin: found by index, turned by keys, with the reason of a failure in words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.contrib.admin.utils import quote
+from django.contrib.admin.views.main import ChangeList
+from django.db import models
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.http import urlencode
+
+from authapi.log_browsing import LogPage, Place, Question, browse, read_place
+from authapi.models import Client, SignIn
+from authapi.sign_in_types import IN_WORDS, in_words
+from identity.admin.badges import badge
+from identity.admin.moment_fields import Moment
+from identity.admin.scope import tenant_in_scope
+from identity.admin.tenant_scope import ReadOnlyAdmin
+
+_OUTCOMES = {"good": True, "bad": False}
+
+
+class LogSearch(forms.Form):
+    """Every field may be left out; the times are UTC."""
+
+    type = forms.ChoiceField(required=False, choices=[("", "Everything"), *IN_WORDS.items()], label="What")
+    outcome = forms.ChoiceField(required=False, choices=[("", "Good and bad"), ("good", "Good"), ("bad", "Bad")])
+    user = forms.CharField(required=False, max_length=300, help_text="A user id, or an e-mail address or name as it was typed.")
+    client = forms.CharField(required=False, max_length=64, label="Client id")
+    connection = forms.CharField(required=False, max_length=128, help_text="Its name.")
+    ip = forms.GenericIPAddressField(required=False, label="Address")
+    since = forms.DateTimeField(required=False, widget=Moment, label="From time")
+    until = forms.DateTimeField(required=False, widget=Moment, label="To time")
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or self.cleaned_data
+        if values.get("since") and values.get("until") and values["since"] > values["until"]:
+            self.add_error("until", "The times end before they begin.")
+        return values
+
+    @property
+    def is_used(self) -> bool:
+        return any(value not in ("", None) for value in self.cleaned_data.values())
+
+    def question(self, tenant_id: str | None) -> Question:
+        """Return what is asked for of this tenant, or of all of them."""
+        values = self.cleaned_data
+        return Question(
+            tenant_id=tenant_id,
+            type=values["type"],
+            is_success=_OUTCOMES.get(values["outcome"]),
+            user=values["user"],
+            client_id=values["client"],
+            connection=values["connection"],
+            ip=values["ip"],
+            since=_utc(values["since"]),
+            until=_utc(values["until"]),
+        )
+
+
+class LogChangeList(ChangeList):
+    """Django's list with rows, search and pages of our own: no count, no offset, one place to go on from."""
+
+    search: LogSearch
+    page: LogPage
+
+    def get_queryset(self, request: HttpRequest, *_arguments: Any, **_named: Any) -> Any:
+        self.search = LogSearch(request.GET, label_suffix="")
+        is_valid = self.search.is_valid()
+        self.page = browse(self.search.question(tenant_in_scope(request)), _place_of(request)) if is_valid else LogPage([])
+        self.filter_specs, self.has_filters, self.clear_all_filters_qs = [], False, "?"
+        self.has_active_filters = not is_valid or self.search.is_used
+        return self.root_queryset.none()
+
+    def get_results(self, request: HttpRequest) -> None:
+        self.result_list = self.page.rows
+        self.result_count = self.full_result_count = len(self.page.rows)
+        self.show_full_result_count = self.show_admin_actions = self.can_show_all = self.multi_page = False
+        self.paginator = self.model_admin.get_paginator(request, self.root_queryset.none(), self.list_per_page)
+
+    def address_of(self, **place: str) -> str:
+        """Return the address of the page at a place, with the same search; empty when there is no such place."""
+        if "" in place.values():
+            return ""
+        asked = {field: value for field, value in self.search.data.items() if field in self.search.fields and value}
+        return f"?{urlencode({**asked, **place})}"
+
+
+class SignInAdmin(ReadOnlyAdmin[SignIn]):
+    list_display = ("when", "what", "who", "why", "client_name", "connection", "ip", "tenant")
+    list_display_links = ("when",)
+    list_select_related = ("tenant",)
+    sortable_by = ()
+    change_list_template = "admin/sign_in_log.html"
+    empty_text = "Nobody has tried anything yet. Logins, logouts, sign-ups and changed passwords appear here at once."
+    readonly_fields = ("what", "who", "client_page")
+    fields = (
+        "created_at", "what", "type", "description", "user_name", "who", "client_page", "connection", "ip", "user_agent", "details", "id",
+        "tenant",
+    )  # fmt: skip
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return LogChangeList
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        changelist = super().get_changelist_instance(request)
+        changelist.title = "Sign-in log"
+        return changelist
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        response = super().changelist_view(request, extra_context)
+        listed = getattr(response, "context_data", None)
+        if listed and "cl" in listed:
+            changes: LogChangeList = listed["cl"]
+            listed["older_url"] = changes.address_of(before=changes.page.older)
+            listed["newer_url"] = changes.address_of(after=changes.page.newer)
+            listed["newest_url"] = changes.address_of() if changes.page.newer else ""
+        return response
+
+    @admin.display(description="When (UTC)")
+    def when(self, row: SignIn) -> str:
+        return f"{row.created_at:%Y-%m-%d %H:%M:%S}"
+
+    @admin.display(description="Why")
+    def why(self, row: SignIn) -> str:
+        return row.description or "-"
+
+    @admin.display(description="What")
+    def what(self, row: SignIn) -> str:
+        return badge(in_words(row.type), "good" if row.is_success else "bad")
+
+    @admin.display(description="User")
+    def who(self, row: SignIn) -> str:
+        """Name the user, with a way to all their lines."""
+        named = row.user_id or row.user_name
+        if not named:
+            return "-"
+        return format_html('<a href="{}?{}">{}</a>', self._list(), urlencode({"user": named}), row.user_name or row.user_id)
+
+    @admin.display(description="Client")
+    def client_page(self, row: SignIn) -> str:
+        found = Client.objects.of(row.tenant_id).filter(client_id=row.client_id).values_list("pk", flat=True).first()
+        if found is None:
+            return row.client_name or "-"
+        return format_html(
+            '<a href="{}">{}</a>', reverse(f"{self.admin_site.name}:authapi_client_change", args=(quote(found),)), row.client_name
+        )
+
+    def _list(self) -> str:
+        return reverse(f"{self.admin_site.name}:authapi_signin_changelist")
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[SignIn]:
+        return super().get_queryset(request).select_related("tenant")
+
+
+def _place_of(request: HttpRequest) -> Place | None:
+    for name in ("before", "after"):
+        place = read_place(request.GET.get(name, ""), is_newer=name == "after")
+        if place is not None:
+            return place
+    return None
+
+
+def _utc(moment: datetime | None) -> datetime | None:
+    return None if moment is None else moment.astimezone(UTC)

@@ -1,0 +1,119 @@
+"""What to paste into an application so that it works with a client: filled with domain and id, never with a secret. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from string import Template
+
+SECRET = "CLIENT_SECRET"  # noqa: S105  (the name of a variable of the environment, which the reader fills)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What of a client the texts depend on."""
+
+    issuer: str
+    client_id: str
+    callback: str
+    audience: str
+    is_public: bool
+    has_users: bool
+    auth_method: str
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """One text to copy, and what it is for."""
+
+    title: str
+    text: str
+
+
+_AUTHLIB_USER = Template("""\
+import os
+
+from authlib.integrations.flask_client import OAuth
+
+oauth = OAuth(app)
+oauth.register(
+    "login",
+    client_id="$client_id",
+$secret    server_metadata_url="${issuer}.well-known/openid-configuration",
+    client_kwargs={"scope": "openid profile email", "code_challenge_method": "S256", "token_endpoint_auth_method": "$method"},
+)
+
+# In the view that begins the login:
+#     return oauth.login.authorize_redirect("$callback")
+# In the view behind $callback:
+#     token = oauth.login.authorize_access_token()
+#     token["userinfo"]["sub"]
+""")
+_AUTHLIB_MACHINE = Template("""\
+import os
+
+from authlib.integrations.requests_client import OAuth2Session
+
+session = OAuth2Session("$client_id", os.environ["CLIENT_SECRET"], token_endpoint_auth_method="$method")
+token = session.fetch_token("${issuer}oauth/token", grant_type="client_credentials", audience="$audience")
+""")
+_NODE_USER = Template("""\
+import * as client from "openid-client";
+
+const config = await client.discovery(new URL("$issuer"), "$client_id", undefined, $authentication);
+
+const verifier = client.randomPKCECodeVerifier();
+const state = client.randomState();
+const address = client.buildAuthorizationUrl(config, {
+  redirect_uri: "$callback",
+  scope: "openid profile email",
+  code_challenge: await client.calculatePKCECodeChallenge(verifier),
+  code_challenge_method: "S256",
+  state,
+});
+// Keep verifier and state in the session, and send the browser to address. Back at the callback:
+// const tokens = await client.authorizationCodeGrant(config, currentUrl, { pkceCodeVerifier: verifier, expectedState: state });
+""")
+_NODE_MACHINE = Template("""\
+import * as client from "openid-client";
+
+const config = await client.discovery(new URL("$issuer"), "$client_id", undefined, $authentication);
+const tokens = await client.clientCredentialsGrant(config, { audience: "$audience" });
+""")
+_CURL_MACHINE = Template("""\
+curl --request POST "${issuer}oauth/token" \\
+  $credentials \\
+  --data grant_type=client_credentials \\
+  --data-urlencode "audience=$audience"
+""")
+_CURL_USER = Template("""\
+# What the provider says about itself, and the keys that its tokens are checked with:
+curl "${issuer}.well-known/openid-configuration"
+curl "${issuer}.well-known/jwks.json"
+""")
+
+
+def snippets_of(setup: Setup) -> list[Snippet]:
+    """Return the texts that fit: for a login of people, else for a machine."""
+    values = _values(setup)
+    python, node, shell = (_AUTHLIB_USER, _NODE_USER, _CURL_USER) if setup.has_users else (_AUTHLIB_MACHINE, _NODE_MACHINE, _CURL_MACHINE)
+    return [
+        Snippet("Python, with Authlib", python.substitute(values)),
+        Snippet("JavaScript, with openid-client", node.substitute(values)),
+        Snippet("Shell, with curl", shell.substitute(values)),
+    ]
+
+
+def _values(setup: Setup) -> dict[str, str]:
+    is_basic = setup.auth_method == "client_secret_basic"
+    proof = "ClientSecretBasic" if is_basic else "ClientSecretPost"
+    form = f'--data client_id={setup.client_id} --data-urlencode "client_secret=${SECRET}"'
+    return {
+        "issuer": setup.issuer,
+        "client_id": setup.client_id,
+        "callback": setup.callback,
+        "audience": setup.audience,
+        "method": setup.auth_method,
+        "secret": "" if setup.is_public else f'    client_secret=os.environ["{SECRET}"],\n',
+        "authentication": "client.None()" if setup.is_public else f"client.{proof}(process.env.{SECRET})",
+        "credentials": f'--user "{setup.client_id}:${SECRET}"' if is_basic else form,
+    }

@@ -1,0 +1,245 @@
+"""The form of what a tenant decides about signing in: its looks, its sessions, and how failed logins are counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib.admin.utils import quote
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from authapi.api.tenant_setting_bodies import BruteForceToChange, TenantSettingsToChange
+from authapi.models import TenantSettings
+from authapi.services.tenant_settings import MODES, update_brute_force, update_tenant_settings
+from authapi.tenant_settings import BRANDING_DEFAULTS, BRUTE_FORCE_DEFAULTS, LIFETIMES, brute_force_values, settings_values
+from identity.admin.line_fields import LinesField
+from identity.admin.scope import only_tenant, tenant_in_scope
+from identity.admin.service_admin import ServiceAdmin
+from identity.admin.service_form import ServiceForm
+from identity.services.failures import Invalid
+
+_SHIELDS = (
+    ("block", "Block: even the right password is refused until the block is lifted"),
+    ("user_notification", "Tell the user: a mail with a link that lifts the block"),
+)
+_MODE_NAMES = {
+    "count_per_identifier_and_ip": "Each address for itself: an attacker elsewhere does not lock the user out",
+    "count_per_identifier": "All addresses together: stronger, and anybody can lock a known account",
+}
+_PLAIN = (
+    "friendly_name", "picture_url", "support_email", "support_url", "default_directory", "default_audience", "default_redirection_uri",
+    "allowed_logout_urls", "enabled_locales", *LIFETIMES, "authorization_response_iss_parameter_supported",
+    "allow_organization_name_in_authentication_api",
+)  # fmt: skip
+_WIDE = forms.TextInput(attrs={"size": 60})
+_NULL_WHEN_EMPTY = (*LIFETIMES, "enabled_locales")
+
+
+class ColorField(forms.CharField):
+    """A colour as #rrggbb, or nothing."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(required=False, max_length=7, widget=forms.TextInput(attrs={"size": 9, "placeholder": "#3355ff"}), **options)
+
+
+def _hours(label: str, help_text: str) -> forms.FloatField:
+    return forms.FloatField(required=False, label=label, help_text=help_text, widget=forms.NumberInput(attrs={"step": "any", "min": 1}))
+
+
+class TenantSettingsForm(ServiceForm):
+    friendly_name = forms.CharField(required=False, max_length=200, help_text="Shown on the login pages. Empty: the name of the tenant.")
+    support_email = forms.CharField(required=False, max_length=254)
+    support_url = forms.CharField(
+        required=False, max_length=2048, label="Support address", widget=_WIDE, help_text="A page for people who need help."
+    )
+    logo_url = forms.CharField(required=False, max_length=2048, label="Logo", widget=_WIDE, help_text="An https address of a picture.")
+    primary_color = ColorField(
+        label="Colour of buttons", help_text="# and six hexadecimal digits. Text on it turns dark or light by itself."
+    )
+    page_background = ColorField(label="Colour of the page", help_text="As above. Empty: light or dark, as the user's device wants it.")
+    picture_url = forms.CharField(
+        required=False, max_length=2048, label="Picture", widget=_WIDE, help_text="Used as the logo where there is none."
+    )
+    session_lifetime = _hours("Session, whole life", "Hours until users log in again in any case.")
+    idle_session_lifetime = _hours("Session, idle life", "Hours without use until users log in again.")
+    ephemeral_session_lifetime = _hours("Session of the browser, whole life", "Hours, for sessions that end with the browser.")
+    idle_ephemeral_session_lifetime = _hours("Session of the browser, idle life", "Hours, for sessions that end with the browser.")
+    cookie_mode = forms.ChoiceField(
+        choices=[("persistent", "Sessions outlive the browser"), ("non-persistent", "Sessions end with the browser")],
+        label="When the browser is closed",
+    )
+    allowed_logout_urls = LinesField(label="Logout addresses", help_text="One address a line, for logouts that name no client.")
+    oidc_logout_prompt_enabled = forms.BooleanField(
+        required=False,
+        label="Ask before a logout that proves nothing",
+        help_text="A link without an id token could be anybody's; with this, the user is asked.",
+    )
+    rp_logout_end_session_endpoint_discovery = forms.BooleanField(
+        required=False, label="Name the logout endpoint in the discovery document"
+    )
+    default_directory = forms.CharField(
+        required=False, max_length=128, help_text="The database connection of password logins that name none."
+    )
+    default_audience = forms.CharField(
+        required=False, max_length=600, widget=_WIDE, help_text="The API that tokens are for where a request names none."
+    )
+    default_redirection_uri = forms.CharField(
+        required=False,
+        max_length=2048,
+        label="Way out",
+        widget=_WIDE,
+        help_text="Where users go who have lost their way, such as a start page.",
+    )
+    enabled_locales = LinesField(label="Languages", help_text="One language a line, such as en. The first one counts where nobody asks.")
+    authorization_response_iss_parameter_supported = forms.BooleanField(
+        required=False, label="Name the issuer in answers of /authorize", help_text="RFC 9207: ends attacks that mix up two providers."
+    )
+    allow_organization_name_in_authentication_api = forms.BooleanField(
+        required=False, label="Take names of organizations", help_text="Beside their ids; tokens then hold the name, too."
+    )
+    brute_force_enabled = forms.BooleanField(required=False, label="Count failed logins")
+    max_attempts = forms.IntegerField(
+        min_value=1, max_value=100, label="Failures that block", help_text="A higher number lifts every block there is."
+    )
+    mode = forms.ChoiceField(choices=[(mode, _MODE_NAMES[mode]) for mode in MODES], label="What is counted")
+    shields = forms.MultipleChoiceField(required=False, choices=_SHIELDS, widget=forms.CheckboxSelectMultiple, label="What happens then")
+    allowlist = LinesField(label="Addresses that are not counted", help_text="One address or network a line, such as 192.0.2.0/24.")
+
+    class Meta:
+        model = TenantSettings
+        fields = ()
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        row = None if self.instance._state.adding else self.instance
+        self.initial = {**form_values(row), **(named.get("initial") or {})}
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or self.cleaned_data
+        if not self.errors:
+            self._judge(TenantSettingsToChange(data={name: value for name, value in self.settings().items() if name != "branding"}))
+            self._judge(BruteForceToChange(data=self.brute_force()))
+        return values
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of the wire that somebody changed; what was emptied is null."""
+        values, changed = self.cleaned_data, set(self.changed_data)
+        body = {name: values[name] for name in _PLAIN if name in changed}
+        body |= {name: None for name in _NULL_WHEN_EMPTY if name in body and body[name] in (None, [])}
+        if "cookie_mode" in changed:
+            body["session_cookie"] = {"mode": values["cookie_mode"]}
+        if "oidc_logout_prompt_enabled" in changed:
+            body["sessions"] = {"oidc_logout_prompt_enabled": values["oidc_logout_prompt_enabled"]}
+        if "rp_logout_end_session_endpoint_discovery" in changed:
+            name = "rp_logout_end_session_endpoint_discovery"
+            body["oidc_logout"] = {name: values[name]}
+        if changed & BRANDING_DEFAULTS.keys():
+            body["branding"] = {name: values[name] for name in BRANDING_DEFAULTS if values[name]}
+        return body
+
+    def brute_force(self) -> dict[str, Any]:
+        """Return the settings of brute-force protection that somebody changed."""
+        values, changed = self.cleaned_data, set(self.changed_data)
+        found = {name: values[name] for name in BRUTE_FORCE_DEFAULTS if name in changed}
+        return found | ({"enabled": values["brute_force_enabled"]} if "brute_force_enabled" in changed else {})
+
+    def _judge(self, judge: Any) -> None:
+        if judge.is_valid():
+            return
+        for name, problem in judge.errors.items():
+            self.add_error(name if name in self.fields else None, [str(text) for text in _leaves(problem)])
+
+
+def form_values(row: TenantSettings | None) -> dict[str, Any]:
+    """Return what the form shows of a tenant's settings, defaults included."""
+    values, protection = settings_values(row), brute_force_values(row)
+    return {
+        **{name: values.get(name, "") for name in _PLAIN},
+        **{**BRANDING_DEFAULTS, **values.get("branding", {})},
+        "cookie_mode": values["session_cookie"]["mode"],
+        **values["sessions"],
+        **values["oidc_logout"],
+        **protection,
+        "brute_force_enabled": protection["enabled"],
+    }
+
+
+class TenantSettingsAdmin(ServiceAdmin[TenantSettings]):
+    """One row a tenant: the list leads to its form at once."""
+
+    form = TenantSettingsForm
+    list_display = ("tenant", "updated_at")
+    list_select_related = ("tenant",)
+    actions = ()
+    empty_text = "No tenant has changed a setting: all have the defaults."
+    change_form_template = "admin/settings_form.html"
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        tenant = tenant_in_scope(request) or only_tenant()
+        if tenant is None or not self.has_view_permission(request):
+            return super().changelist_view(request, extra_context)
+        row = TenantSettings.objects.of(tenant).first()
+        if row is None and not self.has_add_permission(request):
+            return super().changelist_view(request, extra_context)
+        return HttpResponseRedirect(self._place(row))
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        tenant = tenant_in_scope(request) or only_tenant()
+        row = TenantSettings.objects.of(tenant).first() if tenant is not None and self.has_add_permission(request) else None
+        return HttpResponseRedirect(self._place(row)) if row is not None else super().add_view(request, form_url, extra_context)
+
+    def changeform_view(
+        self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> Any:
+        return super().changeform_view(request, object_id, form_url, {"title": "Sign-in settings", **(extra_context or {})})
+
+    def get_fieldsets(self, request: HttpRequest, obj: TenantSettings | None = None) -> Any:
+        own = [] if obj is None else [(None, {"fields": ["tenant", "updated_at"]})]
+        looks = ["friendly_name", "logo_url", "picture_url", "primary_color", "page_background", "support_email", "support_url"]
+        ends = ["cookie_mode", "allowed_logout_urls", "oidc_logout_prompt_enabled", "rp_logout_end_session_endpoint_discovery"]
+        names = ["default_directory", "default_audience", "default_redirection_uri", "enabled_locales"]
+        protocol = ["authorization_response_iss_parameter_supported", "allow_organization_name_in_authentication_api"]
+        return [
+            *own,
+            ("Looks", {"fields": looks}),
+            ("Sessions", {"fields": [*LIFETIMES, *ends]}),
+            ("Failed logins", {"fields": ["brute_force_enabled", "max_attempts", "mode", "shields", "allowlist"]}),
+            ("Where nothing else is said", {"fields": names}),
+            ("Protocol", {"fields": protocol, "classes": ["collapse"]}),
+        ]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: TenantSettings | None = None) -> Any:
+        return () if obj is None else ("tenant", "updated_at")
+
+    def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
+        """Offer no button for another row in the navigation."""
+        return {**super().get_model_perms(request), "add": False}
+
+    def has_delete_permission(self, request: HttpRequest, obj: TenantSettings | None = None) -> bool:
+        return False
+
+    def create(self, request: HttpRequest, form: Any) -> TenantSettings:
+        return self._save(self.tenant_for_new(request), form)
+
+    def change(self, request: HttpRequest, row: TenantSettings, form: Any) -> None:
+        self._save(row.tenant_id, form)
+
+    def _save(self, tenant_id: str, form: TenantSettingsForm) -> TenantSettings:
+        settings, protection = form.settings(), form.brute_force()
+        try:
+            row = update_tenant_settings(tenant_id=tenant_id, changes=settings)
+        except Invalid as error:
+            # The fields of the looks stand in the form beside the others.
+            raise Invalid({name.removeprefix("branding."): texts for name, texts in error.errors.items()}) from error
+        return update_brute_force(tenant_id=tenant_id, changes=protection) if protection else row
+
+    def _place(self, row: TenantSettings | None) -> str:
+        place = f"{self.admin_site.name}:authapi_tenantsettings"
+        return reverse(f"{place}_add") if row is None else reverse(f"{place}_change", args=(quote(row.pk),))
+
+
+def _leaves(problem: Any) -> list[Any]:
+    if isinstance(problem, dict):
+        return [leaf for inner in problem.values() for leaf in _leaves(inner)]
+    return [leaf for inner in problem for leaf in _leaves(inner)] if isinstance(problem, list) else [problem]

@@ -1,0 +1,103 @@
+"""What a user is logged in with, below the form of a user: sessions, refresh tokens, blocks, and the last lines of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.contrib import admin
+from django.contrib.admin.utils import quote
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from authapi.log_browsing import Question, browse
+from authapi.models import RefreshToken, Session
+from authapi.services.user_blocks import blocks_of_user
+from authapi.sign_in_types import in_words
+from identity.admin.object_actions import ObjectActionsAdmin
+from identity.admin.panels import Cell, Panel
+from identity.models import User
+
+_SHOWN = 10
+_ROWS = tuple[Cell, ...]
+
+
+class UserPanels:
+    """The panels of one site; each is left out for an account that may not see such rows."""
+
+    def __init__(self, site: admin.AdminSite) -> None:
+        self._site = site
+
+    def add_to(self, page: ObjectActionsAdmin[User]) -> None:
+        page.panels += [self.sessions, self.refresh_tokens, self.blocks, self.log]
+
+    def sessions(self, request: HttpRequest, user: User) -> Panel | None:
+        if not request.user.has_perm("authapi.view_session"):
+            return None
+        found = Session.objects.of(user.tenant_id).filter(user=user).order_by("-created_at", "pk")[:_SHOWN]
+        rows = [
+            (
+                Cell(row.pk, self._page("session", row.pk)),
+                Cell(" ".join(part for part in (row.last_ip, row.last_user_agent[:60]) if part)),
+                Cell(_moment(row.last_interacted_at)),
+                Cell(_moment(row.expires_at)),
+            )
+            for row in found
+        ]
+        columns = ("Session", "Device", "Last used (UTC)", "Ends (UTC)")
+        return self._panel("Sessions", columns, rows, "This user is logged in nowhere.", "session", user.user_id)
+
+    def refresh_tokens(self, request: HttpRequest, user: User) -> Panel | None:
+        if not request.user.has_perm("authapi.view_refreshtoken"):
+            return None
+        found = RefreshToken.objects.of(user.tenant_id).filter(user=user, revoked=None).select_related("application").order_by("-created")
+        rows = [
+            (
+                Cell(row.wire_id, self._page("refreshtoken", row.pk)),
+                Cell(str(row.application)),
+                Cell(row.audience or "(profile)"),
+                Cell(_moment(row.last_exchanged_at or row.created)),
+            )
+            for row in found[:_SHOWN]
+        ]
+        empty = "No application can renew its access for this user."
+        return Panel("Refresh tokens", ("Token", "Client", "API", "Last used (UTC)"), rows, empty)
+
+    def blocks(self, request: HttpRequest, user: User) -> Panel | None:
+        if not request.user.has_perm("authapi.view_loginfailures"):
+            return None
+        rows = [
+            (Cell(row.identifier, self._page("loginfailures", row.pk)), Cell(row.ip or "every address"), Cell(_moment(row.last_failed_at)))
+            for row in blocks_of_user(user)
+        ]
+        return Panel("Blocks", ("Identifier", "Address", "Last failure (UTC)"), rows, "No failed logins block this user.")
+
+    def log(self, request: HttpRequest, user: User) -> Panel | None:
+        if not request.user.has_perm("authapi.view_signin"):
+            return None
+        found = browse(Question(tenant_id=user.tenant_id, user=user.user_id)).rows[:_SHOWN]
+        rows = [
+            (
+                Cell(_moment(row.created_at), self._page("signin", row.pk)),
+                Cell(in_words(row.type)),
+                Cell(row.description),
+                Cell(row.client_name),
+                Cell(row.ip or ""),
+            )
+            for row in found
+        ]
+        more = f"{reverse(f'{self._site.name}:authapi_signin_changelist')}?{urlencode({'user': user.user_id})}"
+        columns = ("When (UTC)", "What", "Why", "Client", "Address")
+        return Panel("Sign-ins", columns, rows, "This user has tried nothing yet.", more, "Everything in the sign-in log")
+
+    def _panel(self, title: str, columns: tuple[str, ...], rows: Iterable[_ROWS], empty: str, model: str, searched: str) -> Panel:
+        more = f"{reverse(f'{self._site.name}:authapi_{model}_changelist')}?{urlencode({'q': searched})}"
+        return Panel(title, columns, list(rows), empty, more, "All of them")
+
+    def _page(self, model: str, key: int | str) -> str:
+        return reverse(f"{self._site.name}:authapi_{model}_change", args=(quote(key),))
+
+
+def _moment(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M}"

@@ -1,0 +1,215 @@
+"""Clients in the admin: one form with the rules of the management interface, a secret that is shown once, and nothing that keeps it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry as Activity
+from django.contrib.admin.utils import quote
+from django.contrib.sessions.models import Session as BrowserSession
+from django.test import Client as Browser
+from django.urls import reverse
+
+from authapi.models import Client
+from authapi.services.clients import create_client, update_client
+from identity.models import Tenant
+from tests.factories.admin import browser_of, new_staff
+from tests.factories.authapi import granted_client
+
+ADD = "admin:authapi_client_add"
+_SECRET = re.compile(r'<code class="command" tabindex="0">([A-Za-z0-9_-]{64})</code>')
+
+
+@pytest.fixture
+def browser(tenant: Tenant) -> Browser:
+    return browser_of(new_staff(tenant))
+
+
+def page(client: Client, name: str = "change") -> str:
+    return reverse(f"admin:authapi_client_{name}", args=(quote(client.pk),))
+
+
+def action(client: Client, name: str) -> str:
+    return reverse("admin:authapi_client_action", args=(quote(client.pk), name))
+
+
+def form_of(browser: Browser, address: str, **changes: Any) -> dict[str, Any]:
+    """Return what a browser sends when only `changes` were entered."""
+    form = browser.get(address).context["adminform"].form
+    sent = {name: form[name].value() for name in form.fields}
+    return {name: value for name, value in {**sent, **changes}.items() if value not in (None, False)}
+
+
+def shown_secret(content: str) -> str:
+    found = _SECRET.search(content)
+    assert found is not None
+    return found[1]
+
+
+def test_a_client_is_created_with_what_was_entered(browser: Browser, tenant: Tenant) -> None:
+    sent = form_of(
+        browser,
+        reverse(ADD),
+        name="Shop",
+        app_type="regular_web",
+        callbacks="https://shop.example.test/callback\n\n https://shop.example.test/other ",
+        allowed_logout_urls="https://shop.example.test/",
+        grant_types=["authorization_code", "refresh_token"],
+        rotation_type="rotating",
+        expiration_type="expiring",
+        token_lifetime="3600",
+        backchannel_logout_urls="https://shop.example.test/logout",
+        client_metadata='{"team": "web"}',
+    )
+
+    answer = browser.post(reverse(ADD), sent)
+
+    client = Client.objects.of(tenant.pk).get(name="Shop")
+    assert answer.status_code == 200
+    assert client.secret_matches(shown_secret(answer.content.decode()))
+    assert client.redirect_uris.split() == ["https://shop.example.test/callback", "https://shop.example.test/other"]
+    assert client.grant_types == ["authorization_code", "refresh_token"]
+    assert client.settings["refresh_token"]["token_lifetime"] == 3600
+    assert client.settings["oidc_logout"]["backchannel_logout_urls"] == ["https://shop.example.test/logout"]
+    assert client.metadata == {"team": "web"}
+
+
+def test_a_new_secret_is_in_one_answer_and_kept_nowhere(browser: Browser, tenant: Tenant) -> None:
+    answer = browser.post(reverse(ADD), form_of(browser, reverse(ADD), name="Robot", grant_types=["client_credentials"]))
+    secret = shown_secret(answer.content.decode())
+    client = Client.objects.of(tenant.pk).get(name="Robot")
+
+    assert "no-store" in answer.headers["Cache-Control"]
+    assert secret not in str(answer.cookies) + str(browser.cookies)
+    assert all(secret not in str(kept.get_decoded()) for kept in BrowserSession.objects.all())
+    for address in (page(client), reverse("admin:authapi_client_changelist"), page(client, "history")):
+        assert secret not in browser.get(address).content.decode(), address
+    assert all(secret not in entry.change_message + entry.object_repr for entry in Activity.objects.filter(object_id=str(client.pk)))
+
+
+def test_a_rotated_secret_is_shown_once_after_a_question_and_the_old_one_ends(browser: Browser, tenant: Tenant) -> None:
+    registered = granted_client(tenant)
+    question = browser.get(action(registered.client, "rotate-secret"))
+    assert "ends at once" in question.content.decode()
+
+    answer = browser.post(action(registered.client, "rotate-secret"))
+
+    secret = shown_secret(answer.content.decode())
+    client = Client.objects.of(tenant.pk).get(pk=registered.client.pk)
+    assert client.secret_matches(secret)
+    assert not client.secret_matches(registered.secret)
+    assert secret not in browser.get(page(client)).content.decode()
+    assert Activity.objects.filter(object_id=str(client.pk), change_message__contains="New secret").exists()
+
+
+def test_a_public_client_gets_no_secret_and_no_button_for_one(browser: Browser, tenant: Tenant) -> None:
+    sent = form_of(browser, reverse(ADD), name="App", app_type="spa", token_endpoint_auth_method="none", grant_types=["authorization_code"])
+
+    answer = browser.post(reverse(ADD), sent)
+
+    client = Client.objects.of(tenant.pk).get(name="App")
+    assert answer.status_code == 302
+    assert browser.post(action(client, "rotate-secret")).status_code == 403
+    assert client.secret_digest == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"callbacks": "https://a.example.test/\njavascript:alert(1)"}, "callbacks"),
+        ({"callbacks": "https://a.example.test/#part"}, "callbacks"),
+        ({"name": "<script>"}, "name"),
+        ({"logo_uri": "nowhere"}, "logo_uri"),
+        ({"grant_types": ["everything"]}, "grant_types"),
+        ({"leeway": "-1"}, "leeway"),
+        ({"backchannel_logout_urls": "data:text/html,x"}, "backchannel_logout_urls"),
+        ({"client_metadata": '{"a": 1}'}, "client_metadata"),
+        ({"token_endpoint_auth_method": "none", "grant_types": ["client_credentials"]}, "grant_types"),
+        ({"is_first_party": "", "organization_usage": "allow"}, "is_first_party"),
+    ],
+)
+def test_what_the_interface_refuses_is_refused_at_its_field(browser: Browser, tenant: Tenant, changes: dict[str, Any], field: str) -> None:
+    answer = browser.post(reverse(ADD), form_of(browser, reverse(ADD), **{"name": "Refused", **changes}))
+
+    assert answer.status_code == 200
+    assert list(answer.context["adminform"].form.errors) == [field]
+    assert not Client.objects.of(tenant.pk).exists()
+
+
+def test_a_change_touches_only_what_was_changed(browser: Browser, tenant: Tenant) -> None:
+    client, _ = create_client(tenant_id=tenant.pk, name="Shop", redirect_uris="https://shop.example.test/callback")
+    policies = {"rotation_type": "rotating", "expiration_type": "expiring", "policies": [{"audience": "https://a.test", "scope": ["a"]}]}
+    update_client(tenant_id=tenant.pk, client_id=client.client_id, changes={"settings": {"refresh_token": policies, "sso_disabled": True}})
+    client.refresh_from_db()
+    version = client.auth_version
+
+    answer = browser.post(page(client), form_of(browser, page(client), name="Store", leeway="30"))
+
+    client.refresh_from_db()
+    assert answer.status_code == 302
+    assert client.name == "Store"
+    assert client.settings["refresh_token"] == {**policies, "leeway": 30}
+    assert client.settings["sso_disabled"] is True
+    assert client.redirect_uris == "https://shop.example.test/callback"
+    assert client.auth_version == version
+
+
+def test_a_grant_that_nothing_here_serves_survives_a_saved_form(browser: Browser, tenant: Tenant) -> None:
+    client, _ = create_client(tenant_id=tenant.pk, name="Old", grant_types=["authorization_code", "urn:example:grant"])
+
+    browser.post(page(client), form_of(browser, page(client), description="Saved"))
+
+    client.refresh_from_db()
+    assert (client.settings["description"], client.grant_types) == ("Saved", ["authorization_code", "urn:example:grant"])
+
+
+def test_a_revoked_client_is_looked_at_and_not_changed(browser: Browser, tenant: Tenant) -> None:
+    client, _ = create_client(tenant_id=tenant.pk, name="Gone")
+    assert browser.post(action(client, "revoke")).status_code == 302
+
+    assert browser.post(page(client), {"name": "Back"}).status_code == 403
+    assert browser.post(action(client, "rotate-secret")).status_code == 403
+    client.refresh_from_db()
+    assert client.name == "Gone"
+
+
+def test_snippets_hold_domain_and_id_and_never_a_secret(browser: Browser, tenant: Tenant) -> None:
+    web, secret = create_client(
+        tenant_id=tenant.pk, name="Web", grant_types=["authorization_code"], redirect_uris="https://web.example.test/callback"
+    )
+    robot = granted_client(tenant, token_endpoint_auth_method="client_secret_basic")
+
+    shown = browser.get(page(web)).content.decode()
+    assert web.client_id in shown
+    assert f"http://{tenant.pk}.example.test/.well-known/openid-configuration" in shown
+    assert "https://web.example.test/callback" in shown
+    assert secret not in shown
+    machine = "".join(snippet.text for snippet in browser.get(page(robot.client)).context["snippets"])
+    assert f"http://{tenant.pk}.example.test/api/v2/" in machine
+    assert f'--user "{robot.client_id}:$CLIENT_SECRET"' in machine
+    assert "ClientSecretBasic(process.env.CLIENT_SECRET)" in machine
+    assert robot.secret not in machine
+
+
+def test_an_address_that_would_end_a_text_is_not_put_into_snippets(browser: Browser, tenant: Tenant) -> None:
+    client, _ = create_client(
+        tenant_id=tenant.pk, name="Odd", grant_types=["authorization_code"], redirect_uris='https://web.example.test/"+evil()+"'
+    )
+
+    snippets = "".join(snippet.text for snippet in browser.get(page(client)).context["snippets"])
+
+    assert "evil" not in snippets
+    assert "https://app.example.com/callback" in snippets
+
+
+@pytest.mark.parametrize("role", ["auditor", "provisioning_operator"])
+def test_only_administrators_make_and_change_clients(tenant: Tenant, role: str) -> None:
+    client, _ = create_client(tenant_id=tenant.pk, name="Shop")
+    browser = browser_of(new_staff(tenant, role))
+
+    assert browser.get(reverse(ADD)).status_code == 403
+    assert browser.post(page(client), {"name": "Taken"}).status_code == 403
+    assert browser.post(action(client, "rotate-secret")).status_code == 403
+    assert browser.get(page(client)).status_code == (200 if role == "auditor" else 403)

@@ -1,0 +1,326 @@
+"""Sessions, tokens, consents, blocks, the sign-in log and the settings in the admin."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.models import LogEntry as Activity
+from django.contrib.admin.utils import quote
+from django.db import connection
+from django.test import Client as Browser
+from django.urls import reverse
+from django.utils import timezone
+
+from authapi import log_browsing
+from authapi.models import ApiResource, Client, ClientGrant, Consent, LoginFailures, RefreshToken, Session, SignIn, TenantSettings
+from authapi.services.api_resources import create_api_resource
+from authapi.services.clients import create_client
+from authapi.tenant_settings import sign_in_settings
+from identity.models import Connection, Tenant, User
+from tests.factories.admin import browser_of, new_staff
+from tests.factories.identity import make_user
+from tests.factories.sign_ins import make_block, make_consent, make_refresh_token, make_session, make_sign_in
+
+SETTINGS = "admin:authapi_tenantsettings_changelist"
+LOG = "admin:authapi_signin_changelist"
+
+
+@pytest.fixture
+def browser(tenant: Tenant) -> Browser:
+    return browser_of(new_staff(tenant))
+
+
+@pytest.fixture
+def ada(database_connection: Connection) -> User:
+    return make_user(connection=database_connection, email="ada@example.test")
+
+
+@pytest.fixture
+def shop(tenant: Tenant) -> Client:
+    return create_client(tenant_id=tenant.pk, name="Shop")[0]
+
+
+def action(row: Any, name: str) -> str:
+    return reverse(f"admin:authapi_{row._meta.model_name}_action", args=(quote(row.pk), name))
+
+
+def form_of(browser: Browser, address: str, **changes: Any) -> dict[str, Any]:
+    form = browser.get(address, follow=True).context["adminform"].form
+    sent = {name: form[name].value() for name in form.fields}
+    return {name: value for name, value in {**sent, **changes}.items() if value not in (None, False)}
+
+
+def test_a_session_ends_after_a_question_and_the_act_is_noted(browser: Browser, ada: User, shop: Client) -> None:
+    session = make_session(ada, shop)
+    token = make_refresh_token(ada, shop, session)
+    assert browser.get(action(session, "end")).status_code == 200
+    assert Session.objects.of(ada.tenant_id).exists()
+
+    answer = browser.post(action(session, "revoke"), follow=True)
+
+    assert "has ended" in answer.content.decode()
+    assert not Session.objects.of(ada.tenant_id).exists()
+    token.refresh_from_db()
+    assert token.revoked is not None
+    assert Activity.objects.filter(object_id=session.pk, change_message__contains="refresh tokens").exists()
+
+
+def test_many_sessions_and_tokens_are_ended_at_once(browser: Browser, ada: User, shop: Client) -> None:
+    sessions, tokens = [make_session(ada) for _ in range(2)], [make_refresh_token(ada, shop) for _ in range(2)]
+    kept = make_session(ada)
+    chosen = {"action": "end_selected", ACTION_CHECKBOX_NAME: [row.pk for row in sessions]}
+    browser.post(reverse("admin:authapi_session_changelist"), chosen)
+    chosen = {"action": "revoke_selected", ACTION_CHECKBOX_NAME: [str(row.pk) for row in tokens]}
+    browser.post(reverse("admin:authapi_refreshtoken_changelist"), chosen)
+
+    assert list(Session.objects.of(ada.tenant_id)) == [kept]
+    assert not RefreshToken.objects.of(ada.tenant_id).filter(revoked=None).exists()
+    assert Activity.objects.filter(object_id__in=[row.pk for row in sessions], change_message="Ended.").count() == 2
+
+
+def test_a_block_is_lifted_and_a_consent_taken_back(browser: Browser, ada: User, shop: Client) -> None:
+    block, consent, token = make_block(ada), make_consent(ada, shop), make_refresh_token(ada, shop)
+
+    browser.post(action(block, "lift"))
+    browser.post(action(consent, "withdraw"))
+
+    assert not LoginFailures.objects.of(ada.tenant_id).exists()
+    assert not Consent.objects.of(ada.tenant_id).exists()
+    token.refresh_from_db()
+    assert token.revoked is not None
+
+
+def test_who_may_only_look_ends_nothing(tenant: Tenant, ada: User, shop: Client) -> None:
+    auditor = browser_of(new_staff(tenant, "auditor"))
+    session, block = make_session(ada), make_block(ada)
+    token = make_refresh_token(ada, shop)
+    for row, name in ((session, "end"), (session, "revoke"), (block, "lift"), (token, "revoke")):
+        assert auditor.post(action(row, name)).status_code == 403, name
+    listed = reverse("admin:authapi_session_changelist")
+    assert auditor.get(listed).status_code == 200
+    auditor.post(listed, {"action": "end_selected", ACTION_CHECKBOX_NAME: [session.pk]})
+    assert Session.objects.of(ada.tenant_id).filter(pk=session.pk).exists()
+
+
+def test_the_page_of_a_user_shows_what_the_user_is_logged_in_with(browser: Browser, tenant: Tenant, ada: User, shop: Client) -> None:
+    address = reverse("admin:identity_user_change", args=(quote(ada.pk),))
+    assert "This user is logged in nowhere." in browser.get(address).content.decode()
+    session = make_session(ada, shop)
+    token, line = make_refresh_token(ada, shop, session), make_sign_in(ada, shop)
+    make_block(ada)
+
+    shown = browser.get(address).content.decode()
+
+    for text in (session.pk, token.wire_id, "192.0.2.7", "Wrong password", line.description, "Blocks"):
+        assert text in shown, text
+    operator = browser_of(new_staff(tenant, "provisioning_operator")).get(address).content.decode()
+    assert session.pk not in operator
+    assert token.wire_id not in operator
+
+
+def test_the_log_says_in_words_what_happened_and_why(browser: Browser, ada: User, shop: Client) -> None:
+    make_sign_in(ada, shop)
+    make_sign_in(ada, shop, type="s", is_success=True, description="")
+
+    shown = browser.get(reverse(LOG)).content.decode()
+
+    for text in ("Wrong password", "Wrong email or password.", "Login", "Shop", "192.0.2.7", "ada@example.test"):
+        assert text in shown, text
+
+
+@pytest.mark.parametrize(
+    ("search", "expected"),
+    [
+        ({"type": "s"}, {"good"}),
+        ({"outcome": "bad"}, {"failed", "other"}),
+        ({"user": "ADA@example.test"}, {"failed", "good"}),
+        ({"user": "id of ada"}, {"failed", "good"}),
+        ({"client": "id of shop"}, {"failed", "good"}),
+        ({"ip": "2001:db8::1"}, {"other"}),
+        ({"connection": "people"}, {"failed", "good", "other"}),
+        ({"connection": "partners"}, set()),
+        ({"since": "2021-01-01T00:00:00"}, {"failed", "other"}),
+        ({"until": "2021-01-01T00:00:00"}, {"good"}),
+        ({}, {"failed", "good", "other"}),
+    ],
+)
+def test_the_log_is_searched_by_what_people_know(
+    browser: Browser, ada: User, shop: Client, search: dict[str, str], expected: set[str]
+) -> None:
+    bob = make_user(connection=ada.connection, email="bob@example.test")
+    long_ago = timezone.now().replace(year=2020)
+    made = {
+        make_sign_in(ada, shop).pk: "failed",
+        make_sign_in(ada, shop, type="s", is_success=True, created_at=long_ago).pk: "good",
+        make_sign_in(bob, ip="2001:db8::1").pk: "other",
+    }
+    known = {"id of ada": ada.user_id, "id of shop": shop.client_id}
+
+    page = browser.get(reverse(LOG), {name: known.get(value, value) for name, value in search.items()})
+
+    assert {made[row.pk] for row in page.context["cl"].result_list} == expected
+
+
+def test_a_search_that_cannot_be_is_said_at_its_field(browser: Browser, ada: User) -> None:
+    make_sign_in(ada)
+    for search in ({"ip": "nowhere"}, {"type": "nothing"}, {"since": "2022-01-01T00:00", "until": "2021-01-01T00:00"}):
+        page = browser.get(reverse(LOG), search)
+        assert page.status_code == 200
+        assert page.context["cl"].search.errors
+        assert not page.context["cl"].result_list
+
+
+def test_pages_of_the_log_are_turned_without_losing_or_repeating_a_line(
+    browser: Browser, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_browsing, "PAGE_ROWS", 3)
+    same = timezone.now() - timedelta(hours=1)
+    lines = [make_sign_in(ada, created_at=same if number < 5 else same - timedelta(minutes=number)).pk for number in range(8)]
+    order = list(SignIn.objects.of(ada.tenant_id).order_by("-created_at", "-pk").values_list("pk", flat=True))
+    assert set(order) == set(lines)
+
+    seen: list[str] = []
+    page = browser.get(reverse(LOG))
+    seen += [row.pk for row in page.context["cl"].result_list]
+    while page.context["older_url"]:
+        page = browser.get(reverse(LOG) + page.context["older_url"])
+        seen += [row.pk for row in page.context["cl"].result_list]
+    assert seen == order
+
+    back = browser.get(reverse(LOG) + page.context["newer_url"])
+    assert [row.pk for row in back.context["cl"].result_list] == order[3:6]
+
+
+def test_a_page_that_has_looked_at_enough_says_where_to_go_on(browser: Browser, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_browsing, "WALK", 4)
+    now = timezone.now()
+    wanted = make_sign_in(ada, type="s", is_success=True, created_at=now - timedelta(hours=2)).pk
+    for number in range(6):
+        make_sign_in(ada, created_at=now - timedelta(minutes=number))
+
+    first = browser.get(reverse(LOG), {"type": "s"})
+    assert (first.context["cl"].result_list, first.context["cl"].page.is_partial) == ([], True)
+    second = browser.get(reverse(LOG) + first.context["older_url"])
+    assert [row.pk for row in second.context["cl"].result_list] == [wanted]
+    assert not second.context["cl"].page.is_partial
+
+
+def test_a_page_of_a_long_log_is_read_by_index(tenant: Tenant, ada: User) -> None:
+    """A hundred thousand lines, of which the rarest kind has one at the far end."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """INSERT INTO authapi_signin (id, tenant_id, type, is_success, description, user_id, user_name, client_id, client_name,
+                                           connection, user_agent, details, created_at)
+               SELECT substr(md5(%s || n), 1, 26), %s, CASE WHEN n = 1 THEN 'scp' ELSE 'fp' END, false, '', '', '', '', '', '', '', '{}',
+                      now() - (100000 - n) * interval '1 second' FROM generate_series(1, 100000) n""",
+            [tenant.pk, tenant.pk],
+        )
+        cursor.execute("ANALYZE authapi_signin")
+    started = time.monotonic()
+    page = log_browsing.browse(log_browsing.Question(tenant_id=tenant.pk, type="scp"))
+    while page.is_partial and not page.rows:
+        page = log_browsing.browse(
+            log_browsing.Question(tenant_id=tenant.pk, type="scp"), log_browsing.read_place(page.older, is_newer=False)
+        )
+    assert len(page.rows) == 1
+    # Five walks of twenty thousand; a scan of the table for each would show in the plan below, not in the time.
+    assert time.monotonic() - started < 30
+    newest = log_browsing._walked(log_browsing.Question(tenant_id=tenant.pk), None)[:50].explain()
+    assert "Index Scan" in newest
+    assert "Seq Scan" not in newest
+
+
+def test_the_settings_of_a_tenant_are_one_form(browser: Browser, tenant: Tenant) -> None:
+    sent = form_of(
+        browser,
+        reverse(SETTINGS),
+        friendly_name="Acme",
+        primary_color="#112233",
+        logo_url="https://acme.example.test/logo.svg",
+        session_lifetime="12",
+        max_attempts="5",
+        shields=["block"],
+        allowlist="192.0.2.0/24",
+        oidc_logout_prompt_enabled="",
+    )
+    add = browser.get(reverse(SETTINGS)).headers["Location"]
+    assert add == reverse("admin:authapi_tenantsettings_add")
+
+    assert browser.post(add, sent).status_code == 302
+
+    found = sign_in_settings(tenant.pk)
+    assert (found.friendly_name, found.primary_color, found.logo_url) == ("Acme", "#112233", "https://acme.example.test/logo.svg")
+    assert found.session_lifetime == timedelta(hours=12)
+    assert (found.brute_force.max_attempts, found.brute_force.shields) == (5, frozenset({"block"}))
+    assert found.brute_force.allowlist == ("192.0.2.0/24",)
+    assert not found.is_logout_prompt_enabled
+    row = TenantSettings.objects.of(tenant.pk).get()
+    assert "idle_session_lifetime" not in row.values
+    change = reverse("admin:authapi_tenantsettings_change", args=(quote(row.pk),))
+    assert browser.get(add).headers["Location"] == change
+    assert browser.post(change, form_of(browser, change, friendly_name="", session_lifetime="")).status_code == 302
+    assert sign_in_settings(tenant.pk).friendly_name == tenant.name
+    assert sign_in_settings(tenant.pk).session_lifetime == timedelta(hours=168)
+    assert Activity.objects.filter(object_id=str(row.pk), content_type__model="tenantsettings").count() == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"session_lifetime": "9000"}, "session_lifetime"),
+        ({"allowed_logout_urls": "javascript:alert(1)"}, "allowed_logout_urls"),
+        ({"allowlist": "somewhere"}, "allowlist"),
+        ({"default_directory": "nobody"}, "default_directory"),
+        ({"max_attempts": "0"}, "max_attempts"),
+        ({"support_email": "nobody"}, "support_email"),
+        ({"primary_color": "red"}, None),
+        ({"logo_url": "http://insecure.example.test/x.png"}, None),
+    ],
+)
+def test_settings_that_do_not_fit_stay_on_the_form(browser: Browser, tenant: Tenant, changes: dict[str, Any], field: str | None) -> None:
+    add = reverse("admin:authapi_tenantsettings_add")
+    answer = browser.post(add, form_of(browser, add, **changes))
+
+    assert answer.status_code == 200
+    errors = answer.context["adminform"].form.errors
+    assert list(errors) == [field or next(iter(changes))]
+    assert not TenantSettings.objects.of(tenant.pk).exists()
+
+
+def test_an_api_is_made_and_changed_with_scopes_one_a_line(browser: Browser, tenant: Tenant) -> None:
+    add = reverse("admin:authapi_apiresource_add")
+    sent = form_of(
+        browser, add, identifier="https://orders.example.test", scopes="read:orders Read orders\nwrite:orders", enforce_policies="on"
+    )
+    assert browser.post(add, sent).status_code == 302
+    api = ApiResource.objects.of(tenant.pk).get(identifier="https://orders.example.test")
+    assert api.scope_descriptions == {"read:orders": "Read orders", "write:orders": ""}
+    assert api.settings["enforce_policies"] is True
+
+    change = reverse("admin:authapi_apiresource_change", args=(quote(api.pk),))
+    assert browser.post(change, form_of(browser, change, scopes="read:orders", user_policy="deny_all")).status_code == 302
+
+    api.refresh_from_db()
+    assert api.scope_values == ("read:orders",)
+    assert api.settings["subject_type_authorization"]["user"] == {"policy": "deny_all"}
+    assert api.settings["enforce_policies"] is True
+
+
+def test_a_client_grant_is_made_and_its_scopes_are_checked(browser: Browser, tenant: Tenant, shop: Client) -> None:
+    api = create_api_resource(tenant_id=tenant.pk, identifier="https://orders.example.test", scopes=[{"value": "read:orders"}])
+    add = reverse("admin:authapi_clientgrant_add")
+    sent = {"client": shop.pk, "api_resource": api.pk, "subject_type": "user", "scopes": "delete:orders"}
+    refused = browser.post(add, sent)
+    assert list(refused.context["adminform"].form.errors) == ["scopes"]
+
+    assert browser.post(add, {**sent, "scopes": "read:orders"}).status_code == 302
+    grant = ClientGrant.objects.of(tenant.pk).get()
+    assert (grant.scopes, grant.subject_type) == (["read:orders"], "user")
+    change = reverse("admin:authapi_clientgrant_change", args=(quote(grant.pk),))
+    assert browser.post(change, form_of(browser, change, scopes="", organization_usage="allow")).status_code == 302
+    grant.refresh_from_db()
+    assert (grant.scopes, grant.settings) == ([], {"organization_usage": "allow"})
