@@ -1,4 +1,4 @@
-"""The demo of `make up`: one tenant with an admin, a global client, three connections, and a stream to a SCIM server.
+"""The demo of `make up`: one tenant with an admin, a global client, three connections, a way to log in, and a stream to a SCIM server.
 
 Everything here is made so, or made so again: a second run changes nothing but what has drifted.
 """
@@ -12,6 +12,7 @@ from django.conf import settings
 from authapi.models import Client
 from authapi.services.api_resources import ensure_management_api
 from authapi.services.clients import create_client, raise_auth_version
+from config.demo_sign_in import make_sign_in
 from events.models import EventStream
 from identity.models import Staff, Tenant
 from identity.services.connections import create_connection
@@ -41,6 +42,8 @@ class DemoSecrets:
     client_secret: str = field(repr=False)
     scim_base_url: str = field(repr=False)
     scim_token: str = field(repr=False)
+    application_secret: str = field(repr=False)
+    user_password: str = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,8 @@ class Demo:
     admin_user: str
     client_id: str
     stream_id: str
+    application_id: str
+    user: str
 
 
 def make_demo(*, tenant_id: str, secrets: DemoSecrets) -> Demo:
@@ -61,8 +66,9 @@ def make_demo(*, tenant_id: str, secrets: DemoSecrets) -> Demo:
         client.save(update_fields=["secret_digest", "sealed_secret", "updated"])
         raise_auth_version(client)
     admin = _admin(f"admin@{tenant_id}.example", secrets.admin_password)
+    application_id, user = make_sign_in(tenant_id=tenant_id, client_secret=secrets.application_secret, password=secrets.user_password)
     stream = _stream(tenant_id, _action(tenant_id, secrets))
-    return Demo(tenant_id, admin.email, client.client_id, stream.pk)
+    return Demo(tenant_id, admin.email, client.client_id, stream.pk, application_id, user)
 
 
 @unit_of_work

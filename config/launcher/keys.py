@@ -8,7 +8,7 @@ from pathlib import Path
 from config.launcher.directories import write_private
 
 KEY_LISTS = ("SESSION_KEYS", "ENCRYPTION_KEYS", "DIGEST_KEYS", "CURSOR_KEYS")
-DEMO_SECRETS = ("DEMO_ADMIN_PASSWORD", "DEMO_CLIENT_SECRET", "DEMO_SCIM_TOKEN")
+DEMO_SECRETS = ("DEMO_ADMIN_PASSWORD", "DEMO_CLIENT_SECRET", "DEMO_SCIM_TOKEN", "DEMO_APPLICATION_SECRET", "DEMO_USER_PASSWORD")
 
 
 def load_or_create(data_dir: Path) -> dict[str, str]:

@@ -6,6 +6,7 @@ import json
 import shlex
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from config.launcher.directories import write_private
 from config.launcher.options import Options
@@ -15,6 +16,8 @@ Facts = dict[str, Any]
 Measured = dict[str, float]
 PROCESSES = ("web", "worker", "beat", "postgres", "redis", "scim")
 _FILE = "up.json"
+# Of the demo's application (`config.demo_sign_in`); the launcher itself imports nothing of Django.
+_CALLBACK = "http://localhost:3000/callback"
 # sed is everywhere; a JSON tool may not be.
 _EXTRACTION = r"""sed 's/.*"access_token": *"\([^"]*\)".*/\1/'"""
 
@@ -30,6 +33,7 @@ def facts(options: Options, secrets: dict[str, str], seeded: Facts, certificate:
         "admin_password": secrets["DEMO_ADMIN_PASSWORD"] if is_demo else None,
         "client_id": seeded.get("client_id"),
         "client_secret": secrets["DEMO_CLIENT_SECRET"] if is_demo else None,
+        **_sign_in_facts(options, secrets, seeded, is_demo=is_demo),
         "scim_base_url": options.scim_base_url,
         "scim_bearer_token": secrets["DEMO_SCIM_TOKEN"],
         "stream_id": seeded.get("stream_id"),
@@ -38,6 +42,16 @@ def facts(options: Options, secrets: dict[str, str], seeded: Facts, certificate:
     if certificate:
         known["ca_file"] = str(certificate.authority)
     return known
+
+
+def _sign_in_facts(options: Options, secrets: dict[str, str], seeded: Facts, *, is_demo: bool) -> Facts:
+    names = ("application_id", "application_secret", "authorize_url", "user", "user_password")
+    if not is_demo:
+        return dict.fromkeys(names)
+    asked = {"response_type": "code", "client_id": seeded["application_id"], "redirect_uri": _CALLBACK}
+    address = f"{options.origin}/authorize?{urlencode({**asked, 'scope': 'openid profile email', 'state': 'demo'})}"
+    values = (seeded["application_id"], secrets["DEMO_APPLICATION_SECRET"], address, seeded["user"], secrets["DEMO_USER_PASSWORD"])
+    return dict(zip(names, values, strict=True))
 
 
 def write(data_dir: Path, known: Facts, pids: dict[str, list[int]], *, name: str = _FILE) -> Path:
@@ -62,6 +76,7 @@ def block(options: Options, known: Facts, measured: Measured, *, delays: str) ->
         *_demo_lines(known),
         f"  Management  {known['base_url']}",
         f"  Sign-in     {known['auth_url']}",
+        *_sign_in_lines(known),
         f"  SCIM        {known['scim_base_url']}  (bearer token {known['scim_bearer_token']})",
         f"  Data        {options.data_dir}  (addresses and process ids for scripts: up.json)",
     ]
@@ -80,6 +95,16 @@ def _demo_lines(known: Facts) -> list[str]:
     if not known["client_id"]:
         return ["              The database holds other tenants, so no demo data was made: sign in with an account of yours."]
     return [f"              {known['admin_user']}  {known['admin_password']}"]
+
+
+def _sign_in_lines(known: Facts) -> list[str]:
+    if not known["authorize_url"]:
+        return []
+    return [
+        f"              {known['user']}  {known['user_password']}  at",
+        f"              {known['authorize_url']}",
+        f"              It ends at {_CALLBACK}, where nothing listens: the code stands in the address.",
+    ]
 
 
 def _proof(measured: Measured) -> str:

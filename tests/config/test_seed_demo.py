@@ -24,6 +24,8 @@ SECRETS = {
     "DEMO_CLIENT_SECRET": "a-client-secret-of-the-demo-0123456789abcdef",
     "DEMO_SCIM_BASE_URL": "http://127.0.0.1:8080/v2",
     "DEMO_SCIM_TOKEN": "a-scim-token-of-the-demo",
+    "DEMO_APPLICATION_SECRET": "an-application-secret-of-the-demo-0123456789",
+    "DEMO_USER_PASSWORD": "a-user-password-of-the-demo",
 }
 
 
@@ -73,12 +75,20 @@ def test_the_demo_is_complete_and_a_second_run_sets_only_what_has_drifted(databa
     second = seed(database, tmp_path / "facts", DEMO_CLIENT_SECRET="another-client-secret-0123456789abcdef")
 
     assert second == first
-    assert set(first) == {"tenant", "admin_user", "client_id", "stream_id"}
+    assert set(first) == {"tenant", "admin_user", "client_id", "stream_id", "application_id", "user"}
     assert stat.S_IMODE((tmp_path / "facts").stat().st_mode) == 0o600
     assert rows(database, events) == before[0]
     assert rows(database, digest) != before[1]
     assert rows(database, password) == before[2]
     assert rows(database, "SELECT name FROM identity_connection ORDER BY name") == [("company",), ("email",), ("people",)]
+    application = "SELECT redirect_uris, app_type FROM authapi_client WHERE name = 'Demo application'"
+    assert rows(database, application) == [("http://localhost:3000/callback", "regular_web")]
+    enabled = (
+        "SELECT place.name FROM identity_connection place, authapi_client client"
+        " WHERE client.name = 'Demo application' AND place.enabled_clients @> to_jsonb(client.client_id)"
+    )
+    assert rows(database, enabled) == [("people",)]
+    assert rows(database, "SELECT email FROM identity_user") == [("ada@demo.example",)]
     assert rows(database, "SELECT id, status FROM events_eventstream") == [(first["stream_id"], "enabled")]
     assert rows(database, "SELECT name FROM provisioning_actionsecret ORDER BY name") == [("SCIM_BASE_URL",), ("SCIM_BEARER_TOKEN",)]
 

@@ -18,7 +18,14 @@ from config.demo import DemoSecrets, ForeignTenants, make_demo
 from config.launcher.directories import write_private
 from events import tripwire
 
-_SECRETS = ("DEMO_ADMIN_PASSWORD", "DEMO_CLIENT_SECRET", "DEMO_SCIM_BASE_URL", "DEMO_SCIM_TOKEN")
+_SECRETS = {
+    "DEMO_ADMIN_PASSWORD": "admin_password",
+    "DEMO_CLIENT_SECRET": "client_secret",
+    "DEMO_SCIM_BASE_URL": "scim_base_url",
+    "DEMO_SCIM_TOKEN": "scim_token",
+    "DEMO_APPLICATION_SECRET": "application_secret",
+    "DEMO_USER_PASSWORD": "user_password",
+}
 
 
 class Command(BaseCommand):
@@ -36,15 +43,11 @@ class Command(BaseCommand):
             write_private(options["facts"], json.dumps(facts))
 
     def _made(self) -> dict[str, str]:
-        values = [env.secret(name, "", "Given to the demo by `make up`.") for name in _SECRETS]
-        if not settings.LOCALHOST_TENANT or not all(values):
+        values = {field: env.secret(name, "", "Given to the demo by `make up`.") for name, field in _SECRETS.items()}
+        if not settings.LOCALHOST_TENANT or not all(values.values()):
             raise CommandError(f"LOCALHOST_TENANT, {', '.join(_SECRETS)} must be set; `make up` sets them.")
-        admin_password, client_secret, scim_base_url, scim_token = values
         try:
-            demo = make_demo(
-                tenant_id=settings.LOCALHOST_TENANT,
-                secrets=DemoSecrets(admin_password, client_secret, scim_base_url, scim_token),
-            )
+            demo = make_demo(tenant_id=settings.LOCALHOST_TENANT, secrets=DemoSecrets(**values))
         except ForeignTenants:
             self.stdout.write("The database holds other tenants: no demo data was made.")
             return {}

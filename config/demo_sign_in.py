@@ -1,0 +1,55 @@
+"""A way to log in for whoever tries the demo: a web application without a server, and a user."""
+
+from __future__ import annotations
+
+from authapi.models import Client
+from authapi.services.clients import create_client, raise_auth_version
+from identity.models import Connection, User
+from identity.services.enabled_clients import change_enabled_clients
+from identity.services.passwords import check_credential, set_password
+from identity.services.users import create_user
+
+# Nothing listens there: the browser shows the address with the code in it, which can be copied into an exchange.
+CALLBACK = "http://localhost:3000/callback"
+_MARK = {"made_by": "make up for logins"}
+
+
+def make_sign_in(*, tenant_id: str, client_secret: str, password: str) -> tuple[str, str]:
+    """Make the application and the user, or set what has drifted; return client id and e-mail address."""
+    client = _application(tenant_id)
+    if not client.secret_matches(client_secret):
+        client.set_secret(client_secret)
+        client.save(update_fields=["secret_digest", "sealed_secret", "updated"])
+        raise_auth_version(client)
+    people = Connection.objects.of(tenant_id).filter(name="people").first()
+    email = f"ada@{tenant_id}.example"
+    if people is not None:
+        change_enabled_clients(tenant_id=tenant_id, connection_id=people.pk, added=[client.client_id], removed=[])
+        _user(people, email, password)
+    return client.client_id, email
+
+
+def _application(tenant_id: str) -> Client:
+    client = Client.objects.of(tenant_id).filter(metadata__contains=_MARK).first()
+    if client is not None:
+        return client
+    made, _ = create_client(
+        tenant_id=tenant_id,
+        name="Demo application",
+        app_type="regular_web",
+        grant_types=["authorization_code", "refresh_token"],
+        redirect_uris=CALLBACK,
+        post_logout_redirect_uris="http://localhost:3000/",
+        metadata=_MARK,
+    )
+    return made
+
+
+def _user(people: Connection, email: str, password: str) -> None:
+    user = User.objects.of(people.tenant_id).filter(connection=people, email=email).first()
+    if user is None:
+        create_user(tenant_id=people.tenant_id, connection=people, email=email, email_verified=True, name="Ada", password=password)
+        return
+    credential = getattr(user, "password_credential", None)
+    if credential is None or not check_credential(credential, password):
+        set_password(user, password)
