@@ -39,7 +39,13 @@ class Situation:
 
 
 def next_step(asked: Asked, situation: Situation) -> Step:
-    """Return the step that is due now. Raises `RequestRefused` where a step is due and `prompt=none` forbids it."""
+    """Return the step that is due now.
+
+    Raises `RequestRefused` where a step is due and `prompt=none` forbids it, and where the login that was asked for has led
+    to a user who may not be used here: asking once more would ask for ever (Core 1.0, 3.1.2.1, `id_token_hint`).
+    """
+    if situation.has_logged_in and not situation.is_usable:
+        raise RequestRefused(Case.LOGIN_REQUIRED)
     step = _step(asked, situation)
     if asked.is_silent and step is not Step.RESPOND:
         raise RequestRefused(Case.CONSENT_REQUIRED if step is Step.CONSENT else Case.LOGIN_REQUIRED)

@@ -23,6 +23,7 @@ from authapi.hosted_page import tenant_host
 from authapi.models import AuthorizationRequest, Client, Session
 from authapi.services import sign_in_log
 from authapi.services.sessions import begin_session, end_session, note_client, renew_session
+from authapi.sign_in.connections import takes_sign_ups
 from authapi.tenant_settings import sign_in_settings
 from identity.hosts import HostMatch
 from identity.models import Connection, User
@@ -111,7 +112,7 @@ def advance(visit: Visit, *, handle: str | None = None) -> HttpResponse:
     browser = browser_of(visit.request)
     if visit.row is None:
         visit.row, handle = keep(client=visit.client, parameters=visit.parameters, browser=browser)
-    answer = see_other(visit.request, with_parameters(PAGES[step], {HANDLE: handle or new_handle(visit.row)}))
+    answer = see_other(visit.request, with_parameters(_page(visit, step), {HANDLE: handle or new_handle(visit.row)}))
     set_cookie(answer, BROWSER, browser)
     _keep_opener(visit, answer)
     return answer
@@ -123,6 +124,13 @@ def refuse(visit: Visit, refused: RequestRefused) -> HttpResponse:
         begin_anew(visit.row)
     members = {"error": refused.failure.error, "error_description": refused.failure.description}
     return respond(visit.request, visit.target, members, issuer=_issuer(visit))
+
+
+def _page(visit: Visit, step: Step) -> str:
+    """Return the page of a step; where nobody can make an account, the login takes the place of the sign-up."""
+    if step is Step.CREATE and not any(takes_sign_ups(connection) for connection in visit.connections):
+        return PAGES[Step.LOGIN]
+    return PAGES[step]
 
 
 def _client(host: HostMatch, client_id: str) -> Client:

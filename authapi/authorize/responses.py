@@ -49,13 +49,14 @@ def see_other(request: HttpRequest, address: str) -> HttpResponse:
 
 
 def with_parameters(address: str, parameters: Mapping[str, str], *, in_fragment: bool = False) -> str:
-    """Return the address with parameters added; a query that it has already stays (RFC 6749, 3.1.2)."""
+    """Return the address with parameters added; query and fragment that it has already stay (RFC 6749, 3.1.2)."""
     if not parameters:
         return address
     if in_fragment:
         return f"{address}#{urlencode(parameters)}"
-    separator = "&" if urlsplit(address).query else "?"
-    return f"{address.rstrip('?')}{separator}{urlencode(parameters)}"
+    before, mark, fragment = address.partition("#")
+    separator = "&" if urlsplit(before).query else "?"
+    return f"{before.removesuffix('?')}{separator}{urlencode(parameters)}{mark}{fragment}"
 
 
 def form_target(target: Target) -> str:

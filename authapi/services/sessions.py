@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Q
 from django.utils import timezone
 
 from authapi.addresses import stored_address
@@ -27,6 +27,7 @@ _TOUCHED_EVERY = timedelta(minutes=1)
 _ONLINE_SCOPE = "online_access"
 _LONGEST_AGENT = 500
 _PRUNED_AT_ONCE = 1000
+_PRUNE_SECONDS = 10.0
 
 
 def begin_session(
@@ -158,13 +159,16 @@ def end_with_user(sender: type[User], instance: User, **_: Any) -> None:
 
 
 def end_expired_sessions() -> int:
-    """End the sessions of every tenant whose time is over, at most a thousand; return how many."""
-    now = timezone.now()
-    over = Session.all_tenants.filter(Q(idle_expires_at__lte=now) | Q(expires_at__lte=now)).order_by("idle_expires_at")
-    sessions = list(over[:_PRUNED_AT_ONCE])
-    for session in sessions:
-        end_session(session, reason=EXPIRED)
-    return len(sessions)
+    """End the sessions of every tenant whose time is over, for ten seconds; return how many. The next run goes on."""
+    until = time.monotonic() + _PRUNE_SECONDS
+    # The idle end is never after the whole one, so one index finds them.
+    over = Session.all_tenants.filter(idle_expires_at__lte=timezone.now()).order_by("idle_expires_at").select_related("user")
+    count = 0
+    while time.monotonic() < until and (sessions := list(over[:_PRUNED_AT_ONCE])):
+        for session in sessions:
+            end_session(session, reason=EXPIRED)
+        count += len(sessions)
+    return count
 
 
 def _touched(session: Session, now: datetime) -> dict[str, datetime]:

@@ -275,6 +275,23 @@ def test_a_hint_about_somebody_else_asks_for_a_login(login: Login) -> None:
     assert error_of(login.ask(prompt="none", id_token_hint=hint)) == ("login_required", "Login required")
 
 
+def test_a_login_as_somebody_else_than_the_hint_is_refused_at_the_client(login: Login) -> None:
+    set_client(login, grant_types=["authorization_code", "implicit"])
+    login.begin_session()
+    hint = login.ask(response_type="id_token", nonce="n").answer["id_token"]
+    login.browser.get("/v2/logout")
+    person(login.connection, email="eve@example.test")
+    page = login.log_in(login.ask(id_token_hint=hint), identifier="eve@example.test")
+    assert error_of(page) == ("login_required", "Login required")
+
+
+def test_where_nobody_can_sign_up_the_login_page_takes_the_place_of_it(login: Login) -> None:
+    assert login.ask(screen_hint="signup").location.startswith("/u/signup?state=")
+    client, _ = web_client(login.tenant, name="Closed")
+    people(login.tenant, client, name="closed", disable_signup=True)
+    assert login.ask(client_id=client.client_id, screen_hint="signup").location.startswith("/u/login?state=")
+
+
 def test_a_login_that_is_wanted_again_keeps_session_and_sid(login: Login) -> None:
     login.begin_session()
     before = Session.objects.of(login.tenant.pk).get()

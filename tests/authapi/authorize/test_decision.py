@@ -69,6 +69,12 @@ def test_a_silent_request_fails_where_a_page_would_be_due(situation: Situation, 
     assert refused.value.case is case
 
 
+def test_a_login_as_somebody_else_than_was_hinted_at_is_refused_and_not_asked_for_again() -> None:
+    with pytest.raises(RequestRefused) as refused:
+        next_step(asked(), at(LOGGED_IN, is_usable=False, has_logged_in=True))
+    assert refused.value.case is Case.LOGIN_REQUIRED
+
+
 def test_a_silent_request_with_an_old_login_fails() -> None:
     with pytest.raises(RequestRefused) as refused:
         next_step(asked("none", max_age=99), LOGGED_IN)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from authapi import tenant_settings
+from authapi.authorize.responses import with_parameters
 from authapi.logout_addresses import is_allowed
 from authapi.models import LogoutNotice, Session, SignIn, TenantSettings
 from identity.services.tenants import create_tenant
@@ -78,6 +79,16 @@ def allow_for_tenant(login: Login, **values: Any) -> None:
 )
 def test_only_registered_addresses_are_gone_to(address: str, registered: str, is_good: bool) -> None:
     assert is_allowed(address, [registered]) is is_good
+
+
+def test_a_state_stands_in_the_query_whatever_else_the_address_has() -> None:
+    for address, expected in [
+        ("https://a.test/bye", "https://a.test/bye?state=s"),
+        ("https://a.test/bye?x=1", "https://a.test/bye?x=1&state=s"),
+        ("https://a.test/bye?x=1#top", "https://a.test/bye?x=1&state=s#top"),
+        ("https://a.test/bye?", "https://a.test/bye?state=s"),
+    ]:
+        assert with_parameters(address, {"state": "s"}) == expected
 
 
 # --- /v2/logout ------------------------------------------------------------------------------------------------------------------
