@@ -1,0 +1,79 @@
+"""Login by a provider of another maker: npm oidc-provider with its own pages, PKCE required and `iss` in its answers."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import parse_qs, urljoin, urlsplit
+
+import pytest
+import requests
+from django.test import Client as Browser
+
+from authapi.models import Session
+from authapi.upstream import federated_logout_address, metadata
+from config.launcher.peers import PLACE
+from identity.models import Tenant, User
+from identity.services.connections import create_connection
+from tests.factories.scim import free_port, listening
+from tests.factories.sign_in import CALLBACK, web_client
+
+pytestmark = pytest.mark.peer
+_DRIVER = Path(__file__).parent / "drivers" / "oidc_provider.mjs"
+
+
+@contextmanager
+def provider(callback: str, algorithm: str) -> Iterator[str]:
+    """Run the provider; yield its issuer."""
+    node = shutil.which("node")
+    if node is None or not (PLACE / "node_modules" / "oidc-provider").exists():
+        pytest.skip("oidc-provider is not installed: make test-peers")
+    # Node finds packages beside the file that asks for them.
+    driver = Path(shutil.copy(_DRIVER, PLACE))
+    port = free_port()
+    with listening([node, str(driver), str(port), callback, algorithm], port):
+        yield f"http://127.0.0.1:{port}"
+
+
+def log_in(address: str, name: str) -> str:
+    """Go through the provider's pages with a browser; return where it is sent afterwards."""
+    browser = requests.Session()
+    page = browser.get(address, timeout=30)
+    for prompt in ("login", "consent"):
+        action = re.search(r'action="([^"]+)"', page.text)
+        assert action is not None, page.text
+        form = {"prompt": prompt, "login": name, "password": "any"}
+        answer = browser.post(urljoin(page.url, action[1]), data=form, timeout=30, allow_redirects=False)
+        while answer.is_redirect:
+            target = urljoin(answer.url, answer.headers["Location"])
+            if urlsplit(target).hostname != "127.0.0.1":
+                return target
+            answer = browser.get(target, timeout=30, allow_redirects=False)
+        page = answer
+    raise AssertionError(page.text)
+
+
+@pytest.mark.parametrize("algorithm", ["RS256", "ES256"])
+def test_people_of_another_provider_become_users(tenant: Tenant, algorithm: str) -> None:
+    host = f"{tenant.pk}.example.test"
+    metadata.documents.clear()
+    client, _ = web_client(tenant)
+    with provider(f"http://{host}/login/callback", algorithm) as issuer:
+        options = {"client_id": "tenant", "client_secret": "only-for-a-test", "issuer": issuer}
+        create_connection(tenant_id=tenant.pk, name="corp", strategy="oidc", enabled_clients=[client.client_id], options=options)
+        browser = Browser(headers={"host": host})
+        asked = {"response_type": "code", "client_id": client.client_id, "redirect_uri": CALLBACK, "scope": "openid", "state": "s"}
+        elsewhere = browser.get(browser.get("/authorize", asked)["Location"])
+        back = urlsplit(log_in(elsewhere["Location"], "ada"))
+        answer = {name: values[0] for name, values in parse_qs(back.query).items()}
+        assert answer["iss"] == issuer
+        told = browser.get("/login/callback", answer)
+        assert told["Location"].startswith(f"{CALLBACK}?code="), told["Location"]
+        user = User.objects.of(tenant.pk).get()
+        assert (user.user_id, user.email, user.email_verified, user.name) == ("oidc|corp|ada", "ada@corp.example.test", True, "Name of ada")
+        session = Session.objects.of(tenant.pk).get(user=user)
+        logout = federated_logout_address(session, return_to="https://app.example.test/bye") or ""
+        assert requests.get(logout, timeout=30).status_code == 200
