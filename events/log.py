@@ -81,7 +81,11 @@ class NoLog(LogError):
 
 
 class LogHasHole(LogError):
-    """A position between the floor and the head is missing."""
+    """A position between the floor and the head is missing. `after` is the last position before the log goes on."""
+
+    def __init__(self, after: int) -> None:
+        super().__init__()
+        self.after = after
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +146,7 @@ class LogReader:
     async def page(self, tenant_id: str, cursor: Cursor, *, max_events: int, max_bytes: int) -> Page:
         """Return the events right after the cursor, at least one if there is any, else at most the two limits.
 
-        Raises `CursorExpired`, `NoLog`, and `LogHasHole` rather than skip a position.
+        Raises `CursorExpired`, `NoLog`, and `LogHasHole` rather than skip a position; what stands before a hole comes first.
         """
         rows = await self._prepared(_PAGE, tenant_id, cursor.position, max_events, max_bytes)
         if not rows:
@@ -150,8 +154,7 @@ class LogReader:
         bounds = Bounds(*rows[0][:5])
         bounds.require(cursor)
         events = [LoggedEvent._make(row[5:]) for row in rows if row[5] is not None]
-        _require_dense(events, cursor, bounds)
-        return Page(bounds, events)
+        return Page(bounds, _without_hole(events, cursor, bounds))
 
     async def start_at(self, tenant_id: str, moment: datetime) -> tuple[Bounds, Cursor]:
         """Return the cursor right before the first event recorded at or after the moment, or the end of the log.
@@ -229,11 +232,12 @@ async def _prepare(handle: psycopg.AsyncConnection[Any]) -> None:
         await statement.prepare(handle)
 
 
-def _require_dense(events: Sequence[LoggedEvent], cursor: Cursor, bounds: Bounds) -> None:
-    expected = cursor.position
-    for event in events:
-        expected += 1
-        if event.position != expected:
-            raise LogHasHole
+def _without_hole(events: list[LoggedEvent], cursor: Cursor, bounds: Bounds) -> list[LoggedEvent]:
+    for number, event in enumerate(events):
+        if event.position != cursor.position + 1 + number:
+            if number == 0:
+                raise LogHasHole(event.position - 1)
+            return events[:number]
     if not events and bounds.head > cursor.position:
-        raise LogHasHole
+        raise LogHasHole(bounds.head)
+    return events

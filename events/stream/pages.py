@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import OrderedDict
 from dataclasses import dataclass
 from functools import partial
 
 from events import metrics
 from events.cursor import Cursor, CursorSealer
-from events.log import Bounds, LogReader
+from events.log import Bounds, LogHasHole, LogReader
 from events.stream.frames import Frame, encode_frames
+
+logger = logging.getLogger(__name__)
 
 PAGE_EVENTS = 256
 PAGE_BYTES = 128 * 1024
@@ -40,7 +43,13 @@ class FramePage:
 
 async def read_page(log: LogReader, tenant_id: str, cursor: Cursor, sealer: CursorSealer) -> FramePage:
     """Read and encode the page after a cursor; raises what `LogReader.page` raises."""
-    page = await log.page(tenant_id, cursor, max_events=PAGE_EVENTS, max_bytes=PAGE_BYTES)
+    try:
+        page = await log.page(tenant_id, cursor, max_events=PAGE_EVENTS, max_bytes=PAGE_BYTES)
+    except LogHasHole as hole:
+        # No client is led over it by itself; whoever runs the service tells those that may lose what is missing.
+        passed = sealer.seal(Cursor(cursor.epoch, hole.after))
+        logger.critical("the log of %s has a hole after %d; it goes on after offset %s", tenant_id, cursor.position, passed)
+        raise
     return FramePage(page.bounds, encode_frames(page.events, epoch=page.bounds.epoch, sealer=sealer))
 
 

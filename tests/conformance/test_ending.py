@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import orjson
 import pytest
+from django.conf import settings
 from django.db import transaction
 from pytest_django.plugin import DjangoDbBlocker
 
@@ -16,7 +17,8 @@ from authapi.services.api_resources import ensure_management_api
 from authapi.services.client_grants import create_client_grant, update_client_grant
 from authapi.services.clients import delete_client, revoke_client
 from authapi.services.tokens import revoke_access_token
-from events.models import Head, LogEntry
+from events.cursor import Cursor, CursorSealer
+from events.models import Event, Head, LogEntry
 from identity.models import Tenant
 from tests.conformance.conftest import HEARTBEAT_SECONDS
 from tests.conformance.reader import Block, StreamEnded, Subscriber
@@ -216,6 +218,24 @@ def test_a_log_that_is_pruned_under_a_reader_that_is_behind_ends_its_stream(targ
             "message": blocks[-1].message["error"]["message"],
             "offset": events[-1].id,
         }
+
+
+def test_an_event_that_cannot_be_read_is_never_skipped_and_the_log_goes_on_after_it(target: Target) -> None:
+    with target.subscribe() as stream:
+        start = stream.opened().id
+    ids = target.write(*["user.updated"] * 5)
+    poisoned = LogEntry.objects.get(tenant_id=target.tenant.pk, event__event_id=ids[2])
+    Event.objects.filter(pk=poisoned.pk).delete()
+    with target.subscribe({"from": start}) as stream:
+        *_, last, ended = (block for block in _until_end(stream, within=20.0) if block.event in {"user.updated", "error"})
+    assert last.message["event"]["id"] == ids[1]
+    assert (ended.message["error"]["code"], ended.message["error"]["offset"]) == ("processing_error", last.id)
+    # Whoever comes back is told to wait; no client is led over the hole without a person's decision.
+    with target.subscribe({"from": last.id}) as stream:
+        assert (stream.status, int(stream.headers["retry-after"]) >= 1) == (503, True)
+    beyond = CursorSealer(settings.CURSOR_KEYS, tenant_id=target.tenant.pk).seal(Cursor(target.head().epoch, poisoned.position))
+    with target.subscribe({"from": beyond}) as stream:
+        assert [block.message["event"]["id"] for block in stream.events(2)] == ids[3:]
 
 
 def test_too_many_connection_attempts_are_told_when_to_come_back(tenant: Tenant) -> None:

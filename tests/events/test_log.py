@@ -89,12 +89,21 @@ def test_an_idle_log_whose_cursor_is_the_floor_is_valid_for_ever(tenant: Tenant)
     assert _positions(_page(tenant, 3)) == []
 
 
-@pytest.mark.parametrize(("missing", "after"), [(1, 0), (3, 0), (5, 4)])
-def test_a_hole_is_an_error_and_never_skipped(tenant: Tenant, missing: int, after: int) -> None:
+@pytest.mark.parametrize("missing", [1, 3, 5])
+@pytest.mark.parametrize("table", [LogEntry, Event])
+def test_a_hole_is_an_error_and_never_skipped_and_what_stands_before_it_comes_first(
+    tenant: Tenant, missing: int, table: type[LogEntry] | type[Event]
+) -> None:
     _filled(tenant, 5)
-    LogEntry.objects.filter(tenant_id=tenant.pk, position=missing).delete()
-    with pytest.raises(LogHasHole):
-        _page(tenant, after)
+    entry = LogEntry.objects.filter(tenant_id=tenant.pk, position=missing)
+    # A body without its entry is no log either; there is no foreign key between the two.
+    (entry if table is LogEntry else Event.objects.filter(pk__in=list(entry.values_list("event_id", flat=True)))).delete()
+    if missing > 1:
+        assert _positions(_page(tenant, 0)) == list(range(1, missing))
+    with pytest.raises(LogHasHole) as hole:
+        _page(tenant, missing - 1)
+    assert hole.value.after == missing
+    assert _positions(_page(tenant, missing)) == list(range(missing + 1, 6))
 
 
 def test_a_tenant_without_a_head_has_no_log(tenant: Tenant) -> None:

@@ -187,7 +187,7 @@ def test_a_stream_of_the_new_epoch_gets_a_tail_of_its_own() -> None:
 
 def test_a_hole_or_an_expired_cursor_ends_the_streams_with_a_reason() -> None:
     async def story(log: FakeLog, tails: Tails) -> None:
-        for failure, reason in ((LogHasHole(), LOG_BROKEN), (CursorExpired(), CURSOR_EXPIRED)):
+        for failure, reason in ((LogHasHole(7), LOG_BROKEN), (CursorExpired(), CURSOR_EXPIRED)):
             stream = Stream()
             tail = tails.follow(stream, "acme", log.bounds(), SEALER)
             log.failures = [failure]
