@@ -8,7 +8,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -79,7 +79,7 @@ class Run:
             try:
                 found[name] = make()
             except peers.NotInstalled as error:
-                self._leave_out(f"{name} is not measured: {error}")
+                self.leave_out(f"{name} is not measured: {error}")
         return found
 
     def measure(self, scenario: str, name: str, work: Callable[[], Figures]) -> None:
@@ -88,13 +88,14 @@ class Run:
         try:
             figures = work()
         except (NotDelivered, NotReady, OSError) as error:
-            self._leave_out(f"{scenario}, {name}: {error}")
+            self.leave_out(f"{scenario}, {name}: {error}")
             return
         self.results.append({"scenario": scenario, "subject": name, **figures})
         shown = {key: round(value, 3) if isinstance(value, float) else value for key, value in figures.items() if key != "rounds"}
         print(f"{scenario:9s} {name:20s} {time.monotonic() - started:5.1f} s  {shown}", flush=True)
 
-    def _leave_out(self, sentence: str) -> None:
+    def leave_out(self, sentence: str) -> None:
+        """Say once what is not measured, and why."""
         if sentence not in self.left_out:
             self.left_out.append(sentence)
             print(f"left out: {sentence}", file=sys.stderr, flush=True)
@@ -138,7 +139,13 @@ def _started(run: Run, name: str, start: Starter) -> Iterator[Subject | None]:
     if not {"latency", "fanout", "burst", "connects"} & set(run.options.scenarios):
         yield None
         return
-    with start() as subject:
+    with ExitStack() as stack:
+        try:
+            subject = stack.enter_context(start())
+        except NotReady as error:
+            run.leave_out(f"{name} did not start: {error}")
+            yield None
+            return
         yield subject
 
 
