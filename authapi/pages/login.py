@@ -16,6 +16,7 @@ from authapi.authorize.visit import Visit
 from authapi.failures import Case, RequestRefused
 from authapi.pages.chain import opened_visit, tenant_page
 from authapi.pages.rendering import visit_page
+from authapi.services import sign_in_log
 from authapi.sign_in.account_mails import RESET_REQUEST_PATH
 from authapi.sign_in.attempts import Attempt, LoginRefused, Refusal
 from authapi.sign_in.connections import takes_passwords, takes_sign_ups
@@ -99,7 +100,18 @@ def _leave(visit: Visit, handle: str, connection: Connection) -> HttpResponse:
     assert visit.row is not None  # noqa: S101  (as above)
     try:
         return see_other(visit.request, upstream.begin(request_row=visit.row, connection=connection, host=visit.host))
-    except upstream.UpstreamFailed:
+    except upstream.UpstreamFailed as failed:
+        # People are told nothing of it; whoever runs the tenant is.
+        sign_in_log.note(
+            tenant_id=visit.host.tenant_id,
+            type="f",
+            is_success=False,
+            description=f"{failed.failure.description} {failed.detail}",
+            client=visit.client,
+            connection=connection.name,
+            ip=visit.address,
+            user_agent=visit.user_agent,
+        )
         return _form(visit, handle, problem=_("The other service cannot be reached. Try again later."), status=502)
 
 

@@ -156,6 +156,9 @@ def test_a_discovery_document_of_another_issuer_is_not_used(login: Login, change
     response = login.browser.get(page["Location"])
     assert response.status_code == 502
     assert login.provider.paths == ["/.well-known/openid-configuration"]
+    # Whoever runs the tenant can see why.
+    line = SignIn.objects.of(login.tenant.pk).get(is_success=False, connection="corp")
+    assert "of another issuer" in line.description
 
 
 def test_a_slash_more_is_another_issuer(tenant: Tenant, provider: Provider) -> None:
