@@ -48,8 +48,7 @@ def begin_session(
     `methods` name how the user proved who they are, `upstream` is what a federated logout will need, and `issuer` the
     host of the browser as clients know it.
     """
-    now = timezone.now()
-    secret = new_secret()
+    now, secret, sender = timezone.now(), new_secret(), _sender(ip, user_agent)
     session = Session(
         tenant_id=tenant_id,
         user=user,
@@ -60,11 +59,10 @@ def begin_session(
         methods=_proofs(methods, now),
         organization=organization,
         last_interacted_at=now,
-        initial_ip=stored_address(ip),
-        initial_user_agent=_agent(user_agent),
-        last_ip=stored_address(ip),
-        last_user_agent=_agent(user_agent),
+        initial_ip=sender["last_ip"],
+        initial_user_agent=sender["last_user_agent"],
         issuer=issuer,
+        **sender,
     )
     idle, whole = _lifetimes(session)
     session.expires_at = now + whole
@@ -87,8 +85,7 @@ def renew_session(session: Session, *, methods: Iterable[str], ip: str | None, u
         digest=digest_of(secret),
         authenticated_at=now,
         methods=_proofs(methods, now),
-        last_ip=stored_address(ip),
-        last_user_agent=_agent(user_agent),
+        **_sender(ip, user_agent),
         **changes,
         **_touched(session, now),
     )
@@ -188,8 +185,9 @@ def _proofs(methods: Iterable[str], now: datetime) -> list[dict[str, str]]:
     return [{"name": name, "timestamp": now.isoformat()} for name in methods]
 
 
-def _agent(user_agent: str) -> str:
-    return storable(user_agent)[:_LONGEST_AGENT]
+def _sender(ip: str | None, user_agent: str) -> dict[str, Any]:
+    """Return the columns that say who came last."""
+    return {"last_ip": stored_address(ip), "last_user_agent": storable(user_agent)[:_LONGEST_AGENT]}
 
 
 def _upstream_place(session: Session) -> str:
