@@ -15,12 +15,14 @@ from authapi.models import AuthorizationRequest
 from authapi.pages.chain import tenant_page
 from authapi.random_secrets import digest_of
 from authapi.services import sign_in_log
+from authapi.sign_in.event_context import context_of
 from authapi.sign_in.password_login import note_login_without_signals
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.login import proven
 from authapi.upstream.logout import kept_for_logout
 from authapi.upstream.people import user_of
 from authapi.upstream.waiting import Waiting, end_waiting, waiting_for
+from identity.change_context import change_context
 from identity.hosts import HostMatch
 from identity.models import Connection, User
 
@@ -67,7 +69,8 @@ def _finish(visit: Visit, row: AuthorizationRequest, waiting: Waiting, answer: d
             # Taken away from the client while the user was elsewhere.
             raise RequestRefused(Case.UNKNOWN_CONNECTION)
         login = proven(connection, waiting, answer)
-        user = user_of(connection, login)
+        with change_context(context_of(visit.host, visit.client, ip=visit.address, user_agent=visit.user_agent, method="GET")):
+            user = user_of(connection, login)
     except RequestRefused as refused:
         _note(visit, connection, None, refused)
         return flow.refuse(visit, refused)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import time
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -301,6 +302,9 @@ def test_the_first_login_makes_the_user_and_later_ones_change_nothing(login: Log
     assert event_types(login.tenant) == ["user.created"]
     user.refresh_from_db()
     assert (user.logins_count, user.last_ip) == (2, "127.0.0.1")
+    context = json.loads(bytes(Event.objects.get(tenant_id=login.tenant.pk, type="user.created").body))["data"]["context"]
+    assert context["client"] == {"id": login.client.client_id, "name": login.client.name}
+    assert (context["request"]["ip"], context["request"]["method"]) == ("127.0.0.1", "GET")
     assert SignIn.objects.of(login.tenant.pk).filter(is_success=True, user_id=SUBJECT, connection="corp").count() == 2
 
 
