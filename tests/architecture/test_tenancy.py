@@ -18,6 +18,7 @@ ALLOWED = {
     "authapi/services/logout_notices.py": "a worker takes a notice by its id, and the calendar looks for those that are due",
     "authapi/services/sessions.py": "the calendar ends expired sessions of all tenants",
     "authapi/client_auth/replays.py": "used assertions of all tenants that are refused for their age are dropped by the calendar",
+    "authapi/log_browsing.py": "an operator who has chosen no tenant reads the sign-in log of all; keys come from rows that are narrowed",
     "authapi/services/tokens.py": "expired rows of all tenants are dropped by the calendar; a revocation names its tenant",
     "config/admin_start_page.py": "the start page of a platform operator counts all tenants",
     "config/demo.py": "finds the demo's client again, the tenant named in the filter",
