@@ -1,0 +1,135 @@
+"""What the time of an answer tells about who has an account: nothing. Measured with the hashes of production.
+
+Answers about people who are here and people who are not come in turn, so that whatever else the machine does slows both alike. The
+share of pairs in which the first kind took longer is one half when time tells nothing, with a spread of 0.075 for 30 of each; where
+a hash is missing it is one. The margin is four spreads wide.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any
+
+import bcrypt
+import pytest
+
+from authapi.models import Client
+from authapi.sign_in import stand_ins
+from authapi.views import HOT_ENDPOINTS
+from identity import hashing
+from identity.imported_passwords import bcrypt_form
+from identity.models import Connection, PasswordCredential, Tenant
+from tests.authapi.asgi_client import Received, send
+from tests.factories.sign_in import people, person, web_client
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+
+REALM = "http://auth0.com/oauth/grant-type/password-realm"
+PEOPLE = 30
+LOW, HIGH = 0.2, 0.8
+_addresses = count(1)
+
+
+@pytest.fixture(autouse=True)
+def _hashes_of_production(settings: Any) -> Iterator[None]:
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher", "identity.hashers.ImportedPasswordHasher"]
+    _forget()
+    yield
+    _forget()
+
+
+def _forget() -> None:
+    hashing._decoy.cache_clear()
+    stand_ins._samples.clear()
+
+
+@pytest.fixture
+def client(tenant: Tenant) -> Client:
+    return web_client(tenant, grant_types=[REALM], token_endpoint_auth_method="none")[0]
+
+
+@pytest.fixture
+def connection(tenant: Tenant, client: Client) -> Connection:
+    """A connection with many people; every other one came with a hash of another system, which takes longer to check."""
+    connection = people(tenant, client, requires_username=True)
+    kinds = (hashing.hashed("whatever"), bcrypt_form(bcrypt.hashpw(b"whatever", bcrypt.gensalt(10)).decode()))
+    for number in range(PEOPLE):
+        user = person(connection, email=f"here-{number}@example.test", username=f"here-{number}", password=None)
+        PasswordCredential.objects.create(user=user, password_hash=kinds[number % 2])
+    return connection
+
+
+def ask(client: Client, path: str, body: dict[str, Any]) -> tuple[float, Received]:
+    """Return how long an answer takes. Each comes from an address of its own, which has not failed before."""
+    number = next(_addresses)
+    sent = {"client_id": client.client_id, **body}
+    started = time.perf_counter()
+    answer = send(
+        HOT_ENDPOINTS[path],
+        "POST",
+        host=f"{client.tenant_id}.example.test",
+        headers={"Content-Type": "application/json"},
+        chunks=(json.dumps(sent).encode(),),
+        address=f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}",
+    )
+    return time.perf_counter() - started, answer
+
+
+def share_of_slower(first: Callable[[int], float], second: Callable[[int], float]) -> float:
+    """Time both in turn, in an order that is drawn each time; return in how many of all pairs the first kind took longer."""
+    drawn = random.Random(7)
+    for number in range(3):
+        first(number), second(number)
+    times: tuple[list[float], list[float]] = ([], [])
+    for number in range(PEOPLE):
+        for kind in drawn.sample((0, 1), 2):
+            times[kind].append((first, second)[kind](number))
+    slower = sum(one > other for one in times[0] for other in times[1])
+    return slower / PEOPLE**2
+
+
+def log_in(client: Client, name: str) -> float:
+    body = {"grant_type": REALM, "realm": "people", "username": f"{name}@example.test", "password": "Not-The-Password-1"}
+    took, answer = ask(client, "/oauth/token", body)
+    assert (answer.status, answer.json()["error"]) == (403, "invalid_grant"), answer.body
+    return took
+
+
+def test_a_failed_login_takes_as_long_for_somebody_as_for_nobody(client: Client, connection: Connection) -> None:
+    share = share_of_slower(lambda n: log_in(client, f"here-{n}"), lambda n: log_in(client, f"gone-{n}"))
+    assert LOW < share < HIGH
+
+
+def test_the_measure_sees_a_hash_that_is_not_made(client: Client, connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    def careless(n: int) -> float:
+        with monkeypatch.context() as patched:
+            patched.setattr("authapi.sign_in.password_login.stand_in", lambda *_: "gibberish")
+            patched.setattr("authapi.sign_in.password_login.verified", lambda *_: (False, False))
+            return log_in(client, f"gone-{n}")
+
+    assert share_of_slower(lambda n: log_in(client, f"here-{n}"), careless) > HIGH
+
+
+def test_a_refused_sign_up_takes_as_long_for_a_taken_address_as_for_a_taken_name(client: Client, connection: Connection) -> None:
+    def sign_up(email: str, username: str) -> float:
+        body = {"connection": "people", "email": f"{email}@example.test", "username": username, "password": "Correct-Horse-9-Battery"}
+        took, answer = ask(client, "/dbconnections/signup", body)
+        assert answer.json()["code"] == "invalid_signup", answer.body
+        return took
+
+    share = share_of_slower(lambda n: sign_up(f"here-{n}", f"gone-{n}"), lambda n: sign_up(f"gone-{n}", f"here-{n}"))
+    assert LOW < share < HIGH
+
+
+def test_asking_for_a_new_password_takes_as_long_for_somebody_as_for_nobody(client: Client, connection: Connection) -> None:
+    def ask_for_reset(name: str) -> float:
+        took, answer = ask(client, "/dbconnections/change_password", {"connection": "people", "email": f"{name}@example.test"})
+        assert answer.status == 200
+        return took
+
+    share = share_of_slower(lambda n: ask_for_reset(f"here-{n}"), lambda n: ask_for_reset(f"gone-{n}"))
+    assert LOW < share < HIGH
