@@ -1,4 +1,4 @@
-"""A TCP proxy and balancer that misbehaves on demand: it stops reading, cuts after so many bytes, and resets."""
+"""A TCP proxy and balancer that misbehaves on demand: it stops reading, is far away, and resets."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ class Proxy:
         self.targets = list(targets)
         self.address: Address = ("127.0.0.1", 0)
         self.is_stalled = False
+        # How long every byte is under way, in each direction.
+        self.delay_seconds = 0.0
         self.opened = 0
         self._turn: Iterator[int] = itertools.count()
         self._backlog = listen_backlog
@@ -87,8 +89,13 @@ class Proxy:
                 await asyncio.sleep(0.02)
             data = await source.read(_PIECE)
             if not data:
+                # What is under way still arrives.
+                await asyncio.sleep(self.delay_seconds)
                 return
-            sink.write(data)
+            if self.delay_seconds:
+                self._loop.call_later(self.delay_seconds, sink.write, data)
+            else:
+                sink.write(data)
             await sink.drain()
 
     def __enter__(self) -> Proxy:

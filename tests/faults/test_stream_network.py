@@ -1,0 +1,43 @@
+"""A network between service and reader that takes its time."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+
+from tests.deadlines import eventually
+from tests.faults.following import Follower, Following, assert_never_failed, latencies
+from tests.faults.invariants import assert_holds
+from tests.faults.proxy import Proxy
+from tests.faults.world import World
+
+pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
+
+_DELAY_SECONDS = 0.3
+# What a busy machine adds to one of two readers.
+_SLACK_SECONDS = 0.3
+_EVENTS = 60
+
+
+def test_a_far_reader_gets_each_event_later_by_the_way_alone(world: World, following: Following) -> None:
+    tenant = world.tenant()
+    with world.web() as web, Proxy(web.address) as way:
+        way.delay_seconds = _DELAY_SECONDS
+        near = Follower("near", tenant, lambda: web.address)
+        far = Follower("far", tenant, lambda: way.address)
+        following.add(near, far)
+        following.all_open(seconds=60)
+        # Many events are under way at any time: one that waited for the one before would come later and later.
+        with world.writers(tenant, 1, count=_EVENTS, think=0.01) as writers:
+            writers.wait()
+            eventually(lambda: world.is_numbered(tenant))
+        following.all_at(world.head(tenant))
+        following.stop()
+    recorded = world.recorded(tenant)
+    apart = statistics.median(latencies([far], recorded)) - statistics.median(latencies([near], recorded))
+    assert _DELAY_SECONDS * 0.9 <= apart <= _DELAY_SECONDS + _SLACK_SECONDS
+    late = [far.arrived[position] - near.arrived[position] for position in sorted(far.arrived)]
+    assert statistics.median(late[-10:]) <= _DELAY_SECONDS + _SLACK_SECONDS
+    assert_never_failed(following)
+    assert_holds(world.history(tenant, [writers], following.readers))
