@@ -31,7 +31,7 @@ FROM provisioning_delivery WHERE tenant_id = %(tenant)s AND state = 'dead' AND p
 _ATTEMPTS = """
 INSERT INTO provisioning_attempt (delivery_id, tenant_id, number, trigger, started_at, outcome, error_class, error_scim_type,
     error_message, exchanges, log_lines)
-SELECT id, tenant_id, 1, 'scheduled', now(), state, '', '', '', '[]', '[]'
+SELECT id, tenant_id, 1, 'scheduled', now(), CASE state WHEN 'dead' THEN 'failed' ELSE 'delivered' END, '', '', '', '[]', '[]'
 FROM provisioning_delivery WHERE tenant_id = %(tenant)s AND position > %(from)s
 """
 _PAGES = {"deliveries": "provisioning_delivery", "dead letters": "provisioning_deadletter", "attempts": "provisioning_attempt"}

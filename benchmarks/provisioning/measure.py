@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,16 +30,19 @@ def main() -> int:
     parser.add_argument("--document", action="store_true", help="write the figures into docs/performance.md")
     options = parser.parse_args()
     share = 20 if options.quick else 1
+    results: dict[str, Any] = {"cores": os.cpu_count()}
     with answering() as base:
-        results: dict[str, Any] = {
-            "cores": os.cpu_count(),
-            "rate": rate(base, rounds=5 if share == 1 else 2, people=300 // min(share, 3)),
-            "one_user": one_user(base, 1000 // share),
-            "recovery": recovery(base, 5000 // share),
-            "memory": memory(base, 10_000 // share),
-            "load": os.getloadavg()[1],
+        scenarios: dict[str, Callable[[], Any]] = {
+            "rate": lambda: rate(base, rounds=5 if share == 1 else 2, people=300 // min(share, 3)),
+            "one_user": lambda: one_user(base, 1000 // share),
+            "recovery": lambda: recovery(base, 5000 // share),
+            "memory": lambda: memory(base, 10_000 // share),
+            "lists": lambda: measure_lists((10_000 // share, 1_000_000 // share)),
         }
-    results["lists"] = measure_lists((10_000 // share, 1_000_000 // share))
+        for name, scenario in scenarios.items():
+            results[name] = scenario()
+            print(name, json.dumps(results[name]), flush=True)
+    results["load"] = os.getloadavg()[1]
     print(shown(results))
     if options.document:
         write_document(results)
