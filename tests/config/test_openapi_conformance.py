@@ -104,6 +104,15 @@ _UNSAID = (
     "The identifier of an API is expected",
     "is no address or network",
     "Not a query",
+    # What keys, certificates and subjects hold, and which of them a client has.
+    "Expected a public key or a certificate",
+    "Expected one certificate in PEM",
+    "NAME=value",
+    "Expected either the subject",
+    "Expected a time to come",
+    "Expected exactly one method",
+    "has no such credential",
+    "Null is for clients with",
     # What a file and a map must hold, and comma lists of known words.
     "The file ",
     "Unknown field",
