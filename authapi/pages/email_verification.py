@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 
+from authapi.authorize.visit import address_of
 from authapi.hosted_page import hosted_page
 from authapi.pages.chain import tenant_page
+from authapi.services import sign_in_log
 from identity.hosts import HostMatch
 from identity.services import verification
 from identity.services.failures import NotFound, ServiceError
+
+_VERIFIED = "sv"
 
 
 # The ticket is the secret, and there is no session that a foreign form could use.
@@ -19,6 +23,15 @@ def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
     try:
         if request.method == "POST":
             ticket = verification.confirm_ticket(tenant_id=host.tenant_id, token=token)
+            sign_in_log.note(
+                tenant_id=host.tenant_id,
+                type=_VERIFIED,
+                is_success=True,
+                user=ticket.user,
+                user_name=ticket.email,
+                ip=address_of(request),
+                user_agent=request.headers.get("User-Agent", ""),
+            )
             return _page(request, host, "done", email=ticket.email)
         ticket = verification.usable_ticket(tenant_id=host.tenant_id, token=token)
     except verification.TicketUsed:

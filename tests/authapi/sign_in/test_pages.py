@@ -20,6 +20,7 @@ from identity.models import Connection, Job, User
 from identity.services.connections import update_connection
 from identity.services.jobs import run_job
 from identity.services.users import update_user
+from identity.services.verification import start_verification
 from tests.authapi.authorize.conftest import Login
 from tests.authapi.browser import Browser, Page
 from tests.authapi.sign_in.logging_in import WRONG, attempt, outcome, protect, suspect
@@ -29,6 +30,7 @@ from tests.factories.sign_in import PASSWORD, session_of
 NEW = "Quite-Another-Horse-2"
 BEGIN = datetime(2031, 5, 1, 12, 0, tzinfo=UTC)
 SIGN_UP, REQUEST, RESET, UNBLOCK = "/u/signup", "/u/reset-password/request", "/u/reset-password", "/u/unblock"
+VERIFY = "/u/email-verification"
 
 
 def opened(visit: Login, words: str, **asked: Any) -> Page:
@@ -299,6 +301,21 @@ def test_the_link_in_the_mail_lifts_the_block_once_and_only_when_it_is_sent(logi
     assert outcome(attempt(login.connection)) == login.user
     assert login.browser.post(UNBLOCK, page.fields()).status == 410
     assert SignIn.objects.of(login.tenant.pk).get(type="ublkdu").user_id == login.user.user_id
+
+
+# --- Verifying an address -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_verified_address_is_written_down(login: Login) -> None:
+    update_user(tenant_id=login.tenant.pk, user_id=login.user.user_id, changes={"email_verified": False})
+    start_verification(tenant_id=login.tenant.pk, user_id=login.user.user_id)
+    secret = mailed_link(login.tenant.pk, Job.Type.VERIFICATION_EMAIL)
+    page = login.browser.get(VERIFY, {"ticket": secret})
+    assert page.headers["referrer-policy"] == "no-referrer"
+    assert not SignIn.objects.of(login.tenant.pk).exists()
+    assert "Confirmed" in login.browser.post(VERIFY, page.fields()).text
+    line = SignIn.objects.of(login.tenant.pk).get()
+    assert (line.type, line.user_id, line.user_name) == ("sv", login.user.user_id, "ada@example.test")
 
 
 # --- Looks ----------------------------------------------------------------------------------------------------------------------
