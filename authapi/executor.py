@@ -1,4 +1,4 @@
-"""The few threads in which hot endpoints read, sign and count, so that the event loop stays free."""
+"""The few threads in which hot endpoints read, sign, count and wait for hashes, so that the event loop stays free."""
 
 from __future__ import annotations
 
@@ -17,14 +17,20 @@ Result = TypeVar("Result")
 _THREADS = (os.cpu_count() or 1) + 4
 
 
-@lru_cache(maxsize=1)
-def _threads() -> ThreadPoolExecutor:
+# Whoever waits for a password to be hashed waits here: a flood of logins holds up neither tokens nor streams.
+_WAITING_THREADS = 4
+
+
+@lru_cache(maxsize=2)
+def _threads(*, is_slow: bool) -> ThreadPoolExecutor:
+    if is_slow:
+        return ThreadPoolExecutor(_WAITING_THREADS, thread_name_prefix="authapi-slow")
     return ThreadPoolExecutor(_THREADS, thread_name_prefix="authapi")
 
 
-async def run(work: Callable[[], Result]) -> Result:
-    """Run `work` in one of the threads; a database connection it used goes back to the pool."""
-    return await asyncio.get_running_loop().run_in_executor(_threads(), _and_give_back, work)
+async def run(work: Callable[[], Result], *, is_slow: bool = False) -> Result:
+    """Run `work` in one of the threads, or of those for slow work; a database connection it used goes back to the pool."""
+    return await asyncio.get_running_loop().run_in_executor(_threads(is_slow=is_slow), _and_give_back, work)
 
 
 def _and_give_back(work: Callable[[], Result]) -> Result:

@@ -62,8 +62,15 @@ def json_answer(members: Any, *, status: int = 200, headers: dict[str, str] | No
     return Answer(status, orjson.dumps(members), headers or {})
 
 
-def hot_endpoint(endpoint: Endpoint, *, name: str, methods: tuple[str, ...]) -> Application:
-    """Make an ASGI application of `endpoint`; `name` is what its rate is counted under."""
+def never_slow(_body: bytes) -> bool:
+    return False
+
+
+def hot_endpoint(endpoint: Endpoint, *, name: str, methods: tuple[str, ...], is_slow: Callable[[bytes], bool] = never_slow) -> Application:
+    """Make an ASGI application of `endpoint`; `name` is what its rate is counted under.
+
+    `is_slow` tells by the body which requests may have to wait for a password to be hashed: they queue by themselves.
+    """
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         method = scope["method"]
@@ -78,7 +85,7 @@ def hot_endpoint(endpoint: Endpoint, *, name: str, methods: tuple[str, ...]) -> 
             return
         if body is None:
             return
-        answer = await executor.run(partial(_answer, endpoint, name, methods, scope, body))
+        answer = await executor.run(partial(_answer, endpoint, name, methods, scope, body), is_slow=is_slow(body))
         await _send(send, answer, is_head=method == "HEAD")
 
     return application

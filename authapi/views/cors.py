@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 _HEADERS = "Accept, Authorization, Content-Type, DPoP, Auth0-Client, X-Request-Language"
-_EXPOSED = "DPoP-Nonce, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset"
+_EXPOSED = "DPoP-Nonce, Retry-After, WWW-Authenticate, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset"
 
 
 def answer_headers() -> dict[str, str]:

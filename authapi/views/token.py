@@ -24,4 +24,9 @@ def _token(call: Call) -> Answer:
     return json_answer(answer, headers={"Cache-Control": "no-store", "Pragma": "no-cache"})
 
 
-token = hot_endpoint(_token, name="token", methods=("POST",))
+def _brings_password(body: bytes) -> bool:
+    # Both grants have the word in their names, however the body is written; who else has it waits a little for nothing.
+    return b"password" in body
+
+
+token = hot_endpoint(_token, name="token", methods=("POST",), is_slow=_brings_password)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -11,12 +12,14 @@ from authapi.grants.password import REALM_GRANT
 from authapi.models import SignIn
 from authapi.services.api_resources import create_api_resource
 from authapi.services.tenant_settings import update_tenant_settings
+from identity.hashing import _threads
 from identity.models import Connection, Tenant, User
 from identity.services.connections import create_connection, update_connection
 from identity.services.users import update_user
 from tests.authapi.asgi_client import Received, ask_token, read_profile
 from tests.authapi.forging import decoded
 from tests.authapi.memory import forget_all
+from tests.deadlines import eventually
 from tests.factories.authapi import Registered
 from tests.factories.identity import make_user
 from tests.factories.logins import refresh_form, web_client
@@ -196,3 +199,26 @@ def test_the_password_is_in_no_log_and_no_repr(tenant: Tenant, client: Registere
 def test_the_grants_can_be_asked_for_over_the_management_interface() -> None:
     body = ClientToCreate(data={"name": "Legacy", "grant_types": list(GRANTS)})
     assert body.is_valid(), body.errors
+
+
+# --- Room for others --------------------------------------------------------------------------------------------------
+
+
+def test_logins_that_wait_for_their_hashes_hold_up_no_other_request(tenant: Tenant, client: Registered, alice: User) -> None:
+    is_over, hashing, answers = threading.Event(), _threads(), list[Received]()
+    blockers = [hashing.submit(is_over.wait) for _ in range(hashing._max_workers)]
+    logins = [threading.Thread(target=log_in, args=(tenant, client), kwargs={"username": f"user-{number}"}) for number in range(12)]
+    other = threading.Thread(target=lambda: answers.append(ask_token(tenant, refresh_form(client, "made-up"))))
+    try:
+        for login in logins:
+            login.start()
+        eventually(lambda: hashing._work_queue.qsize() >= 4)
+        other.start()
+        other.join(timeout=20)
+        assert [answer.status for answer in answers] == [403]
+        assert all(login.is_alive() for login in logins)
+    finally:
+        is_over.set()
+        for thread in (*logins, other):
+            thread.join()
+    assert all(blocker.result() for blocker in blockers)
