@@ -12,11 +12,12 @@ from authapi.api.sign_in_schemas import GRANT_PARAMETERS, GRANTS_OF_USER, USER_G
 from authapi.models import Consent
 from authapi.services.access import withdraw_consent, withdraw_consents_of
 from identity.api.endpoint import Endpoint
-from identity.api.lookups import user_at
 from identity.api.operations import Operation
 from identity.api.paging import Listing, answer_list
 from identity.api.queries import text_of
-from identity.api.refusals import invalid_query
+from identity.api.refusals import Refusal, invalid_query
+from identity.api.users import INEXISTENT_USER
+from identity.models import User
 
 _FILTERS = {"user_id": "user__user_id", "client_id": "client__client_id", "audience": "audience"}
 
@@ -48,7 +49,10 @@ class UserGrantEndpoint(Endpoint):
         user_id = text_of(request.query_params, "user_id")
         if user_id is None:
             raise invalid_query("Missing required property", "user_id")
-        withdraw_consents_of(user_at(user_id))
+        user = User.objects.filter(user_id=user_id).first()
+        if user is None:
+            raise Refusal(404, "The user does not exist.", INEXISTENT_USER)
+        withdraw_consents_of(user)
         return Response(status=204)
 
 

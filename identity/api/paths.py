@@ -16,7 +16,7 @@ from django.http.response import HttpResponseBase
 MANAGEMENT_PREFIX = "/api/v2/"
 GROUP_ID = "grp_[1-9A-HJ-NP-Za-km-z]{14,22}"
 # The ids in paths whose form is judged before a row is looked for, by what stands before them.
-_PATTERNS = {"users": r"\|", "members": r"\|", "groups": f"^{GROUP_ID}$"}
+_PATTERNS = {"users": r"\|", "user-blocks": r"\|", "members": r"\|", "groups": f"^{GROUP_ID}$"}
 
 
 class Segment:
