@@ -23,17 +23,17 @@ def sign_in_urls() -> list[URLPattern]:
     """Return the addresses at which people log in and out."""
     return [
         path("authorize", authorize),
-        path("u/login", login_page),
+        path("u/login", login_page, name="hosted_login"),
         path("u/signup", sign_up_page),
         path(RESET_REQUEST_PATH.removeprefix("/"), request_page),
         path(RESET_PATH.removeprefix("/"), reset_page),
         path(UNBLOCK_PATH.removeprefix("/"), unblock_page),
         path(verification.PATH.removeprefix("/"), verify_email),
         path(BRAND_PATH.removeprefix("/"), brand_stylesheet),
-        path("u/consent", consent_page),
-        path("u/select-account", select_account_page),
+        path("u/consent", consent_page, name="hosted_consent"),
+        path("u/select-account", select_account_page, name="hosted_select_account"),
         path("v2/logout", plain_logout),
         path("oidc/logout", rp_logout),
-        path("u/logout", confirmed_logout),
+        path("u/logout", confirmed_logout, name="hosted_logout"),
         path("u/logged-out", logged_out),
     ]
