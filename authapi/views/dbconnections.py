@@ -204,5 +204,6 @@ def _missing(parameter: str) -> _Problem:
     return _Problem("invalid_request", f"Missing or invalid parameter: {parameter}")
 
 
-signup = hot_endpoint(_signup, name="signup", methods=("POST",))
+# Every sign-up hashes a password.
+signup = hot_endpoint(_signup, name="signup", methods=("POST",), is_slow=bool)
 change_password = hot_endpoint(_change_password, name="change_password", methods=("POST",))
