@@ -5,6 +5,8 @@ Registered is `https://app.example.test/callback`. Each entry is a way in which 
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.test import Client as Browser
 
@@ -96,7 +98,9 @@ def client(tenant: Tenant) -> Client:
 
 
 @pytest.fixture
-def browser(tenant: Tenant) -> Browser:
+def browser(tenant: Tenant, settings: Any) -> Browser:
+    # More requests than a tenant has in a moment.
+    settings.RATE_LIMITS_ENABLED = False
     return Browser(headers={"host": f"{tenant.pk}.example.test"})
 
 
