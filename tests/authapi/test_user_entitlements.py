@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -113,9 +114,9 @@ def test_an_api_can_be_closed_to_users(tenant: Tenant) -> None:
 def test_an_api_can_ask_for_a_client_grant_for_users(tenant: Tenant) -> None:
     resource = api(tenant, subject_type_authorization={"user": {"policy": "require_client_grant"}})
     granted, machine, other = web_client(tenant), web_client(tenant), web_client(tenant)
-    create = {"tenant_id": tenant.pk, "api_resource": resource}
-    create_client_grant(client_id=granted.client_id, scopes=["read"], subject_type="user", **create)
-    create_client_grant(client_id=machine.client_id, scopes=["read"], **create)
+    create_grant = partial(create_client_grant, tenant_id=tenant.pk, api_resource=resource)
+    create_grant(client_id=granted.client_id, scopes=["read"], subject_type="user")
+    create_grant(client_id=machine.client_id, scopes=["read"])
     assert entitled(tenant, granted, some_user(tenant), "openid read write").scopes == ("openid", "read")
     # A grant for the client itself says nothing about users.
     assert refusal(tenant, machine) is Case.NO_CLIENT_GRANT

@@ -215,7 +215,7 @@ def test_a_users_token_for_the_management_interface_counts_at_a_global_client_on
     everything = web_client(tenant, is_global=True)
     token = tokens_of(tenant, everything, user, scope="openid read:users", audience=audience)["access_token"]
     verified = verify_access_token(token, host=host)
-    assert (verified.subject, verified.scopes) == (user.user_id, {"openid", "read:users"})
+    assert (verified.subject, verified.scopes) == (user.user_id, frozenset({"openid", "read:users"}))
 
     ordinary = web_client(tenant)
     create_client_grant(

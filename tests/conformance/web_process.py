@@ -62,11 +62,24 @@ class WebProcess:
 
 
 @contextmanager
-def web_process(server: str, *, certificate: ServerCertificate | None = None, **environment: str) -> Iterator[WebProcess]:
+def web_process(server: str, **environment: str) -> Iterator[WebProcess]:
     """Run a server with the test's database and settings; it is killed at the end whatever happened.
 
-    `granian-2` is the server with two worker processes. Only Granian is given a `certificate` here.
+    `granian-2` is the server with two worker processes.
     """
+    with _running(server, None, environment) as web:
+        yield web
+
+
+@contextmanager
+def tls_web_process(certificate: ServerCertificate, **environment: str) -> Iterator[WebProcess]:
+    """Run Granian with TLS of its own."""
+    with _running("granian", certificate, {"INSECURE_HTTP": "0"} | environment) as web:
+        yield web
+
+
+@contextmanager
+def _running(server: str, certificate: ServerCertificate | None, environment: dict[str, str]) -> Iterator[WebProcess]:
     port = _free_port()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
         log = Path(directory) / "output"
@@ -88,7 +101,7 @@ def web_process(server: str, *, certificate: ServerCertificate | None = None, **
             web.kill()
 
 
-def _command(server: str, port: int, certificate: ServerCertificate | None) -> list[str]:
+def _command(server: str, port: int, certificate: ServerCertificate | None = None) -> list[str]:
     name, _, workers = server.partition("-")
     match name:
         case "granian":

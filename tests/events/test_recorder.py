@@ -15,6 +15,7 @@ from events.models import Event, Mark, Outbox
 from events.recorder import TransactionRequired, record_document
 from identity.models import Connection, Tenant, User
 from identity.services import users
+from identity.services.passwords import set_password
 from tests.events.log_reading import folded, numbered, tables, types
 
 USER = next(kind for kind in DOCUMENT_KINDS if kind.name == "user")
@@ -72,7 +73,7 @@ def test_a_save_that_changes_nothing_visible_is_no_event(tenant: Tenant, databas
     user.logins_count += 1
     user.save()
     User.objects.of(tenant.pk).get(pk=user.pk).save()
-    users.set_password(user, "correct horse battery staple")
+    set_password(user, "correct horse battery staple")
     assert types(tenant.pk) == ["connection.created", "user.created"]
     assert not Mark.objects.filter(tenant_id=tenant.pk).exists()
 

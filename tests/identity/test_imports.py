@@ -19,7 +19,7 @@ from identity.services.connections import create_connection
 from identity.services.exports import export_cursor, exported_users
 from identity.services.imports import CHUNK_ROWS, TooManyImports, start_import
 from identity.services.jobs import run_job, run_next_chunk, take_unattended_jobs
-from identity.services.passwords import password_fits
+from identity.services.passwords import password_fits, set_password
 from tests.events.log_reading import folded, numbered, tables
 
 HASH = "$2b$10$" + "a" * 53
@@ -80,7 +80,7 @@ def test_bad_rows_are_counted_and_named_and_the_others_go_on(tenant: Tenant, dat
 
 def test_an_upsert_overwrites_the_profile_and_keeps_the_password(tenant: Tenant, database_connection: Connection) -> None:
     user = users.create_user(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test", user_metadata={"old": 1})
-    users.set_password(user, "correct horse battery staple")
+    set_password(user, "correct horse battery staple")
     before = PasswordCredential.objects.get(user=user).password_hash
     rows: list[object] = [{"email": "ADA@example.test", "given_name": "Ada", "user_metadata": {"new": 2}, "password_hash": HASH}]
     job = imported(tenant, database_connection, rows, upsert=True)

@@ -21,7 +21,7 @@ from authapi.services.tenant_settings import update_tenant_settings
 from config.launcher.tls import ServerCertificate, server_certificate
 from identity.models import Connection, Tenant
 from identity.services.connections import update_connection
-from tests.conformance.web_process import WebProcess, web_process
+from tests.conformance.web_process import WebProcess, tls_web_process
 from tests.factories.identity import make_user
 
 CALLBACK = "https://app.example.test/callback"
@@ -38,7 +38,7 @@ METHODS = {"public": "none", "post": "client_secret_post", "basic": "client_secr
 def serving(tenant: Tenant, directory: Path) -> Iterator[tuple[WebProcess, ServerCertificate]]:
     """Serve `tenant` at https://localhost:<port>/."""
     certificate = server_certificate(directory)
-    with web_process("granian", certificate=certificate, LOCALHOST_TENANT=tenant.pk, INSECURE_HTTP="0") as web:
+    with tls_web_process(certificate, LOCALHOST_TENANT=tenant.pk) as web:
         yield web, certificate
 
 

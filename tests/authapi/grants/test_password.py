@@ -70,7 +70,8 @@ def outcome(answer: Received) -> tuple[int, Any]:
 
 @pytest.mark.parametrize(("grant", "missing"), [("password", "username"), ("password", "password"), (REALM_GRANT, "realm")])
 def test_what_is_missing_is_named(tenant: Tenant, client: Registered, alice: User, grant: str, missing: str) -> None:
-    answer = log_in(tenant, client, **{"grant_type": grant, missing: None})
+    changes: dict[str, Any] = {"grant_type": grant, missing: None}
+    answer = log_in(tenant, client, **changes)
     assert outcome(answer) == (400, {"error": "invalid_request", "error_description": f"Missing required parameter: {missing}"})
 
 

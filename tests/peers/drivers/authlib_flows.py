@@ -81,7 +81,7 @@ def log_in(address: str) -> str:
     raise AssertionError("too many steps")
 
 
-class ShortAssertion(PrivateKeyJWT):
+class ShortAssertion(PrivateKeyJWT):  # type: ignore[misc]  # Authlib has no types
     """Assertions of two minutes with a `jti` each: Authlib's own live an hour, and with claims of one's own share one `jti`."""
 
     def sign(self, auth: Any, token_endpoint: str) -> Any:

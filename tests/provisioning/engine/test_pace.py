@@ -16,12 +16,13 @@ from pytest_django.fixtures import Settings
 from events.models import EventStream
 from events.numbering import number_tenant
 from identity.models import Connection, Tenant
-from provisioning import delivering, dispatch, streams
+from provisioning import breaker, delivering, dispatch, lanes, streams
 from provisioning.failures import TransientFailure
 from provisioning.models import Action, Attempt, DeadLetter, Delivery, Lane
 from provisioning.models import Pace as PaceRow
 from provisioning.outcomes import NotDue
 from provisioning.pace import NoTurn, Pace
+from provisioning.retrying import RetryLater
 from provisioning.services.actions import create_action
 from tests.factories.identity import make_user
 from tests.factories.scim import HANG_UP, MisbehavingServer, Received, Wire, by_verb, listing, misbehaving_server, reply, scim_error, user
@@ -45,7 +46,7 @@ def deliver_all(tenant: Tenant, stream: EventStream) -> None:
     for lane in Lane.objects.filter(stream_id=stream.pk).order_by("pk"):
         try:
             delivering.deliver_lane(stream.pk, lane.key)
-        except delivering.RetryLater:
+        except RetryLater:
             continue
 
 
@@ -199,10 +200,10 @@ def test_a_probe_that_finds_no_turn_leaves_the_stream_held(tenant: Tenant, datab
         number_tenant(tenant.pk)
         dispatch.dispatch_tenant(tenant.pk)
         take_every_token(Action.objects.of(tenant.pk).get())
-        delivering.breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="down")
+        breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="down")
         delivering.probe_stream(stream.pk, tenant.pk)
 
         stream.refresh_from_db()
         assert stream.held_since is not None
         assert not server.received
-        assert not isinstance(delivering.lanes.claim_named(stream.pk, "user:none"), NotDue)
+        assert not isinstance(lanes.claim_named(stream.pk, "user:none"), NotDue)
