@@ -14,22 +14,25 @@ from provisioning.mapping import MappedUser, MappingRow, Operation, map_user
 from provisioning.scim.options import ScimOptions
 from provisioning.scim.transport import encoded
 from provisioning.scim.user_sync import update_request
+from provisioning.scope import is_in_scope
 
 
 @dataclass(frozen=True)
 class Preview:
-    """The request of one operation, and the paths whose value had no usable type."""
+    """The request of one operation, the paths whose value had no usable type, and whether the user is in scope: else nothing is sent."""
 
     method: str
     body: bytes
     unusable: tuple[str, ...] = ()
+    is_in_scope: bool = True
 
 
 def preview(document: dict[str, Any], table: tuple[MappingRow, ...], options: ScimOptions, operation: Operation) -> Preview:
-    """Return what a create or an update of this user sends; raise `MappingFailed` as a delivery would fail."""
+    """Return what a create or an update of this user sends; raise `MappingFailed` or `DataFailure` as a delivery would fail."""
+    is_meant = is_in_scope(document, options.scope)
     mapped = map_user(document, table, operation)
     method, body = request_of(mapped, options, operation)
-    return Preview(method, encoded(body) or b"", mapped.unusable)
+    return Preview(method, encoded(body) or b"", mapped.unusable, is_meant)
 
 
 def request_of(mapped: MappedUser, options: ScimOptions, operation: Operation) -> tuple[str, dict[str, Any]]:

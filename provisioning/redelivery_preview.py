@@ -24,6 +24,7 @@ from provisioning.remote_changes import changes
 from provisioning.scim.client import user_path
 from provisioning.scim.transport import Request
 from provisioning.scim_sessions import ScimSession, mask_of, open_session
+from provisioning.scope import is_in_scope
 from provisioning.setups import Setup, deployed_setup
 
 # All reads of one preview together: somebody waits for the page.
@@ -107,6 +108,9 @@ def _look(session: ScimSession, envelope: Mapping[str, Any], shown: Preview) -> 
     person = person_of(document, session.table)
     if not session.settings.allows(message.data.connection_name):
         shown.notes.append(f"Skipped: users of the connection {message.data.connection_name} are not synchronised.")
+        return
+    if not is_in_scope(document, session.options.scope):
+        shown.notes.append("Skipped: the user is outside the scope of the action.")
         return
     if not person.external_id or (not person.user_name and message.type != "user.deleted"):
         shown.notes.append(f"Skipped: the user has no {'userName' if person.external_id else 'externalId'}.")

@@ -1,4 +1,4 @@
-"""One user on demand: connect, look up, match, map, write, each step visible; a dry run ends before the write with what it would change."""
+"""One user on demand: connect, scope, look up, match, map, write, each step visible; a dry run shows what the write would change."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from provisioning.scim.refusals import FilterRefused
 from provisioning.scim.transport import Request, encoded
 from provisioning.scim.user_sync import UserSync
 from provisioning.scim_sessions import ScimSession, mask_of, open_session, require_scim
+from provisioning.scope import is_in_scope
 from provisioning.setups import Setup
 from provisioning.trial_steps import Finding, Steps
 from provisioning.trials import BUDGET_SECONDS, TrialReport, trial
@@ -80,6 +81,7 @@ class _UserRun:
         last = ("write", "Write", lambda: self._difference(waiting)) if dry_run else ("write", "Write", self._write)
         steps = [
             ("connect", "Connect", self._connect),
+            ("scope", "Scope", self._judge),
             ("look_up", "Look up", self._look_up),
             ("match", "Match", self._find),
             ("map", "Map", self._map),
@@ -98,6 +100,13 @@ class _UserRun:
             return Finding(f"Users of the connection {self._connection_name} are not synchronised.", "failed", advice)
         greeting = session.sender.greet(session.settings.base_url, deadline=session.deadline)
         return Finding(f"Connected to {greeting.address}" + (f" with {greeting.tls_version}." if greeting.tls_version else " without TLS."))
+
+    def _judge(self) -> Finding:
+        scope = self._session.options.scope
+        if is_in_scope(self._document, scope):
+            return Finding("The user is in scope." if scope else "The action has no scope: it is about every user.")
+        advice = "Change the scope of the action, or what it reads of the user."
+        return Finding("The user is outside the scope, so a delivery skips it.", "failed", advice, {"scope": scope})
 
     def _look_up(self) -> Finding:
         try:

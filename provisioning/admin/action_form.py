@@ -9,6 +9,7 @@ from django.conf import settings
 
 from identity.admin.json_fields import ShapedJSONField
 from identity.admin.service_form import ServiceForm
+from provisioning.expressions import MAX_CHARACTERS, ExpressionRefused, compile_expression
 from provisioning.models import Action
 from provisioning.models.actions import SCIM_USER_PROVISIONING
 from provisioning.scim import settings as scim
@@ -18,7 +19,7 @@ from provisioning.scim.profiles import PROFILES
 SECRETS = (scim.BASE_URL, scim.BEARER_TOKEN, scim.TIMEOUT_MS, scim.MAX_RETRIES, scim.CONNECTION_ALLOWLIST)
 # The fields that are options of the template, named as they are stored.
 SWITCHES = ("upsert", "adopt_on_conflict", "enterprise")
-OPTIONS = ("server_profile", "update_mode", *SWITCHES, "requests_per_second")
+OPTIONS = ("server_profile", "scope", "update_mode", *SWITCHES, "requests_per_second")
 _MODES = {
     "put": "PUT: the whole user, which clears what is left out",
     "patch": "PATCH without a path: what has a value replaces, nothing is cleared",
@@ -41,6 +42,14 @@ class ActionForm(ServiceForm):
         required=False,
         label="Server",
         help_text="What its maker says about it: defaults for what is left open below, and notes on this page.",
+    )
+    scope = forms.CharField(
+        required=False,
+        max_length=MAX_CHARACTERS,
+        label="Only users for whom",
+        widget=forms.TextInput(attrs={"size": 60, "spellcheck": "false", "autocomplete": "off"}),
+        help_text="An expression as in the mapping that is true or false, such as app_metadata.department == 'Sales'. Everybody else is "
+        "skipped, and an account that is there already is left as it is. Empty: everybody.",
     )
     update_mode = forms.ChoiceField(
         choices=[("", "As the server is known; PUT without more"), *((name, _MODES[name]) for name in UPDATE_MODES)],
@@ -102,6 +111,16 @@ class ActionForm(ServiceForm):
             self.initial.update({name: self.instance.options[name] for name in OPTIONS if name in self.instance.options})
             self.initial["options"] = self.instance.options
 
+    def clean_scope(self) -> str:
+        """Refuse an expression that cannot be read, at its own field."""
+        scope: str = self.cleaned_data["scope"]
+        try:
+            if scope:
+                compile_expression(scope)
+        except ExpressionRefused as error:
+            raise forms.ValidationError(str(error)) from error
+        return scope
+
     def clean(self) -> dict[str, Any]:
         """Check each secret of the template at its own field; the service checks them once more."""
         values: dict[str, Any] = super().clean() or self.cleaned_data
@@ -124,7 +143,7 @@ class ActionForm(ServiceForm):
             return dict(self.cleaned_data.get("options") or {})
         values = self.cleaned_data
         chosen: dict[str, Any] = {name: True for name in SWITCHES if values.get(name)}
-        chosen |= {name: values[name] for name in ("server_profile", "update_mode") if values.get(name)}
+        chosen |= {name: values[name] for name in ("server_profile", "scope", "update_mode") if values.get(name)}
         if values.get("requests_per_second") is not None:
             chosen["requests_per_second"] = values["requests_per_second"]
         return chosen

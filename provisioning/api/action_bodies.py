@@ -12,6 +12,10 @@ from identity.api.fields import Closed, JsonObject, ListOf, Switch, Text
 from provisioning.actions.registry import PACKAGE, TEMPLATES, TRIGGER, TRIGGER_VERSION
 
 MOST_SECRETS = 30
+OPTIONS_TEXT = (
+    "Of the SCIM template: server_profile, update_mode, upsert, adopt_on_conflict, enterprise, requests_per_second, and scope, a "
+    "JMESPath expression that is true for the users whom the action is about; others are skipped. An entry point has its own."
+)
 _TESTS = ("connection", "user", "mapping", "event")
 
 
@@ -68,7 +72,7 @@ class SecretToSet(Closed):
 class _ActionProgram(Closed):
     """What an action runs, and what would be code of its own, which nothing runs here."""
 
-    options = JsonObject(required=False)
+    options = JsonObject(required=False, help_text=OPTIONS_TEXT)
     mapping = ListOf(required=False, allow_null=True, child=JsonObject())
     secrets = ListOf(required=False, max_length=MOST_SECRETS, child=SecretToSet())
     code = Text(required=False, allow_blank=True, max_length=100_000)

@@ -8,6 +8,7 @@ from identity.api.list_schemas import reference
 from identity.api.operations import Parameter, Schema
 from provisioning.action_documents import RUNTIME
 from provisioning.actions.registry import TEMPLATES, TRIGGER, TRIGGER_VERSION
+from provisioning.api.action_bodies import OPTIONS_TEXT
 from provisioning.api.offset_page import PAGE_PARAMETERS, page_schema
 from provisioning.models import Trial
 from provisioning.trial_steps import STATES
@@ -48,7 +49,7 @@ _TRIGGERS = _list(_object({"id": {**_TEXT, "enum": [TRIGGER]}, "version": {**_TE
 _PROGRAM = {
     "template": {**_TEXT, "enum": list(TEMPLATES)},
     "entry_point": {**_TEXT, "description": "The dotted path of an installed class, where there is no template."},
-    "options": _OBJECT,
+    "options": {**_OBJECT, "description": OPTIONS_TEXT},
     "mapping": {**_list(_OBJECT), "nullable": True, "description": "The rows of the table; null is the default one."},
     "code": {**_TEXT, "description": "Always empty: nothing runs code of clients."},
     "dependencies": _list(_OBJECT),
@@ -82,6 +83,17 @@ _STEP = {
     "duration_ms": {"type": "number"},
     "details": _OBJECT,
 }
+_TEST_RESULT = {
+    "execution_id": {**_ID, "description": "Only of what asked the server."},
+    "outcome": {**_TEXT, "enum": [Trial.Outcome.PASSED.value, Trial.Outcome.FAILED.value]},
+    "summary": _TEXT,
+    "steps": _list(_object(_STEP, optional=("advice", "details"))),
+    "recommended_update_mode": {**_TEXT, "description": "Of a canary: the first way of updating that did what it should."},
+    "outbound_addresses": {**_list(_TEXT), "description": "From where requests come."},
+    "method": _TEXT,
+    "body": {**_TEXT, "description": "Of a mapping: exactly what would be sent."},
+    "in_scope": {**_BOOLEAN, "description": "Of a mapping: whether it would be sent at all."},
+}
 COMPONENTS: dict[str, Schema] = {
     "Action": _object(
         {
@@ -111,17 +123,8 @@ COMPONENTS: dict[str, Schema] = {
     "ActionTestResult": _object(
         {
             "payload": _object(
-                {
-                    "execution_id": {**_ID, "description": "Only of what asked the server."},
-                    "outcome": {**_TEXT, "enum": [Trial.Outcome.PASSED.value, Trial.Outcome.FAILED.value]},
-                    "summary": _TEXT,
-                    "steps": _list(_object(_STEP, optional=("advice", "details"))),
-                    "recommended_update_mode": {**_TEXT, "description": "Of a canary: the first way of updating that did what it should."},
-                    "outbound_addresses": {**_list(_TEXT), "description": "From where requests come."},
-                    "method": _TEXT,
-                    "body": {**_TEXT, "description": "Of a mapping: exactly what would be sent."},
-                },
-                optional=("execution_id", "outcome", "summary", "steps", "recommended_update_mode", "outbound_addresses", "method", "body"),
+                _TEST_RESULT,
+                optional=tuple(_TEST_RESULT),
             )
         }
     ),

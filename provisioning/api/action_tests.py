@@ -70,7 +70,7 @@ class ActionTestEndpoint(Endpoint):
             operation=payload.get("operation", "update"),
             **({"mapping": payload["mapping"]} if "mapping" in payload else {}),
         )
-        return {"method": shown.method, "body": shown.body.decode()}
+        return {"method": shown.method, "body": shown.body.decode(), "in_scope": shown.is_in_scope}
 
 
 def _setup(action: Action, payload: dict[str, Any], *, dry_run: bool) -> Setup:

@@ -19,6 +19,7 @@ from provisioning.scim.paths import parse_path
 from provisioning.scim.reading import Difference, differences, filter_attribute, values_at
 from provisioning.scim.refusals import Conflict, FilterRefused
 from provisioning.scim.user_sync import update_request
+from provisioning.scope import OUTSIDE, is_in_scope
 
 Resource = Mapping[str, Any]
 MASKED = "***"
@@ -35,18 +36,26 @@ class Examiner:
     def examine(self, document: dict[str, Any]) -> Finding:
         """Bring one user to the server; raise a subclass of `ActionError` when the server failed.
 
-        1. A user without a correlation key or user name is skipped, as its events are.
+        1. A user outside the scope, or without a correlation key or user name, is skipped, as its events are.
         2. The account that carries our `externalId` is updated, unless it equals what would be written.
         3. Otherwise the one account that the match rule trusts is linked: an update that also sets `externalId`.
         4. Otherwise the user is created, if nobody holds its user name.
         """
         user_id = str(document["user_id"])
+        if (skip := self.outside(document)) is not None:
+            return skip
         try:
             return self._examined(user_id, document)
         except (AmbiguousMatch, UnverifiableMatch) as failure:
             return Finding(Outcome.AMBIGUOUS, user_id, reason=self._said(failure), error_class=failure.class_name)
         except (ForeignAccount, Conflict) as failure:
             return Finding(Outcome.SKIPPED, user_id, reason=f"foreign account: {self._said(failure)}", error_class=failure.class_name)
+
+    def outside(self, document: dict[str, Any]) -> Finding | None:
+        """Return how a user ends whom the action is not about, without a request; None for any other."""
+        if is_in_scope(document, self._remote.options.scope):
+            return None
+        return Finding(Outcome.SKIPPED, str(document["user_id"]), reason=OUTSIDE)
 
     def withdraw(self, document: dict[str, Any]) -> Finding:
         """Delete the account of a user that was deleted here while it was being written; its event may have come too early."""

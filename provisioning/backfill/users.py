@@ -56,9 +56,9 @@ class _UserTurn:
 
     def bring(self, user: LocalUser) -> bool:
         """Examine one user; False when the job rests now. Raises `Stopped` after three failures that speak against the server."""
-        self._run.keep_pace()
         try:
-            finding = self._settled(user)
+            # Nothing is sent for a user outside the scope, so there is no pace to keep.
+            finding = self._run.examiner.outside(user.document) or self._settled(user)
         except TransientFailure as failure:
             self._write()
             if self._run.job.parameters.get("tries", 0) + 1 < MOST_TRIES:
@@ -88,6 +88,7 @@ class _UserTurn:
 
     def _settled(self, user: LocalUser) -> Finding:
         """Write the user until what was written is what is there: a change in between may have been delivered before our write."""
+        self._run.keep_pace()
         found = finding = self._run.examiner.examine(user.document)
         for _ in range(_MOST_ROUNDS):
             if not found.is_written:

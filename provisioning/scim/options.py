@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from provisioning.expressions import ExpressionRefused, compile_expression
 from provisioning.scim.profiles import GENERIC, PROFILES
 
 UPDATE_MODES = ("put", "patch", "patch_per_attribute")
@@ -24,7 +25,8 @@ class ScimOptions:
 
     `upsert` creates a missing user on update, `adopt_on_conflict` takes over an existing resource with the same,
     verified e-mail address, `enterprise` switches on the rows of the Enterprise User extension. Of `requests_per_second`
-    no process sends more, all of them together; None is no limit. What is not set comes from the `server_profile`.
+    no process sends more, all of them together; None is no limit. What is not set comes from the `server_profile`. `scope` is an
+    expression that is true for the users whom the action is about; an empty one is about everybody.
     """
 
     update_mode: str = "put"
@@ -33,11 +35,12 @@ class ScimOptions:
     enterprise: bool = False
     requests_per_second: float | None = None
     server_profile: str = GENERIC
+    scope: str = ""
 
 
 def parse_options(options: Mapping[str, Any]) -> ScimOptions:
     """Read the options; raise `OptionsRefused` with a sentence for an unknown name or value."""
-    unknown = sorted(set(options) - {"server_profile", "update_mode", "requests_per_second", *_SWITCHES})
+    unknown = sorted(set(options) - {"server_profile", "update_mode", "requests_per_second", "scope", *_SWITCHES})
     if unknown:
         raise OptionsRefused(f"Unknown option: {', '.join(unknown)}.")
     if not isinstance(name := options.get("server_profile", GENERIC), str) or name not in PROFILES:
@@ -48,6 +51,7 @@ def parse_options(options: Mapping[str, Any]) -> ScimOptions:
         if not isinstance(options.get(name, False), bool):
             raise OptionsRefused(f"{name} is true or false.")
     _check_rate(options.get("requests_per_second"))
+    _check_scope(options.get("scope", ""))
     profile = PROFILES[options.get("server_profile", GENERIC)]
     return ScimOptions(**{"update_mode": profile.update_mode, "requests_per_second": profile.requests_per_second, **options})
 
@@ -63,6 +67,16 @@ def rate_of(options: Mapping[str, Any]) -> float | None:
 def _check_rate(rate: Any) -> None:
     if rate is not None and not _is_rate(rate):
         raise OptionsRefused(f"requests_per_second is a number from {SLOWEST_RATE} to {FASTEST_RATE}, or null for no limit.")
+
+
+def _check_scope(scope: Any) -> None:
+    if not isinstance(scope, str):
+        raise OptionsRefused("scope is a text: an expression that is true or false of a user, or nothing for everybody.")
+    try:
+        if scope:
+            compile_expression(scope)
+    except ExpressionRefused as error:
+        raise OptionsRefused(f"scope: {error}") from error
 
 
 def _is_rate(rate: Any) -> bool:

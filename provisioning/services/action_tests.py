@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from identity.services.failures import Invalid
+from provisioning.failures import DataFailure
 from provisioning.mapping import MappingFailed, MappingRefused, Operation, parse_table
 from provisioning.mapping_preview import Preview, document_of_user, preview
 from provisioning.scim_sessions import require_scim, set_up_of
@@ -20,7 +21,8 @@ def mapping_preview(
 ) -> Preview:
     """Return exactly what would be sent for a user, with the table of the action or with one that is not saved yet.
 
-    Raises `NotFound`, `NotSupported`, `Invalid` for a table that cannot be used or does not fit this user, `Misconfigured`.
+    Raises `NotFound`, `NotSupported`, `Misconfigured`, `Invalid` for a table that cannot be used, or where it or the scope does
+    not fit this user.
     """
     require_scim(setup)
     options, table = set_up_of(setup)
@@ -32,5 +34,7 @@ def mapping_preview(
         return preview(document_of_user(tenant_id=setup.tenant_id, user_id=user_id), table, options, operation)
     except MappingRefused as error:
         raise Invalid(mapping_problems(error)) from error
+    except DataFailure as error:
+        raise Invalid({"options": [str(error)]}) from error
     except MappingFailed as error:
         raise Invalid({"mapping": [str(error)]}) from error

@@ -55,6 +55,8 @@ def shown(answer: Any) -> str:
         ("SCIM_TIMEOUT_MS", "1.5", "SCIM_TIMEOUT_MS must be a whole number from 1 to 20000"),
         ("SCIM_MAX_RETRIES", "-1", "SCIM_MAX_RETRIES must be a whole number from 0 to 10"),
         ("update_mode", "POST", "Select a valid choice"),
+        ("scope", "email | ]", "is not understood"),
+        ("scope", "nope(email)", "There is no function nope()"),
         ("requests_per_second", "0.1", "greater than or equal to 0.5"),
         ("requests_per_second", "nan", "Enter a number"),
         ("requests_per_second", "2000", "less than or equal to 1000"),
@@ -73,15 +75,30 @@ def test_what_does_not_fit_is_said_at_its_field_and_nothing_is_made(
 
 
 def test_options_are_fields_and_only_what_differs_from_the_default_is_kept(browser: Client, tenant: Tenant) -> None:
-    sent = {**NEW, "update_mode": "patch_per_attribute", "upsert": "on", "enterprise": "on", "requests_per_second": "2.5"}
+    sent = {
+        **NEW,
+        "update_mode": "patch_per_attribute",
+        "upsert": "on",
+        "enterprise": "on",
+        "requests_per_second": "2.5",
+        "scope": " app_metadata.vip ",
+    }
     assert browser.post(reverse(ADD), sent).status_code == 302
     action = Action.objects.of(tenant.pk).get()
-    assert action.options == {"upsert": True, "enterprise": True, "update_mode": "patch_per_attribute", "requests_per_second": 2.5}
+    kept = {
+        "upsert": True,
+        "enterprise": True,
+        "scope": "app_metadata.vip",
+        "update_mode": "patch_per_attribute",
+        "requests_per_second": 2.5,
+    }
+    assert action.options == kept
 
     text = browser.get(page(action)).content.decode()
     assert '<option value="patch_per_attribute" selected>' in text
     assert 'name="upsert" id="id_upsert" checked' in text.replace(' aria-describedby="id_upsert_helptext"', "")
     assert 'name="requests_per_second" value="2.5"' in text
+    assert 'name="scope" value="app_metadata.vip"' in text
 
     assert browser.post(page(action), {"name": "to scim", "update_mode": "put", "requests_per_second": ""}).status_code == 302
     action.refresh_from_db()

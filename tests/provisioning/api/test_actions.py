@@ -74,6 +74,7 @@ def test_an_action_may_be_deployed_as_it_is_created(api: Management) -> None:
         ({"supported_triggers": [{"id": "post-login"}]}, "supported_triggers[0].id"),
         ({"entry_point": "provisioning.actions.event_stream.v1.ScimUserProvisioning"}, "template"),
         ({"options": {"update_mode": "post"}}, "options"),
+        ({"options": {"scope": "email | ]"}}, "options"),
         ({"mapping": [{"path": "externalId", "source": "user_id"}, {"path": "userName", "source": "email | ]"}]}, "mapping[1].source"),
         ({"mapping": [{"path": "externalId", "source": "user_id"}]}, "mapping"),
         ({"secrets": [{"name": "SCIM_TIMEOUT_MS", "value": "soon"}]}, "secrets"),

@@ -18,7 +18,7 @@ from django.db import connection
 from django.utils import timezone
 
 from events.hooks import followers
-from identity.models import Connection, Job, Tenant
+from identity.models import Connection, Job, Tenant, User
 from identity.services.connections import create_connection
 from identity.services.failures import Conflict, Invalid, NotFound, NotSupported
 from identity.services.jobs import cancel_job
@@ -303,3 +303,19 @@ def test_killed_in_the_middle_it_goes_on_where_it_was_and_creates_nobody_twice(
     assert set(Counter(account["externalId"] for account in server.users()).values()) == {1}
     assert len(server.users()) == 60
     assert set(outcomes_of(job)) <= {"created", "unchanged"}
+
+
+@pytest.mark.parametrize("plan", [FAST, replace(FAST, is_dry_run=True), replace(FAST, only_reports=True)], ids=["write", "dry", "compare"])
+def test_users_outside_the_scope_are_skipped_without_a_request(plan: Plan, tenant: Tenant, database_connection: Connection) -> None:
+    for number in range(3):
+        make_user(connection=database_connection, email=f"user{number}@example.test", app_metadata={"team": number})
+    with misbehaving_server(by_verb(GET=listing(), POST=reply(201, user("7")))) as server:
+        stream = stream_to(tenant, server.base_url, options={"scope": "app_metadata.team == `1`"})
+        job = work_on(service.start(tenant_id=tenant.pk, stream_id=stream.pk, plan=plan, actor="a test"))
+        sent = [f"{request.filter} {request.body!r}" for request in server.received]
+    skipped = SynchronizationRow.objects.filter(job=job, outcome="skipped")
+    assert [row.reason for row in skipped] == ["outside the scope"] * 2
+    assert outcomes_of(job)["skipped"] == 2
+    inside = User.objects.of(tenant.pk).get(email="user1@example.test")
+    assert any(inside.user_id in request for request in sent)
+    assert not [row for row in skipped if any(row.user_id in request for request in sent)]

@@ -186,6 +186,12 @@ def test_the_worst_case_is_warned_of_with_its_sum() -> None:
         {"upsert": "yes"},
         {"adopt_on_conflict": 1},
         {"update_mode": None},
+        {"scope": None},
+        {"scope": ["email"]},
+        {"scope": "email | ]"},
+        {"scope": "nope(email)"},
+        {"scope": " "},
+        {"scope": "a" * 513},
     ],
 )
 def test_options_that_cannot_be_used_are_refused(options: dict[str, Any]) -> None:

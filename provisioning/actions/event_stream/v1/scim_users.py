@@ -13,6 +13,7 @@ from provisioning.scim.options import OptionsRefused, ScimOptions, parse_options
 from provisioning.scim.settings import ScimSettings, parse_settings
 from provisioning.scim.transport import ScimTransport
 from provisioning.scim.user_sync import UserSync
+from provisioning.scope import OUTSIDE, is_in_scope
 
 
 class ScimUserProvisioning:
@@ -25,13 +26,17 @@ class ScimUserProvisioning:
         2. An event without a type or an object is skipped with a warning that shows its top-level names.
         3. A test event is skipped: it never causes a request.
         4. An event of a connection outside `SCIM_CONNECTION_ALLOWLIST` is skipped.
-        5. The three user types are synchronised, other types ignored.
-        6. Success and skip leave one line that says what was done.
+        5. An event of a type that is not about users is ignored.
+        6. An event of a user outside the scope is skipped, a deletion too; no request is sent.
+        7. Success and skip leave one line that says what was done.
         """
         settings = parse_settings(event.secrets, allow_http=api.run.allow_http)
         if (skip := self._not_processed(event.message, settings, api)) is not None:
             return skip
-        result = self._synchronised(event.message, settings, api)
+        options, table = _set_up(api.run.options, api.run.mapping)
+        if not is_in_scope(event.message.data.object or {}, options.scope):
+            return _outside(event.message, api)
+        result = self._synchronised(event.message, settings, options, table, api)
         api.log("info", "sync ok", **_about(event.message), action=result.reason, scim_id=result.detail.get("scim_id"))
         return result
 
@@ -55,9 +60,10 @@ class ScimUserProvisioning:
             return skipped("unsupported type")
         return None
 
-    def _synchronised(self, message: Message, settings: ScimSettings, api: Api) -> Result:
+    def _synchronised(
+        self, message: Message, settings: ScimSettings, options: ScimOptions, table: tuple[MappingRow, ...], api: Api
+    ) -> Result:
         run = api.run
-        options, table = _set_up(run.options, run.mapping)
         transport = ScimTransport(
             run.sender,
             settings,
@@ -82,6 +88,12 @@ def _set_up(options: Any, mapping: Any) -> tuple[ScimOptions, tuple[MappingRow, 
         return parsed, parse_table(mapping, enterprise=parsed.enterprise)
     except (OptionsRefused, MappingRefused) as error:
         raise Misconfigured(str(error)) from error
+
+
+def _outside(message: Message, api: Api) -> Result:
+    """Skip the event; a user that was there before may have left an account behind, which is worth a warning."""
+    api.log("info" if message.type == "user.created" else "warning", OUTSIDE, **_about(message))
+    return skipped(OUTSIDE, user_id=(message.data.object or {}).get("user_id"))
 
 
 def _about(message: Message) -> dict[str, Any]:
