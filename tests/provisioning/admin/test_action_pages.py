@@ -139,6 +139,14 @@ def test_the_default_comes_back_and_equal_rows_are_the_default(browser: Client, 
     assert (action.mapping, action.options) == (None, {})
 
 
+def test_the_preview_says_who_is_outside_the_scope_and_where_the_scope_does_not_fit(browser: Client, action: Action, anna: User) -> None:
+    note = "This user is outside the scope of the action"
+    for scope, shown in {"email_verified": note, "!email_verified": "Exactly this is sent", "email": "neither true nor false"}.items():
+        update_action(tenant_id=action.tenant_id, action_id=action.pk, changes={"options": {"scope": scope}})
+        answer = browser.post(page(action, "mapping"), table_of(ROWS, preview="1", user=anna.user_id)).content.decode()
+        assert (shown in answer, note in answer) == (True, scope == "email_verified")
+
+
 def test_the_preview_is_what_would_be_sent_and_saves_nothing(browser: Client, action: Action, anna: User) -> None:
     rows = [*ROWS, {"path": "nickName", "source": "nickname"}]
     answer = browser.post(page(action, "mapping"), table_of(rows, preview="1", user="anna@example.test"))
