@@ -29,6 +29,11 @@ from identity.services.jobs import can_be_cancelled, cancel_job
 _ERRORS_SHOWN = 50
 
 
+def state_text(job: Job) -> str:
+    """Return the state in words; a job that waits for a person does nothing until somebody answers."""
+    return "Waiting for an answer" if job.waits_for_answer else job.get_status_display()
+
+
 def _cancel(request: HttpRequest, job: Job, _values: dict[str, Any]) -> str:
     staff = staff_of(request)
     cancel_job(tenant_id=job.tenant_id, job_id=job.pk, actor=staff.email if staff else "")
@@ -124,7 +129,7 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
     @admin.display(description="State", ordering="status")
     def state(self, row: Job) -> str:
         tones: dict[str, Tone] = {Job.Status.COMPLETED: "good", Job.Status.FAILED: "bad"}
-        return badge(row.get_status_display(), tones.get(row.status, "quiet"))
+        return badge(state_text(row), "warn" if row.waits_for_answer else tones.get(row.status, "quiet"))
 
     @admin.display(description="Progress")
     def progress(self, row: Job) -> str:

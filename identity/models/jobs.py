@@ -76,6 +76,11 @@ class Job(TenantOwned):
         return self.status in (self.Status.COMPLETED, self.Status.FAILED)
 
     @property
+    def waits_for_answer(self) -> bool:
+        """Whether it goes on only once a person has answered it; what it asks is in `status_details`."""
+        return not self.is_finished and bool(self.parameters.get("waits_for"))
+
+    @property
     def rows_done(self) -> int:
         """How many rows of its input or output it has dealt with."""
         return sum(int(self.summary.get(name, 0)) for name in ("inserted", "updated", "failed", "exported", "done"))

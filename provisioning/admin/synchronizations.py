@@ -13,6 +13,7 @@ from django.http import Http404, HttpRequest, StreamingHttpResponse
 from django.urls import URLPattern, path, reverse
 
 from events.models import EventStream
+from identity.admin.jobs import state_text
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.panels import Cell, Panel
 from identity.admin.scope import staff_of
@@ -27,6 +28,8 @@ from provisioning.models import SynchronizationRow
 
 _SHOWN = 50
 _JOBS_SHOWN = 5
+# What people have said to a job, and under which name it keeps who.
+_ANSWERS = {"resumed_by": "Resumed", "confirmed_by": "Deletions allowed", "declined_by": "Deletions declined"}
 _TELLING = ("skipped", "ambiguous", "failed", "missing", "different", "extra", "updated", "linked", "deleted")
 
 
@@ -92,8 +95,8 @@ def _may_be_written(job: Job) -> bool:
     return job.type == Job.Type.STREAM_SYNCHRONIZATION and job.status == Job.Status.COMPLETED and job.parameters["plan"]["is_dry_run"]
 
 
-def _resume(_request: HttpRequest, job: Job, _values: dict[str, Any]) -> str:
-    service.resume(tenant_id=job.tenant_id, job_id=job.pk)
+def _resume(request: HttpRequest, job: Job, _values: dict[str, Any]) -> str:
+    service.resume(tenant_id=job.tenant_id, job_id=job.pk, actor=_actor(request))
     return "It goes on where it stopped."
 
 
@@ -102,8 +105,8 @@ def _confirm(request: HttpRequest, job: Job, _values: dict[str, Any]) -> str:
     return "The accounts are deleted."
 
 
-def _decline(_request: HttpRequest, job: Job, _values: dict[str, Any]) -> str:
-    service.decline_deletions(tenant_id=job.tenant_id, job_id=job.pk)
+def _decline(request: HttpRequest, job: Job, _values: dict[str, Any]) -> str:
+    service.decline_deletions(tenant_id=job.tenant_id, job_id=job.pk, actor=_actor(request))
     return "The accounts are left alone."
 
 
@@ -181,7 +184,7 @@ def jobs_of(site: admin.AdminSite, stream: EventStream) -> Panel | None:
         (
             Cell(job.pk, reverse(f"{site.name}:identity_job_change", args=(quote(job.pk),))),
             Cell(_kind(job)),
-            Cell(job.get_status_display()),
+            Cell(state_text(job)),
             Cell(f"{job.created_at:%Y-%m-%d %H:%M} UTC"),
             Cell(_counts(job)),
         )
@@ -205,11 +208,14 @@ def _report(site: admin.AdminSite, job: Job) -> Panel | None:
         )
         for row in found
     ]
+    answers = [
+        (Cell(said), Cell(f"by {job.parameters[name]}"), Cell(""), Cell("")) for name, said in _ANSWERS.items() if job.parameters.get(name)
+    ]
     whole = reverse(f"{site.name}:provisioning_synchronizationrow_report", args=(quote(job.pk),))
     return Panel(
         f"{_kind(job)}: {_counts(job)}",
         ("Outcome", "User", "Account", "Why, or what differs"),
-        [(Cell("All"), Cell("Download the report, a line of JSON per user", whole), Cell(""), Cell("")), *rows],
+        [(Cell("All"), Cell("Download the report, a line of JSON per user", whole), Cell(""), Cell("")), *answers, *rows],
     )
 
 

@@ -121,13 +121,13 @@ class SynchronizationAnswerEndpoint(_StreamEndpoint):
     }
 
     def resume(self, request: Request, id: str, job_id: str) -> Response:
-        return self._answered(request, id, job_id, service.resume)
+        return self._answered(request, id, job_id, service.resume, actor=self._actor(request))
 
     def confirm(self, request: Request, id: str, job_id: str) -> Response:
         return self._answered(request, id, job_id, service.confirm_deletions, actor=self._actor(request))
 
     def decline(self, request: Request, id: str, job_id: str) -> Response:
-        return self._answered(request, id, job_id, service.decline_deletions)
+        return self._answered(request, id, job_id, service.decline_deletions, actor=self._actor(request))
 
     def cancel(self, request: Request, id: str, job_id: str) -> Response:
         return self._answered(request, id, job_id, cancel_job, actor=self._actor(request))

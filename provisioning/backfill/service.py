@@ -76,9 +76,9 @@ def found(*, tenant_id: str, job_id: str) -> Job:
 
 
 @unit_of_work
-def resume(*, tenant_id: str, job_id: str) -> Job:
-    """Let a stopped synchronisation go on where it stopped. Raises `NotFound`, or `Conflict` when it is not stopped."""
-    return _answer(_locked(tenant_id, job_id), phases.RESUME)
+def resume(*, tenant_id: str, job_id: str, actor: str) -> Job:
+    """Let a stopped synchronisation go on where it stopped, and keep who said so. Raises `NotFound`, or `Conflict`."""
+    return _answer(_locked(tenant_id, job_id), phases.RESUME, resumed_by=actor[:254])
 
 
 @unit_of_work
@@ -88,9 +88,9 @@ def confirm_deletions(*, tenant_id: str, job_id: str, actor: str) -> Job:
 
 
 @unit_of_work
-def decline_deletions(*, tenant_id: str, job_id: str) -> Job:
+def decline_deletions(*, tenant_id: str, job_id: str, actor: str) -> Job:
     """Let a synchronisation end without the deletions it waits for. Raises as `resume` does."""
-    return _answer(_locked(tenant_id, job_id), phases.CONFIRMATION, phase=phases.LAST)
+    return _answer(_locked(tenant_id, job_id), phases.CONFIRMATION, phase=phases.LAST, declined_by=actor[:254])
 
 
 def report_lines(job: Job) -> Iterator[bytes]:

@@ -103,10 +103,10 @@ def _answered(stream: EventStream, options: Mapping[str, Any]) -> Job | None:
     """Return the job that was named, with the answer that it waited for; None when a new one is wanted."""
     answers: dict[str, Callable[[Job], Job]] = {
         "resume": lambda job: (
-            service.resume(tenant_id=job.tenant_id, job_id=job.pk) if job.parameters.get("waits_for") == "resume" else job
+            service.resume(tenant_id=job.tenant_id, job_id=job.pk, actor=_ACTOR) if job.parameters.get("waits_for") == "resume" else job
         ),
         "confirm": lambda job: service.confirm_deletions(tenant_id=job.tenant_id, job_id=job.pk, actor=_ACTOR),
-        "decline": lambda job: service.decline_deletions(tenant_id=job.tenant_id, job_id=job.pk),
+        "decline": lambda job: service.decline_deletions(tenant_id=job.tenant_id, job_id=job.pk, actor=_ACTOR),
     }
     name = next((name for name in answers if options[name]), None)
     return answers[name](job_named(stream, options[name])) if name else None

@@ -56,6 +56,10 @@ def _job_page(job: Job, action: str) -> str:
     return reverse("admin:identity_job_action", args=(quote(job.pk), action))
 
 
+def _place_of(job: Job) -> str:
+    return reverse("admin:identity_job_change", args=(quote(job.pk),))
+
+
 def _newest(tenant: Tenant) -> Job:
     job = Job.objects.of(tenant.pk).order_by("-created_at").first()
     assert job is not None
@@ -84,12 +88,36 @@ def test_the_button_makes_a_dry_run_and_its_report_has_the_button_that_writes(
     assert asked.status_code == 302
     job = _newest(tenant)
     assert "confirm or decline" in job.status_details
+    for place in (
+        _place_of(job),
+        reverse("admin:identity_job_changelist"),
+        reverse("admin:events_eventstream_change", args=(quote(scim.pk),)),
+    ):
+        assert "Waiting for an answer" in browser.get(place).content.decode()
     assert browser.post(_job_page(job, "confirm-deletions")).status_code == 302
+    assert "Waiting for an answer" not in browser.get(_place_of(job)).content.decode()
     run_job(job.pk)
     job.refresh_from_db()
     scim.refresh_from_db()
     assert (job.status, scim.status) == ("completed", "enabled")
+    page = browser.get(_place_of(job)).content.decode()
+    assert ("Deletions allowed" in page, f"by admin@{tenant.pk}.test" in page) == (True, True)
     assert [account["externalId"] for account in server.users()] == [user.user_id]
+
+
+def test_a_stopped_one_is_resumed_and_its_deletions_declined_by_somebody(
+    browser: Client, tenant: Tenant, scim: EventStream, server: RealServer
+) -> None:
+    server.add(userName="gone@example.test", externalId="database|gone")
+    browser.post(_stream_page(scim, "synchronize"), {"match": "userName", "rate": 500})
+    browser.post(_job_page(_newest(tenant), "write"), {"delete_missing": "on", "deletion_limit": "0"})
+    job = _newest(tenant)
+    Job.objects.of(tenant.pk).filter(pk=job.pk).update(parameters={**job.parameters, "waits_for": "resume"})
+    assert browser.post(_job_page(job, "resume")).status_code == 302
+    assert browser.post(_job_page(_newest(tenant), "decline-deletions")).status_code == 302
+    job.refresh_from_db()
+    assert {job.parameters["resumed_by"], job.parameters["declined_by"]} == {f"admin@{tenant.pk}.test"}
+    assert len(server.users()) == 1
 
 
 def test_the_report_is_downloaded_as_lines_of_json_by_staff_of_the_tenant_only(

@@ -77,6 +77,11 @@ def started(api: Management, stream: EventStream, **body: object) -> str:
     return f"event-streams/{stream.pk}/synchronizations/{answer.json['id']}"
 
 
+def said_by(place: str, name: str) -> str:
+    """Return who gave an answer, as the job keeps it."""
+    return str(Job.all_tenants.get(pk=place.rpartition("/")[2]).parameters.get(name, ""))
+
+
 def work_on(place: str) -> None:
     """Let a worker do all it can do now."""
     run_job(place.rpartition("/")[2])
@@ -123,6 +128,7 @@ def test_one_that_was_stopped_says_so_and_goes_on(api: Management, tenant: Tenan
         assert api.post(f"{place}/resume").status == 409
         work_on(place)
     assert api.get(place).json["status"] == "completed"
+    assert said_by(place, "resumed_by") == f"client {api.client.client_id}"
 
 
 @pytest.mark.parametrize(("answer", "deleted"), [("confirm", 1), ("decline", 0)])
@@ -145,6 +151,8 @@ def test_staged_deletions_wait_for_an_answer(
         work_on(place)
         assert len([request for request in server.received if request.verb == "DELETE"]) == deleted
     done = api.get(place).json
+    who = {"confirm": "confirmed_by", "decline": "declined_by"}
+    assert {said: said_by(place, name) for said, name in who.items() if said_by(place, name)} == {answer: f"client {api.client.client_id}"}
     assert (done["status"], done["outcomes"]) == ("completed", {"deleted": 1} if deleted else {"extra": 1})
 
 

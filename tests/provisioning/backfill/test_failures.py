@@ -138,7 +138,7 @@ def test_three_refusals_in_a_row_stop_the_job_and_the_same_users_are_tried_again
 
     set_secret(tenant_id=tenant.pk, action_id=stream.destination["action_id"], name="SCIM_BEARER_TOKEN", value=TOKEN)
     deploy_action(tenant_id=tenant.pk, action_id=stream.destination["action_id"])
-    service.resume(tenant_id=tenant.pk, job_id=job.pk)
+    service.resume(tenant_id=tenant.pk, job_id=job.pk, actor="a person")
     assert (work_on(job).status, outcomes_of(job), job.status_details) == ("completed", {"created": 5}, "")
 
 
@@ -266,7 +266,7 @@ def test_one_synchronisation_of_a_stream_at_a_time_and_none_of_what_cannot_be(te
     with pytest.raises(NotSupported):
         service.start(tenant_id=tenant.pk, stream_id=webhook.pk, plan=FAST, actor="a test")
     with pytest.raises(NotFound):
-        service.resume(tenant_id=tenant.pk, job_id="job_0000000000000000")
+        service.resume(tenant_id=tenant.pk, job_id="job_0000000000000000", actor="a person")
 
 
 def test_a_job_that_another_process_works_on_is_left_to_it(

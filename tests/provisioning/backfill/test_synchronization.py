@@ -154,7 +154,7 @@ def test_too_many_deletions_wait_for_a_person(tenant: Tenant, server: RealServer
 def test_declined_deletions_leave_the_accounts_alone(tenant: Tenant, server: RealServer, synchronize: Synchronize) -> None:
     server.add(userName="gone@example.test", externalId="database|gone")
     job = synchronize(deletes_missing=True, deletion_limit="0%")
-    service.decline_deletions(tenant_id=tenant.pk, job_id=job.pk)
+    service.decline_deletions(tenant_id=tenant.pk, job_id=job.pk, actor="a person")
     assert (work_on(job).status, outcomes_of(job), len(server.users())) == ("completed", {"extra": 1}, 1)
 
 
