@@ -10,6 +10,7 @@ from identity import vault
 from provisioning.failures import Misconfigured
 from provisioning.models.actions import Action, ActionSecret
 from provisioning.models.webhooks import WebhookSecrets
+from provisioning.scim.settings import BASE_URL, BEARER_TOKEN, REQUIRED, origin_of
 from provisioning.setups import Setup, draft_setup
 from provisioning.webhooks.configuration import WebhookConfiguration
 
@@ -25,6 +26,21 @@ def seal_secret(action: Action, name: str, value: str) -> ActionSecret:
 def open_secrets(action: Action) -> dict[str, str]:
     """Return every secret of the draft by name; raise `Misconfigured` naming one that does not open."""
     return open_sealed(draft_setup(action))
+
+
+def takes_token_elsewhere(action: Action, base_url: str) -> bool:
+    """Tell whether the stored token would go to a host that it was not entered for.
+
+    An address that is gone or cannot be read counts as another one: it could have been removed to get around this.
+    """
+    stored = {secret.name: secret.sealed for secret in action.secrets.filter(name__in=REQUIRED)}
+    if BEARER_TOKEN not in stored:
+        return False
+    try:
+        before = vault.unseal(stored[BASE_URL], place=_place_of(action.tenant_id, action.pk, BASE_URL))
+        return origin_of(before) != origin_of(base_url)
+    except (KeyError, ValueError, vault.SecretUnreadable):
+        return True
 
 
 def open_sealed(setup: Setup) -> dict[str, str]:

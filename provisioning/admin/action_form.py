@@ -15,6 +15,8 @@ from provisioning.models.actions import SCIM_USER_PROVISIONING
 from provisioning.scim import settings as scim
 from provisioning.scim.options import FASTEST_RATE, SLOWEST_RATE, UPDATE_MODES
 from provisioning.scim.profiles import PROFILES
+from provisioning.secrets import takes_token_elsewhere
+from provisioning.services.actions import TOKEN_NEEDED
 
 SECRETS = (scim.BASE_URL, scim.BEARER_TOKEN, scim.TIMEOUT_MS, scim.MAX_RETRIES, scim.CONNECTION_ALLOWLIST)
 # The fields that are options of the template, named as they are stored.
@@ -80,7 +82,9 @@ class ActionForm(ServiceForm):
         "attempt, and what the server asks for with Retry-After holds for all. Empty: what is known of the server, mostly no limit.",
     )
     options = ShapedJSONField(label="Options of the entry point", help_text="A JSON object, handed to the entry point as it is.")
-    SCIM_BASE_URL = _secret("Base address of the SCIM 2.0 server, such as https://example.com/scim/v2. Required.")
+    SCIM_BASE_URL = _secret(
+        "Base address of the SCIM 2.0 server, such as https://example.com/scim/v2. Required. Another server needs its token."
+    )
     SCIM_BEARER_TOKEN = _secret("Token that the SCIM server has issued. Required.", is_masked=True)
     SCIM_TIMEOUT_MS = _secret(f"Milliseconds per request, a whole number; without it {scim.DEFAULT_TIMEOUT_MS}.")
     SCIM_MAX_RETRIES = _secret(f"Repeats of a request on 429, 5xx and network errors; without it {scim.DEFAULT_MAX_RETRIES}.")
@@ -127,6 +131,7 @@ class ActionForm(ServiceForm):
         if self.is_of_template:
             for name in SECRETS:
                 self._check_secret(name, values.get(name) or "")
+            self._check_address(values)
         for name in set(values.get("removed_secrets") or ()) & set(self._entered()):
             self.add_error("removed_secrets", f"{name} cannot be entered and removed at once.")
         return values
@@ -160,6 +165,14 @@ class ActionForm(ServiceForm):
         values = self.cleaned_data
         own = {name: values[name] for name in SECRETS if values.get(name)}
         return {**own, **(values.get("other_secrets") or {})}
+
+    def _check_address(self, values: dict[str, Any]) -> None:
+        """Ask for the token where the stored one would go to another server; the service asks once more."""
+        address = values.get(scim.BASE_URL)
+        if not address or self.instance._state.adding or scim.BEARER_TOKEN in self.secrets():
+            return
+        if takes_token_elsewhere(self.instance, address):
+            self.add_error(scim.BEARER_TOKEN, TOKEN_NEEDED)
 
     def _check_secret(self, name: str, value: str) -> None:
         try:

@@ -94,6 +94,12 @@ def parse_base_url(value: str, *, allow_http: bool) -> str:
     return text
 
 
+def origin_of(base_url: str) -> tuple[str, str, int]:
+    """Return scheme, host and port of an address, which is where a token is sent; raise `ValueError` when it is none."""
+    parts = urlsplit(base_url.strip())
+    return parts.scheme, parts.hostname or "", parts.port or {"https": 443, "http": 80}.get(parts.scheme, 0)
+
+
 def parse_bearer_token(value: str) -> str:
     if not re.fullmatch(r"[!-~]+", value):
         raise SecretRefused(f"{BEARER_TOKEN} must be printable ASCII without blanks, exactly as the SCIM server issued it.")

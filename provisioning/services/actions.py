@@ -18,6 +18,8 @@ from provisioning.mapping import MappingRefused, parse_table
 from provisioning.models.actions import SCIM_USER_PROVISIONING, Action, ActionSecret, ActionVersion
 from provisioning.scim.options import OptionsRefused, parse_options
 from provisioning.scim.settings import (
+    BASE_URL,
+    BEARER_TOKEN,
     MAX_RETRIES,
     TIMEOUT_MS,
     SecretRefused,
@@ -26,12 +28,15 @@ from provisioning.scim.settings import (
     parse_max_retries,
     parse_timeout_ms,
 )
-from provisioning.secrets import open_secrets, seal_secret
+from provisioning.secrets import open_secrets, seal_secret, takes_token_elsewhere
 from provisioning.services import action_versions
 
 MAX_ACTIONS = 100
 MAX_SECRETS = 30
 MAX_SECRET_CHARACTERS = 4096
+TOKEN_NEEDED = (
+    f"{BASE_URL} names another server than before, so enter {BEARER_TOKEN} as well: a stored token is never sent to a new address."
+)
 _EDITABLE = ("name", "options", "mapping")
 
 
@@ -86,7 +91,8 @@ def update_action(
 ) -> Action:
     """Replace the named fields of the draft and set the named secrets. Deliveries go on as deployed.
 
-    Other secrets stay, unless `only_secrets` says which may: one of those that was never set is refused.
+    Other secrets stay, unless `only_secrets` says which may: one of those that was never set is refused, and so is an address of
+    another server without its token.
 
     `name` holds at once. `entry_point` can be changed where there is one; a template stays what it is.
     """
@@ -112,7 +118,7 @@ def update_action(
 
 @unit_of_work
 def set_secret(*, tenant_id: str, action_id: Any, name: str, value: str | None) -> None:
-    """Set one secret, or remove it with None or an empty text; raise `Invalid` with a sentence for a value that cannot be used."""
+    """Set one secret, or remove it with None or an empty text; raise `Invalid` for a value that cannot be used, or not alone."""
     _set_secrets(locked_action(tenant_id=tenant_id, action_id=action_id), {name: value})
 
 
@@ -227,13 +233,20 @@ def _check_set_up(action: Action) -> None:
 
 
 def _set_secrets(action: Action, secrets: Mapping[str, str | None]) -> None:
-    for name, value in secrets.items():
-        if value not in (None, ""):
-            seal_secret(action, name, _checked_secret(action, name, value))
-        else:
-            ActionSecret.objects.filter(action=action, name=name).delete()
+    entered = {name: _checked_secret(action, name, value) for name, value in secrets.items() if value not in (None, "")}
+    if BASE_URL in entered and BEARER_TOKEN not in secrets:
+        _check_address(action, entered[BASE_URL])
+    for name, value in entered.items():
+        seal_secret(action, name, value)
+    action.secrets.filter(name__in=set(secrets) - set(entered)).delete()
     if secrets and action.secrets.count() > MAX_SECRETS:
         raise Invalid({"secrets": [f"An action has at most {MAX_SECRETS} secrets."]})
+
+
+def _check_address(action: Action, base_url: str) -> None:
+    """Refuse another host for the stored token: it would be sent to somebody whom nobody gave it to."""
+    if takes_token_elsewhere(action, base_url):
+        raise Invalid({"secrets": [TOKEN_NEEDED]})
 
 
 def _checked_secret(action: Action, name: str, value: object) -> str:

@@ -101,6 +101,54 @@ def test_a_secret_is_sealed_replaced_and_removed(tenant: Tenant) -> None:
     assert open_secrets(action) == {}
 
 
+ADDRESS = {"SCIM_BASE_URL": "https://scim.example.test/v2", "SCIM_BEARER_TOKEN": "first"}
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["https://evil.example.test/v2", "https://scim.example.test.evil.test/v2", "https://scim.example.test:8443/v2", "https://example.test"],
+)
+def test_a_stored_token_is_not_sent_to_another_server(tenant: Tenant, address: str) -> None:
+    action = make(tenant, secrets=ADDRESS)
+    with pytest.raises(Invalid, match="enter SCIM_BEARER_TOKEN as well"):
+        set_secret(tenant_id=tenant.pk, action_id=action.pk, name="SCIM_BASE_URL", value=address)
+    for secrets in ({"SCIM_BASE_URL": address}, {"SCIM_BASE_URL": address, "SCIM_TIMEOUT_MS": "700"}):
+        for only in (None, ["SCIM_BEARER_TOKEN", *secrets]):
+            with pytest.raises(Invalid, match="enter SCIM_BEARER_TOKEN as well"):
+                update_action(tenant_id=tenant.pk, action_id=action.pk, secrets=secrets, only_secrets=only)
+    assert open_secrets(action) == ADDRESS
+
+
+def test_removing_the_address_first_does_not_free_the_token(tenant: Tenant) -> None:
+    action = make(tenant, secrets=ADDRESS)
+    set_secret(tenant_id=tenant.pk, action_id=action.pk, name="SCIM_BASE_URL", value=None)
+    with pytest.raises(Invalid, match="enter SCIM_BEARER_TOKEN as well"):
+        set_secret(tenant_id=tenant.pk, action_id=action.pk, name="SCIM_BASE_URL", value="https://evil.example.test")
+    assert open_secrets(action) == {"SCIM_BEARER_TOKEN": "first"}
+
+
+def test_an_address_that_does_not_open_any_more_needs_the_token_too(tenant: Tenant) -> None:
+    action = make(tenant, secrets=ADDRESS)
+    ActionSecret.objects.filter(action=action, name="SCIM_BASE_URL").update(sealed="garbage")
+    with pytest.raises(Invalid, match="enter SCIM_BEARER_TOKEN as well"):
+        set_secret(tenant_id=tenant.pk, action_id=action.pk, name="SCIM_BASE_URL", value=ADDRESS["SCIM_BASE_URL"])
+
+
+@pytest.mark.parametrize(
+    "secrets",
+    [
+        {"SCIM_BASE_URL": "https://new.example.test", "SCIM_BEARER_TOKEN": "second"},
+        {"SCIM_BASE_URL": "https://new.example.test", "SCIM_BEARER_TOKEN": None},
+        {"SCIM_BASE_URL": "https://SCIM.example.test:443/other/v2"},
+    ],
+    ids=["with the token", "without any token", "on the same server"],
+)
+def test_an_address_changes_with_its_token_or_on_the_same_server(tenant: Tenant, secrets: dict[str, str | None]) -> None:
+    action = make(tenant, secrets=ADDRESS)
+    update_action(tenant_id=tenant.pk, action_id=action.pk, secrets=secrets)
+    assert open_secrets(action) == {name: value for name, value in {**ADDRESS, **secrets}.items() if value}
+
+
 def test_an_update_changes_what_it_names_and_leaves_other_secrets(tenant: Tenant) -> None:
     action = make(tenant, secrets={"A": "1", "B": "2"})
     update_action(

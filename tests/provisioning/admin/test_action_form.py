@@ -131,6 +131,22 @@ def test_a_secret_is_removed_by_name_and_falls_back_to_its_default(browser: Clie
     assert "SCIM_TIMEOUT_MS" not in open_secrets(Action.objects.of(action.tenant_id).get(pk=action.pk))
 
 
+def test_another_server_needs_its_token(browser: Client, action: Action) -> None:
+    before = open_secrets(action)
+    sent = {"name": "to scim", "SCIM_BASE_URL": "https://other.example.test/v2"}
+    text = shown(browser.post(page(action), sent))
+    assert "enter SCIM_BEARER_TOKEN as well" in text.partition('id="id_SCIM_BEARER_TOKEN_error"')[2] or (
+        "enter SCIM_BEARER_TOKEN as well" in text.partition('name="SCIM_BEARER_TOKEN"')[0].rpartition("errorlist")[2]
+    )
+    assert open_secrets(action) == before
+    assert browser.post(page(action), {**sent, "SCIM_BEARER_TOKEN": "another"}).status_code == 302
+    assert open_secrets(Action.objects.of(action.tenant_id).get()) == {
+        **before,
+        "SCIM_BASE_URL": sent["SCIM_BASE_URL"],
+        "SCIM_BEARER_TOKEN": "another",
+    }
+
+
 def test_what_is_missing_and_what_takes_too_long_is_said_on_the_page(browser: Client, tenant: Tenant) -> None:
     secrets = {"SCIM_BASE_URL": "https://scim.example.test", "SCIM_TIMEOUT_MS": "5000"}
     action = create_action(tenant_id=tenant.pk, name="slow", template="scim-user-provisioning", secrets=secrets)

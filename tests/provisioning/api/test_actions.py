@@ -162,6 +162,18 @@ def test_the_list_of_secrets_replaces_the_stored_one_and_keeps_values_that_are_n
     assert open_secrets(Action.objects.of(tenant.pk).get()) == {"SCIM_BEARER_TOKEN": SECRET, "SCIM_TIMEOUT_MS": "700"}
 
 
+def test_another_server_needs_its_token(api: Management, tenant: Tenant) -> None:
+    path = f"actions/actions/{api.post('actions/actions', body_of()).json['id']}"
+    before = open_secrets(Action.objects.of(tenant.pk).get())
+    moved = {"name": "SCIM_BASE_URL", "value": "https://other.example.test/v2"}
+    refused = api.patch(path, {"secrets": [moved, {"name": "SCIM_BEARER_TOKEN"}]})
+    assert (refused.status, refused.json["errorCode"]) == (400, "invalid_body")
+    assert "enter SCIM_BEARER_TOKEN as well" in refused.json["message"]
+    assert open_secrets(Action.objects.of(tenant.pk).get()) == before
+    assert api.patch(path, {"secrets": [moved, {"name": "SCIM_BEARER_TOKEN", "value": "another"}]}).status == 200
+    assert open_secrets(Action.objects.of(tenant.pk).get()) == {"SCIM_BASE_URL": moved["value"], "SCIM_BEARER_TOKEN": "another"}
+
+
 def test_versions_are_listed_newest_first_and_deployed_once_more(api: Management) -> None:
     action = api.post("actions/actions", body_of(deploy=True)).json
     path = f"actions/actions/{action['id']}"

@@ -18,7 +18,7 @@ from identity.models import Tenant
 from identity.services.failures import Conflict, NotSupported
 from provisioning.connection_test import run_connection_test
 from provisioning.models import Action, Delivery, Trial
-from provisioning.services.actions import create_action, set_secret
+from provisioning.services.actions import create_action, update_action
 from provisioning.setups import draft_setup
 from provisioning.trials import TrialReport
 from tests.factories.scim import (
@@ -210,7 +210,8 @@ def test_a_certificate_of_an_unknown_authority_is_told_and_the_token_is_not_sent
         assert "certificate" in at(report, "connection").advice
     with tls_server(certificate, []) as port:
         settings.OUTBOUND_CA_FILE = str(certificate.authority)
-        set_secret(tenant_id=action.tenant_id, action_id=action.pk, name="SCIM_BASE_URL", value=f"https://localhost:{port}/scim/v2")
+        moved = {"SCIM_BASE_URL": f"https://localhost:{port}/scim/v2", "SCIM_BEARER_TOKEN": TOKEN}
+        update_action(tenant_id=action.tenant_id, action_id=action.pk, secrets=moved)
         report = probed(Action.objects.of(action.tenant_id).get(pk=action.pk))
         assert states(report)["connection"] == "ok"
         assert at(report, "connection").details["tls"].startswith("TLSv1")
