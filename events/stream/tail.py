@@ -207,6 +207,9 @@ class Tails:
             logger.warning("a tail was not read: %s", type(error).__name__)
             await asyncio.sleep(_RETRY_SECONDS)
         else:
+            if not tail.followers:
+                # The last stream left while this was read: nobody would ever give the ring back.
+                return
             if page.frames:
                 await self._extend(tail, page.frames)
             elif tail.heard == heard:

@@ -12,7 +12,7 @@ from events.log import CursorExpired, LogHasHole
 from events.stream.reasons import CURSOR_EXPIRED, LOG_BROKEN, LOG_GONE, Reason
 from events.stream.sharing import Batch
 from events.stream.tail import Tail, Tails
-from tests.events.stream.fake_log import FakeLog
+from tests.events.stream.fake_log import FakeLog, until
 
 SEALER = CursorSealer({"k1": "k" * 40}, tenant_id="acme")
 
@@ -212,5 +212,19 @@ def test_the_last_stream_takes_its_tail_with_it() -> None:
         await asyncio.sleep(0)
         assert log.reads == 0
         assert tails.follow(one, "acme", log.bounds(), SEALER) is not tail
+
+    _run(story)
+
+
+def test_what_is_read_for_streams_that_have_left_meanwhile_is_not_kept() -> None:
+    async def story(log: FakeLog, tails: Tails) -> None:
+        stream = Stream()
+        tail = tails.follow(stream, "acme", log.bounds(), SEALER)
+        log.head = 3
+        log.before_answer.append(lambda: tails.leave(stream, tail))
+        tails.heard("acme", 3)
+        await until(lambda: not tail.queued)
+        assert log.reads == 1
+        assert tails.buffered == 0
 
     _run(story)
