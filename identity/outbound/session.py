@@ -1,47 +1,39 @@
-"""The only way out: HTTP with a total deadline, a size cap, no redirects, and address rules against SSRF.
+"""The only way out: requests with a total deadline, a size cap, no redirects, and address rules against SSRF.
 
 The name is resolved once per connection, every address it has must be allowed, and the connection goes to the address
 that was checked, while Host, SNI and the certificate check keep the name. The environment (proxies, netrc) is ignored.
-It stands on the pools of urllib3, and not on `requests` above them: a session of that kind adds cookies, redirects, proxies
-and netrc, which must not happen here, and half of the time of a request.
+It stands on the adapter of `requests` and not on its session, whose cookies, redirects, proxies and netrc must not happen here
+and take half of the time of a request.
 """
 
 from __future__ import annotations
 
 import http.client
-import io
 import os
-import socket
 import ssl
-import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+import requests
 from django.conf import settings
-from requests.utils import DEFAULT_CA_BUNDLE_PATH
-from urllib3 import BaseHTTPResponse, HTTPConnectionPool, HTTPSConnectionPool, PoolManager
-from urllib3 import exceptions as failures
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.util import parse_url
+from requests.adapters import DEFAULT_CA_BUNDLE_PATH, HTTPAdapter
+from requests.structures import CaseInsensitiveDict
+from urllib3 import BaseHTTPResponse, HTTPConnectionPool, PoolManager
+from urllib3.exceptions import DecodeError, HTTPError, ReadTimeoutError
 from urllib3.util.ssl_ import create_urllib3_context
 
-from identity.outbound.addresses import is_allowed, parse_networks
+from identity.outbound.addresses import parse_networks
+from identity.outbound.dialing import Call, HttpPool, HttpsPool, Resolver, current_call, resolve
 from identity.outbound.outcomes import (
     MAX_BODY_BYTES,
-    AddressRefused,
     Answer,
     AnswerTooLarge,
     AnswerUnreadable,
-    ConnectFailed,
     ConnectionLost,
     DeadlinePassed,
     Greeting,
-    HostUnresolved,
     OutboundRules,
     TlsFailed,
     UrlRefused,
@@ -49,20 +41,6 @@ from identity.outbound.outcomes import (
 
 _CHUNK_BYTES = 64 * 1024
 _POOLED_HOSTS = 200
-_IDLE_CONNECTIONS = 10
-
-Resolver = Callable[[str, int, float], list[str]]
-
-
-def resolve(host: str, port: int, seconds: float) -> list[str]:
-    """Return every address of `host`; raise `HostUnresolved` when there is none, or none in time."""
-    found = _resolver_threads().submit(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
-    try:
-        return list(dict.fromkeys(str(entry[4][0]) for entry in found.result(timeout=seconds)))
-    except TimeoutError as error:
-        raise HostUnresolved("The host name was not resolved in time.") from error
-    except (OSError, UnicodeError) as error:
-        raise HostUnresolved from error
 
 
 class OutboundSession:
@@ -71,9 +49,8 @@ class OutboundSession:
     def __init__(self, rules: OutboundRules, *, resolver: Resolver = resolve) -> None:
         self._rules = rules
         self._resolver = resolver
-        # Pools keep connections and nothing else: nothing of one tenant is left for another.
-        self._pools = PoolManager(_POOLED_HOSTS, maxsize=_IDLE_CONNECTIONS, ssl_context=_tls_context(rules), cert_reqs="CERT_REQUIRED")
-        self._pools.pool_classes_by_scheme = {"http": _HttpPool, "https": _HttpsPool}
+        # Without a session there are no cookies, redirects, proxies and netrc, and nothing of one tenant is left for another.
+        self._adapter = _CheckedAdapter(rules)
 
     def send(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None, deadline: float) -> Answer:
         """Send one request and read the whole answer before `deadline`, a reading of `time.monotonic`.
@@ -81,23 +58,19 @@ class OutboundSession:
         Redirects are answers like any other. Raises a subclass of `OutboundError`, never anything of a library.
         """
         self._check_url(url)
-        call = _Call(deadline, self._rules, self._resolver)
-        token = _call.set(call)
+        call = Call(deadline, self._rules, self._resolver)
+        token = current_call.set(call)
         try:
             with _named_failures():
-                parts = parse_url(url)
-                pool = self._pools.connection_from_host(parts.host, parts.port, parts.scheme)
-                response = pool.urlopen(
-                    method, parts.request_uri, body, headers, retries=False, redirect=False, timeout=call.remaining(), preload_content=False
-                )
-                return Answer(response.status, response.headers, _whole_body(response))
+                response = self._adapter.send(_prepared(method, url, headers, body), stream=True, timeout=call.remaining())
+                return Answer(response.status_code, response.headers, _whole_body(response))
         finally:
-            _call.reset(token)
+            current_call.reset(token)
 
     def addresses(self, url: str, *, deadline: float) -> list[str]:
         """Return the addresses of the host; raise `AddressRefused` when one of them may not be reached."""
         self._check_url(url)
-        call = _Call(deadline, self._rules, self._resolver)
+        call = Call(deadline, self._rules, self._resolver)
         with _named_failures():
             return call.allowed_addresses(*_host_and_port(url))
 
@@ -105,7 +78,7 @@ class OutboundSession:
         """Connect as a request would, send none, and return what was seen; raise as `send` does."""
         self._check_url(url)
         host, port = _host_and_port(url)
-        with _named_failures(), _Call(deadline, self._rules, self._resolver).dial(host, port) as plain:
+        with _named_failures(), Call(deadline, self._rules, self._resolver).dial(host, port) as plain:
             address = str(plain.getpeername()[0])
             if urlsplit(url).scheme == "http":
                 return Greeting(address)
@@ -136,96 +109,41 @@ def outbound_session() -> OutboundSession:
     return _sessions[key]
 
 
-@dataclass(frozen=True)
-class _Call:
-    """What the connection classes need to know about the request that is being sent."""
+class _CheckedAdapter(HTTPAdapter):
+    def __init__(self, rules: OutboundRules) -> None:
+        self._rules = rules
+        super().__init__(pool_connections=_POOLED_HOSTS, max_retries=0)
 
-    deadline: float
-    rules: OutboundRules
-    resolver: Resolver
+    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **kwargs: Any) -> None:  # noqa: FBT001, FBT002  (its signature)
+        self.poolmanager = PoolManager(num_pools=connections, maxsize=maxsize, block=block, ssl_context=_tls_context(self._rules), **kwargs)
+        self.poolmanager.pool_classes_by_scheme = {"http": HttpPool, "https": HttpsPool}
 
-    def remaining(self) -> float:
-        seconds = self.deadline - time.monotonic()
-        if seconds <= 0:
-            raise TimeoutError
-        return seconds
+    def get_connection_with_tls_context(self, request: requests.PreparedRequest, *_args: Any, **_kwargs: Any) -> HTTPConnectionPool:
+        """Return the pool of the address; the inherited method puts together for each request what is the same for all."""
+        pool: HTTPConnectionPool = self.poolmanager.connection_from_url(str(request.url))
+        return pool
 
-    def allowed_addresses(self, host: str, port: int) -> list[str]:
-        addresses = self.resolver(host, port, self.remaining())
-        # All of them: a host with one public and one internal address is an attack or a mistake.
-        if not addresses or not all(is_allowed(address, self.rules.private_networks) for address in addresses):
-            raise AddressRefused
-        return addresses
+    def build_response(self, req: requests.PreparedRequest, resp: BaseHTTPResponse) -> requests.Response:
+        """Wrap an answer; unlike the inherited method it looks for no cookies."""
+        response = requests.Response()
+        response.request, response.raw, response.status_code = req, resp, resp.status
+        response.headers = CaseInsensitiveDict(resp.headers)
+        return response
 
-    def dial(self, host: str, port: int) -> socket.socket:
-        """Resolve once, refuse the host when one of its addresses is refused, and connect to a checked address."""
-        addresses = self.allowed_addresses(host, port)
-        failure: OSError | None = None
-        for waiting, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
-            try:
-                connected = socket.create_connection((address, port), timeout=self.remaining() / waiting)
-                connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                connected.settimeout(self.remaining())
-                return connected
-            except OSError as error:
-                failure = error
-        raise ConnectFailed from failure
+    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
+        """Check every certificate. The authorities are in the context already; the inherited method reads them per connection."""
+        conn.cert_reqs = "CERT_REQUIRED"
 
 
-_call: ContextVar[_Call] = ContextVar("outbound_call")
-
-
-class _DeadlineReader(io.RawIOBase):
-    """Reads the socket with what is left of the deadline, so that a server cannot drip bytes past it."""
-
-    def __init__(self, raw: io.RawIOBase, sock: socket.socket) -> None:
-        self._raw = raw
-        self._sock = sock
-        self._call = _call.get()
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int | None:
-        self._sock.settimeout(self._call.remaining())
-        return self._raw.readinto(buffer)
-
-    def close(self) -> None:
-        self._raw.close()
-        super().close()
-
-
-class _DeadlineResponse(http.client.HTTPResponse):
-    def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
-        super().__init__(sock, *args, **kwargs)
-        self.fp = io.BufferedReader(_DeadlineReader(self.fp.detach(), sock))
-
-
-class _CheckedConnection:
-    """Dials through the rules; the host, and with it SNI and the certificate check, stays the name."""
-
-    response_class: type[http.client.HTTPResponse] = _DeadlineResponse
-    _dns_host: str
-    port: int
-
-    def _new_conn(self) -> socket.socket:
-        return _call.get().dial(self._dns_host.strip("[]"), self.port)
-
-
-class _CheckedHttp(_CheckedConnection, HTTPConnection):
-    pass
-
-
-class _CheckedHttps(_CheckedConnection, HTTPSConnection):
-    pass
-
-
-class _HttpPool(HTTPConnectionPool):
-    ConnectionCls = _CheckedHttp
-
-
-class _HttpsPool(HTTPSConnectionPool):
-    ConnectionCls = _CheckedHttps
+def _prepared(method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> requests.PreparedRequest:
+    """Return a checked request without what a session adds: authentication from the address, cookies, hooks."""
+    request = requests.PreparedRequest()
+    request.prepare_method(method)
+    request.prepare_url(url, None)
+    request.prepare_headers(headers)
+    request.body = body
+    request.prepare_content_length(body)
+    return request
 
 
 def _tls_context(rules: OutboundRules) -> ssl.SSLContext:
@@ -236,15 +154,15 @@ def _tls_context(rules: OutboundRules) -> ssl.SSLContext:
     return context
 
 
-def _whole_body(response: BaseHTTPResponse) -> bytes:
+def _whole_body(response: requests.Response) -> bytes:
     body = bytearray()
-    for chunk in response.stream(_CHUNK_BYTES, decode_content=True):
+    for chunk in response.raw.stream(_CHUNK_BYTES, decode_content=True):
         body += chunk
         # Counted after decoding: a small compressed body can be a very large one.
         if len(body) > MAX_BODY_BYTES:
-            response.close()
+            response.raw.close()
             raise AnswerTooLarge
-    response.release_conn()
+    response.raw.release_conn()
     return bytes(body)
 
 
@@ -253,16 +171,15 @@ def _named_failures() -> Iterator[None]:
     """Translate what the libraries raise; their messages quote the URL with its filter and are left behind."""
     try:
         yield
-    except (failures.TimeoutError, TimeoutError) as error:
+    except (requests.Timeout, ReadTimeoutError, TimeoutError) as error:
         raise DeadlinePassed from error
-    except (failures.SSLError, ssl.SSLError) as error:
+    except (requests.exceptions.SSLError, ssl.SSLError) as error:
         raise (ConnectionLost if _ended_early(error) else TlsFailed) from error
-    except failures.DecodeError as error:
-        raise AnswerUnreadable from error
-    except ValueError as error:
-        # An address that cannot be read, or a header that cannot be sent: the libraries have one class each.
+    except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, requests.exceptions.InvalidHeader) as error:
         raise UrlRefused from error
-    except (failures.HTTPError, OSError, http.client.HTTPException) as error:
+    except DecodeError as error:
+        raise AnswerUnreadable from error
+    except (requests.RequestException, HTTPError, OSError, http.client.HTTPException) as error:
         raise ConnectionLost from error
 
 
@@ -274,13 +191,3 @@ def _ended_early(error: BaseException) -> bool:
             return True
         seen = seen.__cause__ or seen.__context__ or next((arg for arg in seen.args if isinstance(arg, BaseException)), None)
     return False
-
-
-_resolvers: dict[int, ThreadPoolExecutor] = {}
-
-
-def _resolver_threads() -> ThreadPoolExecutor:
-    """Return this process's threads for name resolution, which cannot be given a deadline itself."""
-    if os.getpid() not in _resolvers:
-        _resolvers[os.getpid()] = ThreadPoolExecutor(max_workers=8, thread_name_prefix="resolve")
-    return _resolvers[os.getpid()]

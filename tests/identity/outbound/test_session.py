@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from config.launcher.tls import ServerCertificate, server_certificate
-from identity.outbound import session as outbound
+from identity.outbound import dialing
+from identity.outbound.dialing import resolve
 from identity.outbound.outcomes import (
     MAX_BODY_BYTES,
     AddressRefused,
@@ -28,7 +29,7 @@ from identity.outbound.outcomes import (
     TlsFailed,
     UrlRefused,
 )
-from identity.outbound.session import OutboundSession, outbound_session, resolve
+from identity.outbound.session import OutboundSession, outbound_session
 from tests.factories.scim import Misbehaviour, misbehaving_server, reply, sequence
 from tests.factories.scim_runs import LOOPBACK
 
@@ -185,7 +186,7 @@ def test_a_name_without_an_address_is_unresolved() -> None:
 
 def test_a_hanging_resolver_meets_the_deadline() -> None:
     release = threading.Event()
-    waiting = [outbound._resolver_threads().submit(release.wait, 10) for _ in range(8)]
+    waiting = [dialing._resolver_threads().submit(release.wait, 10) for _ in range(8)]
     started = time.monotonic()
     try:
         with pytest.raises(HostUnresolved):
