@@ -39,11 +39,17 @@ def user_of(connection: Connection, proven: Proven) -> User:
 
 def _found(connection: Connection, subject: str) -> tuple[User, bool] | None:
     """Return the user and whether the login is its primary identity."""
+    if connection.is_enterprise and subject.startswith(f"{connection.name}|"):
+        # It would count as written out already, and so as the subject behind the name, who is somebody else.
+        raise UpstreamFailed(Case.UPSTREAM_PROFILE_REFUSED, "The subject is written like a user id.")
     try:
         user_id = user_id_of(connection, subject)
     except Invalid as error:
         raise UpstreamFailed(Case.UPSTREAM_PROFILE_REFUSED, "The subject cannot be part of a user id.") from error
     user = User.objects.of(connection.tenant_id).select_related("connection").filter(user_id=user_id).first()
+    if user is not None and user.connection_id != connection.pk:
+        # Ids of social connections do not name theirs: two of one kind may each know somebody by this subject.
+        raise UpstreamFailed(Case.UPSTREAM_PROFILE_REFUSED, "Another connection has a user of this id.")
     if user is not None:
         return user, True
     provider, _, identifier = user_id.partition("|")

@@ -367,6 +367,23 @@ def test_a_subject_that_fits_in_no_id_is_refused(login: Login) -> None:
     assert refused(login, login.come_back(login.leave()))[0] == "access_denied"
 
 
+def test_a_subject_that_is_written_like_an_id_is_not_the_user_of_that_id(login: Login) -> None:
+    login.log_in()
+    login.provider.changes = {"sub": "corp|248289", "email": "eve@corp.example.test"}
+    login.browser = Browser(headers={"host": f"{login.tenant.pk}.example.test"})
+    assert "code" not in login.log_in()
+    assert [user.email for user in users(login.tenant)] == ["ada@corp.example.test"]
+
+
+def test_a_subject_at_another_provider_of_the_same_kind_is_somebody_else(tenant: Tenant, provider: Provider) -> None:
+    first = create_connection(tenant_id=tenant.pk, name="first", strategy="google-oauth2")
+    ada = create_user(tenant_id=tenant.pk, connection=first, identifier="248289", email="ada@example.test")
+    login = login_at(tenant, provider, strategy="google-oauth2")
+    assert refused(login, login.come_back(login.leave()))[0] == "access_denied"
+    ada.refresh_from_db()
+    assert (ada.email, ada.logins_count) == ("ada@example.test", 0)
+
+
 def test_missing_claims_are_asked_for_and_only_about_the_same_subject(login: Login) -> None:
     login.provider.claims = {"email": None, "name": None}
     login.provider.userinfo = {"sub": "somebody else", "email": "eve@corp.example.test"}
