@@ -72,6 +72,8 @@ def set_new_password(*, tenant_id: str, secret: str, password: str, ip: str = ""
     check_password(user.connection, password, personal_data(user), user=user)
     changes: dict[str, Any] = {"password": password, **({} if user.email_verified else {"email_verified": True})}
     update_user(tenant_id=tenant_id, user_id=user.user_id, changes=changes)
+    # Listeners leave links alone where there was no password before.
+    use_up(user, AccountTicket.Purpose.PASSWORD_RESET)
     _note(_CHANGED, ticket, user, ip, user_agent)
     return ticket
 

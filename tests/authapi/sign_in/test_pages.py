@@ -16,7 +16,7 @@ from authapi.services.account_tickets import prune_tickets
 from authapi.sign_in.attempts import Refusal
 from authapi.tenant_settings import remembered_settings
 from events.models import Event
-from identity.models import Connection, Job, User
+from identity.models import Connection, Job, PasswordCredential, User
 from identity.services.connections import update_connection
 from identity.services.jobs import run_job
 from identity.services.users import update_user
@@ -212,6 +212,14 @@ def test_a_link_works_once(login: Login) -> None:
     assert (again.status, "used already" in again.text) == (410, True)
     assert login.browser.get(RESET, {"ticket": secret}).status == 410
     assert outcome(attempt(login.connection)) is Refusal.WRONG_CREDENTIALS
+    assert outcome(attempt(login.connection, password=NEW)) == login.user
+
+
+def test_a_link_that_gives_the_first_password_works_once(login: Login) -> None:
+    PasswordCredential.objects.filter(user=login.user).delete()
+    secret, older = reset_link(login), reset_link(login)
+    assert "Your password is changed" in set_password(login, secret).text
+    assert [set_password(login, link, "Third-Password-3").status for link in (secret, older)] == [410, 410]
     assert outcome(attempt(login.connection, password=NEW)) == login.user
 
 
