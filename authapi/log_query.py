@@ -158,14 +158,14 @@ def _date_range(text: str) -> Q:
         # A day that ends a range belongs to it whole.
         is_day = len(last) == len("2026-01-01") and text[-1] == "]"
         until = "created_at__lt" if is_day or text[-1] == "}" else "created_at__lte"
-        condition &= Q(**{until: _moment(last) + (_DAY if is_day else timedelta())})
+        condition &= Q(**{until: _moment(last, _DAY if is_day else timedelta())})
     return condition
 
 
-def _moment(text: str) -> datetime:
+def _moment(text: str, later: timedelta = timedelta()) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return (moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)) + later
     except (ValueError, OverflowError) as error:
         raise InvalidQuery(f"{text[:20]} is no date") from error
 

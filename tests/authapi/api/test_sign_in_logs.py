@@ -109,6 +109,7 @@ def test_a_query_finds_what_it_says(api: Management, ada: User, query: str, expe
     [
         "fp", "type", "type:", "type:fp type:s", "password:x", "type:(fp", "type:fp)", "ip:192*", "type:[a TO b]", "date:[2020-01-01]",
         "date:[yesterday TO *]", '"', "type:fp AND", "NOT", "type:OR", "log_id:log_*", " OR ".join(["type:s"] * 40), "x" * 2000, "((((",
+        "date:9999-12-31",
     ],
 )  # fmt: skip
 def test_what_is_no_query_is_refused_with_a_reason(api: Management, query: str) -> None:
