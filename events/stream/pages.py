@@ -19,6 +19,9 @@ PAGE_EVENTS = 256
 PAGE_BYTES = 128 * 1024
 # Fewer than the pool's handles, so that replays cannot keep the tails from reading.
 REPLAYS_AT_ONCE = 4
+# A wave of readers asks for the same pages within seconds. Kept until there is no room, the pages of every log that was
+# ever replayed would stay in memory for ever.
+KEPT_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,14 @@ async def read_page(log: LogReader, tenant_id: str, cursor: Cursor, sealer: Curs
     return FramePage(page.bounds, encode_frames(page.events, epoch=page.bounds.epoch, sealer=sealer))
 
 
+@dataclass(slots=True)
+class _Kept:
+    """A page that is kept, and when it was last asked for, as a time of the event loop."""
+
+    page: FramePage
+    asked_at: float
+
+
 class SharedPages:
     """Reads pages a few at a time, in the order asked for. Streams that ask for the same page share one read."""
 
@@ -60,7 +71,8 @@ class SharedPages:
         self._log = log
         self._limit = limit
         self._turn = asyncio.Semaphore(REPLAYS_AT_ONCE)
-        self._kept: OrderedDict[tuple[str, Cursor], FramePage] = OrderedDict()
+        # Those asked for last stand at the end.
+        self._kept: OrderedDict[tuple[str, Cursor], _Kept] = OrderedDict()
         self._size = 0
         # By tenant and cursor.
         self._running: dict[tuple[str, Cursor], asyncio.Task[FramePage]] = {}
@@ -85,8 +97,10 @@ class SharedPages:
         if kept is not None:
             metrics.PAGE_CACHE_HITS.inc()
             self._kept.move_to_end(place)
-            at_hand: asyncio.Future[FramePage] = asyncio.get_running_loop().create_future()
-            at_hand.set_result(kept)
+            loop = asyncio.get_running_loop()
+            kept.asked_at = loop.time()
+            at_hand: asyncio.Future[FramePage] = loop.create_future()
+            at_hand.set_result(kept.page)
             return at_hand
         running = self._running.get(place)
         if running is not None:
@@ -111,8 +125,16 @@ class SharedPages:
         return page
 
     def _keep(self, place: tuple[str, Cursor], page: FramePage) -> None:
-        self._kept[place] = page
+        self._kept[place] = _Kept(page, asyncio.get_running_loop().time())
         self._size += page.size
         while self._size > self._limit and self._kept:
-            _, dropped = self._kept.popitem(last=False)
-            self._size -= dropped.size
+            self._drop_oldest()
+
+    def let_go(self, now: float) -> None:
+        """Drop the pages that nobody has asked for lately; `now` is a time of the event loop."""
+        while self._kept and now - next(iter(self._kept.values())).asked_at >= KEPT_SECONDS:
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        _, dropped = self._kept.popitem(last=False)
+        self._size -= dropped.page.size

@@ -166,6 +166,7 @@ class StreamRuntime:
             due = self._loop.time() + _MEASURE_SECONDS
             await asyncio.sleep(_MEASURE_SECONDS)
             metrics.LOOP_LAG.observe(max(0.0, self._loop.time() - due))
+            self.sources.pages.let_go(self._loop.time())
             metrics.BUFFER_BYTES.set(self.tails.buffered + self.sources.pages.size)
             measures.hand_over()
 

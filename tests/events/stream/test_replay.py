@@ -6,7 +6,7 @@ import asyncio
 
 from events.cursor import Cursor
 from events.log import Page
-from events.stream.pages import REPLAYS_AT_ONCE, SharedPages
+from events.stream.pages import KEPT_SECONDS, REPLAYS_AT_ONCE, SharedPages
 from events.stream.reasons import DRAINING
 from events.stream.subscription import Pace
 from tests.events.stream.fake_log import SEALER, FakeLog, OpenStream, run_story, until
@@ -102,6 +102,27 @@ def test_streams_at_the_same_place_share_one_read() -> None:
         found = await asyncio.gather(*wanted)
         assert log.asked == [7]
         assert {id(page) for page in found} == {id(found[0])}
+
+    run_story(story)
+
+
+def test_pages_that_nobody_asks_for_any_more_are_let_go() -> None:
+    async def story() -> None:
+        log = FakeLog()
+        log.head = 300
+        pages = SharedPages(log, limit=1_000_000)  # type: ignore[arg-type]  # the method that pages use
+        first = await pages.after("acme", Cursor(1, 0), SEALER)
+        second = await pages.after("acme", Cursor(1, 100), SEALER)
+        assert pages.size == first.size + second.size
+        assert await pages.after("acme", Cursor(1, 0), SEALER) is first
+        now = asyncio.get_running_loop().time()
+        pages.let_go(now + KEPT_SECONDS - 1.0)
+        assert pages.size == first.size + second.size
+        pages.let_go(now + KEPT_SECONDS)
+        assert pages.size == 0
+        assert log.reads == 2
+        await pages.after("acme", Cursor(1, 0), SEALER)
+        assert log.reads == 3
 
     run_story(story)
 
