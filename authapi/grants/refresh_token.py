@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 from django.utils import timezone
 
@@ -43,17 +44,19 @@ def _exchanged(request: TokenRequest, client: Client, token: str) -> Granted | N
     if is_reused(row, policy, now=now):
         punish_reuse(row, client, sender_of(request))
         return None
-    if has_ended(row, policy, now=now) or not _is_holder(row, request, client):
+    if has_ended(row, policy, now=now) or not _is_holder(row, request, client, now=now):
         raise RequestRefused(Case.INVALID_REFRESH_TOKEN)
     login, access, until = access_for(_asked(stored_login(row, request, client, grant="refresh_token"), request, policy))
     successor = renew(row, access=access, until=until, policy=policy, sender=sender_of(request))
     return Granted(login, access, successor)
 
 
-def _is_holder(row: RefreshToken, request: TokenRequest, client: Client) -> bool:
+def _is_holder(row: RefreshToken, request: TokenRequest, client: Client, *, now: datetime) -> bool:
     """Tell whether whoever shows the token may have it: its session lives where it is tied to one, and so does its binding."""
     scopes = row.scope.split()
-    if "online_access" in scopes and "offline_access" not in scopes and row.session is None:
+    is_online = "online_access" in scopes and "offline_access" not in scopes
+    # The row of a session outlives its time until somebody cleans up; the idle end is never after the whole one.
+    if is_online and (row.session is None or row.session.idle_expires_at <= now):
         return False
     # RFC 8705, 4: a public client proves itself by nothing else.
     return not (client.is_public and row.confirmation) or binding(request) == row.confirmation

@@ -307,6 +307,15 @@ def test_an_online_token_ends_with_its_session(tenant: Tenant) -> None:
     assert outcome(refresh(tenant, registered, token)) == INVALID
 
 
+def test_an_online_token_ends_when_the_time_of_its_session_is_over_before_anybody_has_cleaned_up(tenant: Tenant) -> None:
+    registered = client_with(tenant)
+    login = login_of(tenant, registered, some_user(tenant), scope="openid online_access")
+    token = ask_token(tenant, code_form(registered, code_of(login))).json()["refresh_token"]
+    assert login.session is not None
+    with time_machine.travel(login.session.idle_expires_at + timedelta(seconds=1)):
+        assert outcome(refresh(tenant, registered, token)) == INVALID
+
+
 def test_an_offline_token_outlives_its_session(tenant: Tenant) -> None:
     registered = client_with(tenant)
     login = login_of(tenant, registered, some_user(tenant), scope="openid offline_access")
