@@ -48,6 +48,7 @@ class PasswordGrant(UserGrant):
             raise RequestRefused(Case.UNSUPPORTED_GRANT, grant=self.name)
         username, password = required(request, "username"), required(request, "password")
         connection = self.connection(request, client)
+        _check_organization(request, client)
         # Asked before anybody logs in: what the client may not have at all costs no hash and no line in the log.
         user_entitlement(host=request.host, client=client, user=None, audience=request.text("audience"), scope=request.text("scope"))
         sender = _sender(request, client)
@@ -71,6 +72,14 @@ class PasswordRealmGrant(PasswordGrant):
         if named is None or named not in database_connections(client):
             raise RequestRefused(Case.UNKNOWN_REALM)
         return named
+
+
+def _check_organization(request: TokenRequest, client: Client) -> None:
+    """Raise `RequestRefused` where the login is to be for an organization: nobody is asked here whether the user may enter it."""
+    if request.text("organization") is not None:
+        raise RequestRefused(Case.ORGANIZATION_NOT_ALLOWED)
+    if client.settings.get("organization_usage") == "require":
+        raise RequestRefused(Case.ORGANIZATION_REQUIRED)
 
 
 def _logged_in(request: TokenRequest, client: Client, connection: Connection, username: str, password: str, sender: Sender) -> User:

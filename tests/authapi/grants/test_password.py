@@ -11,6 +11,7 @@ from authapi.api.client_bodies import ClientToCreate
 from authapi.grants.password import REALM_GRANT
 from authapi.models import SignIn
 from authapi.services.api_resources import create_api_resource
+from authapi.services.clients import update_client
 from authapi.services.tenant_settings import update_tenant_settings
 from identity.hashing import _threads
 from identity.models import Connection, Tenant, User
@@ -132,6 +133,24 @@ def test_a_directory_that_is_closed_to_the_client_is_no_default(
 def test_an_unknown_audience_is_refused_before_anybody_logs_in(tenant: Tenant, client: Registered, alice: User) -> None:
     answer = log_in(tenant, client, audience="urn:unknown")
     assert outcome(answer) == (403, {"error": "access_denied", "error_description": "Service not enabled within domain: urn:unknown"})
+    assert not SignIn.objects.of(tenant.pk).exists()
+
+
+@pytest.mark.parametrize(
+    ("usage", "sent", "words"),
+    [
+        ("require", {}, "parameter organization is required for this client"),
+        ("require", {"organization": "org_some"}, "parameter organization is not allowed for this client"),
+        ("allow", {"organization": "org_some"}, "parameter organization is not allowed for this client"),
+        ("deny", {"organization": "org_some"}, "parameter organization is not allowed for this client"),
+    ],
+)
+def test_nobody_logs_in_past_the_organization_that_the_client_needs_or_names(
+    tenant: Tenant, client: Registered, alice: User, usage: str, sent: dict[str, str], words: str
+) -> None:
+    update_client(tenant_id=tenant.pk, client_id=client.client_id, changes={"settings": {"organization_usage": usage}})
+    answer = log_in(tenant, client, **sent)
+    assert outcome(answer) == (400, {"error": "invalid_request", "error_description": words})
     assert not SignIn.objects.of(tenant.pk).exists()
 
 
