@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
 from typing import Generic, TypeVar
@@ -28,8 +29,14 @@ class Remembered(Generic[Key, Value]):
         self._seconds = seconds
         self._limit = limit
         self._clock = clock
-        self._entries: dict[Key, tuple[float, Value]] = {}
+        # The oldest answer first.
+        self._entries: OrderedDict[Key, tuple[float, Value]] = OrderedDict()
         self._lock = Lock()
+
+    @property
+    def size(self) -> int:
+        """How many answers take up room."""
+        return len(self._entries)
 
     def warm(self, key: Key, *, max_age: float | None = None) -> Value:
         """Return what is remembered and no older than `max_age`, or raise `Cold`. Never loads."""
@@ -48,9 +55,12 @@ class Remembered(Generic[Key, Value]):
         asked_at = self._clock()
         value = self._load(key)
         with self._lock:
-            if len(self._entries) >= self._limit and key not in self._entries:
-                self._entries.pop(next(iter(self._entries)))
             self._entries[key] = (asked_at, value)
+            self._entries.move_to_end(key)
+            # An answer past its age is of no use: whoever asked once would take up room until the limit is reached.
+            too_old = self._clock() - self._seconds
+            while self._entries and (len(self._entries) > self._limit or next(iter(self._entries.values()))[0] <= too_old):
+                self._entries.popitem(last=False)
         return value
 
     def forget(self, key: Key) -> None:

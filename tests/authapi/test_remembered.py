@@ -88,3 +88,18 @@ def test_an_answer_is_as_old_as_the_question() -> None:
     source.now += 0.2
     with pytest.raises(Cold):
         memory.warm("a")
+
+
+def test_answers_past_their_age_are_dropped_with_the_next_load() -> None:
+    source = Source()
+    source.memory.get("a")
+    source.now = 0.6
+    source.memory.get("b")
+    source.now = 1.2
+    # Asked again, the answer is young again, and is not what makes room.
+    source.memory.get("a")
+    source.memory.get("c")
+    assert [source.memory.warm("a"), source.memory.warm("c")] == [3, 4]
+    source.now = 5.0
+    source.memory.get("d")
+    assert source.memory.size == 1
