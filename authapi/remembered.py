@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -54,14 +54,16 @@ class Remembered(Generic[Key, Value]):
         # Taken before the load: an answer is as old as the moment it was asked for.
         asked_at = self._clock()
         value = self._load(key)
-        with self._lock:
-            self._entries[key] = (asked_at, value)
-            self._entries.move_to_end(key)
-            # An answer past its age is of no use: whoever asked once would take up room until the limit is reached.
-            too_old = self._clock() - self._seconds
-            while self._entries and (len(self._entries) > self._limit or next(iter(self._entries.values()))[0] <= too_old):
-                self._entries.popitem(last=False)
+        self._keep(key, value, asked_at)
         return value
+
+    def load_many(self, keys: Collection[Key], load: Callable[[Collection[Key]], Mapping[Key, Value]]) -> dict[Key, Value]:
+        """Load all keys in one go and remember them; whatever `load` returns for a key is what the other one would."""
+        asked_at = self._clock()
+        found = load(keys)
+        for key in keys:
+            self._keep(key, found[key], asked_at)
+        return {key: found[key] for key in keys}
 
     def forget(self, key: Key) -> None:
         with self._lock:
@@ -70,3 +72,12 @@ class Remembered(Generic[Key, Value]):
     def clear(self) -> None:
         with self._lock:
             self._entries.clear()
+
+    def _keep(self, key: Key, value: Value, asked_at: float) -> None:
+        with self._lock:
+            self._entries[key] = (asked_at, value)
+            self._entries.move_to_end(key)
+            # An answer past its age is of no use: whoever asked once would take up room until the limit is reached.
+            too_old = self._clock() - self._seconds
+            while self._entries and (len(self._entries) > self._limit or next(iter(self._entries.values()))[0] <= too_old):
+                self._entries.popitem(last=False)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from django.db import connection
 
+from authapi import executor
 from authapi.claims import revocation_keys
+from authapi.gathering import Gathering
 from authapi.models import Client, RevokedToken
 from authapi.remembered import Remembered
 from identity.models import Tenant
@@ -59,21 +61,42 @@ def stream_state(*, client_ids: Collection[str], tenant_ids: Collection[str], jt
     )
 
 
-def _load_token_state(key: tuple[str, str, str]) -> TokenState:
-    tenant_id, client_id, jti = key
+TokenKey = tuple[str, str, str]
+_UNKNOWN = TokenState(client_version=None, client_name="", is_global=False, is_revoked=True)
+
+
+def _load_token_states(asked: Collection[TokenKey]) -> dict[TokenKey, TokenState]:
+    """Return the state of each token in one query; a client that is gone has revoked all of its tokens."""
     client, revoked = Client._meta.db_table, RevokedToken._meta.db_table
     query = f"""
-        SELECT auth_version, name, is_global, revoked_at IS NULL,
-               EXISTS (SELECT 1 FROM {revoked} WHERE jti = ANY(%s) AND tenant_id = %s)
-        FROM {client} WHERE client_id = %s AND tenant_id = %s"""  # noqa: S608
+        SELECT tenant_id, client_id, auth_version, name, is_global, revoked_at IS NULL, false FROM {client} WHERE client_id = ANY(%s)
+        UNION ALL SELECT tenant_id, jti, 0, '', false, false, true FROM {revoked} WHERE jti = ANY(%s)"""  # noqa: S608
+    clients: dict[tuple[str, str], TokenState] = {}
+    ended: set[tuple[str, str]] = set()
     with connection.cursor() as cursor:
-        cursor.execute(query, [list(revocation_keys(jti)), tenant_id, client_id, tenant_id])
-        row = cursor.fetchone()
-    if row is None:
-        return TokenState(client_version=None, client_name="", is_global=False, is_revoked=True)
-    version, name, is_global, is_usable, is_revoked = row
-    return TokenState(client_version=version if is_usable else None, client_name=name, is_global=is_global, is_revoked=is_revoked)
+        cursor.execute(query, [[key[1] for key in asked], [name for key in asked for name in revocation_keys(key[2])]])
+        for tenant_id, name, version, client_name, is_global, is_usable, is_revocation in cursor.fetchall():
+            if is_revocation:
+                ended.add((tenant_id, name))
+            else:
+                clients[tenant_id, name] = TokenState(version if is_usable else None, client_name, is_global, is_revoked=False)
+    states = {}
+    for tenant_id, client_id, jti in asked:
+        state = clients.get((tenant_id, client_id), _UNKNOWN)
+        is_revoked = any((tenant_id, name) in ended for name in revocation_keys(jti))
+        states[tenant_id, client_id, jti] = replace(state, is_revoked=True) if is_revoked else state
+    return states
 
 
 # Keyed by tenant, client id and jti.
-token_states: Remembered[tuple[str, str, str], TokenState] = Remembered(_load_token_state, seconds=_REMEMBERED_SECONDS, limit=16_384)
+token_states: Remembered[TokenKey, TokenState] = Remembered(
+    lambda key: _load_token_states([key])[key], seconds=_REMEMBERED_SECONDS, limit=16_384
+)
+
+
+async def _remember_token_states(asked: Sequence[TokenKey]) -> dict[TokenKey, TokenState]:
+    return await executor.run(lambda: token_states.load_many(asked, _load_token_states))
+
+
+# Many streams open at once after an outage: the states of their tokens are read together.
+gathered_token_states: Gathering[TokenKey, TokenState] = Gathering(_remember_token_states)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
@@ -16,7 +17,7 @@ from authapi.audiences import is_issuer, is_management_audience, is_userinfo_aud
 from authapi.claims import LEEWAY_SECONDS, AccessTokenClaims, Malformed, TokenOrder, read_claims, read_key_id, token_claims, token_header
 from authapi.keys import PublicKey, Trust, signing_key, trust
 from authapi.remembered import Cold
-from authapi.states import TokenState, token_states
+from authapi.states import TokenKey, TokenState, gathered_token_states, token_states
 from identity.hosts import HostMatch
 
 # A junk key id may make us look for a new key this often, and no oftener, per tenant and process.
@@ -91,11 +92,30 @@ def verify_access_token(token: str, *, host: HostMatch) -> VerifiedToken:
 
 
 async def verify_access_token_async(token: str, *, host: HostMatch) -> VerifiedToken:
-    """Do what `verify_access_token` does: at once from what is remembered, in a thread when the database must be read."""
+    """Do what `verify_access_token` does: at once from what is remembered, in a thread when the database must be read.
+
+    Tokens that are shown at the same time share what is read: the keys of a tenant once, the states of all tokens in one query.
+    """
     try:
         return _verify(token, host.tenant_id, trust_of=trust.warm, state_of=token_states.warm)
     except Cold:
-        return await executor.run(partial(verify_access_token, token, host=host))
+        await executor.remembered(trust, host.tenant_id)
+    cold: list[TokenKey] = []
+    with suppress(Cold):
+        return _verify(token, host.tenant_id, trust_of=trust.warm, state_of=partial(_warm_state, cold))
+    if cold:
+        state = await gathered_token_states.ask(cold[0])
+        with suppress(Cold):
+            return _verify(token, host.tenant_id, trust_of=trust.warm, state_of=lambda _key: state)
+    return await executor.run(partial(verify_access_token, token, host=host))
+
+
+def _warm_state(cold: list[TokenKey], key: TokenKey) -> TokenState:
+    try:
+        return token_states.warm(key)
+    except Cold:
+        cold.append(key)
+        raise
 
 
 def verify_profile_token(token: str, *, host: HostMatch) -> AccessTokenClaims:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import ipaddress
 import logging
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
-from functools import partial
 from typing import Any
 
 from django.conf import settings
 from django.db import Error as DatabaseError
 
 from authapi import executor
-from authapi.remembered import Cold, Remembered
+from authapi.remembered import Remembered
 from events.stream.refusals import Header, Refused, unavailable
 from identity.hosts import HostMatch, is_platform_host, resolve_host
 
@@ -82,11 +81,7 @@ async def match_of(authority: str) -> HostMatch | None:
     Raises `Refused` with 503 while the database is away.
     """
     try:
-        return _matches.warm(authority)
-    except Cold:
-        pass
-    try:
-        return await executor.run(partial(_matches.get, authority))
+        return await executor.remembered(_matches, authority)
     except (DatabaseError, OSError) as error:
         logger.warning("a host was not resolved: %s", type(error).__name__)
         raise unavailable("The service cannot answer right now. Try again.", retry_after_seconds=_RETRY_AFTER_SECONDS) from error

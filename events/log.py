@@ -17,6 +17,7 @@ import psycopg
 from django.db import connection as django_connection
 from psycopg_pool import AsyncConnectionPool
 
+from authapi.gathering import Gathering
 from events.cursor import Cursor
 from events.epochs import NEXT_EPOCH
 from events.prepared import Row, Statement, Value
@@ -28,7 +29,7 @@ _HANDLE_TIMEOUT_SECONDS = 5.0
 _STATEMENT_TIMEOUT_MS = 5000
 
 _BOUNDS_COLUMNS = "h.epoch, h.position, h.floor, h.floor_recorded_at, h.stream_id"
-_BOUNDS = Statement("log_bounds", ("text",), f"SELECT {_BOUNDS_COLUMNS} FROM events_head h WHERE h.tenant_id = $1")
+_BOUNDS = Statement("log_bounds", ("text[]",), f"SELECT h.tenant_id, {_BOUNDS_COLUMNS} FROM events_head h WHERE h.tenant_id = ANY($1)")
 # The running sum bounds a page by bytes; octet_length of a stored body does not unpack it.
 _PAGE = Statement(
     "log_page",
@@ -135,13 +136,14 @@ class LogReader:
 
     def __init__(self, pool: AsyncConnectionPool[psycopg.AsyncConnection[Any]]) -> None:
         self._pool = pool
+        self._bounds: Gathering[str, Bounds | None] = Gathering(self._bounds_of)
 
     async def bounds(self, tenant_id: str) -> Bounds:
-        """Return where the tenant's log stands. Raises `NoLog`."""
-        rows = await self._prepared(_BOUNDS, tenant_id)
-        if not rows:
+        """Return where the tenant's log stands; those who ask at the same time share a statement. Raises `NoLog`."""
+        found = await self._bounds.ask(tenant_id)
+        if found is None:
             raise NoLog
-        return Bounds(*rows[0])
+        return found
 
     async def page(self, tenant_id: str, cursor: Cursor, *, max_events: int, max_bytes: int) -> Page:
         """Return the events right after the cursor, at least one if there is any, else at most the two limits.
@@ -191,6 +193,10 @@ class LogReader:
         if raised:
             logger.critical("the log of %s went back in time: its epoch was raised, older cursors answer 410", tenant_id)
         return raised
+
+    async def _bounds_of(self, tenant_ids: Sequence[str]) -> dict[str, Bounds | None]:
+        rows = await self._prepared(_BOUNDS, list(tenant_ids))
+        return dict.fromkeys(tenant_ids) | {row[0]: Bounds(*row[1:]) for row in rows}
 
     async def _prepared(self, statement: Statement, *values: Value) -> list[Row]:
         async with self._pool.connection() as handle:

@@ -18,7 +18,7 @@ from psycopg.adapt import Transformer
 # Beyond any statement's own limit: what has not answered by then is not there any more, or cannot be reached.
 _PATIENCE_SECONDS = 15.0
 
-Value = str | int
+Value = str | int | list[str]
 Row = tuple[Any, ...]
 
 
@@ -38,7 +38,7 @@ class Statement:
         """Return the rows of the answer. A connection that did not answer well is closed, and the pool replaces it."""
         pgconn = handle.pgconn
         try:
-            pgconn.send_query_prepared(self.name.encode(), [str(value).encode() for value in values], result_format=pq.Format.BINARY)
+            pgconn.send_query_prepared(self.name.encode(), [_text(value) for value in values], result_format=pq.Format.BINARY)
             answer = await _answer(pgconn)
         except BaseException:
             # Whoever is cancelled leaves half an answer behind, and a statement may have to be parsed anew.
@@ -47,6 +47,14 @@ class Statement:
         rows = Transformer(handle)
         rows.set_pgresult(answer, format=pq.Format.BINARY)
         return rows.load_rows(0, answer.ntuples, tuple)
+
+
+def _text(value: Value) -> bytes:
+    """Return a value as the server reads it. Every element of an array is quoted."""
+    if not isinstance(value, list):
+        return str(value).encode()
+    quoted = (element.replace("\\", "\\\\").replace('"', '\\"') for element in value)
+    return ("{" + ",".join(f'"{element}"' for element in quoted) + "}").encode()
 
 
 class _Answer:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 
 from django.conf import settings
 
 from authapi import executor
-from authapi.remembered import Cold, Remembered
+from authapi.remembered import Remembered
 from identity.models import Tenant
 
 _REMEMBERED_SECONDS = 5.0
@@ -25,10 +24,7 @@ class Limits:
 
 async def limits_of(tenant_id: str) -> Limits:
     """Return the limits of a tenant; reads them away from the event loop, once in five seconds."""
-    try:
-        connections, days = _own_limits.warm(tenant_id)
-    except Cold:
-        connections, days = await executor.run(partial(_own_limits.get, tenant_id))
+    connections, days = await executor.remembered(_own_limits, tenant_id)
     return Limits(
         settings.EVENTS_MAX_CONNECTIONS_PER_TENANT if connections is None else connections,
         timedelta(days=settings.EVENTS_RETENTION_DAYS if days is None else days),

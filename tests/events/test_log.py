@@ -14,6 +14,7 @@ from events.cursor import Cursor
 from events.log import Bounds, CursorExpired, LogHasHole, LogReader, NoLog, Page, read_pool
 from events.models import Event, Head, LogEntry
 from identity.models import Tenant
+from tests.factories.admin import new_tenant
 
 Answer = TypeVar("Answer")
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -112,6 +113,18 @@ def test_a_tenant_without_a_head_has_no_log(tenant: Tenant) -> None:
         _page(tenant, 0)
     with pytest.raises(NoLog):
         _ask(lambda log: log.bounds(tenant.pk))
+
+
+def test_bounds_that_are_asked_for_together_come_to_whom_they_belong(tenant: Tenant) -> None:
+    other_tenant = new_tenant()
+    _filled(tenant, 3)
+    asked = [tenant.pk, 'of "nobody", \\{}', other_tenant.pk, tenant.pk]
+
+    async def told(log: LogReader) -> list[Bounds | BaseException]:
+        return await asyncio.gather(*map(log.bounds, asked), return_exceptions=True)
+
+    found = _ask(told)
+    assert [answer.head if isinstance(answer, Bounds) else type(answer) for answer in found] == [3, NoLog, 0, 3]
 
 
 @pytest.mark.parametrize(("minutes", "position"), [(-600, 0), (0, 0), (1, 0), (1.5, 1), (3, 2), (5, 4), (5.1, 5), (9999, 5)])

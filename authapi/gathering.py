@@ -1,0 +1,65 @@
+"""Questions that come while another one is being answered are put together and asked as one. Pure but for the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Generic, TypeVar
+from weakref import WeakKeyDictionary
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Gathering(Generic[Key, Value]):
+    """Asks `answers` for many keys at once, one call at a time in each event loop.
+
+    A question that comes alone is asked at once. What is told was always asked for after the question came: one that
+    finds a call on its way waits for the next. A failed call fails for everybody whose question it carried.
+    """
+
+    def __init__(self, answers: Callable[[Sequence[Key]], Awaitable[Mapping[Key, Value]]]) -> None:
+        self._answers = answers
+        self._waiting: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Key, asyncio.Future[Value]]] = WeakKeyDictionary()
+        self._asking: set[asyncio.Task[None]] = set()
+
+    async def ask(self, key: Key) -> Value:
+        """Return the answer for one key. Raises what `answers` raises."""
+        loop = asyncio.get_running_loop()
+        waiting = self._waiting.get(loop)
+        if waiting is None:
+            waiting = self._waiting[loop] = {}
+            asking = loop.create_task(self._ask_on(loop))
+            self._asking.add(asking)
+            asking.add_done_callback(self._asking.discard)
+        answer = waiting.get(key)
+        if answer is None:
+            answer = waiting[key] = loop.create_future()
+        # Shielded: whoever leaves must not take the answer away from the others.
+        return await asyncio.shield(answer)
+
+    async def _ask_on(self, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            while waiting := self._waiting[loop]:
+                self._waiting[loop] = {}
+                await self._ask(waiting)
+        finally:
+            for answer in self._waiting.pop(loop).values():
+                answer.cancel()
+
+    async def _ask(self, waiting: dict[Key, asyncio.Future[Value]]) -> None:
+        try:
+            found = await self._answers(list(waiting))
+            for key, answer in waiting.items():
+                if not answer.done():
+                    answer.set_result(found[key])
+        except Exception as error:  # noqa: BLE001  (whatever it is, those who asked are told)
+            for answer in waiting.values():
+                if not answer.done():
+                    answer.set_exception(error)
+                    # Looked at, because everybody who asked may have left.
+                    answer.exception()
+        finally:
+            # Reached undone only when the loop ends.
+            for answer in waiting.values():
+                answer.cancel()
