@@ -64,6 +64,13 @@ class Visit:
         return enabled
 
     @property
+    def waiting(self) -> AuthorizationRequest:
+        """The request that a page is about; a page without one is a fault of ours."""
+        if self.row is None:
+            raise RuntimeError("This visit has no request that waits.")
+        return self.row
+
+    @property
     def address(self) -> str:
         """Where the browser is, as far as that can be believed."""
         return address_of(self.request)

@@ -72,9 +72,8 @@ def _log_in(visit: Visit, handle: str) -> HttpResponse:
             raise RequestRefused(Case.USER_BLOCKED) from refused
         status = _STATUSES.get(refused.reason, 400)
         return _form(visit, handle, identifier=identifier, problem=_text(refused.reason), status=status)
-    assert visit.row is not None  # noqa: S101  (a page is always about a request that waits)
     return flow.user_authenticated(
-        row=visit.row, user=user, connection=connection, methods=["pwd"], upstream=None, request=visit.request, handle=handle
+        row=visit.waiting, user=user, connection=connection, methods=["pwd"], upstream=None, request=visit.request, handle=handle
     )
 
 
@@ -97,9 +96,8 @@ def _elsewhere(visit: Visit, named: str) -> Connection | None:
 
 
 def _leave(visit: Visit, handle: str, connection: Connection) -> HttpResponse:
-    assert visit.row is not None  # noqa: S101  (as above)
     try:
-        return see_other(visit.request, upstream.begin(request_row=visit.row, connection=connection, host=visit.host))
+        return see_other(visit.request, upstream.begin(request_row=visit.waiting, connection=connection, host=visit.host))
     except upstream.UpstreamFailed as failed:
         # People are told nothing of it; whoever runs the tenant is.
         sign_in_log.note(

@@ -69,9 +69,8 @@ def _make_account(visit: Visit, handle: str, connection: Connection) -> HttpResp
         status = 429 if refused.reason is Reason.SUSPICIOUS_ADDRESS else 400
         return _form(visit, handle, connection, values=values, problems=_problems(connection, refused), status=status)
     note_login_without_signals(user, visit.address)
-    assert visit.row is not None  # noqa: S101  (a page is always about a request that waits)
     return flow.user_authenticated(
-        row=visit.row, user=user, connection=connection, methods=["pwd"], upstream=None, request=visit.request, handle=handle
+        row=visit.waiting, user=user, connection=connection, methods=["pwd"], upstream=None, request=visit.request, handle=handle
     )
 
 
