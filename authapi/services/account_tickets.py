@@ -57,6 +57,12 @@ def usable(*, tenant_id: str, purpose: AccountTicket.Purpose, secret: str) -> Ac
     return ticket
 
 
+def usable_count(user: User, purpose: AccountTicket.Purpose) -> int:
+    """Return how many links of this purpose the user has that still work."""
+    working = _open(user).filter(purpose=purpose, expires_at__gt=timezone.now(), parameters__email=(user.email or "").lower())
+    return working.count()
+
+
 def use_up(user: User, purpose: AccountTicket.Purpose) -> int:
     """Let no open link of this purpose work any more; call it with the user's row locked."""
     return _open(user).filter(purpose=purpose).update(used_at=timezone.now())

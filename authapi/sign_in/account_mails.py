@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 
 from authapi.models import AccountTicket, Client
-from authapi.services.account_tickets import issue
+from authapi.services.account_tickets import issue, usable_count
 from authapi.sign_in.user_lookup import named_user
 from authapi.tenant_settings import sign_in_settings
 from identity.hosts import canonical_address
@@ -25,6 +25,13 @@ from identity.transactions import unit_of_work
 RESET_PATH = "/u/reset-password"
 RESET_REQUEST_PATH = "/u/reset-password/request"
 UNBLOCK_PATH = "/u/unblock"
+
+_PURPOSES: dict[str, AccountTicket.Purpose] = {
+    Job.Type.PASSWORD_RESET_EMAIL: AccountTicket.Purpose.PASSWORD_RESET,
+    Job.Type.UNBLOCK_EMAIL: AccountTicket.Purpose.UNBLOCK,
+}
+# As many as one address may ask for at once; who has so many that work needs no other.
+_MOST_LINKS = 10
 
 
 @unit_of_work
@@ -51,8 +58,12 @@ def _start(job_type: Job.Type, connection: Connection, identifier: str, client: 
 @step_of(Job.Type.PASSWORD_RESET_EMAIL)
 @step_of(Job.Type.UNBLOCK_EMAIL)
 def find_recipient(job: Job) -> bool:
-    """Ask for the mail where the name is somebody's; when it was asked for, or nobody is called so, nothing is left."""
-    if "recipient" in job.summary or _recipient(job) is None:
+    """Ask for the mail where the name is somebody's; when it was asked for, or nobody is called so, nothing is left.
+
+    Nor is there where that user has links enough: however many names and addresses it is asked for with, no inbox is flooded.
+    """
+    user = None if "recipient" in job.summary else _recipient(job)
+    if user is None or usable_count(user, _PURPOSES[job.type]) >= _MOST_LINKS:
         return False
     job.summary["recipient"] = "found"
     job.has_effect_due = True

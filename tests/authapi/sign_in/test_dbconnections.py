@@ -248,6 +248,19 @@ def test_mails_to_one_account_are_rationed_for_one_address(client: Client, ada: 
         assert post(client.tenant_id, "change_password", sent).status == 200
 
 
+def test_nobody_gets_more_links_than_could_be_of_use_whoever_asks_for_them(client: Client, ada: User) -> None:
+    sent = {"connection": "people", "email": "ada@example.test"}
+    for number in range(12):
+        assert post(client.tenant_id, "change_password", sent, address=f"198.51.100.{number}").status == 200
+    for job in Job.objects.of(client.tenant_id).filter(type=Job.Type.PASSWORD_RESET_EMAIL):
+        assert run_job(job.pk)
+    assert len(mail.outbox) == 10
+    AccountTicket.objects.of(client.tenant_id).update(expires_at=BEGIN - timedelta(days=3650))
+    post(client.tenant_id, "change_password", sent)
+    assert run_job(Job.objects.of(client.tenant_id).latest("created_at").pk)
+    assert len(mail.outbox) == 11
+
+
 def test_asking_changes_nothing(client: Client, ada: User) -> None:
     before = PasswordCredential.objects.get(user=ada).password_hash
     post(client.tenant_id, "change_password", {"connection": "people", "email": "ada@example.test", "password": "Quite-Another-1"})
