@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from urllib.parse import urlencode
 
-from authapi.logout_tokens import logout_token
+from authapi.logout_tokens import can_sign, logout_token
 from authapi.services.logout_notices import claim_notice, fail_notice, settle_notice
 from identity.outbound.outcomes import OutboundError
 from identity.outbound.session import outbound_session
@@ -25,6 +25,9 @@ def send_notice(notice_id: int) -> None:
     """
     claim = claim_notice(notice_id)
     if claim is None:
+        return
+    if not can_sign(claim.client):
+        fail_notice(claim.notice, why="its tokens are signed with its secret, which was not kept.", is_final=True)
         return
     body = urlencode({"logout_token": logout_token(claim.notice, claim.client)}).encode()
     try:

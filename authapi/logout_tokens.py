@@ -19,6 +19,11 @@ _EVENT = "http://schemas.openid.net/event/backchannel-logout"
 _TYPE = "logout+jwt"
 
 
+def can_sign(client: Client) -> bool:
+    """Tell whether there is a key for the tokens of this client: where it is to be its secret, that may not have been kept."""
+    return client.algorithm != AbstractApplication.HS256_ALGORITHM or bool(client.client_secret)
+
+
 def logout_token(notice: LogoutNotice, client: Client) -> str:
     """Return a fresh logout token for a client, signed as its id tokens are."""
     payload = orjson.dumps(logout_claims(notice, client, now=int(time.time())))

@@ -14,7 +14,7 @@ from joserfc.jwk import KeySet, OctKey
 from authapi import tasks
 from authapi.keys import published_keys
 from authapi.models import Client, LogoutNotice, SignIn
-from authapi.services.clients import revoke_client
+from authapi.services.clients import revoke_client, update_client
 from authapi.services.logout_notices import claim_notice, due_notices, logout_addresses
 from authapi.services.sessions import end_session, note_client
 from identity.hooks import work_waits
@@ -60,6 +60,14 @@ def test_a_client_that_refuses_the_token_is_not_asked_again(tenant: Tenant) -> N
     assert notices(tenant) == []
     line = SignIn.objects.of(tenant.pk).get(type="flo")
     assert (line.client_id, line.description) == (client.client_id, "The client was not told of the logout: it answered 400.")
+
+
+def test_a_client_whose_secret_was_not_kept_is_given_up_at_once(tenant: Tenant) -> None:
+    client = ended(tenant, DEAD)
+    update_client(tenant_id=tenant.pk, client_id=client.client_id, changes={"algorithm": "HS256"})
+    send(notices(tenant)[0])
+    assert notices(tenant) == []
+    assert "its secret, which was not kept" in SignIn.objects.of(tenant.pk).get(type="flo").description
 
 
 def test_a_client_that_is_away_is_given_up_after_the_last_attempt(tenant: Tenant, settings: Any) -> None:
