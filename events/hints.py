@@ -7,11 +7,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import cast
 
 import redis
 import redis.asyncio
 from django.conf import settings
+from redis.asyncio.connection import AbstractConnection
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
@@ -111,6 +113,7 @@ class HintListener:
         self._url = url
         self._heard = heard
         self._connected = connected
+        self._is_silent = False
         self._also = {channel.encode(): take for channel, take in (also or {}).items()}
 
     async def run(self) -> None:
@@ -132,15 +135,31 @@ class HintListener:
             await connection.connect()
             await connection.send_command("SUBSCRIBE", hint_channel(), *self._also)
             self._connected()
-            while True:
-                reply = await connection.read_response(timeout=_SILENCE_SECONDS, disconnect_on_error=False)
-                if reply is None:
-                    await connection.send_command("PING")
-                elif reply[0] == b"message":
-                    self._take(reply[1], reply[2])
+            asking = asyncio.create_task(self._ask_when_silent(connection))
+            try:
+                await self._hear(connection)
+            finally:
+                asking.cancel()
         finally:
             await connection.disconnect()
             await client.aclose()
+
+    async def _hear(self, connection: AbstractConnection) -> None:
+        while True:
+            # Without a time limit: setting one up for every hint costs as much as reading it.
+            reply = await connection.read_response(disconnect_on_error=False)
+            self._is_silent = False
+            if reply[0] == b"message":
+                self._take(reply[1], reply[2])
+
+    async def _ask_when_silent(self, connection: AbstractConnection) -> None:
+        while True:
+            self._is_silent = True
+            await asyncio.sleep(_SILENCE_SECONDS)
+            if self._is_silent:
+                # A peer that is gone makes this fail, which closes the connection under whoever reads from it.
+                with suppress(RedisError, OSError):
+                    await connection.send_command("PING")
 
     def _take(self, channel: bytes, payload: bytes) -> None:
         if channel in self._also:

@@ -199,8 +199,12 @@ class LogReader:
         return dict.fromkeys(tenant_ids) | {row[0]: Bounds(*row[1:]) for row in rows}
 
     async def _prepared(self, statement: Statement, *values: Value) -> list[Row]:
-        async with self._pool.connection() as handle:
+        # Without the pool's context, which asks a transaction that is never there to commit: a new event waits for this.
+        handle = await self._pool.getconn()
+        try:
             return await statement.rows(handle, *values)
+        finally:
+            await self._pool.putconn(handle)
 
     async def _rows(self, statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
         async with self._handle() as handle:

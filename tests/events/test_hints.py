@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import socket
 import time
+from typing import Any
 
 import pytest
+import redis
 from django.conf import settings
 
+from events import hints
 from events.hints import HintListener, HintPublisher, parse_hint
+from tests.deadlines import eventually
 
 
 @pytest.mark.parametrize(
@@ -79,3 +84,26 @@ def test_a_listener_comes_back_and_says_so() -> None:
         killer.close()
 
     asyncio.run(story())
+
+
+def test_a_connection_on_which_nothing_comes_is_asked_for_a_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hints, "_SILENCE_SECONDS", 0.05)
+    name = f"listener-{secrets.token_hex(4)}"
+
+    async def story() -> None:
+        connected = []
+        url = f"{settings.REDIS_URL}?client_name={name}"
+        listener = HintListener(url, heard=lambda *_: None, connected=lambda: connected.append(name))
+        listening = asyncio.create_task(listener.run())
+        await asyncio.to_thread(eventually, lambda: _last_command_of(name) == "ping")
+        # The answer is no message, and harms nothing.
+        assert connected == [name]
+        listening.cancel()
+
+    asyncio.run(story())
+
+
+def _last_command_of(name: str) -> str | None:
+    with redis.Redis.from_url(settings.REDIS_URL) as onlooker:
+        clients: Any = onlooker.client_list(_type="pubsub")
+    return next((client["cmd"] for client in clients if client["name"] == name), None)
