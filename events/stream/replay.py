@@ -54,7 +54,7 @@ class Replay:
         return self._page.frames_after(cursor.position)
 
     def forget(self) -> None:
-        """Let go of the pages: the stream has caught up."""
+        """Let go of the pages: the stream has caught up, or has ended."""
         self._page = self._reading = self._reading_at = None
 
     def _next_page(self, cursor: Cursor, now: float) -> FramePage | None:

@@ -86,8 +86,9 @@ class Stream:
             await self._fail()
 
     def leave(self) -> None:
-        """Stop following the tail; every stream does this once, whatever ended it."""
+        """Stop following the tail and let go of pages; every stream does this once, whatever ended it."""
         self._tails.leave(self, self._tail)
+        self._replay.forget()
 
     def wake(self) -> None:
         """Look at the ring again."""

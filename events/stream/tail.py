@@ -115,6 +115,8 @@ class Tails:
         if not tail.followers and self._tails.get(tail.tenant_id) is tail:
             del self._tails[tail.tenant_id]
             self._budget.forget(tail.ring)
+            # Streams that have ended stand in reference cycles: until those are collected, they would keep every frame.
+            tail.ring.clear()
 
     def heard(self, tenant_id: str, position: int) -> None:
         """Note that the tenant's log reaches `position`; tenants that nobody watches cost nothing."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 from events.cursor import Cursor
 from events.log import Page
+from events.stream.frames import Frame
 from events.stream.pages import KEPT_SECONDS, REPLAYS_AT_ONCE, SharedPages
 from events.stream.reasons import DRAINING
 from events.stream.subscription import Pace
+from events.stream.writer import GONE
 from tests.events.stream.fake_log import SEALER, FakeLog, OpenStream, run_story, until
 
 
@@ -125,6 +128,36 @@ def test_pages_that_nobody_asks_for_any_more_are_let_go() -> None:
         assert log.reads == 3
 
     run_story(story)
+
+
+def _frames_in_memory() -> int:
+    return sum(type(one) is Frame for one in gc.get_objects())
+
+
+def test_a_stream_that_was_cut_in_the_middle_of_a_replay_keeps_no_frame_until_it_is_collected() -> None:
+    async def story() -> None:
+        log = FakeLog()
+        log.head = 300
+        opened = OpenStream(log)
+        stream = await opened.opened()
+        await until(lambda: stream.position >= 100)
+        opened.connection.reads.clear()
+        opened.grow(5)
+        await until(lambda: opened.tails.buffered > 0)
+        stream.break_off(GONE)
+        await opened.task
+        assert 0 < stream.position < 305
+        opened.sources.pages.let_go(asyncio.get_running_loop().time() + KEPT_SECONDS)
+        assert _frames_in_memory() > 0
+        stream.leave()
+        assert _frames_in_memory() == 0
+
+    gc.collect()
+    gc.disable()
+    try:
+        run_story(story)
+    finally:
+        gc.enable()
 
 
 def test_a_long_replay_lets_every_other_stream_have_its_turn() -> None:
