@@ -39,6 +39,12 @@ def test_staff_sign_in_with_e_mail_and_password_in_any_case_of_letters(visitor: 
     assert visitor.get("/admin/").status_code == 200
 
 
+@pytest.mark.parametrize("following", ["https://elsewhere.example.test/", "//elsewhere.example.test/", "javascript:alert(1)"])
+def test_a_sign_in_that_names_a_foreign_place_ends_at_the_admin(visitor: Client, staff: Staff, following: str) -> None:
+    answer = visitor.post(LOGIN, {"username": staff.email, "password": PASSWORD, "next": following})
+    assert answer.headers["location"] == "/admin/"
+
+
 def test_nobody_enters_without_signing_in(visitor: Client, committed_db: None) -> None:
     answer = visitor.get("/admin/identity/user/")
 
