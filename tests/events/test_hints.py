@@ -92,7 +92,7 @@ def test_a_connection_on_which_nothing_comes_is_asked_for_a_sign_of_life(monkeyp
 
     async def story() -> None:
         connected = []
-        url = f"{settings.REDIS_URL}?client_name={name}"
+        url = f"{settings.REDIS_URL}{'&' if '?' in settings.REDIS_URL else '?'}client_name={name}"
         listener = HintListener(url, heard=lambda *_: None, connected=lambda: connected.append(name))
         listening = asyncio.create_task(listener.run())
         await asyncio.to_thread(eventually, lambda: _last_command_of(name) == "ping")

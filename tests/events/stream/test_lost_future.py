@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
+from django.db import connection
 
 from events.cursor import CursorSealer
 from events.log import LogReader, read_pool
@@ -35,6 +36,8 @@ class Follower:
 
 
 def _set_back(tenant: Tenant, position: int) -> None:
+    # A test before this one may have ended the connection that this thread still holds.
+    connection.close()
     LogEntry.objects.filter(tenant_id=tenant.pk, position__gt=position).delete()
     Head.objects.filter(pk=tenant.pk).update(position=position)
 
