@@ -45,20 +45,20 @@ class Subject:
 
     def refresh(self, connections: int) -> list[NextRequest]:
         """Each connection exchanges the token that its last answer brought: both servers rotate."""
-        return [_refreshing(self, token) for token in self.refresh_tokens[:connections]]
+        return [_refreshing(self, number) for number in range(connections)]
 
     def userinfo(self, connections: int) -> list[NextRequest]:
         request = get(self.host, self.userinfo_path, self.access_token)
         return [lambda _body: request] * connections
 
 
-def _refreshing(subject: Subject, token: str) -> NextRequest:
-    held = {"token": token}
-
+def _refreshing(subject: Subject, number: int) -> NextRequest:
     def following(body: bytes | None) -> bytes:
+        # Kept with the subject, for the next round: an exchanged token must not be shown again.
         if body is not None:
-            held["token"] = json.loads(body)["refresh_token"]
-        return post(subject.host, subject.token_path, {"grant_type": "refresh_token", "refresh_token": held["token"], **subject.client})
+            subject.refresh_tokens[number] = json.loads(body)["refresh_token"]
+        token = subject.refresh_tokens[number]
+        return post(subject.host, subject.token_path, {"grant_type": "refresh_token", "refresh_token": token, **subject.client})
 
     return following
 
@@ -99,7 +99,8 @@ def oidc_provider(connections: int) -> Iterator[Subject | None]:
     ) as server:
         try:
             assert server.stdout is not None
-            said = json.loads(server.stdout.readline())
+            # It says other things before.
+            said = json.loads(next(line for line in server.stdout if line.startswith(b"{")))
             client = {"client_id": "bench", "client_secret": "only-for-a-measurement"}
             yield Subject("oidc-provider", port, f"127.0.0.1:{port}", "/token", "/me", client, said["refresh"], said["access"])
         finally:
