@@ -9,9 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from django.db.models import Q
-from django.utils import timezone
-
 from authapi import throttling
 from authapi.client_auth import assertion, mutual_tls, public, secret_basic, secret_post
 from authapi.client_auth.credential import Assertion, Credential, MalformedCredential
@@ -40,9 +37,7 @@ def _load_client(key: tuple[str, str]) -> Client:
     tenant_id, client_id = key
     client = Client.objects.of(tenant_id).get(client_id=client_id)
     if client.proof_ids:
-        unexpired = Q(expires_at__isnull=True) | Q(expires_at__gt=timezone.now())
-        named = ClientCredential.objects.of(tenant_id).filter(unexpired, client=client, pk__in=client.proof_ids)
-        client.active_credentials = tuple(named)
+        client.proofs = tuple(ClientCredential.objects.of(tenant_id).filter(client=client, pk__in=client.proof_ids))
     return client
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils import timezone
 
 from authapi.models.base import UnrecordedOwned
 from identity.ids import new_credential_id
@@ -37,6 +38,10 @@ class ClientCredential(UnrecordedOwned):
 
     def __str__(self) -> str:
         return self.name or self.id
+
+    @property
+    def is_active(self) -> bool:
+        return self.expires_at is None or self.expires_at > timezone.now()
 
 
 class UsedAssertion(UnrecordedOwned):

@@ -61,8 +61,8 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
     # Derived here, columns in the toolkit: one truth each.
     hash_client_secret: ClassVar[bool] = False
 
-    # Filled where clients are authenticated: the keys and certificates that count now.
-    active_credentials: tuple[ClientCredential, ...] = ()
+    # Filled where clients are authenticated: the keys and certificates that it is registered to be proven by.
+    proofs: tuple[ClientCredential, ...] = ()
 
     class Meta(UnrecordedOwned.Meta):
         swappable = "OAUTH2_PROVIDER_APPLICATION_MODEL"
@@ -72,6 +72,11 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
 
     def __str__(self) -> str:
         return self.name or self.client_id
+
+    @property
+    def active_credentials(self) -> tuple[ClientCredential, ...]:
+        """The proofs that count at this moment: a client that is remembered for a while may outlive one of them."""
+        return tuple(proof for proof in self.proofs if proof.is_active)
 
     @property
     def client_type(self) -> str:

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import padding
 from django.db import connections
 from joserfc.jwk import RSAKey
 
+from authapi.client_auth import clients
 from authapi.client_auth.assertion import ALGORITHMS, ASSERTION_TYPE
 from authapi.client_auth.replays import prune_used_assertions, use_once
 from authapi.keys import trust
@@ -302,6 +303,16 @@ def test_an_expired_key_counts_no_more(tenant: Tenant) -> None:
     assert ask(client, client.assertion()).status == 200
     with time_machine.travel(ends + timedelta(seconds=1)):
         assert answer(client, client.assertion()) == UNAUTHORIZED
+
+
+def test_a_key_expires_in_a_client_that_is_still_remembered(tenant: Tenant) -> None:
+    client = signer(tenant)
+    ends = datetime.now(UTC) + timedelta(days=1)
+    ClientCredential.objects.of(tenant.pk).update(expires_at=ends)
+    remembered = clients.get((tenant.pk, client.registered.client.client_id))
+    assert [credential.kid for credential in remembered.active_credentials] == [client_kid(client)]
+    with time_machine.travel(ends + timedelta(seconds=1)):
+        assert remembered.active_credentials == ()
 
 
 def test_the_issuer_of_another_domain_of_the_tenant_is_an_audience_too(tenant: Tenant) -> None:
