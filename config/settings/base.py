@@ -5,14 +5,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from kombu import Queue
-
 from config import env
-from config.broker_url import broker_url
 from config.database_url import database_settings
 from config.email_url import email_settings
 from config.logging import configure_structlog, logging_settings
 from config.settings import frameworks
+from config.settings.queue import celery_settings
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 DATA_DIR = Path(env.text("DATA_DIR", str(BASE_DIR / ".data"), "Where the embedded servers and the demo keep their files."))
@@ -148,48 +146,8 @@ OUTBOUND_ALLOW_HTTP = env.flag("OUTBOUND_ALLOW_HTTP", default=False, effect="Let
 OUTBOUND_CA_FILE = env.text("OUTBOUND_CA_FILE", "", "PEM file of certificate authorities trusted besides the public ones.")
 OUTBOUND_ADDRESSES = env.listing("OUTBOUND_ADDRESSES", "", "Egress addresses, as region=address, shown to operators.")
 
-# --- Celery: an executor only. Its queue may vanish at any moment, the database is the truth --------------------------
-# The longest time a worker may keep a message without settling it; Redis gives it to another one afterwards.
-_VISIBILITY_SECONDS = 120
-CELERY_BROKER_URL = broker_url(REDIS_URL)
-CELERY_BROKER_TRANSPORT_OPTIONS = {
-    "visibility_timeout": _VISIBILITY_SECONDS,
-    "global_keyprefix": f"{REDIS_PREFIX}:",
-    # A broker that hangs costs a publisher about two seconds and not minutes.
-    "socket_timeout": 1,
-    "socket_connect_timeout": 1,
-    "health_check_interval": 10,
-    "max_retries": 1,
-    "interval_start": 0,
-}
-# Three places, because the shortest one anywhere wins (Celery, "Using Redis", visibility timeout).
-CELERY_RESULT_BACKEND_TRANSPORT_OPTIONS = {"visibility_timeout": _VISIBILITY_SECONDS}
-CELERY_VISIBILITY_TIMEOUT = _VISIBILITY_SECONDS
-CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_CONNECTION_MAX_RETRIES = None
-CELERY_TASK_DEFAULT_QUEUE = "work"
-# Workers take from both in turn: what a person waits for does not stand behind thousands of deliveries.
-CELERY_TASK_QUEUES = (Queue("work"), Queue("deliveries"))
-CELERY_TASK_ROUTES = {"provisioning.deliver": {"queue": "deliveries"}}
-CELERY_TASK_PUBLISH_RETRY = False
-CELERY_TASK_IGNORE_RESULT = True
-CELERY_TASK_ACKS_LATE = True
-CELERY_TASK_REJECT_ON_WORKER_LOST = True
-CELERY_TASK_TIME_LIMIT = 30
-CELERY_TASK_SOFT_TIME_LIMIT = 20
-CELERY_TASK_SERIALIZER = "json"
-CELERY_ACCEPT_CONTENT = ["json"]
-CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-CELERY_WORKER_MAX_TASKS_PER_CHILD = 1000
-CELERY_WORKER_ETA_TASK_LIMIT = 1000
-CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 15
-CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE = True
-CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
-CELERY_WORKER_HIJACK_ROOT_LOGGER = False
-CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
-CELERY_BEAT_SCHEDULE = frameworks.CELERY_BEAT_SCHEDULE
-# Opening a database connection for each message costs more than the message; `config.celery` checks them instead.
-CELERY_DB_REUSE_MAX = 1_000_000_000
+# --- Celery -----------------------------------------------------------------------------------------------------------
+vars().update(celery_settings(redis_url=REDIS_URL, prefix=REDIS_PREFIX, data_dir=DATA_DIR))
 
 # --- Logs -------------------------------------------------------------------------------------------------------------
 LOG_LEVEL = env.text("LOG_LEVEL", "INFO", "The least severe lines that are logged.", choices=("DEBUG", "INFO", "WARNING", "ERROR"))

@@ -1,0 +1,63 @@
+"""Settings of Celery, an executor only: its queue may vanish at any moment, the database is the truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kombu import Queue
+
+from config.broker_url import broker_url
+from config.settings import frameworks
+
+# The longest time a worker may keep a message without settling it; Redis gives it to another one afterwards.
+_VISIBILITY_SECONDS = 120
+
+_ALWAYS: dict[str, Any] = {
+    # Three places, because the shortest one anywhere wins (Celery, "Using Redis", visibility timeout).
+    "CELERY_RESULT_BACKEND_TRANSPORT_OPTIONS": {"visibility_timeout": _VISIBILITY_SECONDS},
+    "CELERY_VISIBILITY_TIMEOUT": _VISIBILITY_SECONDS,
+    "CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP": True,
+    "CELERY_BROKER_CONNECTION_MAX_RETRIES": None,
+    "CELERY_TASK_DEFAULT_QUEUE": "work",
+    # Workers take from both in turn: what a person waits for does not stand behind thousands of deliveries.
+    "CELERY_TASK_QUEUES": (Queue("work"), Queue("deliveries")),
+    "CELERY_TASK_ROUTES": {"provisioning.deliver": {"queue": "deliveries"}},
+    "CELERY_TASK_PUBLISH_RETRY": False,
+    "CELERY_TASK_IGNORE_RESULT": True,
+    "CELERY_TASK_ACKS_LATE": True,
+    "CELERY_TASK_REJECT_ON_WORKER_LOST": True,
+    "CELERY_TASK_TIME_LIMIT": 30,
+    "CELERY_TASK_SOFT_TIME_LIMIT": 20,
+    "CELERY_TASK_SERIALIZER": "json",
+    "CELERY_ACCEPT_CONTENT": ["json"],
+    "CELERY_WORKER_PREFETCH_MULTIPLIER": 1,
+    "CELERY_WORKER_MAX_TASKS_PER_CHILD": 1000,
+    "CELERY_WORKER_ETA_TASK_LIMIT": 1000,
+    "CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT": 15,
+    "CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE": True,
+    "CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS": False,
+    "CELERY_WORKER_HIJACK_ROOT_LOGGER": False,
+    "CELERY_BEAT_SCHEDULE": frameworks.CELERY_BEAT_SCHEDULE,
+    # Opening a database connection for each message costs more than the message; `config.celery` checks them instead.
+    "CELERY_DB_REUSE_MAX": 1_000_000_000,
+}
+
+
+def celery_settings(*, redis_url: str, prefix: str, data_dir: Path) -> dict[str, Any]:
+    """Return Celery's settings by their Django names, for a queue in that Redis and a calendar file in that directory."""
+    return {
+        **_ALWAYS,
+        "CELERY_BROKER_URL": broker_url(redis_url),
+        "CELERY_BROKER_TRANSPORT_OPTIONS": {
+            "visibility_timeout": _VISIBILITY_SECONDS,
+            "global_keyprefix": f"{prefix}:",
+            # A broker that hangs costs a publisher about two seconds and not minutes.
+            "socket_timeout": 1,
+            "socket_connect_timeout": 1,
+            "health_check_interval": 10,
+            "max_retries": 1,
+            "interval_start": 0,
+        },
+        "CELERY_BEAT_SCHEDULE_FILENAME": str(data_dir / "beat-schedule"),
+    }
