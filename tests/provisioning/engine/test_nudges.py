@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 import pytest
 from celery import Celery, current_app
-from django.conf import settings as django_settings
 from pytest_django.fixtures import Settings
 
 from provisioning import nudges
@@ -33,7 +32,7 @@ def silent_broker() -> Iterator[str]:
 
 def _app(url: str) -> Celery:
     app = Celery("nudges", broker=url, set_as_current=False)
-    app.conf.update(broker_transport_options=django_settings.CELERY_BROKER_TRANSPORT_OPTIONS, task_publish_retry=False)
+    app.conf.update(broker_transport_options=current_app.conf.broker_transport_options, task_publish_retry=False)
     return app
 
 
