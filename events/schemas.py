@@ -6,76 +6,9 @@ be stored. A schema names every field a type may have; fields are required unles
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-Check = Callable[[Any, str], None]
-
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-
-
-class SchemaViolation(ValueError):
-    """The data of an event does not fit the schema of its type."""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """An object with exactly these fields."""
-
-    required: dict[str, Check]
-    optional: dict[str, Check]
-
-    def __call__(self, value: Any, path: str) -> None:
-        if not isinstance(value, dict):
-            raise SchemaViolation(f"{path}: an object is expected.")
-        for name in self.required:
-            if name not in value:
-                raise SchemaViolation(f"{path}.{name}: missing.")
-        for name, member in value.items():
-            check = self.required.get(name) or self.optional.get(name)
-            if check is None:
-                raise SchemaViolation(f"{path}.{name}: not a field of this object.")
-            check(member, f"{path}.{name}")
-
-
-def _kind(expected: type | tuple[type, ...], words: str) -> Check:
-    def check(value: Any, path: str) -> None:
-        if not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
-            raise SchemaViolation(f"{path}: {words} is expected.")
-
-    return check
-
-
-text = _kind(str, "text")
-switch = _kind(bool, "true or false")
-whole = _kind(int, "a whole number")
-mapping = _kind(dict, "an object")
-
-
-def moment(value: Any, path: str) -> None:
-    if not isinstance(value, str) or _TIME.fullmatch(value) is None:
-        raise SchemaViolation(f"{path}: a time with milliseconds and Z is expected.")
-
-
-def one_of(*values: str) -> Check:
-    def check(value: Any, path: str) -> None:
-        if value not in values:
-            raise SchemaViolation(f"{path}: one of {', '.join(values)} is expected.")
-
-    return check
-
-
-def list_of(check: Check) -> Check:
-    def check_list(value: Any, path: str) -> None:
-        if not isinstance(value, list):
-            raise SchemaViolation(f"{path}: a list is expected.")
-        for index, item in enumerate(value):
-            check(item, f"{path}[{index}]")
-
-    return check_list
-
+from events.shapes import ListOf, OneOf, Rule, SchemaViolation, Shape, Variants, mapping, moment, switch, text, whole
 
 _PROFILE_DATA = Shape(
     {},
@@ -93,7 +26,7 @@ _PROFILE_DATA = Shape(
     },
 )
 _IDENTITY = Shape({"connection": text, "user_id": text, "provider": text, "isSocial": switch}, {"profileData": _PROFILE_DATA})
-_USER_OPTIONAL: dict[str, Check] = {
+_USER_OPTIONAL: dict[str, Rule] = {
     "email": text,
     "email_verified": switch,
     "username": text,
@@ -106,13 +39,13 @@ _USER_OPTIONAL: dict[str, Check] = {
     "picture": text,
     "app_metadata": mapping,
     "user_metadata": mapping,
-    "multifactor": list_of(text),
+    "multifactor": ListOf(text),
     "last_ip": text,
     "last_login": moment,
     "logins_count": whole,
     "blocked": switch,
 }
-_USER_REQUIRED: dict[str, Check] = {"user_id": text, "created_at": moment, "updated_at": moment, "identities": list_of(_IDENTITY)}
+_USER_REQUIRED: dict[str, Rule] = {"user_id": text, "created_at": moment, "updated_at": moment, "identities": ListOf(_IDENTITY)}
 _USER = Shape(_USER_REQUIRED, _USER_OPTIONAL)
 _DELETED_USER = Shape({**_USER_REQUIRED, "deleted_at": moment}, _USER_OPTIONAL)
 _CONNECTION = Shape(
@@ -120,8 +53,8 @@ _CONNECTION = Shape(
     {
         "display_name": text,
         "options": mapping,
-        "realms": list_of(text),
-        "enabled_clients": list_of(text),
+        "realms": ListOf(text),
+        "enabled_clients": ListOf(text),
         "is_domain_connection": switch,
         "show_as_button": switch,
         "metadata": mapping,
@@ -129,8 +62,8 @@ _CONNECTION = Shape(
         "connected_accounts": mapping,
     },
 )
-_ORGANIZATION_REQUIRED: dict[str, Check] = {"id": text, "name": text}
-_ORGANIZATION_OPTIONAL: dict[str, Check] = {"display_name": text, "metadata": mapping}
+_ORGANIZATION_REQUIRED: dict[str, Rule] = {"id": text, "name": text}
+_ORGANIZATION_OPTIONAL: dict[str, Rule] = {"display_name": text, "metadata": mapping}
 _BRANDING = Shape({}, {"logo_url": text, "colors": Shape({"primary": text, "page_background": text}, {})})
 _ORGANIZATION = Shape(_ORGANIZATION_REQUIRED, {**_ORGANIZATION_OPTIONAL, "branding": _BRANDING})
 _DELETED_ORGANIZATION = Shape(_ORGANIZATION_REQUIRED, _ORGANIZATION_OPTIONAL)
@@ -138,7 +71,7 @@ _NAMED_ORGANIZATION = Shape({"id": text, "name": text}, {})
 _ID = Shape({"id": text}, {})
 _NAMED_ROLE = Shape({"id": text, "name": text}, {})
 _USER_ID = Shape({"user_id": text}, {})
-_ACCESS_LEVEL = one_of("none", "readonly", "limited", "full")
+_ACCESS_LEVEL = OneOf(("none", "readonly", "limited", "full"))
 _ORGANIZATION_CONNECTION = Shape(
     {"organization": _NAMED_ORGANIZATION, "connection": _ID},
     {
@@ -154,22 +87,16 @@ _ORGANIZATION_MEMBER = Shape({"organization": _NAMED_ORGANIZATION, "user": _USER
 _ORGANIZATION_MEMBER_ROLE = Shape({"organization": _ID, "user": _USER_ID, "role": _NAMED_ROLE}, {})
 
 
-def _group_reference(**further: Check) -> Check:
+def _group_reference(**further: Rule) -> Variants:
     """A group of one of the three types, which name their owner in a field of its own."""
-    shapes = {
-        "connection": Shape({"id": text, "type": text, "connection_id": text, **further}, {"external_id": text}),
-        "organization": Shape({"id": text, "type": text, "organization_id": text, **further}, {"external_id": text}),
-        "tenant": Shape({"id": text, "type": text, **further}, {"external_id": text}),
-    }
-
-    def check(value: Any, path: str) -> None:
-        mapping(value, path)
-        shape = shapes.get(value.get("type"))
-        if shape is None:
-            raise SchemaViolation(f"{path}.type: one of {', '.join(shapes)} is expected.")
-        shape(value, path)
-
-    return check
+    return Variants(
+        "type",
+        {
+            "connection": Shape({"id": text, "type": text, "connection_id": text, **further}, {"external_id": text}),
+            "organization": Shape({"id": text, "type": text, "organization_id": text, **further}, {"external_id": text}),
+            "tenant": Shape({"id": text, "type": text, **further}, {"external_id": text}),
+        },
+    )
 
 
 _GROUP = _group_reference()
@@ -177,14 +104,14 @@ _CREATED_GROUP = _group_reference(name=text, created_at=moment)
 _WHOLE_GROUP = _group_reference(name=text, created_at=moment, updated_at=moment)
 
 
-def _member(value: Any, path: str) -> None:
-    mapping(value, path)
-    nested = value.get("member_type") == "connection"
-    shape = {"member_type": one_of("connection" if nested else "user"), "id": text}
-    Shape({**shape, "type": text, "connection_id": text} if nested else shape, {})(value, path)
-
-
-_GROUP_MEMBER = Shape({"group": _GROUP, "member": _member}, {})
+_MEMBER = Variants(
+    "member_type",
+    {
+        "user": Shape({"member_type": text, "id": text}, {}),
+        "connection": Shape({"member_type": text, "id": text, "type": text, "connection_id": text}, {}),
+    },
+)
+_GROUP_MEMBER = Shape({"group": _GROUP, "member": _MEMBER}, {})
 _GROUP_ROLE = Shape({"group": _GROUP, "role": _NAMED_ROLE, "created_at": moment}, {})
 _DELETED_GROUP_ROLE = Shape({"group": _GROUP, "role": _ID, "deleted_at": moment}, {})
 _ORGANIZATION_GROUP_ROLE = Shape({"organization": _ID, "role": _NAMED_ROLE, "group": _GROUP, "created_at": moment}, {})
@@ -199,7 +126,7 @@ _CONTEXT = Shape(
 )
 
 
-def _data(shape: Check, previous: Check | None = None) -> Shape:
+def _data(shape: Rule, previous: Rule | None = None) -> Shape:
     return Shape({"object": shape, **({"previous_object": previous} if previous else {})}, {"context": _CONTEXT})
 
 

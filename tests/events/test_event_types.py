@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from events.catalogue import DOCUMENT_KINDS, EVENT_TYPES
-from events.schemas import SCHEMAS, SchemaViolation, check_data
+from events.schemas import SCHEMAS, check_data
+from events.shapes import SchemaViolation
 from identity.models import Tenant
 from identity.services import connections, groups, memberships, organizations, roles, users
 from tests.events.log_reading import folded, numbered, tables
