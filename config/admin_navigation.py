@@ -8,14 +8,13 @@ from typing import Any
 NAVIGATION: Mapping[str, tuple[str, ...]] = {
     "People": (
         "identity.user",
-        "identity.connection",
+        "identity.organization",
         "identity.group",
         "identity.role",
-        "identity.organization",
-        "identity.linkedidentity",
+        "identity.connection",
+        "authapi.session",
         "identity.job",
-    ),
-    "Memberships": (
+        "identity.linkedidentity",
         "identity.groupmember",
         "identity.grouprole",
         "identity.userrole",
@@ -23,76 +22,106 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
         "identity.organizationmemberrole",
         "identity.organizationgrouprole",
         "identity.organizationconnection",
-    ),
-    "Sign-in": (
-        "authapi.signin",
-        "authapi.session",
-        "authapi.refreshtoken",
         "authapi.consent",
-        "authapi.loginfailures",
-        "authapi.tenantsettings",
-        "authapi.sessionclient",
-        "authapi.logoutnotice",
-        "authapi.authorizationrequest",
         "authapi.accountticket",
+        "identity.passwordcredential",
+        "identity.joberror",
+        "identity.jobchunk",
     ),
     "Applications": (
         "authapi.client",
-        "authapi.clientcredential",
         "authapi.apiresource",
         "authapi.clientgrant",
+        "authapi.tenantsettings",
+        "authapi.clientcredential",
         "authapi.organizationclientgrant",
         "authapi.permission",
         "authapi.rolepermission",
         "authapi.userpermission",
+        "authapi.sessionclient",
+        "authapi.logoutnotice",
+        "authapi.authorizationrequest",
     ),
     "Streams": (
-        "events.eventstream",
-        "events.logentry",
         "events.live-page",
+        "events.logentry",
         "events.connections-page",
+        "events.eventstream",
         "events.event",
         "events.head",
+        "events.outbox",
+        "events.mark",
     ),
     "Provisioning": (
-        "provisioning.deadletter",
-        "provisioning.ignoredkind",
-        "provisioning.alert",
-        "provisioning.delivery",
-        "provisioning.attempt",
         "provisioning.action",
-        "provisioning.actionversion",
-        "provisioning.trial",
-        "provisioning.actionsecret",
+        "provisioning.delivery",
+        "provisioning.deadletter",
         "provisioning.synchronizationrow",
-        "provisioning.deletionguard",
+        "provisioning.alert",
         "provisioning.lane",
         "provisioning.breaker",
+        "provisioning.ignoredkind",
+        "provisioning.deletionguard",
+        "provisioning.attempt",
+        "provisioning.actionversion",
+        "provisioning.actionsecret",
+        "provisioning.trial",
+        "provisioning.sweeper",
     ),
     "Security": (
+        "authapi.signin",
+        "authapi.loginfailures",
+        "admin.logentry",
+        "identity.staff",
         "authapi.signingkey",
-        "authapi.revokedtoken",
+        "authapi.refreshtoken",
         "authapi.accesstoken",
+        "authapi.revokedtoken",
         "authapi.idtoken",
         "authapi.authorizationcode",
         "authapi.devicegrant",
         "authapi.usedassertion",
         "authapi.edgekey",
-        "identity.passwordcredential",
-        "admin.logentry",
     ),
     "Platform": (
         "identity.tenant",
-        "identity.formertenant",
         "identity.customdomain",
-        "identity.staff",
-        "identity.jobchunk",
-        "identity.joberror",
-        "events.outbox",
-        "events.mark",
-        "provisioning.sweeper",
+        "identity.formertenant",
     ),
 }
+# What people come for every day. Everything else of a group stands under "More", where the group has more than this.
+DAILY: frozenset[str] = frozenset(
+    {
+        "identity.user",
+        "identity.organization",
+        "identity.group",
+        "identity.role",
+        "identity.connection",
+        "authapi.session",
+        "identity.job",
+        "authapi.client",
+        "authapi.apiresource",
+        "authapi.clientgrant",
+        "authapi.tenantsettings",
+        "events.live-page",
+        "events.logentry",
+        "events.connections-page",
+        "events.eventstream",
+        "provisioning.action",
+        "provisioning.delivery",
+        "provisioning.deadletter",
+        "provisioning.synchronizationrow",
+        "provisioning.alert",
+        "authapi.signin",
+        "authapi.loginfailures",
+        "admin.logentry",
+        "identity.staff",
+        "authapi.signingkey",
+        "identity.tenant",
+        "identity.customdomain",
+        "identity.formertenant",
+    }
+)
 # The name in the navigation where the plural of the model would not be understood by itself.
 NAMES: Mapping[str, str] = {
     "identity.linkedidentity": "Linked identities",
@@ -134,14 +163,31 @@ NAMES: Mapping[str, str] = {
 }
 
 
-def grouped(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the models and pages an account may see in the groups of `NAVIGATION`, in the shape Django's templates expect."""
+def grouped(entries: list[dict[str, Any]], path: str = "") -> list[dict[str, Any]]:
+    """Return the models and pages an account may see in the groups of `NAVIGATION`, in the shape Django's templates expect.
+
+    `daily` and `further` hold the same entries apart; a group without daily ones has nothing to put away. `is_open` where the page
+    at `path` is one of the further ones.
+    """
     by_label = {_label(entry): entry for entry in entries}
     groups = []
     for name, labels in NAVIGATION.items():
-        shown = [{**by_label[label], "name": NAMES.get(label, by_label[label]["name"])} for label in labels if label in by_label]
+        shown = [(label, {**by_label[label], "name": NAMES.get(label, by_label[label]["name"])}) for label in labels if label in by_label]
         if shown:
-            groups.append({"name": name, "app_label": name.lower(), "app_url": "", "has_module_perms": True, "models": shown})
+            daily = [entry for label, entry in shown if label in DAILY]
+            further = [entry for label, entry in shown if label not in DAILY] if daily else []
+            groups.append(
+                {
+                    "name": name,
+                    "app_label": name.lower(),
+                    "app_url": "",
+                    "has_module_perms": True,
+                    "models": [entry for _, entry in shown],
+                    "daily": daily or [entry for _, entry in shown],
+                    "further": further,
+                    "is_open": any(entry["admin_url"] and path.startswith(entry["admin_url"]) for entry in further),
+                }
+            )
     return groups
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
@@ -9,7 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, URLResolver, path, reverse
+from django.urls import NoReverseMatch, URLPattern, URLResolver, path, reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 import authapi.admin
@@ -27,6 +28,7 @@ from identity.change_context import ChangeContext, change_context
 from identity.models import Tenant
 
 _TENANTS_SHOWN = 50
+_PAGES_OF_A_ROW = frozenset({"change", "delete", "history", "action"})
 
 
 class PlatformAdminSite(PagesSite):
@@ -74,13 +76,14 @@ class PlatformAdminSite(PagesSite):
         if app_label is not None:
             return super().get_app_list(request, app_label)
         models = [model for app in self._build_app_dict(request).values() for model in app["models"]]
-        return grouped([*models, *self.page_entries(request)])
+        return grouped([*models, *self.page_entries(request)], request.path)
 
     def each_context(self, request: HttpRequest) -> Any:
         context = super().each_context(request)
         if context["has_permission"]:
             context["scope_tenant"] = tenant_in_scope(request)
             context["may_switch_tenant"] = is_operator(request)
+            context["after_switching"] = _after_switching(request)
         return context
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
@@ -131,6 +134,16 @@ def _context_of(request: HttpRequest) -> ChangeContext:
             "user_agent": request.META.get("HTTP_USER_AGENT", ""),
         }
     )
+
+
+def _after_switching(request: HttpRequest) -> str:
+    """Return where to go on after another tenant was chosen: this page, or its list, since the row of the page is another tenant's."""
+    match = request.resolver_match
+    model, _, page = (match.url_name or "").rpartition("_") if match is not None else ("", "", "")
+    if page in _PAGES_OF_A_ROW:
+        with suppress(NoReverseMatch):
+            return reverse(f"admin:{model}_changelist")
+    return request.path
 
 
 def build_site() -> PlatformAdminSite:

@@ -11,7 +11,7 @@ from django.db import models
 from django.test import Client
 from django.urls import NoReverseMatch, reverse
 
-from config.admin_navigation import NAVIGATION
+from config.admin_navigation import DAILY, NAVIGATION
 from config.admin_site import PlatformAdminSite, site
 from config.middleware.content_policy import CONTENT_POLICY
 from identity.admin.object_actions import ObjectActionsAdmin
@@ -85,6 +85,29 @@ def test_every_model_and_every_page_stands_in_the_navigation_once() -> None:
     named = [label for labels in NAVIGATION.values() for label in labels]
 
     assert sorted(named) == sorted([*(model._meta.label_lower for model in MODELS), *(page.label for page in site.pages)])
+    assert set(named) >= DAILY
+    assert list(NAVIGATION) == ["People", "Applications", "Streams", "Provisioning", "Security", "Platform"]
+
+
+def test_what_is_put_away_in_the_navigation_is_still_on_the_page_and_open_where_one_stands(operator: Client) -> None:
+    further = reverse("admin:identity_groupmember_changelist")
+    start = operator.get(reverse("admin:index")).content.decode()
+
+    assert all(f'href="{reverse(place_of(model, "changelist"))}"' in start for model in MODELS)
+    assert '<details class="nav-more" open>' not in start
+    assert '<details class="nav-more" open>' in operator.get(further).content.decode()
+
+
+def test_another_tenant_is_chosen_from_any_page_and_the_page_of_a_row_leads_to_its_list(operator: Client) -> None:
+    people = Rows(new_tenant()).of(User)
+    after = {
+        reverse("admin:identity_user_change", args=(quote(people.pk),)): reverse("admin:identity_user_changelist"),
+        reverse("admin:identity_user_changelist"): reverse("admin:identity_user_changelist"),
+        reverse("admin:password_change"): reverse("admin:password_change"),
+    }
+    for address, following in after.items():
+        page = operator.get(address).content.decode()
+        assert f'{reverse("admin:choose_tenant")}?next={following}"' in page.replace("%2F", "/"), address
 
 
 @pytest.mark.parametrize("page", site.pages, ids=lambda page: page.label)

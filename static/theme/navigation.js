@@ -1,0 +1,13 @@
+'use strict';
+// What is put away under "More" is open while one searches the navigation.
+{
+    const groups = [...document.querySelectorAll('.nav-more')].map((group) => [group, group.open]);
+    const search = document.getElementById('nav-filter');
+    const show = () => groups.forEach(([group, wasOpen]) => { group.open = Boolean(search.value) || wasOpen; });
+    if (search) {
+        search.addEventListener('input', show);
+        if (search.value || sessionStorage.getItem('django.admin.navSidebarFilterValue')) {
+            groups.forEach(([group]) => { group.open = true; });
+        }
+    }
+}
