@@ -1,7 +1,8 @@
 """The one rate limiter, counted in Redis, and in this process while Redis is away. It never fails and never stalls.
 
 A window lasts as long as the burst takes at the sustained rate (200 requests in 2 s by default) and starts at multiples of
-its length, so one command both counts and tells what is left. Being a little inexact at its edges is accepted.
+its length, so one command both counts and tells what is left. Being a little inexact at its edges is accepted. A busy process
+takes several places of a window with one command (`authapi.rate_leases`).
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from redis.retry import Retry
 from authapi import executor
 from authapi.breaker import Breaker
 from authapi.failures import Case, RequestRefused
+from authapi.rate_leases import RateLeases
 from authapi.remembered import Cold, Remembered
 
 _REDIS_SECONDS = 0.2
 _FAILURE_WINDOW_SECONDS = 60
+_leases = RateLeases()
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,29 @@ class Rate:
         return headers
 
 
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """The window of this moment: its number since the epoch, its length in seconds, and its limit."""
+
+    number: int
+    seconds: int
+    limit: int
+
+    @classmethod
+    def now(cls) -> _Window:
+        limit: int = settings.RATE_LIMIT_BURST
+        seconds = max(1, round(limit / settings.RATE_LIMIT_PER_SECOND))
+        return cls(int(time.time()) // seconds, seconds, limit)
+
+    def key(self, tenant_id: str, endpoint: str) -> str:
+        return f"{tenant_id}/{endpoint}/{self.number}"
+
+    def rate(self, count: int) -> Rate:
+        """Return what is left after `count` requests."""
+        reset = (self.number + 1) * self.seconds
+        return Rate(limit=self.limit, remaining=max(0, self.limit - count), reset=reset, is_exceeded=count > self.limit)
+
+
 class Counters:
     """Counters in Redis behind a breaker: after one failure this process counts for itself and asks again 5 s later."""
 
@@ -61,9 +87,9 @@ class Counters:
         """Whether Redis is being left alone."""
         return self._breaker.is_open
 
-    def increase(self, key: str, *, seconds: int) -> int:
-        """Count one and return the count; a key is dropped `seconds` after it was first counted."""
-        return int(self._ask(lambda storage: storage.incr(key, seconds)))
+    def increase(self, key: str, *, seconds: int, amount: int = 1) -> int:
+        """Count `amount` and return the count; a key is dropped `seconds` after it was first counted."""
+        return int(self._ask(lambda storage: storage.incr(key, seconds, amount=amount)))
 
     def read(self, key: str) -> int:
         return int(self._ask(lambda storage: storage.get(key)))
@@ -94,28 +120,38 @@ def counters() -> Counters:
 
 def hit(tenant_id: str, endpoint: str) -> Rate:
     """Count one request of a tenant to an endpoint. Safe in any thread; takes 200 ms at the very most."""
-    return _rate(tenant_id, endpoint, lambda key, seconds: counters().increase(key, seconds=seconds))
+    window = _Window.now()
+    place = _held(tenant_id, endpoint, window)
+    if place is not None:
+        return window.rate(place)
+    key, seconds = window.key(tenant_id, endpoint), window.seconds + 1
+
+    def take(amount: int) -> int:
+        return counters().increase(key, seconds=seconds, amount=amount)
+
+    return window.rate(_leases.taken(f"{tenant_id}/{endpoint}", window.number, window.limit, take))
+
+
+async def hit_async(tenant_id: str, endpoint: str) -> Rate:
+    """Do what `hit` does: at once where this process holds a place, and otherwise away from the event loop."""
+    window = _Window.now()
+    place = _held(tenant_id, endpoint, window)
+    return window.rate(place) if place is not None else await executor.run(partial(hit, tenant_id, endpoint))
 
 
 def peek(tenant_id: str, endpoint: str) -> Rate:
     """Return the rate without counting, for answers to requests that were refused before they counted."""
-    return _rate(tenant_id, endpoint, lambda key, _seconds: counters().read(key))
-
-
-async def hit_async(tenant_id: str, endpoint: str) -> Rate:
-    """Do what `hit` does, away from the event loop."""
-    return await executor.run(partial(hit, tenant_id, endpoint))
-
-
-def _rate(tenant_id: str, endpoint: str, count_of: Callable[[str, int], int]) -> Rate:
-    limit = settings.RATE_LIMIT_BURST
-    seconds = max(1, round(limit / settings.RATE_LIMIT_PER_SECOND))
-    window = int(time.time()) // seconds
-    reset = (window + 1) * seconds
+    window = _Window.now()
     if not settings.RATE_LIMITS_ENABLED:
-        return Rate(limit=limit, remaining=limit, reset=reset)
-    count = count_of(f"{tenant_id}/{endpoint}/{window}", seconds + 1)
-    return Rate(limit=limit, remaining=max(0, limit - count), reset=reset, is_exceeded=count > limit)
+        return window.rate(0)
+    count = counters().read(window.key(tenant_id, endpoint))
+    return window.rate(count - _leases.unused(f"{tenant_id}/{endpoint}", window.number, window.limit))
+
+
+def _held(tenant_id: str, endpoint: str, window: _Window) -> int | None:
+    if not settings.RATE_LIMITS_ENABLED:
+        return 0
+    return _leases.held(f"{tenant_id}/{endpoint}", window.number, window.limit)
 
 
 def check_failures(tenant_id: str, address: str) -> None:
