@@ -44,6 +44,7 @@ class Coverage:
 
     tables: list[OwnedTable] = field(default_factory=list)
     platform_wide: set[type[models.Model]] = field(default_factory=set)
+    outliving: set[type[models.Model]] = field(default_factory=set)
 
     @cached_property
     def ordered(self) -> tuple[OwnedTable, ...]:
@@ -63,10 +64,12 @@ def cover(
     first: Iterable[str] = (),
     last: Iterable[str] = (),
     platform_wide: Iterable[str] = (),
+    outliving: Iterable[str] = (),
 ) -> None:
     """Let a purge delete the rows of an app's tables. Models are named by their class.
 
-    Credentials go already when the tenant's people have gone, before the wait for deliveries and for the log.
+    Credentials go already when the tenant's people have gone, before the wait for deliveries and for the log. What outlives the
+    tenant stays until a retention of its own ends.
     """
     stages = {**dict.fromkeys(first, Stage.FIRST), **dict.fromkeys(last, Stage.LAST)}
     exempt = set(platform_wide)
@@ -74,6 +77,8 @@ def cover(
         path = path_to_tenant(model)
         if model.__name__ in exempt:
             _coverage.platform_wide.add(model)
+        elif model.__name__ in outliving:
+            _coverage.outliving.add(model)
         elif path is not None and all(table.model is not model for table in _coverage.tables):
             _coverage.tables.append(OwnedTable(model, path, stages.get(model.__name__, Stage.ROWS), are_credentials))
     _coverage.__dict__.pop("ordered", None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from identity.services import exports, import_notice, imports, tenant_deletion, verification  # noqa: F401  (they register what their jobs do)
+from identity.services.audit_retention import prune_audit_log
 from identity.services.job_retention import prune_jobs
 from identity.services.jobs import run_job
 from identity.services.tenant_purge import PurgeBlocked, due_tenants, purge_tenant
@@ -39,3 +40,9 @@ def purge_tenants() -> None:
 def prune() -> None:
     """Delete jobs that are past their retention; a run that is cut off is continued by the next."""
     prune_jobs()
+
+
+@shared_task(name="identity.prune_audit_log")
+def prune_audit() -> None:
+    """Delete entries of the audit log that are past their retention; a run that is cut off is continued by the next."""
+    prune_audit_log()

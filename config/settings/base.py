@@ -102,6 +102,9 @@ IMPORT_MAX_BYTES = env.integer("IMPORT_MAX_BYTES", 64 * 1024 * 1024, "Largest re
 IMPORTS_PER_TENANT = env.integer("IMPORTS_PER_TENANT", 2, "Imports of a tenant that run at once; over it 429.", minimum=1)
 IMPORT_ERRORS_KEPT = env.integer("IMPORT_ERRORS_KEPT", 10_000, "Bad rows of an import that are kept; others are counted.", minimum=1)
 JOB_MAX_SECONDS = env.integer("JOB_MAX_SECONDS", 7200, "Longest run of an import or export; then it fails.", minimum=1)
+AUDIT_RETENTION_DAYS = env.number(
+    "AUDIT_RETENTION_DAYS", 400.0, "How long entries of the audit log are kept, 30 days at least.", minimum=30
+)
 JOB_RETENTION_DAYS = env.number("JOB_RETENTION_DAYS", 7.0, "How long finished jobs, their errors and their files are kept.")
 EXPORT_LINK_SECONDS = env.integer("EXPORT_LINK_SECONDS", 60, "Life of the link to an exported file.", minimum=1)
 EMAIL_TICKET_DAYS = env.number("EMAIL_TICKET_DAYS", 5.0, "Life of the link that verifies an e-mail address.", minimum=0.001)

@@ -1,5 +1,6 @@
 """The rows behind tenants and their people; each module holds one noun."""
 
+from identity.models.audit import AuditEntry
 from identity.models.connections import Connection
 from identity.models.groups import Group, GroupMember, GroupRole
 from identity.models.jobs import Job, JobChunk, JobError, JobUser
@@ -13,10 +14,12 @@ from identity.models.organizations import (
 from identity.models.proofs import EmailTicket, EnrolledFactor
 from identity.models.roles import Role, UserRole
 from identity.models.staff import Staff
+from identity.models.staff_factors import StaffFactor, StaffRecoveryCode
 from identity.models.tenants import CustomDomain, FormerTenant, Tenant
 from identity.models.users import FormerPassword, LinkedIdentity, PasswordCredential, User
 
 __all__ = [
+    "AuditEntry",
     "Connection",
     "CustomDomain",
     "EmailTicket",
@@ -39,6 +42,8 @@ __all__ = [
     "PasswordCredential",
     "Role",
     "Staff",
+    "StaffFactor",
+    "StaffRecoveryCode",
     "Tenant",
     "User",
     "UserRole",

@@ -14,13 +14,17 @@ PLATFORM_WIDE = {"auth.Permission", "auth.Group", "contenttypes.ContentType", "s
 
 
 def test_every_table_is_purged_or_said_to_be_the_platform_s() -> None:
-    known = {table.model for table in coverage().tables} | coverage().platform_wide
+    known = {table.model for table in coverage().tables} | coverage().platform_wide | coverage().outliving
     forgotten = {model._meta.label for model in apps.get_models() if model not in known} - PLATFORM_WIDE
     assert forgotten == set(), "name it in the `cover` call of its app"
 
 
 def test_what_is_said_to_be_the_platform_s_belongs_to_no_tenant() -> None:
     assert [model.__name__ for model in coverage().platform_wide if path_to_tenant(model) is not None] == []
+
+
+def test_the_audit_log_alone_outlives_a_tenant() -> None:
+    assert [model.__name__ for model in coverage().outliving] == ["AuditEntry"]
 
 
 def test_rows_without_a_tenant_column_are_found_through_their_parents() -> None:

@@ -1,0 +1,83 @@
+"""Who acts now and from where: a member of staff, a client of the management interface, somebody on the command line. Pure.
+
+Set at the edges, read by whatever writes the audit log. Where nobody acts (a worker, a login), nothing is noted.
+"""
+
+from __future__ import annotations
+
+import getpass
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Literal
+from uuid import UUID, uuid4
+
+ActorKind = Literal["staff", "client", "command", "service"]
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Whoever acts; the name is for people, the id stays when a name changes."""
+
+    kind: ActorKind
+    id: str
+    name: str
+
+
+# The service itself, by the calendar and not on somebody's behalf.
+SERVICE = Actor("service", "", "The service itself")
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One request or command: all that it changes shares the id. `label` and `reason` are there once somebody has said them."""
+
+    actor: Actor
+    ip: str | None = None
+    user_agent: str = ""
+    label: str = ""
+    reason: str = ""
+    id: UUID = field(default_factory=uuid4)
+
+
+_current: ContextVar[Act | None] = ContextVar("current_act", default=None)
+
+
+def current_act() -> Act | None:
+    """Return the act that this task or thread is part of, None where nobody acts."""
+    return _current.get()
+
+
+@contextmanager
+def acting(act: Act | None) -> Iterator[None]:
+    """Bind `act` for the block; None says that what follows is nobody's act, such as the work of a job."""
+    token = _current.set(act)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+@contextmanager
+def said(label: str, reason: str = "") -> Iterator[None]:
+    """Name the present act for the block, as the button that was pressed does, with the reason that was given."""
+    act = _current.get()
+    with acting(None if act is None else replace(act, label=label, reason=reason)):
+        yield
+
+
+def act_of_command(arguments: Sequence[str]) -> Act | None:
+    """Return the act of a command line; None for a server, whose requests are acts of their own.
+
+    Only the name of the command is kept: what follows it may be a secret.
+    """
+    name = arguments[1] if len(arguments) > 1 else ""
+    if not name or name in ("runserver", "test"):
+        return None
+    try:
+        account = getpass.getuser()
+    except (KeyError, OSError):
+        account = "unknown"
+    return Act(Actor("command", account, f"{account}@{socket.gethostname()}"), label=f"manage.py {name}")

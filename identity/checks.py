@@ -1,0 +1,28 @@
+"""System checks of who exists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.checks import CheckMessage, Tags, Warning, register
+from django.db import connection
+
+from identity.models import AuditEntry
+from identity.services.audit_retention import is_guarded
+
+
+@register(Tags.database)
+def check_audit_log(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
+    """Report an audit log that anybody could change: its triggers are missing or disabled."""
+    if not databases or "default" not in databases or AuditEntry._meta.db_table not in connection.introspection.table_names():
+        return []
+    if is_guarded():
+        return []
+    return [
+        Warning(
+            "The triggers that keep the audit log append-only are missing or disabled.",
+            hint="Create them as migration 0014 of identity does.",
+            id="identity.W001",
+        )
+    ]

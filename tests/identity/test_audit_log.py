@@ -1,0 +1,135 @@
+"""The audit log: what an entry says, what it hides, and that the database lets nobody change it."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.checks import run_checks
+from django.db import DatabaseError, connection, transaction
+from django.utils import timezone
+
+from identity.acting import Act, Actor, acting, said
+from identity.audit_values import HIDDEN, LONGEST, differing, is_secret, shown
+from identity.models import AuditEntry, Tenant
+from identity.services.audit import record
+from identity.services.audit_retention import prune_audit_log
+
+ADA = Actor("staff", "7", "ada@example.test")
+
+
+def entry(tenant: Tenant, *, days_ago: float = 0, **values: Any) -> AuditEntry:
+    made = AuditEntry(tenant_id=tenant.pk, act_id="5e7ab5a1-0000-4000-8000-000000000000", kind="act", actor_kind="staff", actor_name="ada")
+    made.at = timezone.now() - timedelta(days=days_ago)
+    for name, value in values.items():
+        setattr(made, name, value)
+    made.save()
+    return made
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE identity_auditentry SET actor_name = 'eve' WHERE id = %s",
+        "DELETE FROM identity_auditentry WHERE id = %s",
+        "TRUNCATE identity_auditentry",
+    ],
+)
+def test_the_database_refuses_to_change_or_delete_an_entry(tenant: Tenant, statement: str) -> None:
+    kept = entry(tenant, days_ago=1000)
+
+    with pytest.raises(DatabaseError, match="append-only"), connection.cursor() as cursor:
+        cursor.execute(statement, [kept.pk] if "%s" in statement else None)
+
+    assert AuditEntry.objects.get(pk=kept.pk).actor_name == "ada"
+
+
+def test_a_moment_that_is_named_lets_nothing_of_the_last_thirty_days_go(tenant: Tenant) -> None:
+    kept = entry(tenant, days_ago=29)
+
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('identity.audit_prune_before', '2999-01-01', true)")
+        with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+            cursor.execute("DELETE FROM identity_auditentry WHERE id = %s", [kept.pk])
+
+    assert AuditEntry.objects.filter(pk=kept.pk).exists()
+
+
+def test_the_retention_takes_what_is_older_says_so_and_leaves_no_way_open(tenant: Tenant) -> None:
+    old, young = entry(tenant, days_ago=401), entry(tenant, days_ago=399)
+
+    assert prune_audit_log() >= 1
+
+    assert not AuditEntry.objects.filter(pk=old.pk).exists()
+    assert AuditEntry.objects.filter(pk=young.pk).exists()
+    noted = AuditEntry.objects.filter(act="Pruned the audit log").latest("pk")
+    assert noted.actor_kind == "service"
+    assert noted.facts["entries"] >= 1
+    with pytest.raises(DatabaseError, match="append-only"):
+        AuditEntry.objects.filter(pk=young.pk).delete()
+
+
+def test_missing_triggers_are_a_warning(committed_db: None) -> None:
+    assert not [found for found in run_checks(databases=["default"]) if found.id == "identity.W001"]
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE identity_auditentry DISABLE TRIGGER identity_audit_rows")
+        assert [found.id for found in run_checks(databases=["default"]) if found.id == "identity.W001"] == ["identity.W001"]
+        transaction.set_rollback(True)
+
+
+def test_an_entry_that_is_rolled_back_with_its_change_is_gone(tenant: Tenant) -> None:
+    with transaction.atomic():
+        record("Tried something", about=tenant)
+        transaction.set_rollback(True)
+
+    assert not AuditEntry.objects.filter(tenant_id=tenant.pk, act="Tried something").exists()
+
+
+def test_an_entry_says_who_from_where_what_and_why(tenant: Tenant) -> None:
+    with acting(Act(ADA, ip="192.0.2.7", user_agent="Browser 1")), said("Suspend", "does not pay"):
+        made = record(
+            "Suspended", about=tenant, before={"status": "active", "name": "x"}, after={"status": "suspended", "name": "x"}, users=3
+        )
+
+    made.refresh_from_db()
+    assert (made.actor_kind, made.actor_id, made.actor_name) == ("staff", "7", "ada@example.test")
+    assert (made.ip, made.user_agent, made.reason) == ("192.0.2.7", "Browser 1", "does not pay")
+    assert (made.object_type, made.object_id, made.tenant_id) == ("identity.tenant", tenant.pk, tenant.pk)
+    assert (made.before, made.after, made.facts) == ({"status": "active"}, {"status": "suspended"}, {"users": 3})
+
+
+def test_an_actor_can_be_named_where_nobody_acts_yet(tenant: Tenant) -> None:
+    made = record("Signed in", tenant_id=tenant.pk, actor=ADA, ip="192.0.2.8", user_agent="Browser 2")
+
+    assert (made.actor_name, made.ip, made.tenant_id) == ("ada@example.test", "192.0.2.8", tenant.pk)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["password", "password_hash", "sealed_secret", "secret_digest", "client_secret", "token", "refresh_token_value", "api_key", "apiKey",
+     "sealed_private_key", "Authorization", "webhook_token", "otp_seed", "recovery_codes", "clientSecret", "user_code", "jti"],
+)  # fmt: skip
+def test_what_is_named_like_a_secret_is_hidden(name: str) -> None:
+    planted = secrets.token_hex(16)
+
+    assert is_secret(name)
+    assert shown(name, planted) == HIDDEN
+    assert planted not in str(shown("options", {"deep": [{name: {"within": planted}}]}))
+    assert shown(name, "") == ""
+
+
+@pytest.mark.parametrize("name", ["name", "email", "token_endpoint_auth_method", "token_lifetime", "passwordPolicy", "last_password_reset"])
+def test_what_only_speaks_of_secrets_is_shown(name: str) -> None:
+    assert shown(name, "value") == "value"
+
+
+def test_a_changed_secret_is_said_to_be_changed_and_bytes_are_never_shown() -> None:
+    assert differing({"sealed": "a", "same": 1}, {"sealed": "b", "same": 1}) == ({"sealed": HIDDEN}, {"sealed": HIDDEN})
+    assert shown("image", b"raw") == HIDDEN
+    assert shown("jwk", {"kty": "EC", "x": "public", "d": "planted"}) == {"kty": "EC", "x": "public", "d": HIDDEN}
+
+
+def test_a_value_that_nobody_reads_is_not_kept() -> None:
+    assert shown("description", "a" * (LONGEST + 1)) == f"(not kept: {LONGEST + 1} characters)"
