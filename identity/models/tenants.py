@@ -35,6 +35,7 @@ class Tenant(models.Model):
     max_event_connections = models.PositiveIntegerField(null=True, blank=True, help_text="Empty: the platform's default.")
     deletion_started_at = models.DateTimeField(null=True, blank=True, editable=False)
     purge_after = models.DateTimeField(null=True, blank=True, editable=False, help_text="When its last rows go, once everything else has.")
+    setup_dismissed_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="When its first steps were put away.")
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
