@@ -21,6 +21,7 @@ from authapi.models import AccessToken, AuthorizationCode, Client, RefreshToken,
 from authapi.random_secrets import digest_of, new_secret
 from authapi.refresh_policy import RefreshPolicy, refresh_policy
 from authapi.services.sign_in_log import note
+from identity.compiled_select import CompiledSelect
 from identity.json_values import storable
 from identity.transactions import unit_of_work
 
@@ -28,6 +29,14 @@ from identity.transactions import unit_of_work
 _LOCK_MARGIN = timedelta(minutes=1)
 _LONGEST_AGENT = 500
 _REUSED = "ferrt"
+
+
+def _locked(tenant_id: str, checksum: str) -> QuerySet[RefreshToken]:
+    rows = RefreshToken.objects.of(tenant_id).filter(token_checksum=checksum).select_related("user__connection", "session", "organization")
+    return rows.select_for_update(of=("self",), no_key=True).order_by()
+
+
+_LOCKED = CompiledSelect(_locked, "tenant_id", "checksum")
 
 
 @dataclass(frozen=True)
@@ -70,9 +79,8 @@ def issue_refresh_token(issue: UserIssue, *, access: Issue, until: datetime, sen
 
 def locked_refresh_token(*, tenant_id: str, token: str) -> RefreshToken | None:
     """Return the row of a token with all that hangs on it, locked until the transaction ends; None for one nobody made."""
-    rows = RefreshToken.objects.of(tenant_id).select_related("user__connection", "session", "organization")
     # RFC 9700, 4.14.2: whoever comes second waits here, and then sees that the token was rotated.
-    return rows.select_for_update(of=("self",), no_key=True).filter(token_checksum=digest_of(token)).first()
+    return _LOCKED.first(tenant_id=tenant_id, checksum=digest_of(token))
 
 
 def is_reused(row: RefreshToken, policy: RefreshPolicy, *, now: datetime) -> bool:

@@ -15,10 +15,16 @@ from authapi.services.opaque_tokens import find_opaque_token
 from authapi.token_request import TokenRequest
 from authapi.tokens import TokenRefused, verify_profile_token
 from authapi.views.chain import Answer, Call, hot_endpoint, json_answer
+from identity.compiled_select import CompiledSelect
 from identity.models import User
 
 _FRESH = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 _FORM = "application/x-www-form-urlencoded"
+_USER = CompiledSelect(
+    lambda tenant_id, user_id: User.objects.of(tenant_id).select_related("connection").filter(user_id=user_id).order_by(),
+    "tenant_id",
+    "user_id",
+)
 _BEARER = Case.INVALID_BEARER, Case.BEARER_LACKS_SCOPE
 
 
@@ -76,7 +82,7 @@ def _opened_by_jwt(call: Call, token: str) -> _Opened:
         claims = verify_profile_token(token, host=call.host)
     except TokenRefused as error:
         raise RequestRefused(Case.INVALID_BEARER) from error
-    user = User.objects.of(call.host.tenant_id).select_related("connection").filter(user_id=claims.subject).first()
+    user = _USER.first(tenant_id=call.host.tenant_id, user_id=claims.subject)
     if user is None:
         raise RequestRefused(Case.INVALID_BEARER)
     return _Opened(user, claims.scopes, claims.confirmation)
