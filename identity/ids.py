@@ -85,3 +85,7 @@ def new_refresh_token_id() -> str:
 
 def new_sign_in_id() -> str:
     return "log_" + _random(_ALPHANUMERIC, 22)
+
+
+def new_staff_factor_id() -> str:
+    return "sfa_" + _random(_ALPHANUMERIC, 22)

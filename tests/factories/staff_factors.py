@@ -1,0 +1,22 @@
+"""Second factors of staff accounts for tests, and the codes that their apps show."""
+
+from __future__ import annotations
+
+import time
+
+from identity import totp
+from identity.models import Staff, StaffFactor
+from identity.services.staff_factors import add_totp
+
+
+def add_app(staff: Staff, name: str = "App") -> StaffFactor:
+    """Enrol an authenticator app, as if it had been some steps ago: every code of now is still unused."""
+    secret = totp.new_secret()
+    before = time.time() - 10 * totp.PERIOD_SECONDS
+    code = totp.code_of(secret, totp.step_at(before))
+    return add_totp(staff_id=staff.pk, name=name, secret=secret, code=code, moment=before).factor
+
+
+def code_now(app: StaffFactor, *, later: int = 0) -> str:
+    """Return what the app shows now, or so many steps later."""
+    return totp.code_of(app.secret(), totp.step_at(time.time()) + later)

@@ -1,0 +1,193 @@
+"""Factors of staff accounts: what is kept of them, that each code counts once, and that a change ends sessions."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from identity import totp, vault
+from identity.models import AuditEntry, Staff, StaffFactor, StaffRecoveryCode, Tenant
+from identity.services import staff_factors
+from identity.services.failures import AlreadyExists, Conflict, Invalid, NotFound
+from identity.services.staff_factors import NewPasskey
+from tests.factories.admin import new_staff
+from tests.factories.staff_factors import add_app, code_now
+
+PASSKEY = NewPasskey("Y3JlZGVudGlhbA", b"\xa5key", 7, ("internal",))
+
+
+@pytest.fixture
+def staff(tenant: Tenant) -> Staff:
+    return new_staff(tenant)
+
+
+def take(staff: Staff, code: str) -> bool:
+    """Take a code as a thread of another process would: on a connection of its own."""
+    try:
+        return staff_factors.use_totp(staff, code, moment=time.time())
+    finally:
+        connection.close()
+
+
+def test_a_wrong_code_enrols_nothing(staff: Staff) -> None:
+    secret = totp.new_secret()
+    wrong = f"{(int(totp.code_of(secret, totp.step_at(time.time()))) + 1) % 10**6:06}"
+    with pytest.raises(staff_factors.WrongCode):
+        staff_factors.add_totp(staff_id=staff.pk, name="App", secret=secret, code=wrong, moment=time.time())
+
+    assert not staff_factors.has_factors(staff)
+    assert Staff.objects.get(pk=staff.pk).factors_version == 0
+
+
+def test_the_code_that_enrolled_an_app_signs_nobody_in(staff: Staff) -> None:
+    secret, code = totp.new_secret(), ""
+    code = totp.code_of(secret, totp.step_at(time.time()))
+    staff_factors.add_totp(staff_id=staff.pk, name="App", secret=secret, code=code, moment=time.time())
+
+    assert not staff_factors.use_totp(staff, code, moment=time.time())
+
+
+def test_of_many_uses_of_a_code_at_once_one_counts(staff: Staff) -> None:
+    app = add_app(staff)
+    code = code_now(app)
+    with ThreadPoolExecutor(8) as threads:
+        taken = list(threads.map(lambda _: take(staff, code), range(8)))
+
+    assert sorted(taken) == [False] * 7 + [True]
+
+
+def test_a_code_of_somebody_else_counts_for_nobody(staff: Staff, tenant: Tenant) -> None:
+    add_app(staff)
+    other = add_app(new_staff(tenant))
+
+    assert not staff_factors.use_totp(staff, code_now(other), moment=time.time())
+
+
+def test_the_secret_is_sealed_and_opens_in_its_own_row_alone(staff: Staff) -> None:
+    app = add_app(staff)
+    other = add_app(new_staff(None))
+    StaffFactor.objects.filter(pk=other.pk).update(sealed_secret=app.sealed_secret)
+    other.refresh_from_db()
+
+    assert app.secret() not in app.sealed_secret
+    with pytest.raises(vault.SecretUnreadable):
+        other.secret()
+
+
+def test_ten_recovery_codes_come_with_the_first_factor_and_no_column_holds_one(staff: Staff) -> None:
+    secret = totp.new_secret()
+    code = totp.code_of(secret, totp.step_at(time.time()))
+    first = staff_factors.add_totp(staff_id=staff.pk, name="App", secret=secret, code=code, moment=time.time())
+    second = staff_factors.add_passkey(staff_id=staff.pk, name="Key", passkey=PASSKEY)
+    kept = " ".join(StaffRecoveryCode.objects.filter(staff=staff).values_list("digest", flat=True))
+    noted = " ".join(str(entry.after) + str(entry.facts) + entry.act for entry in AuditEntry.objects.filter(tenant_id=staff.tenant_id))
+
+    assert len(set(first.recovery_codes)) == 10
+    assert second.recovery_codes == ()
+    for plain in (*first.recovery_codes, *(code.replace("-", "") for code in first.recovery_codes), secret):
+        assert plain not in kept
+        assert plain not in noted
+
+
+def test_a_recovery_code_counts_once_in_any_way_of_writing_it(staff: Staff) -> None:
+    add_app(staff)
+    _, codes = staff_factors.renew_recovery_codes(staff_id=staff.pk)
+
+    assert staff_factors.use_recovery_code(staff, codes[0].lower().replace("-", " "))
+    assert not staff_factors.use_recovery_code(staff, codes[0])
+    assert staff_factors.use_recovery_code(staff, codes[1].replace("-", "").replace("O", "0").replace("I", "1").replace("B", "8"))
+    assert staff_factors.recovery_codes_left(staff) == 8
+
+
+def test_new_recovery_codes_end_the_old_ones(staff: Staff) -> None:
+    add_app(staff)
+    _, old = staff_factors.renew_recovery_codes(staff_id=staff.pk)
+    staff_factors.renew_recovery_codes(staff_id=staff.pk)
+
+    assert not staff_factors.use_recovery_code(staff, old[3])
+    assert staff_factors.recovery_codes_left(staff) == 10
+
+
+def test_recovery_codes_stand_in_for_a_factor_and_go_with_the_last_one(staff: Staff) -> None:
+    with pytest.raises(Conflict):
+        staff_factors.renew_recovery_codes(staff_id=staff.pk)
+    app = add_app(staff)
+    staff_factors.remove_factor(staff_id=staff.pk, factor_id=app.pk)
+
+    assert not StaffRecoveryCode.objects.filter(staff=staff).exists()
+
+
+def test_a_factor_of_somebody_else_is_neither_renamed_nor_removed(staff: Staff, tenant: Tenant) -> None:
+    other = add_app(new_staff(tenant))
+    with pytest.raises(NotFound):
+        staff_factors.rename_factor(staff_id=staff.pk, factor_id=other.pk, name="Mine")
+    with pytest.raises(NotFound):
+        staff_factors.remove_factor(staff_id=staff.pk, factor_id=other.pk)
+
+    assert StaffFactor.objects.get(pk=other.pk).name == other.name
+
+
+def test_a_passkey_belongs_to_one_account(staff: Staff) -> None:
+    passkey = NewPasskey(f"credential-{staff.pk}", b"key", 0)
+    staff_factors.add_passkey(staff_id=staff.pk, name="Key", passkey=passkey)
+    with pytest.raises(AlreadyExists):
+        staff_factors.add_passkey(staff_id=new_staff(None).pk, name="Key", passkey=passkey)
+
+
+def test_of_two_uses_of_one_count_of_a_passkey_one_wins(staff: Staff) -> None:
+    passkey = NewPasskey(f"counted-{staff.pk}", b"key", 7)
+    factor = staff_factors.add_passkey(staff_id=staff.pk, name="Key", passkey=passkey).factor
+
+    assert staff_factors.use_passkey(factor, sign_count=8)
+    assert not staff_factors.use_passkey(factor, sign_count=8)
+
+
+@pytest.mark.parametrize("name", ["", "   ", "x" * 61, "app"])
+def test_a_name_that_does_not_tell_factors_apart_is_refused(staff: Staff, name: str) -> None:
+    add_app(staff, "App")
+    with pytest.raises(Invalid):
+        staff_factors.add_passkey(staff_id=staff.pk, name=name, passkey=NewPasskey(f"named-{staff.pk}", b"key", 0))
+
+
+def test_every_change_of_the_factors_ends_the_sessions_and_a_new_name_does_not(staff: Staff) -> None:
+    def known() -> str:
+        return Staff.objects.get(pk=staff.pk).get_session_auth_hash()
+
+    seen = [known()]
+    app = add_app(staff)
+    seen.append(known())
+    staff_factors.rename_factor(staff_id=staff.pk, factor_id=app.pk, name="Phone")
+    assert known() == seen[-1]
+    staff_factors.renew_recovery_codes(staff_id=staff.pk)
+    seen.append(known())
+    staff_factors.remove_factor(staff_id=staff.pk, factor_id=app.pk)
+    seen.append(known())
+
+    assert len(set(seen)) == len(seen)
+
+
+def test_what_happened_to_factors_is_in_the_audit_log(staff: Staff) -> None:
+    app = add_app(staff)
+    staff_factors.rename_factor(staff_id=staff.pk, factor_id=app.pk, name="Phone")
+    _, codes = staff_factors.renew_recovery_codes(staff_id=staff.pk)
+    staff_factors.use_recovery_code(staff, codes[0])
+    staff_factors.remove_factor(staff_id=staff.pk, factor_id=app.pk)
+    noted = AuditEntry.objects.filter(tenant_id=staff.tenant_id, object_id=str(staff.pk), kind="act").order_by("pk")
+
+    assert [entry.act for entry in noted] == [
+        "Added a second factor",
+        "Renamed a second factor",
+        "Made new recovery codes",
+        "Used a recovery code",
+        "Removed a second factor",
+    ]
+
+
+def test_a_row_is_of_one_kind(staff: Staff) -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        StaffFactor.objects.create(staff=staff, kind="totp", name="nothing in it")
+    with pytest.raises(IntegrityError), transaction.atomic():
+        StaffFactor.objects.create(staff=staff, kind="passkey", name="no key", credential_id=f"none-{staff.pk}")
