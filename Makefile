@@ -8,7 +8,7 @@ LAUNCHER := @exec $(PY) -m config.launcher
 CHECK_KEY := check:only-to-load-the-production-settings-0123456789-ABCDEFGHIJKLMNOPQRSTUV
 
 .DEFAULT_GOAL := help
-.PHONY: help up down reset scim-stop scim-start run worker test test-peers test-faults soak bench bench-stream bench-auth check lint format types contracts migrations deploy-check lock embedded dev
+.PHONY: help describe docs up down reset scim-stop scim-start run worker test test-peers test-faults soak bench bench-stream bench-auth check lint format types contracts migrations deploy-check lock embedded dev
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  %-14s %s\n", $$1, $$2}'
@@ -90,8 +90,11 @@ deploy-check: dev ## Check the production settings
 	@SESSION_KEYS=$(CHECK_KEY) ENCRYPTION_KEYS=$(CHECK_KEY) DIGEST_KEYS=$(CHECK_KEY) CURSOR_KEYS=$(CHECK_KEY) \
 	  DJANGO_SETTINGS_MODULE=config.settings.production $(PY) manage.py check --deploy --fail-level WARNING
 
+describe: dev ## Write the reference of the manual from the code into docs/reference
+	@DJANGO_SETTINGS_MODULE=config.settings.test $(PY) manage.py describe
+
 lock: dev ## Compile requirements/*.in into locks with hashes and without hosts
-	@for name in bootstrap base embedded dev; do \
+	@for name in bootstrap base embedded dev docs; do \
 	  .venv/tools/bin/uv pip compile --quiet --upgrade --generate-hashes --no-header --no-annotate --universal --python-version 3.11 \
 	    requirements/$$name.in --output-file requirements/$$name.lock || exit 1; done
 	@! grep -nE 'https?://|index|find-links|file:' requirements/*.lock

@@ -20,12 +20,13 @@ _FALSE = frozenset({"0", "false", "no", "off"})
 
 @dataclass(frozen=True)
 class Setting:
-    """One environment variable: its name, kind, default as text, and what it changes."""
+    """One environment variable: its name, kind, default as text, what it changes, and which values it takes."""
 
     name: str
     kind: str
     default: str
     effect: str
+    allowed: str = ""
 
 
 SETTINGS: dict[str, Setting] = {}
@@ -33,10 +34,11 @@ SETTINGS: dict[str, Setting] = {}
 
 def text(name: str, default: str, effect: str, *, choices: tuple[str, ...] = ()) -> str:
     """Read a string, one of `choices` where they are given."""
-    _register(name, "text", default, effect)
+    expected = f"one of {', '.join(choices)}" if choices else ""
+    _register(name, "text", default, effect, expected)
     value = os.environ.get(name, "") or default
     if choices and value not in choices:
-        raise _refusal(name, value, f"one of {', '.join(choices)}")
+        raise _refusal(name, value, expected)
     return value
 
 
@@ -48,8 +50,9 @@ def secret(name: str, default: str, effect: str) -> str:
 
 def integer(name: str, default: int, effect: str, *, minimum: int = 0, maximum: int | None = None) -> int:
     """Read a whole number between `minimum` and `maximum`, both included."""
-    _register(name, "integer", str(default), effect)
-    expected = f"a whole number of at least {minimum}" + (f" and at most {maximum}" if maximum is not None else "")
+    bounds = f"at least {minimum}" + (f" and at most {maximum}" if maximum is not None else "")
+    expected = f"a whole number of {bounds}"
+    _register(name, "integer", str(default), effect, bounds)
     value = _converted(name, default, int, expected)
     if value < minimum or (maximum is not None and value > maximum):
         raise _refusal(name, str(value), expected)
@@ -58,8 +61,9 @@ def integer(name: str, default: int, effect: str, *, minimum: int = 0, maximum: 
 
 def number(name: str, default: float, effect: str, *, minimum: float = 0.0) -> float:
     """Read a decimal number of at least `minimum`."""
-    _register(name, "number", str(default), effect)
-    expected = f"a number of at least {minimum}"
+    bounds = f"at least {minimum:g}"
+    expected = f"a number of {bounds}"
+    _register(name, "number", str(default).removesuffix(".0"), effect, bounds)
     value = _converted(name, default, float, expected)
     if not value >= minimum or value == float("inf"):
         raise _refusal(name, str(value), expected)
@@ -118,9 +122,9 @@ def keys(name: str, default: str, effect: str) -> dict[str, str]:
     return found
 
 
-def _register(name: str, kind: str, default: str, effect: str) -> None:
+def _register(name: str, kind: str, default: str, effect: str, allowed: str = "") -> None:
     # The settings files come first; a later reader of the same variable adds nothing.
-    SETTINGS.setdefault(name, Setting(name, kind, default, effect))
+    SETTINGS.setdefault(name, Setting(name, kind, default, effect, allowed))
 
 
 def _converted(name: str, default: Value, convert: Callable[[str], Value], expected: str) -> Value:

@@ -27,7 +27,7 @@ from identity.api.schema import RATE_HEADERS, error_responses, security_of
 from identity.hosts import resolve_host
 from identity.timestamps import wire_time
 
-_ERROR_CODES = ("invalid_cursor", "cursor_expired", "timeout", "payload_too_large", "processing_error", "connection_timeout")
+STREAM_ERROR_CODES = ("invalid_cursor", "cursor_expired", "timeout", "payload_too_large", "processing_error", "connection_timeout")
 _CURSOR: Schema = {"type": "string", "maxLength": MAX_FROM_LENGTH, "description": "Opaque cursor; delivery goes on after it."}
 _FLOOR_HEADERS: Schema = {
     FLOOR: {
@@ -153,7 +153,7 @@ def stream_components() -> dict[str, Schema]:
     prefix = settings.EVENT_ATTRIBUTE_PREFIX
     text: Schema = {"type": "string"}
     event = {"type": _EVENT_TYPE, "offset": _CURSOR, "event": reference("EventEnvelope")}
-    detail = _closed({"code": {**text, "enum": list(_ERROR_CODES)}, "message": text, "offset": _CURSOR}, "code", "message")
+    detail = _closed({"code": {**text, "enum": list(STREAM_ERROR_CODES)}, "message": text, "offset": _CURSOR}, "code", "message")
     envelope = {
         "specversion": {**text, "enum": ["1.0"]},
         "type": _EVENT_TYPE,

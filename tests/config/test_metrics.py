@@ -14,7 +14,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from pytest_django import Settings
 from pytest_django.plugin import DjangoDbBlocker
 
-from config.management.commands.describe_metrics import reference
 from config.metrics import exposition, metrics
 from events import figures
 from events.metrics import REGISTRY
@@ -133,7 +132,6 @@ def test_no_figure_names_a_tenant_a_client_or_an_address() -> None:
 @pytest.mark.usefixtures("committed_db")
 def test_every_figure_that_is_shown_stands_in_the_reference() -> None:
     page = (ROOT / "docs/reference/metrics.md").read_text()
-    assert page == reference(), "manage.py describe_metrics > docs/reference/metrics.md"
     documented = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
     shown = {family.name for family in text_string_to_metric_families(exposition().decode())}
     assert {name.removesuffix("_total") for name in documented} == {name.removesuffix("_total") for name in shown}

@@ -1,11 +1,10 @@
-"""`manage.py describe_metrics`: every figure of `/metrics` as the table of `docs/reference/metrics.md`."""
+"""The page of metrics: every figure of `/metrics`, from the registry itself."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from django.core.management.base import BaseCommand
 from prometheus_client.core import Metric
 
 from events import figures
@@ -13,7 +12,8 @@ from events.metrics import REGISTRY
 
 _HEAD = """# Metrics
 
-What `/metrics` shows, on the platform's host (decision 0047). Made by `manage.py describe_metrics > docs/reference/metrics.md`.
+What `/metrics` shows, on the platform's host ([decision 0047](../adr/0047-figures-for-monitoring.md)). `METRICS_TOKEN` and
+`METRICS_NETWORKS` say who may read it ([settings](settings.md#metrics)).
 
 | Name | Kind | Labels | Meaning |
 |---|---|---|---|
@@ -21,14 +21,7 @@ What `/metrics` shows, on the platform's host (decision 0047). Made by `manage.p
 _FROM_THE_DATABASE = "Read from the database at each scrape, so equal in every process."
 
 
-class Command(BaseCommand):
-    help = "Print the reference of all metrics as Markdown."
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        self.stdout.write(reference(), ending="")
-
-
-def reference() -> str:
+def metrics_page() -> str:
     """Return the page."""
     counted = "".join(_row(metric, " ".join(labels)) for metric, labels in _counted())
     read = "".join(_row(metric, "") for app in figures.registered() for metric in app.describe())

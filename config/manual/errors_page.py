@@ -1,0 +1,132 @@
+"""The page of error codes: of the management interface, of streams, of the authentication interface, of deliveries."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+
+from authapi.failures import FAILURES
+from config.manual import error_words
+from config.manual.markdown import code, codes, page, table
+from config.manual.source import argument, calls, class_values, value_of
+from events.api import STREAM_ERROR_CODES
+from events.stream import reasons
+from provisioning.failures import ActionError
+
+# Which arguments of these hold the status and the code.
+_REFUSALS = {"Refusal": (0, 2, "error_code"), "ApiProblem": (0, 2, "error_code"), "Refused": (0, 2, "code")}
+
+_MANAGEMENT = """# Error codes
+
+## Management interface
+
+Every error of the management interface, and every answer of `GET /events` before its stream opens, has one body. `message` is for
+people and may change; programs look at `statusCode` and, where there is one, at `errorCode`.
+
+```json
+{
+  "statusCode": 400,
+  "error": "Bad Request",
+  "message": "Payload validation error: 'Expected type string but found type integer' on property email",
+  "errorCode": "invalid_body"
+}
+```
+"""
+_STATUSES = """| Status | What it means for a program |
+|---|---|
+| 400, 404, 413, 415 | The request is wrong and will stay so. |
+| 401 | The token is missing, wrong or expired: get a new one, once. |
+| 403 | The client may not do this. |
+| 409 | What is written to is being deleted, is there already, or is in another state: read it again. |
+| 410 | The cursor is too old; the body names `earliest_offset` and `earliest_time`. |
+| 429, 503 | Wait as long as `Retry-After` or `X-RateLimit-Reset` says, and repeat. |
+| 500 | The service met an unexpected condition, which its log has. |"""
+_STREAM = """## Inside a stream
+
+A stream that was opened with 200 ends with an `error` message, and then its body ends. The offset beside the code, where there is one,
+is where to go on. A stream that ends without such a message was cut on its way: reconnect with the last offset in the same way."""
+_AUTHENTICATION = """## Authentication interface
+
+`/oauth/token`, `/oauth/revoke`, `/userinfo`, `/authorize` and the pages of people answer with `error` and `error_description`, as RFC 6749
+has it. Where a client can be told, `/authorize` sends both to its redirect address; otherwise a page shows them.
+
+```json
+{"error": "invalid_grant", "error_description": "Invalid authorization code"}
+```
+
+What stands in braces is filled in. Statuses that differ from RFC 6749 are those that existing client libraries expect."""
+_DELIVERIES = """## Deliveries
+
+A failed attempt has a kind, which decides what happens next. Dead letters can be filtered by it."""
+_SKIPS = """### Reasons to skip
+
+An event that needs no write ends as *skipped*, which is a success, with one of these reasons. Actions that you install may have others."""
+
+
+def errors_page() -> str:
+    """Return the page."""
+    return page(
+        _MANAGEMENT,
+        _STATUSES,
+        table(("`errorCode`", "Status", "Meaning"), _management_rows()),
+        _STREAM,
+        table(("Code", "What to do", "Messages"), _stream_rows()),
+        _AUTHENTICATION,
+        table(("Status", "`error`", "`error_description`"), _authentication_rows()),
+        _DELIVERIES,
+        table(("Kind", "Raised as", "Meaning", "Next"), _failure_rows()),
+        _SKIPS,
+        table(("Reason", "Meaning"), ((code(reason), error_words.SKIPS[reason]) for reason in skip_reasons())),
+    )
+
+
+def management_codes() -> dict[str, set[int]]:
+    """Return every `errorCode` that the source gives to a refusal, with its statuses."""
+    found: dict[str, set[int]] = defaultdict(set)
+    for name, (status_at, code_at, keyword) in _REFUSALS.items():
+        for module, call in calls(name):
+            status = value_of(argument(call, status_at, "status"), module)
+            given = argument(call, code_at, keyword)
+            value = "{database strategy}_idp_error" if isinstance(given, ast.JoinedStr) else value_of(given, module)
+            if value is not None and status is not None:
+                found[value].add(status)
+    for value in class_values("not_found_code"):
+        if value is not None:
+            found[value].add(404)
+    return dict(found)
+
+
+def skip_reasons() -> list[str]:
+    """Return every reason for which an action of ours skips an event."""
+    return sorted({str(value_of(call.args[0], module)) for module, call in calls("skipped")})
+
+
+def _management_rows() -> Iterator[tuple[str, str, str]]:
+    for name, statuses in sorted(management_codes().items()):
+        yield code(name), ", ".join(map(str, sorted(statuses))), error_words.MANAGEMENT[name]
+
+
+def _stream_rows() -> Iterator[tuple[str, str, str]]:
+    known = [each for each in vars(reasons).values() if isinstance(each, reasons.Reason)]
+    for name in STREAM_ERROR_CODES:
+        yield code(name), error_words.STREAM[name], " ".join(f"*{each.message}*" for each in known if each.code == name)
+
+
+def _authentication_rows() -> Iterator[tuple[str, str, str]]:
+    for row in FAILURES.values():
+        yield str(row.status), code(row.error), row.description
+
+
+def _failure_rows() -> Iterator[tuple[str, str, str, str]]:
+    for kind, meaning in error_words.FAILURES.items():
+        classes = [each for each in _failures(ActionError) if each.kind == kind]
+        sentence = (classes[0].__doc__ or "").partition("\n")[0].rstrip(".")
+        yield code(kind), codes(each.__name__ for each in classes), f"{sentence[:1].upper()}{sentence[1:]}.", meaning
+
+
+def _failures(root: type[ActionError]) -> Iterator[type[ActionError]]:
+    yield root
+    for each in root.__subclasses__():
+        if each.__module__ == ActionError.__module__:
+            yield from _failures(each)

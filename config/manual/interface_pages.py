@@ -1,0 +1,188 @@
+"""The management interface: a page for what all operations share, and one per resource, from the OpenAPI document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from config.api import openapi_document
+from config.manual.interface_words import RESOURCES
+from config.manual.markdown import code, codes, page, table
+
+_METHODS = ("get", "post", "put", "patch", "delete")
+_INTRODUCTION = """# Management interface
+
+{count} operations below `https://<host of the tenant>/api/v2`. Their OpenAPI 3 document is <a href="openapi.json">openapi.json</a>;
+a running service serves it at `/api/v2/openapi.json`, and a browser for it at `/api/docs` on the platform's host.
+
+```sh
+curl https://id.example.com/api/v2/users -H "Authorization: Bearer $TOKEN"
+```
+
+- **Token.** A bearer token whose audience is `https://<host of the tenant>/api/v2/`, of a global client or by a client grant. The
+  scope of an operation stands beside it: of several one is enough, and those joined by *and* are needed together.
+- **Rates.** Each answer carries `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`; over the limit it is 429.
+- **Errors** have [one body](../errors.md#management-interface). Every operation may answer {common}; what it may answer besides stands
+  beside it.
+- **Lists** come in pages by `page` and `per_page`, or by `take` and then `from` (the checkpoint form), which goes on after the last row
+  it has shown. Lists that events continue carry `X-Events-Cursor` on their first page
+  ([how to keep a copy](../../how-to/snapshot-and-stream.md)).
+- **Bodies** are JSON or forms; a member that is not described is refused.
+- **Labels.** An operation without one is generally available; another label stands behind its summary.
+"""
+_GENERALLY_AVAILABLE = "Generally Available"
+
+
+@dataclass(frozen=True)
+class _Operation:
+    """One operation of the document, with the method and path under which it stands."""
+
+    method: str
+    path: str
+    described: dict[str, Any]
+
+    @property
+    def id(self) -> str:
+        return str(self.described["operationId"])
+
+    @property
+    def summary(self) -> str:
+        label = self.described["x-release-lifecycle"]
+        return f"{self.described['summary']}{'' if label == _GENERALLY_AVAILABLE else f' *({label})*'}"
+
+    @property
+    def scopes(self) -> str:
+        alternatives = [scheme["client_credentials"] for scheme in self.described["security"] if scheme.get("client_credentials")]
+        return " or ".join(" and ".join(code(scope) for scope in together) for together in alternatives) or "any"
+
+    @property
+    def statuses(self) -> list[str]:
+        return list(self.described["responses"])
+
+    @property
+    def title(self) -> str:
+        return f"{self.method.upper()} {self.path}"
+
+
+def overview_page() -> str:
+    """Return the page of what all operations share, with a table of the resources."""
+    rows = ((f"[{name}]({name}.md)", RESOURCES[name], str(len(operations))) for name, operations in _by_resource().items())
+    count = sum(len(operations) for operations in _by_resource().values())
+    return page(
+        _INTRODUCTION.format(count=count, common=codes(sorted(_common_statuses()))),
+        "## Resources",
+        table(("Resource", "What it is", "Operations"), rows),
+    )
+
+
+def resource_pages() -> dict[str, str]:
+    """Return the pages of the resources by their names."""
+    return {name: _resource_page(name, operations) for name, operations in _by_resource().items()}
+
+
+@lru_cache(maxsize=1)
+def _document() -> dict[str, Any]:
+    return dict(orjson.loads(openapi_document()))
+
+
+def _by_resource() -> dict[str, list[_Operation]]:
+    found: dict[str, list[_Operation]] = {}
+    for path, methods in _document()["paths"].items():
+        for method in _METHODS:
+            if method in methods:
+                operation = _Operation(method, path, methods[method])
+                found.setdefault(operation.described["tags"][0], []).append(operation)
+    return dict(sorted(found.items()))
+
+
+def _common_statuses() -> set[str]:
+    everywhere = [{status for status in each.statuses if status >= "400"} for some in _by_resource().values() for each in some]
+    return set.intersection(*everywhere)
+
+
+def _resource_page(name: str, operations: list[_Operation]) -> str:
+    rows = ((code(each.title), each.summary, each.scopes, _answers(each)) for each in operations)
+    return page(
+        f"# {name}",
+        f"{RESOURCES[name][:1].upper()}{RESOURCES[name][1:]}.",
+        table(("Operation", "What it does", "Scope", "Answers"), rows),
+        *(_operation_block(each) for each in operations),
+    )
+
+
+def _answers(operation: _Operation) -> str:
+    common = _common_statuses()
+    return ", ".join(status for status in operation.statuses if status not in common)
+
+
+def _operation_block(operation: _Operation) -> str:
+    parameters = [each for each in operation.described.get("parameters", []) if each["in"] != "path"]
+    body = _body_fields(operation)
+    if not parameters and not body:
+        return ""
+    return page(
+        f"## {code(operation.title)}",
+        f"`{operation.id}`: {operation.summary}.",
+        table(("Parameter", "Type", "Meaning"), _parameter_rows(parameters)) if parameters else "",
+        table(("Member of the body", "Type", "Needed"), body) if body else "",
+    )
+
+
+def _parameter_rows(parameters: Iterable[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
+    for each in parameters:
+        name = code(each["name"]) + (" (header)" if each["in"] == "header" else "") + (" (needed)" if each.get("required") else "")
+        yield name, _type(each["schema"]), each.get("description", "")
+
+
+def _body_fields(operation: _Operation) -> list[tuple[str, str, str]]:
+    content = operation.described.get("requestBody", {}).get("content", {})
+    # The forms of one body hold the same members.
+    schema = next((_resolved(form["schema"]) for form in content.values()), {})
+    if schema.get("type") == "array":
+        schema = _resolved(schema["items"])
+    required = schema.get("required", [])
+    return [(code(name), _type(member), "yes" if name in required else "") for name, member in schema.get("properties", {}).items()]
+
+
+def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" in schema:
+        return dict(_document()["components"]["schemas"][schema["$ref"].rpartition("/")[2]])
+    if len(schema.get("allOf", [])) == 1:
+        return _resolved(schema["allOf"][0])
+    return schema
+
+
+def _type(schema: dict[str, Any]) -> str:
+    schema = {**_resolved(schema), **{name: value for name, value in schema.items() if name == "default"}}
+    if "enum" in schema:
+        words = _choices([value for value in schema["enum"] if value not in {"", None}])
+    elif "oneOf" in schema:
+        words = " or ".join(dict.fromkeys(_type(each) for each in schema["oneOf"]))
+    elif schema.get("type") == "array":
+        words = f"list of {_type(schema.get('items', {}))}"
+    else:
+        words = {"string": "text", "boolean": "true or false", "object": "object"}.get(
+            str(schema.get("type")), str(schema.get("type", "any"))
+        )
+    return words + _bounds(schema) + ("" if schema.get("default") in {None, ""} else f"; default {code(_literal(schema['default']))}")
+
+
+def _choices(values: list[Any]) -> str:
+    return codes(str(value) for value in values) if len(values) <= 8 else f"one of {len(values)}, such as {code(str(values[0]))}"
+
+
+def _bounds(schema: dict[str, Any]) -> str:
+    least, most = schema.get("minimum"), schema.get("maximum")
+    if least is not None and most is not None:
+        return f", {least} to {most}"
+    if least is not None:
+        return f", at least {least}"
+    return f", at most {schema['maxLength']} characters" if "maxLength" in schema else ""
+
+
+def _literal(value: Any) -> str:
+    return orjson.dumps(value).decode() if isinstance(value, bool) else str(value)
