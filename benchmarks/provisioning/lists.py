@@ -18,7 +18,7 @@ from identity.services.tenants import create_tenant
 _DELIVERIES = """
 INSERT INTO provisioning_delivery (stream_id, tenant_id, key, position, event, event_id, event_type, state, is_written, attempts,
     series_attempts, redeliveries, is_forced, reason, detail, error_class, error_scim_type, error_message, error_fingerprint, settled_at)
-SELECT %(stream)s, %(tenant)s, 'user:' || n %% 50000, n, -n - %(from)s, 'evt_' || %(tenant)s || n, 'user.updated',
+SELECT %(stream)s, %(tenant)s, 'user:' || n %% 50000, n, -n - %(from)s, 'evt_' || left(md5(%(tenant)s || n), 22), 'user.updated',
     CASE WHEN n %% 2 = 0 THEN 'delivered' ELSE 'dead' END, n %% 2 = 0, 1, 1, 0, false, 'updated', '{}', '', '', '', '', now()
 FROM generate_series(%(from)s::bigint + 1, %(to)s::bigint) n
 """

@@ -7,9 +7,9 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import django
@@ -19,8 +19,10 @@ django.setup()
 from benchmarks.deliveries import bare_loop, free_port, wait_for  # noqa: E402
 from benchmarks.provisioning.document import shown, write_document  # noqa: E402
 from benchmarks.provisioning.lists import measure_lists  # noqa: E402
+from benchmarks.provisioning.processes import processor_seconds, resident_kib, working  # noqa: E402
 from benchmarks.provisioning.queues import queue  # noqa: E402
 
+_SCENARIOS = ("rate", "one_user", "recovery", "memory", "lists")
 _WARM_UP = 2000
 
 
@@ -28,7 +30,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small numbers, which show that it works")
     parser.add_argument("--document", action="store_true", help="write the figures into docs/performance.md")
+    parser.add_argument("--scenarios", nargs="+", choices=_SCENARIOS, default=_SCENARIOS, help="some of them; all by default")
     options = parser.parse_args()
+    if options.document and tuple(options.scenarios) != _SCENARIOS:
+        parser.error("the page holds the figures of one whole run")
     share = 20 if options.quick else 1
     results: dict[str, Any] = {"cores": os.cpu_count()}
     with answering() as base:
@@ -39,9 +44,10 @@ def main() -> int:
             "memory": lambda: memory(base, 10_000 // share),
             "lists": lambda: measure_lists((10_000 // share, 1_000_000 // share)),
         }
-        for name, scenario in scenarios.items():
-            results[name] = scenario()
-            print(name, json.dumps(results[name]), flush=True)
+        for name in options.scenarios:
+            started = time.monotonic()
+            results[name] = scenarios[name]()
+            print(name, json.dumps(results[name]), f"after {time.monotonic() - started:.0f} s", flush=True)
     results["load"] = os.getloadavg()[1]
     print(shown(results))
     if options.document:
@@ -52,14 +58,25 @@ def main() -> int:
 def rate(base: str, *, rounds: int, people: int) -> list[dict[str, float]]:
     """One worker process and the bare loop in turn, several times: other work on the machine meets both."""
     measured = []
-    with working(1):
+    with working(1) as worker:
+        queue(base, 10).run()  # Its start is nobody's delivery.
         for _ in range(rounds):
             waiting = queue(base, people)
-            before = bare_loop(base, people)
+            bare = [_bare(base, people)]
+            used = processor_seconds(worker)
             ours = waiting.waiting / waiting.run()
-            bare = (before + bare_loop(base, people)) / 2
-            measured.append({"ours": ours, "bare": bare, "ratio": ours / bare})
+            cost = 1000 * (processor_seconds(worker) - used) / waiting.waiting
+            bare.append(_bare(base, people))
+            rate_of_loop, cost_of_loop = (sum(figures) / 2 for figures in zip(*bare, strict=True))
+            measured.append({"ours": ours, "bare": rate_of_loop, "ratio": ours / rate_of_loop, "ours_ms": cost, "bare_ms": cost_of_loop})
     return measured
+
+
+def _bare(base: str, people: int) -> tuple[float, float]:
+    """Run the loop; return deliveries a second and the milliseconds of processor time of each."""
+    used = time.process_time()
+    per_second = bare_loop(base, people)
+    return per_second, 1000 * (time.process_time() - used) / (2 * people)
 
 
 def one_user(base: str, events: int) -> dict[str, float]:
@@ -101,13 +118,6 @@ def slope(samples: list[tuple[int, float]]) -> float:
     return sum((x - middle) * (y - level) for x, y in samples) / spread if spread else 0.0
 
 
-def resident_kib(worker: int) -> float:
-    """Return the memory of the process that runs the tasks."""
-    children = Path(f"/proc/{worker}/task/{worker}/children").read_text().split()
-    status = Path(f"/proc/{children[0]}/status").read_text()
-    return float(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1])
-
-
 @contextmanager
 def answering() -> Iterator[str]:
     """Run the SCIM server that answers at once."""
@@ -120,19 +130,6 @@ def answering() -> Iterator[str]:
     finally:
         server.kill()
         server.wait()
-
-
-@contextmanager
-def working(processes: int) -> Iterator[int]:
-    """Run a worker with so many processes; yield the id of its parent. Its lines go where nobody reads them, as a file would."""
-    command: list[Any] = [sys.executable, "-m", "celery", "-A", "config", "worker", "--concurrency", str(processes)]
-    with Path(os.devnull).open("wb") as nowhere:
-        worker = subprocess.Popen([*command, "--without-gossip", "--without-mingle"], stdout=nowhere, stderr=nowhere)
-        try:
-            yield worker.pid
-        finally:
-            worker.terminate()
-            worker.wait(60)
 
 
 if __name__ == "__main__":
