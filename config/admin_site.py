@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import ImproperlyConfigured, PermissionDenied
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -18,16 +18,17 @@ import events.admin
 import identity.admin
 import provisioning.admin
 from authapi.addresses import client_address
-from config import admin_start_page
 from config.admin_login import StaffLoginForm, may_enter
 from config.admin_navigation import grouped
-from identity.admin.scope import is_operator, switch_tenant, tenant_in_scope
+from config.dashboard import checklist
+from config.dashboard.page import TENANTS_SHOWN, dashboard_of
+from identity.admin.scope import is_operator, staff_of, switch_tenant, tenant_in_scope
 from identity.admin.tenant_page import PagesSite
 from identity.admin.tenant_scope import TenantScopedAdmin
 from identity.change_context import ChangeContext, change_context
 from identity.models import Tenant
+from identity.services.tenants import dismiss_setup
 
-_TENANTS_SHOWN = 50
 _PAGES_OF_A_ROW = frozenset({"change", "delete", "history", "action"})
 
 
@@ -67,7 +68,10 @@ class PlatformAdminSite(PagesSite):
         return super().admin_view(with_context, cacheable)
 
     def get_urls(self) -> list[Any]:
-        own: list[URLPattern | URLResolver] = [path("tenant/", self.admin_view(self.choose_tenant), name="choose_tenant")]
+        own: list[URLPattern | URLResolver] = [
+            path("tenant/", self.admin_view(self.choose_tenant), name="choose_tenant"),
+            path("setup/dismiss/", self.admin_view(self.dismiss_setup), name="dismiss_setup"),
+        ]
         # The shortcut to a row's public page would look up any row by its key; nothing here has a public page.
         return own + [pattern for pattern in super().get_urls() if getattr(pattern, "name", "") != "view_on_site"]
 
@@ -87,17 +91,18 @@ class PlatformAdminSite(PagesSite):
         return context
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
-        """Show the figures of the tenant in scope, or those of the platform and a way to each tenant."""
-        tenant = tenant_in_scope(request)
-        if tenant is None:
-            own: dict[str, Any] = {"figures": admin_start_page.figures_of_all(), "tenants": Tenant.objects.order_by("pk")[:_TENANTS_SHOWN]}
-        else:
-            own = {
-                "figures": admin_start_page.figures_of(tenant),
-                "steps": admin_start_page.next_steps(tenant),
-                "latest_events": admin_start_page.latest_events(tenant),
-            }
-        return super().index(request, {**own, **(extra_context or {})})
+        """Show the dashboard of the tenant in scope, or that of the platform and a way to each tenant."""
+        return super().index(request, {**dashboard_of(request), **(extra_context or {})})
+
+    def dismiss_setup(self, request: HttpRequest) -> HttpResponse:
+        """Put the first steps of the tenant in scope away for all of its staff."""
+        staff, tenant = staff_of(request), tenant_in_scope(request)
+        if request.method != "POST" or tenant is None:
+            raise Http404
+        if staff is None or not staff.has_perm(checklist.DISMISS):
+            raise PermissionDenied
+        dismiss_setup(tenant_id=tenant)
+        return HttpResponseRedirect(reverse("admin:index"))
 
     def choose_tenant(self, request: HttpRequest) -> HttpResponse:
         """Let a platform operator choose the tenant whose rows all pages show, or all of them again."""
@@ -110,7 +115,7 @@ class PlatformAdminSite(PagesSite):
             switch_tenant(request, request.POST.get("tenant") or None)
             return HttpResponseRedirect(following)
         searched = request.GET.get("q", "").strip()
-        found = Tenant.objects.filter(Q(pk__icontains=searched) | Q(name__icontains=searched)).order_by("pk")[:_TENANTS_SHOWN]
+        found = Tenant.objects.filter(Q(pk__icontains=searched) | Q(name__icontains=searched)).order_by("pk")[:TENANTS_SHOWN]
         context = {
             **self.each_context(request),
             "title": "Choose a tenant",

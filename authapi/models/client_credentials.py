@@ -34,6 +34,10 @@ class ClientCredential(UnrecordedOwned):
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta(UnrecordedOwned.Meta):
+        # The next ones to expire, for the start page.
+        indexes = [
+            models.Index(fields=["expires_at"], condition=models.Q(expires_at__isnull=False), name="authapi_credential_expiry")
+        ]
         ordering = ("created_at", "id")
 
     def __str__(self) -> str:

@@ -31,6 +31,9 @@ class SignIn(UnrecordedOwned):
             models.Index(fields=["tenant", "-created_at", "-id"], name="authapi_signin_list"),
             models.Index(fields=["tenant", "user_id", "-created_at"], name="authapi_signin_by_user"),
             models.Index(fields=["created_at"], name="authapi_signin_expired"),
+            # The failures of the last day, counted for the start pages of a tenant and of the platform.
+            models.Index(fields=["tenant", "-created_at"], condition=models.Q(is_success=False), name="authapi_signin_failed"),
+            models.Index(fields=["-created_at"], condition=models.Q(is_success=False), name="authapi_signin_failed_all"),
         ]
         ordering = ("-created_at", "-id")
 

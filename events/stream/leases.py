@@ -162,4 +162,9 @@ class Leases:
         logger.warning("slots are counted per process for now: %s", type(error).__name__)
 
     def _key(self, tenant_id: str) -> str:
-        return f"{self.prefix}:streams:{tenant_id}"
+        return slots_key(self.prefix, tenant_id)
+
+
+def slots_key(prefix: str, tenant_id: str) -> str:
+    """Return the name of the set that has a tenant's slots."""
+    return f"{prefix}:streams:{tenant_id}"

@@ -57,3 +57,8 @@ def update_tenant(*, tenant_id: str, changes: dict[str, Any]) -> Tenant:
     if changes:
         validated_save(tenant, fields=list(changes))
     return tenant
+
+
+def dismiss_setup(*, tenant_id: str) -> None:
+    """Put the first steps of a tenant away for all of its staff; twice is harmless."""
+    Tenant.objects.filter(pk=tenant_id, setup_dismissed_at=None).update(setup_dismissed_at=timezone.now())

@@ -182,7 +182,7 @@ def test_an_error_page_shows_our_own_words_and_no_trace(operator: Client, monkey
         raise RuntimeError("a secret detail")
 
     operator.raise_request_exception = False
-    monkeypatch.setattr("config.admin_start_page.figures_of_all", fail)
+    monkeypatch.setattr("config.dashboard.page.read_state", fail)
     answer = operator.get("/admin/")
 
     assert answer.status_code == 500

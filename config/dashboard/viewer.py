@@ -1,0 +1,43 @@
+"""Who looks at the start page: one tenant or all of them, and what the account may see of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from django.http import Http404, HttpRequest
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from identity.admin.scope import is_operator, staff_of, tenant_in_scope
+from identity.models import Staff
+
+
+@dataclass(frozen=True)
+class Viewer:
+    """`tenant_id` None means all tenants, for operators only."""
+
+    staff: Staff
+    tenant_id: str | None
+    is_operator: bool
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> Self:
+        staff = staff_of(request)
+        if staff is None:
+            raise Http404
+        return cls(staff, tenant_in_scope(request), is_operator(request))
+
+    def may(self, permission: str) -> bool:
+        return self.staff.has_perm(permission)
+
+    def may_list(self, model: str) -> bool:
+        """Tell whether the account sees the list of a model, named as `app_model`."""
+        app, _, name = model.partition("_")
+        return self.may(f"{app}.view_{name}")
+
+
+def list_of(model: str, **query: str) -> str:
+    """Return the address of a model's list, named as `app_model`, with what is searched there."""
+    asked = {name: value for name, value in query.items() if value}
+    return reverse(f"admin:{model}_changelist") + (f"?{urlencode(asked)}" if asked else "")
