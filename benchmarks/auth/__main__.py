@@ -15,6 +15,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
 import django
 
@@ -51,18 +52,32 @@ def main() -> int:
 
 def measured(*, rounds: int, seconds: float, connections: int) -> dict[str, dict[str, float]]:
     """Return requests a second per scenario and server, and the median of the ratios of the rounds."""
-    found: dict[str, dict[str, float]] = {}
+    run = partial(_in_turn, rounds=rounds, seconds=seconds, connections=connections)
     with ours(connections) as own, oidc_provider(connections) as peer:
-        for scenario, requests in SCENARIOS.items():
-            rates: dict[str, list[float]] = {subject.name: [] for subject in (own, peer) if subject}
-            for _ in range(rounds):
-                for subject in (own, peer):
-                    if subject is not None:
-                        rates[subject.name].append(asyncio.run(rate(subject.port, requests(subject, connections), seconds=seconds)))
-            found[scenario] = {name: statistics.median(values) for name, values in rates.items()}
-            if peer is not None:
-                pairs = zip(rates[own.name], rates[peer.name], strict=True)
-                found[scenario]["ratio"] = statistics.median(one / other for one, other in pairs)
+        found = {scenario: run((own, peer), requests) for scenario, requests in SCENARIOS.items()}
+    cores = os.cpu_count() or 1
+    with ours(1, processes=cores) as own, oidc_provider(1, processes=cores) as peer:
+        found["client_credentials, all cores"] = run((own, peer), Subject.client_credentials)
+    return found
+
+
+def _in_turn(
+    subjects: tuple[Subject, Subject | None],
+    requests: Callable[[Subject, int], list[NextRequest]],
+    *,
+    rounds: int,
+    seconds: float,
+    connections: int,
+) -> dict[str, float]:
+    present = [subject for subject in subjects if subject is not None]
+    rates: dict[str, list[float]] = {subject.name: [] for subject in present}
+    for _ in range(rounds):
+        for subject in present:
+            rates[subject.name].append(asyncio.run(rate(subject.port, requests(subject, connections), seconds=seconds)))
+    found = {name: statistics.median(values) for name, values in rates.items()}
+    if len(present) > 1:
+        pairs = zip(*rates.values(), strict=True)
+        found["ratio"] = statistics.median(one / other for one, other in pairs)
     return found
 
 

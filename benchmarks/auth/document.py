@@ -10,6 +10,7 @@ PAGE = ROOT / "docs" / "performance.md"
 _BEGIN, _END = "<!-- figures of make bench-auth: begin -->", "<!-- figures of make bench-auth: end -->"
 _NAMES = {
     "client_credentials": "`client_credentials`, a JWT freshly signed",
+    "client_credentials, all cores": "the same, as many processes as cores on both sides",
     "refresh_token": "`refresh_token`, rotated; access token and id token freshly signed",
     "userinfo": "`/userinfo`",
 }

@@ -1,9 +1,11 @@
 // npm oidc-provider as the peer: one process, tokens in memory, RS256 with 2048 bits, JWT access tokens for one API.
-// Usage: node provider.mjs PORT COUNT; prints one JSON line with a refresh token for each of COUNT connections and an access token.
+// Usage: node provider.mjs PORT COUNT [PROCESSES]; prints one JSON line for each process that listens, with a refresh token for
+// each of COUNT connections and an access token. Processes share the port, and neither tokens nor keys.
+import cluster from 'node:cluster'
 import { generateKeyPairSync } from 'node:crypto'
 import { Provider } from 'oidc-provider'
 
-const [port, count] = process.argv.slice(2).map(Number)
+const [port, count, processes = 1] = process.argv.slice(2).map(Number)
 const audience = 'https://things.example.test/'
 const stored = new Map()
 
@@ -64,8 +66,20 @@ async function refreshToken() {
   return new provider.RefreshToken({ accountId: 'ada', client, grantId, scope, gty: 'authorization_code', resource: audience }).save()
 }
 
-const accessToken = new provider.AccessToken({ accountId: 'ada', client, grantId: await granted(), scope: 'openid email', gty: 'authorization_code' })
-const refresh = await Promise.all(Array.from({ length: count }, refreshToken))
-provider.listen(port, '127.0.0.1', async () => {
-  console.log(JSON.stringify({ refresh, access: await accessToken.save() }))
-})
+async function serve() {
+  const accessToken = new provider.AccessToken({ accountId: 'ada', client, grantId: await granted(), scope: 'openid email', gty: 'authorization_code' })
+  const refresh = await Promise.all(Array.from({ length: count }, refreshToken))
+  provider.listen(port, '127.0.0.1', async () => {
+    console.log(JSON.stringify({ refresh, access: await accessToken.save() }))
+  })
+}
+
+if (processes > 1 && cluster.isPrimary) {
+  for (let started = 0; started < processes; started++) cluster.fork()
+  process.on('SIGTERM', () => {
+    for (const worker of Object.values(cluster.workers)) worker.kill()
+    process.exit(0)
+  })
+} else {
+  await serve()
+}

@@ -1,4 +1,4 @@
-"""The two servers, one process each: ours on Granian, and npm oidc-provider."""
+"""The two servers: ours on Granian, and npm oidc-provider."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from benchmarks.auth.load import NextRequest, get, once, post
@@ -64,11 +65,11 @@ def _refreshing(subject: Subject, number: int) -> NextRequest:
 
 
 @contextmanager
-def ours(connections: int) -> Iterator[Subject]:
+def ours(connections: int, *, processes: int = 1) -> Iterator[Subject]:
     """Serve a tenant with a user and a client that is logged in `connections` times."""
     tenant_id, client = _made()
     port = _free_port()
-    command = ["-m", "granian", "--interface", "asginl", "--host", "127.0.0.1", "--port", str(port), "--workers", "1", "--no-ws"]
+    command = ["-m", "granian", "--interface", "asginl", "--host", "127.0.0.1", "--port", str(port), "--workers", str(processes), "--no-ws"]
     limits = {"RATE_LIMIT_PER_SECOND": "1000000", "RATE_LIMIT_BURST": "1000000"}
     server = subprocess.Popen([sys.executable, *command, "config.asgi:application"], cwd=ROOT, env=os.environ | limits)
     try:
@@ -84,7 +85,7 @@ def ours(connections: int) -> Iterator[Subject]:
 
 
 @contextmanager
-def oidc_provider(connections: int) -> Iterator[Subject | None]:
+def oidc_provider(connections: int, *, processes: int = 1) -> Iterator[Subject | None]:
     """Serve npm oidc-provider; yields None, after saying why, where it is not installed."""
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "oidc-provider").exists():
@@ -95,12 +96,15 @@ def oidc_provider(connections: int) -> Iterator[Subject | None]:
     # Node looks for packages beside the program it runs.
     program = shutil.copy(Path(__file__).parent / "provider.mjs", PLACE)
     with subprocess.Popen(
-        [node, program, str(port), str(connections)], cwd=PLACE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        [node, program, str(port), str(connections), str(processes)], cwd=PLACE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as server:
         try:
             assert server.stdout is not None
             # It says other things before.
-            said = json.loads(next(line for line in server.stdout if line.startswith(b"{")))
+            lines = (line for line in server.stdout if line.startswith(b"{"))
+            # Each process says it; the tokens of the last one count, and where there are more, none is asked for.
+            for line in islice(lines, processes):
+                said = json.loads(line)
             client = {"client_id": "bench", "client_secret": "only-for-a-measurement"}
             yield Subject("oidc-provider", port, f"127.0.0.1:{port}", "/token", "/me", client, said["refresh"], said["access"])
         finally:
