@@ -48,6 +48,7 @@ class Case(Enum):
     INVALID_REFRESH_TOKEN = auto()
     AUDIENCE_NOT_IN_POLICY = auto()
     NOT_A_MEMBER = auto()
+    NO_ORGANIZATION = auto()
     NO_SIGNING_SECRET = auto()
     WRONG_CREDENTIALS = auto()
     UNKNOWN_REALM = auto()
@@ -130,6 +131,7 @@ FAILURES: dict[Case, Failure] = {
     Case.INVALID_REFRESH_TOKEN: Failure(403, "invalid_grant", "Unknown or invalid refresh token."),
     Case.AUDIENCE_NOT_IN_POLICY: Failure(403, "access_denied", "The refresh token is not good for the audience: {audience}"),
     Case.NOT_A_MEMBER: Failure(403, "access_denied", "user {user} is not part of the {organization} organization"),
+    Case.NO_ORGANIZATION: Failure(403, "access_denied", "user {user} is not part of any organization"),
     Case.NO_SIGNING_SECRET: Failure(
         403, "unauthorized_client", "Id tokens of this client are signed with its secret, which was not kept. Rotate the secret."
     ),

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from authapi.authorize.asked import Asked
+from authapi.authorize.organizations import Question
 from authapi.failures import Case, RequestRefused
 
 
 class Step(Enum):
     """The page that is due, or the answer."""
 
+    ORGANIZATION = auto()
     LOGIN = auto()
     CREATE = auto()
     SELECT_ACCOUNT = auto()
@@ -36,6 +38,8 @@ class Situation:
     has_selected: bool = False
     has_consented: bool = False
     needs_consent: bool = False
+    # What is still to be asked about organizations.
+    question: Question | None = None
 
 
 def next_step(asked: Asked, situation: Situation) -> Step:
@@ -48,16 +52,23 @@ def next_step(asked: Asked, situation: Situation) -> Step:
         raise RequestRefused(Case.LOGIN_REQUIRED)
     step = _step(asked, situation)
     if asked.is_silent and step is not Step.RESPOND:
-        raise RequestRefused(Case.CONSENT_REQUIRED if step is Step.CONSENT else Case.LOGIN_REQUIRED)
+        raise RequestRefused(_SILENT_REFUSALS.get(step, Case.LOGIN_REQUIRED) if situation.has_session else Case.LOGIN_REQUIRED)
     return step
 
 
+_SILENT_REFUSALS = {Step.CONSENT: Case.CONSENT_REQUIRED, Step.ORGANIZATION: Case.INTERACTION_REQUIRED}
+
+
 def _step(asked: Asked, situation: Situation) -> Step:
+    if situation.question is Question.BEFORE_LOGIN:
+        return Step.ORGANIZATION
     if _must_log_in(asked, situation):
         is_new = "create" in asked.prompts or asked.screen_hint == "signup"
         return Step.CREATE if is_new else Step.LOGIN
     if "select_account" in asked.prompts and not (situation.has_selected or situation.has_logged_in):
         return Step.SELECT_ACCOUNT
+    if situation.question is Question.AFTER_LOGIN:
+        return Step.ORGANIZATION
     if not situation.has_consented and (situation.needs_consent or "consent" in asked.prompts):
         return Step.CONSENT
     return Step.RESPOND

@@ -14,7 +14,7 @@ from authapi.authorize.decision import Step, next_step
 from authapi.authorize.parameters import read, single, target_of
 from authapi.authorize.responses import respond, see_other, with_parameters
 from authapi.authorize.visit import Visit, facts_of, visit_of
-from authapi.authorize.waiting import begin_anew, keep, new_handle, note_progress
+from authapi.authorize.waiting import CHOSEN, begin_anew, keep, new_handle, note_progress
 from authapi.client_auth import clients
 from authapi.failures import Case, RequestRefused
 from authapi.grants.front_channel import front_channel
@@ -31,6 +31,7 @@ from identity.services.memberships import add_members
 from identity.tenancy import tenant_bound
 
 PAGES = {
+    Step.ORGANIZATION: "/u/organization",
     Step.LOGIN: "/u/login",
     Step.CREATE: "/u/signup",
     Step.SELECT_ACCOUNT: "/u/select-account",
@@ -89,6 +90,9 @@ def user_authenticated(
         # What follows sees the new session and not what the browser sent.
         visit.__dict__["session"] = session
         row.session = session
+        if organizations.question_of(visit.client) is organizations.Question.AFTER_LOGIN:
+            # Chosen by whoever was logged in before.
+            row.progress.pop(CHOSEN, None)
         note_progress(row, has_logged_in=True)
         try:
             _join_organization(visit, user, connection)
@@ -182,6 +186,8 @@ def _answer(visit: Visit) -> HttpResponse:
         raise RequestRefused(Case.LOGIN_REQUIRED)
     if visit.organization is not None:
         organizations.check_membership(visit.organization, session.user)
+    elif organizations.usage_of(visit.client) == "require":
+        raise RequestRefused(Case.ORGANIZATION_REQUIRED)
     entitlement = visit.entitlement(session.user)
     issue = UserIssue(
         host=visit.host,

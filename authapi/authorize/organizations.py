@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import Enum, auto
 
 from authapi.failures import Case, RequestRefused
 from authapi.models import Client
@@ -13,14 +14,37 @@ _PREFIX = "org_"
 _LONGEST = 64
 
 
+class Question(Enum):
+    """When people are asked for the organization that a request leaves open."""
+
+    BEFORE_LOGIN = auto()
+    AFTER_LOGIN = auto()
+
+
+def usage_of(client: Client) -> str:
+    """Return `deny`, `allow` or `require`."""
+    return client.settings.get("organization_usage") or "deny"
+
+
+def question_of(client: Client) -> Question | None:
+    """Return when the client's users are asked, None for never."""
+    behaviour, usage = client.settings.get("organization_require_behavior"), usage_of(client)
+    if behaviour == "pre_login_prompt" and usage == "require":
+        return Question.BEFORE_LOGIN
+    # Where it is optional, people can only choose among what is known to be theirs.
+    if behaviour == "post_login_prompt" and usage != "deny":
+        return Question.AFTER_LOGIN
+    return None
+
+
 def asked_organization(client: Client, named: str) -> Organization | None:
     """Return the organization that a request names by id, or by name where the tenant has switched that on.
 
-    Raises `RequestRefused` where the client takes none, needs one, or there is no such one.
+    Raises `RequestRefused` where the client takes none, needs one and asks nobody, or there is no such one.
     """
-    usage = client.settings.get("organization_usage") or "deny"
+    usage = usage_of(client)
     if not named:
-        if usage == "require":
+        if usage == "require" and question_of(client) is None:
             raise RequestRefused(Case.ORGANIZATION_REQUIRED)
         return None
     if usage == "deny":
@@ -30,15 +54,27 @@ def asked_organization(client: Client, named: str) -> Organization | None:
 
 def named_organization(tenant_id: str, named: str) -> Organization:
     """Return the organization of this id, or of this name where the tenant takes names; raise `RequestRefused`."""
-    rows = Organization.objects.of(tenant_id).filter(deletion_started_at__isnull=True)
-    found = None
-    if named.startswith(_PREFIX):
-        found = rows.filter(pk=named[:_LONGEST]).first()
-    elif sign_in_settings(tenant_id).takes_organization_names:
-        found = rows.filter(name=named[:_LONGEST].lower()).first()
+    by_name = sign_in_settings(tenant_id).takes_organization_names
+    found = find_organization(tenant_id, named) if by_name or named.startswith(_PREFIX) else None
     if found is None:
         raise RequestRefused(Case.UNKNOWN_ORGANIZATION)
     return found
+
+
+def find_organization(tenant_id: str, named: str) -> Organization | None:
+    """Return the organization of this id or this name."""
+    rows = Organization.objects.of(tenant_id).filter(deletion_started_at__isnull=True)
+    if named.startswith(_PREFIX):
+        return rows.filter(pk=named[:_LONGEST]).first()
+    return rows.filter(name=named[:_LONGEST].lower()).first()
+
+
+def organizations_of(user: User, connection: Connection, *, limit: int) -> list[Organization]:
+    """Return at most `limit` organizations that the user is a member of and that people enter through the connection, by name."""
+    members = OrganizationMember.objects.of(user.tenant_id).filter(user=user).values("organization_id")
+    ways = OrganizationConnection.objects.of(user.tenant_id).filter(connection=connection, is_enabled=True).values("organization_id")
+    rows = Organization.objects.of(user.tenant_id).filter(deletion_started_at__isnull=True)
+    return list(rows.filter(pk__in=members).filter(pk__in=ways).order_by("name")[:limit])
 
 
 def connections_within(organization: Organization, connections: Iterable[Connection]) -> list[Connection]:
@@ -46,6 +82,13 @@ def connections_within(organization: Organization, connections: Iterable[Connect
     rows = OrganizationConnection.objects.of(organization.tenant_id).filter(organization=organization, is_enabled=True)
     enabled = set(rows.values_list("connection_id", flat=True))
     return [connection for connection in connections if connection.pk in enabled]
+
+
+def is_open_to(organization: Organization, user: User, connection: Connection) -> bool:
+    """Tell whether the user is a member and has come through a connection of the organization."""
+    if not connections_within(organization, [connection]):
+        return False
+    return OrganizationMember.objects.of(organization.tenant_id).filter(organization=organization, user=user).exists()
 
 
 def check_membership(organization: Organization, user: User) -> None:

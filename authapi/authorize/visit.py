@@ -14,7 +14,9 @@ from authapi.authorize import organizations
 from authapi.authorize.asked import Asked, ClientFacts, Target
 from authapi.authorize.cookies import SESSION, read_cookie
 from authapi.authorize.decision import Situation
+from authapi.authorize.organizations import Question
 from authapi.authorize.parameters import Parameters, checked, target_of
+from authapi.authorize.waiting import CHOSEN
 from authapi.entitlements import UserEntitlement, user_entitlement
 from authapi.failures import Case, RequestRefused
 from authapi.id_token_hints import read_hint
@@ -48,8 +50,25 @@ class Visit:
 
     @cached_property
     def organization(self) -> Organization | None:
-        """The organization that the login is for. Raises `RequestRefused`."""
-        return organizations.asked_organization(self.client, self.asked.organization)
+        """The organization that the login is for: the one that was asked for, else the one that was chosen. Raises `RequestRefused`."""
+        named = self.asked.organization or self._chosen
+        return organizations.asked_organization(self.client, named or "")
+
+    @property
+    def question(self) -> Question | None:
+        """What is still to be asked about organizations."""
+        is_settled = self.asked.organization or self._chosen is not None
+        return None if is_settled else organizations.question_of(self.client)
+
+    @property
+    def _chosen(self) -> str | None:
+        """The id of the organization that was chosen, "" for none, None where nobody was asked."""
+        if self.row is not None and CHOSEN in self.row.progress:
+            return str(self.row.progress[CHOSEN])
+        # Nobody can be asked: the organization that the session was begun for, or chosen in, goes on.
+        if self.asked.is_silent and self.session is not None and self.session.organization_id and organizations.question_of(self.client):
+            return str(self.session.organization_id)
+        return None
 
     @cached_property
     def connections(self) -> list[Connection]:
@@ -99,7 +118,7 @@ class Visit:
         """Return what is known of the person. Raises `RequestRefused` where the user at hand may not have what was asked."""
         session = self.session
         if session is None:
-            return Situation()
+            return Situation(question=self.question)
         is_usable = self._is_usable(session)
         progress = self.row.progress if self.row is not None and self.row.session_id == session.pk else {}
         return Situation(
@@ -109,7 +128,8 @@ class Visit:
             has_logged_in=bool(progress.get("has_logged_in")),
             has_selected=bool(progress.get("has_selected")),
             has_consented=bool(progress.get("has_consented")),
-            needs_consent=is_usable and needs_consent(self.client, session.user, self.entitlement(session.user)),
+            needs_consent=is_usable and self.question is None and needs_consent(self.client, session.user, self.entitlement(session.user)),
+            question=self.question,
         )
 
     def _is_usable(self, session: Session) -> bool:

@@ -13,9 +13,11 @@ from django.utils import timezone
 
 from authapi.authorize.parameters import Parameters
 from authapi.failures import Case, RequestRefused
-from authapi.models import AuthorizationRequest, Client
+from authapi.models import AuthorizationRequest, Client, Session
 from authapi.random_secrets import digest_of, new_secret
 
+# Under which name the progress of a request keeps the organization that was chosen.
+CHOSEN = "organization"
 _LONGEST_HANDLE = 64
 _PRUNED_AT_ONCE = 10_000
 
@@ -57,10 +59,19 @@ def new_handle(row: AuthorizationRequest) -> str:
     return handle
 
 
-def note_progress(row: AuthorizationRequest, **progress: bool) -> None:
+def note_progress(row: AuthorizationRequest, **progress: bool | str) -> None:
     """Remember what a page has found out."""
     row.progress = {**row.progress, **progress}
     row.save(update_fields=["progress", "session"])
+
+
+def bind(row: AuthorizationRequest, session: Session) -> None:
+    """Let what the pages find out from now on count for this session; what another one's user did is forgotten. Saves nothing."""
+    if row.session_id == session.pk:
+        return
+    # An organization may be named before anybody is known.
+    kept = {CHOSEN: row.progress[CHOSEN]} if row.session_id is None and CHOSEN in row.progress else {}
+    row.session, row.progress = session, kept
 
 
 def begin_anew(row: AuthorizationRequest) -> None:

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from authapi.authorize import flow
 from authapi.authorize.visit import Visit
-from authapi.authorize.waiting import note_progress
+from authapi.authorize.waiting import bind, note_progress
 from authapi.entitlements import UserEntitlement
 from authapi.failures import Case, RequestRefused
 from authapi.models import Session
@@ -35,8 +35,7 @@ def consent_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
         if request.POST.get("answer") != "allow":
             raise RequestRefused(Case.CONSENT_DENIED)
         give_consent(visit.client, session.user, entitlement)
-        if row.session_id != session.pk:
-            row.session, row.progress = session, {}
+        bind(row, session)
         note_progress(row, has_consented=True)
         return flow.advance(visit, handle=handle)
     except RequestRefused as refused:

@@ -9,6 +9,7 @@ from authapi.branding import brand_stylesheet
 from authapi.pages.consent import consent_page
 from authapi.pages.email_verification import verify_email
 from authapi.pages.login import login_page
+from authapi.pages.organization import organization_page
 from authapi.pages.reset_password import request_page, reset_page
 from authapi.pages.select_account import select_account_page
 from authapi.pages.sign_up import sign_up_page
@@ -30,6 +31,7 @@ def sign_in_urls() -> list[URLPattern]:
         path(UNBLOCK_PATH.removeprefix("/"), unblock_page),
         path(verification.PATH.removeprefix("/"), verify_email),
         path(BRAND_PATH.removeprefix("/"), brand_stylesheet),
+        path("u/organization", organization_page, name="hosted_organization"),
         path("u/consent", consent_page, name="hosted_consent"),
         path("u/select-account", select_account_page, name="hosted_select_account"),
         path("v2/logout", plain_logout),

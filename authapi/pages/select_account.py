@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from authapi.authorize import flow
 from authapi.authorize.decision import Step
 from authapi.authorize.responses import see_other, with_parameters
-from authapi.authorize.waiting import note_progress
+from authapi.authorize.waiting import bind, note_progress
 from authapi.failures import RequestRefused
 from authapi.pages.chain import opened_visit, tenant_page
 from authapi.pages.rendering import visit_page
@@ -26,8 +26,7 @@ def select_account_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
             return visit_page(visit, handle, "select_account", {"user": session.user})
         if request.POST.get("answer") != session.user.user_id:
             return see_other(request, with_parameters(flow.PAGES[Step.LOGIN], {flow.HANDLE: handle}))
-        if row.session_id != session.pk:
-            row.session, row.progress = session, {}
+        bind(row, session)
         note_progress(row, has_selected=True)
         return flow.advance(visit, handle=handle)
     except RequestRefused as refused:

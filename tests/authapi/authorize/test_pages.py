@@ -8,7 +8,8 @@ import pytest
 from django.utils import timezone
 
 from authapi import tasks, tenant_settings
-from authapi.models import AuthorizationRequest, Consent, Session, TenantSettings
+from authapi.models import AuthorizationCode, AuthorizationRequest, Consent, Session, TenantSettings
+from authapi.random_secrets import digest_of
 from authapi.services.api_resources import create_api_resource
 from authapi.services.sessions import end_session
 from identity.models import Organization, OrganizationMember
@@ -197,3 +198,126 @@ def test_requests_that_nobody_can_finish_are_dropped(login: Login) -> None:
     login.ask(state="another")
     tasks.prune_sign_ins()
     assert [row.parameters["state"] for row in AuthorizationRequest.objects.of(login.tenant.pk)] == ["another"]
+
+
+# --- Choosing an organization -------------------------------------------------------------------------------------------------
+
+
+def ask_before(login: Login) -> None:
+    set_client(login, settings={"organization_usage": "require", "organization_require_behavior": "pre_login_prompt"})
+
+
+def ask_after(login: Login, usage: str = "require") -> None:
+    set_client(login, settings={"organization_usage": usage, "organization_require_behavior": "post_login_prompt"})
+
+
+def memberships(login: Login, *names: str) -> list[Organization]:
+    made = []
+    for name in names:
+        one = create_organization(tenant_id=login.tenant.pk, name=name, display_name=name.title())
+        add_connection(tenant_id=login.tenant.pk, organization_id=one.pk, connection_id=login.connection.pk)
+        add_members(tenant_id=login.tenant.pk, organization_id=one.pk, user_ids=[login.user.user_id])
+        made.append(one)
+    return made
+
+
+def chosen(login: Login, answer: Page) -> str | None:
+    """Return the organization of what an answer's code can be exchanged for."""
+    row = AuthorizationCode.objects.of(login.tenant.pk).get(code=digest_of(answer.answer["code"]))
+    return row.organization_id
+
+
+def test_people_name_their_organization_before_they_log_in(login: Login) -> None:
+    acme, _ = memberships(login, "acme", "globex")
+    ask_before(login)
+    answer = login.ask()
+    assert answer.location.startswith("/u/organization?state=")
+    page = login.browser.follow(answer)
+    assert "Acme" not in page.text
+    unknown = login.browser.submit(page, name="nobody")
+    assert (unknown.status, "There is no organization of this name." in unknown.text) == (400, True)
+    login_page = login.browser.submit(unknown, name=" ACME ")
+    assert login_page.location.startswith("/u/login?state=")
+    assert chosen(login, login.log_in(login_page)) == acme.pk
+
+
+def test_whoever_names_an_organization_of_others_does_not_get_in(login: Login) -> None:
+    memberships(login, "acme")
+    other = create_organization(tenant_id=login.tenant.pk, name="globex")
+    add_connection(tenant_id=login.tenant.pk, organization_id=other.pk, connection_id=login.connection.pk)
+    ask_before(login)
+    answer = login.log_in(login.browser.submit(login.browser.follow(login.ask()), name="globex"))
+    assert answer.answer["error_description"] == f"user {login.user.user_id} is not part of the {other.pk} organization"
+
+
+def test_people_choose_among_their_own_organizations_after_they_have_logged_in(login: Login) -> None:
+    memberships(login, "acme", "globex")
+    create_organization(tenant_id=login.tenant.pk, name="initech")
+    globex = Organization.objects.of(login.tenant.pk).get(name="globex")
+    ask_after(login)
+    answer = login.log_in(login.ask())
+    assert answer.location.startswith("/u/organization?state=")
+    page = login.browser.follow(answer)
+    assert ("Acme" in page.text, "Globex" in page.text, "nitech" in page.text) == (True, True, False)
+    assert chosen(login, login.browser.submit(page, answer=globex.pk)) == globex.pk
+
+
+@pytest.mark.parametrize("answer", ["initech", "org_unknown", "none", "", "' OR 1 = 1"])
+def test_only_an_own_organization_can_be_chosen(login: Login, answer: str) -> None:
+    memberships(login, "acme", "globex")
+    create_organization(tenant_id=login.tenant.pk, name="initech")
+    ask_after(login)
+    page = login.browser.follow(login.log_in(login.ask()))
+    refused = login.browser.submit(page, answer=answer)
+    assert (refused.status, "This is none of your organizations." in refused.text) == (400, True)
+
+
+def test_a_member_of_one_organization_is_not_asked(login: Login) -> None:
+    (acme,) = memberships(login, "acme")
+    ask_after(login)
+    answer = login.log_in(login.ask())
+    assert chosen(login, login.browser.follow(answer)) == acme.pk
+
+
+def test_a_member_of_none_is_refused_where_one_is_needed_and_goes_on_where_not(login: Login) -> None:
+    ask_after(login)
+    refused = login.browser.follow(login.log_in(login.ask()))
+    assert refused.answer["error_description"] == f"user {login.user.user_id} is not part of any organization"
+    ask_after(login, usage="allow")
+    assert chosen(login, login.browser.follow(login.ask())) is None
+
+
+def test_where_it_is_optional_people_may_go_on_without_one(login: Login) -> None:
+    memberships(login, "acme")
+    ask_after(login, usage="allow")
+    page = login.browser.follow(login.log_in(login.ask()))
+    assert chosen(login, login.browser.submit(page, answer="none")) is None
+
+
+def test_a_named_organization_is_not_asked_for(login: Login) -> None:
+    acme, _ = memberships(login, "acme", "globex")
+    ask_after(login)
+    assert chosen(login, login.log_in(login.ask(organization=acme.pk))) == acme.pk
+
+
+def test_silence_goes_on_in_the_organization_of_the_session_and_asks_nobody(login: Login) -> None:
+    _, globex = memberships(login, "acme", "globex")
+    ask_after(login)
+    assert login.ask(prompt="none").answer["error"] == "login_required"
+    page = login.browser.follow(login.log_in(login.ask()))
+    assert login.ask(prompt="none").answer["error"] == "interaction_required"
+    login.browser.submit(page, answer=globex.pk)
+    assert chosen(login, login.ask(prompt="none")) == globex.pk
+    OrganizationMember.objects.of(login.tenant.pk).get(organization=globex, user=login.user).delete()
+    assert login.ask(prompt="none").answer["error"] == "access_denied"
+
+
+def test_what_one_user_chose_does_not_count_for_the_next(login: Login) -> None:
+    memberships(login, "acme", "globex")
+    ask_after(login)
+    page = login.browser.follow(login.log_in(login.ask()))
+    other = person(login.connection, email="eve@example.test")
+    end_session(Session.objects.of(login.tenant.pk).get(), reason="logged-out")
+    login.log_in(login.ask(), identifier="eve@example.test")
+    again = login.browser.submit(page, answer="acme")
+    assert again.answer["error_description"] == f"user {other.user_id} is not part of any organization"
