@@ -13,7 +13,9 @@ from pathlib import Path
 # A socket path may have 107 bytes; PostgreSQL appends `/.s.PGSQL.5432.lock`.
 _LONGEST_SOCKET_DIRECTORY = 85
 # Everything `make up` puts into the data directory; drafts of its files begin with a dot.
-_MADE_HERE = re.compile(r"\.?(beat|demo\.json|environment|keys|lock|metrics|postgres|redis|run|scim|tls|up\.json|up\.log)(\.[0-9]+)?")
+_MADE_HERE = re.compile(
+    r"\.?(beat|demo\.json|environment|keys|lock|metrics|postgres|redis|run|scim|tls|up\.env|up\.json|up\.log)(\.[0-9]+)?"
+)
 
 
 class NotPrivate(Exception):

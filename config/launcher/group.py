@@ -60,6 +60,7 @@ class Group:
         self._supervisor.start("beat", self._beat)
         self._is_up = True
         self._publish()
+        report.write_for_shells(self._options.data_dir, self._facts)
         self._console.release(with_held_lines=False)
         self._console.say(report.block(self._options, self._facts, measured, delays=self._environment["DELIVERY_RETRY_DELAYS"]))
 

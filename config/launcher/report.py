@@ -1,4 +1,4 @@
-"""What `make up` tells: `.data/up.json` for scripts, and one block with lines to copy for people."""
+"""What `make up` tells: `.data/up.json` for scripts, `.data/up.env` for shells, and one block with lines to copy for people."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ Facts = dict[str, Any]
 Measured = dict[str, float]
 PROCESSES = ("web", "worker", "beat", "postgres", "redis", "scim")
 _FILE = "up.json"
+_SHELL_FILE = "up.env"
+# A shell has variables of its own by the names of the others.
+_SHELL_NAMES = {"user": "DEMO_USER", "user_password": "DEMO_USER_PASSWORD"}
 # Of the demo's application (`config.demo_sign_in`); the launcher itself imports nothing of Django.
 _CALLBACK = "http://localhost:3000/callback"
 # sed is everywhere; a JSON tool may not be.
@@ -61,9 +64,16 @@ def write(data_dir: Path, known: Facts, pids: dict[str, list[int]], *, name: str
     return path
 
 
+def write_for_shells(data_dir: Path, known: Facts) -> None:
+    """Write `up.env` with mode 0600: `. .data/up.env` gives a shell what is in `up.json`, each member by its name in capitals."""
+    values = {_SHELL_NAMES.get(name, name.upper()): value for name, value in known.items() if value is not None}
+    write_private(data_dir / _SHELL_FILE, "".join(f"export {name}={shlex.quote(value)}\n" for name, value in values.items()))
+
+
 def withdraw(data_dir: Path) -> None:
-    """Remove `up.json`: nothing answers any more."""
-    (data_dir / _FILE).unlink(missing_ok=True)
+    """Remove `up.json` and `up.env`: nothing answers any more."""
+    for name in (_FILE, _SHELL_FILE):
+        (data_dir / name).unlink(missing_ok=True)
 
 
 def block(options: Options, known: Facts, measured: Measured, *, delays: str) -> str:

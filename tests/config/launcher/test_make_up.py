@@ -122,7 +122,9 @@ def test_the_facts_for_scripts_are_complete_and_private(checkout: Checkout, bloc
     assert set(facts["pids"]) == PROCESSES
     assert all(facts[name] for name in MEMBERS)
     assert all(lives(pid) for pid in checkout.everything())
-    assert {stat.S_IMODE((checkout.directory / name).stat().st_mode) for name in ("up.json", "keys", "environment", "up.log")} == {0o600}
+    assert {
+        stat.S_IMODE((checkout.directory / name).stat().st_mode) for name in ("up.json", "up.env", "keys", "environment", "up.log")
+    } == {0o600}
     assert facts["admin_password"] in block
     assert "1,2,4 s" in block
 
@@ -174,7 +176,7 @@ def test_down_stops_everything_and_the_next_start_finds_what_was_there(checkout:
     assert checkout.run("down").stdout == "Everything has stopped.\n"
 
     assert not [pid for pid in processes if lives(pid)]
-    assert not (checkout.directory / "up.json").exists()
+    assert not any((checkout.directory / name).exists() for name in ("up.json", "up.env"))
     assert checkout.run("down").stdout == "Nothing is running.\n"
     assert checkout.run("scim-stop").returncode == 1
     checkout.up(TLS="1")

@@ -94,7 +94,7 @@ def test_reset_removes_no_directory_that_holds_files_of_others(tmp_path: Path) -
 
 
 def test_what_make_up_leaves_is_its_own(tmp_path: Path) -> None:
-    for name in ("lock", "keys", ".keys.4711", "up.json", ".up.json.12", "up.log", "demo.json", "environment"):
+    for name in ("lock", "keys", ".keys.4711", "up.json", ".up.json.12", "up.env", "up.log", "demo.json", "environment"):
         (tmp_path / name).touch()
     for name in ("postgres", "redis", "run", "scim", "beat", "tls"):
         (tmp_path / name).mkdir()

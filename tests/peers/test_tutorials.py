@@ -1,0 +1,19 @@
+"""What the tutorials show in Node, followed word by word against a running service."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.following import follow
+from tests.journeys.conftest import service as service
+from tests.journeys.service import Service
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+def test_consuming_events_in_node(service: Service, tmp_path: Path) -> None:
+    follow("consume-events", service, tmp_path, section="In Node")
