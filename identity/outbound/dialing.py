@@ -104,6 +104,20 @@ class _CheckedConnection:
     response_class: type[http.client.HTTPResponse] = _DeadlineResponse
     _dns_host: str
     port: int
+    _has_body = False
+    _head = b""
+
+    def request(self, method: str, url: str, body: Any = None, *args: Any, **options: Any) -> None:
+        self._has_body, self._head = bool(body), b""
+        super().request(method, url, body, *args, **options)  # type: ignore[misc]  # of the connection it is mixed into
+
+    def send(self, data: Any) -> None:
+        """Send; the head of a request is kept back for the body that follows: two packets would wake the server twice."""
+        if self._has_body:
+            self._has_body, self._head = False, data
+            return
+        whole, self._head = (self._head + data if self._head else data), b""
+        super().send(whole)  # type: ignore[misc]  # as above
 
     def _new_conn(self) -> socket.socket:
         return current_call.get().dial(self._dns_host.strip("[]"), self.port)

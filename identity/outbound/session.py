@@ -2,8 +2,8 @@
 
 The name is resolved once per connection, every address it has must be allowed, and the connection goes to the address
 that was checked, while Host, SNI and the certificate check keep the name. The environment (proxies, netrc) is ignored.
-It stands on the adapter of `requests` and not on its session, whose cookies, redirects, proxies and netrc must not happen here
-and take half of the time of a request.
+It stands on the pools of urllib3 and not on `requests`, whose cookies, redirects, proxies and netrc must not happen here and take
+more time than the request.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-import requests
 from django.conf import settings
-from requests.adapters import DEFAULT_CA_BUNDLE_PATH, HTTPAdapter
-from requests.structures import CaseInsensitiveDict
-from urllib3 import BaseHTTPResponse, HTTPConnectionPool, PoolManager
-from urllib3.exceptions import DecodeError, HTTPError, ReadTimeoutError
+from requests.adapters import DEFAULT_CA_BUNDLE_PATH
+from urllib3 import BaseHTTPResponse, PoolManager, Retry, Timeout
+from urllib3.exceptions import DecodeError, HTTPError, LocationValueError, ReadTimeoutError, SSLError
 from urllib3.util.ssl_ import create_urllib3_context
+from urllib3.util.url import parse_url
 
 from identity.outbound.addresses import parse_networks
 from identity.outbound.dialing import Call, HttpPool, HttpsPool, Resolver, current_call, resolve
@@ -41,6 +40,9 @@ from identity.outbound.outcomes import (
 
 _CHUNK_BYTES = 64 * 1024
 _POOLED_HOSTS = 200
+_POOLED_CONNECTIONS = 10
+# A failure is raised as it is, and a redirect is an answer.
+_NEVER = Retry(total=False, redirect=False)
 
 
 class OutboundSession:
@@ -49,8 +51,10 @@ class OutboundSession:
     def __init__(self, rules: OutboundRules, *, resolver: Resolver = resolve) -> None:
         self._rules = rules
         self._resolver = resolver
-        # Without a session there are no cookies, redirects, proxies and netrc, and nothing of one tenant is left for another.
-        self._adapter = _CheckedAdapter(rules)
+        self._pools = PoolManager(
+            num_pools=_POOLED_HOSTS, maxsize=_POOLED_CONNECTIONS, ssl_context=_tls_context(rules), cert_reqs="CERT_REQUIRED"
+        )
+        self._pools.pool_classes_by_scheme = {"http": HttpPool, "https": HttpsPool}
 
     def send(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None, deadline: float) -> Answer:
         """Send one request and read the whole answer before `deadline`, a reading of `time.monotonic`.
@@ -62,10 +66,26 @@ class OutboundSession:
         token = current_call.set(call)
         try:
             with _named_failures():
-                response = self._adapter.send(_prepared(method, url, headers, body), stream=True, timeout=call.remaining())
-                return Answer(response.status_code, response.headers, _whole_body(response))
+                response = self._open(method, url, _checked(headers, method, body), body, Timeout(total=call.remaining()))
+                return Answer(response.status, response.headers, _whole_body(response))
         finally:
             current_call.reset(token)
+
+    def _open(self, method: str, url: str, headers: dict[str, str], body: bytes | None, timeout: Timeout) -> BaseHTTPResponse:
+        """Send the request on a connection of the host's pool and read the head of the answer."""
+        parts = parse_url(url)
+        pool = self._pools.connection_from_host(parts.host, parts.port, parts.scheme)
+        return pool.urlopen(
+            method,
+            parts.request_uri,
+            body,
+            headers,
+            retries=_NEVER,
+            redirect=False,
+            assert_same_host=False,
+            timeout=timeout,
+            preload_content=False,
+        )
 
     def addresses(self, url: str, *, deadline: float) -> list[str]:
         """Return the addresses of the host; raise `AddressRefused` when one of them may not be reached."""
@@ -109,41 +129,12 @@ def outbound_session() -> OutboundSession:
     return _sessions[key]
 
 
-class _CheckedAdapter(HTTPAdapter):
-    def __init__(self, rules: OutboundRules) -> None:
-        self._rules = rules
-        super().__init__(pool_connections=_POOLED_HOSTS, max_retries=0)
-
-    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **kwargs: Any) -> None:  # noqa: FBT001, FBT002  (its signature)
-        self.poolmanager = PoolManager(num_pools=connections, maxsize=maxsize, block=block, ssl_context=_tls_context(self._rules), **kwargs)
-        self.poolmanager.pool_classes_by_scheme = {"http": HttpPool, "https": HttpsPool}
-
-    def get_connection_with_tls_context(self, request: requests.PreparedRequest, *_args: Any, **_kwargs: Any) -> HTTPConnectionPool:
-        """Return the pool of the address; the inherited method puts together for each request what is the same for all."""
-        pool: HTTPConnectionPool = self.poolmanager.connection_from_url(str(request.url))
-        return pool
-
-    def build_response(self, req: requests.PreparedRequest, resp: BaseHTTPResponse) -> requests.Response:
-        """Wrap an answer; unlike the inherited method it looks for no cookies."""
-        response = requests.Response()
-        response.request, response.raw, response.status_code = req, resp, resp.status
-        response.headers = CaseInsensitiveDict(resp.headers)
-        return response
-
-    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
-        """Check every certificate. The authorities are in the context already; the inherited method reads them per connection."""
-        conn.cert_reqs = "CERT_REQUIRED"
-
-
-def _prepared(method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> requests.PreparedRequest:
-    """Return a checked request without what a session adds: authentication from the address, cookies, hooks."""
-    request = requests.PreparedRequest()
-    request.prepare_method(method)
-    request.prepare_url(url, None)
-    request.prepare_headers(headers)
-    request.body = body
-    request.prepare_content_length(body)
-    return request
+def _checked(headers: Mapping[str, str], method: str, body: bytes | None) -> dict[str, str]:
+    """Return the headers as they are sent; one that would begin another header is refused."""
+    if any("\r" in text or "\n" in text for header in headers.items() for text in header):
+        raise UrlRefused
+    # Some servers wait for a body of any other request that does not say that it has none (RFC 9110, 8.6).
+    return dict(headers) if body is not None or method in ("GET", "HEAD") else {**headers, "Content-Length": "0"}
 
 
 def _tls_context(rules: OutboundRules) -> ssl.SSLContext:
@@ -154,15 +145,15 @@ def _tls_context(rules: OutboundRules) -> ssl.SSLContext:
     return context
 
 
-def _whole_body(response: requests.Response) -> bytes:
+def _whole_body(response: BaseHTTPResponse) -> bytes:
     body = bytearray()
-    for chunk in response.raw.stream(_CHUNK_BYTES, decode_content=True):
+    for chunk in response.stream(_CHUNK_BYTES, decode_content=True):
         body += chunk
         # Counted after decoding: a small compressed body can be a very large one.
         if len(body) > MAX_BODY_BYTES:
-            response.raw.close()
+            response.close()
             raise AnswerTooLarge
-    response.raw.release_conn()
+    response.release_conn()
     return bytes(body)
 
 
@@ -171,15 +162,15 @@ def _named_failures() -> Iterator[None]:
     """Translate what the libraries raise; their messages quote the URL with its filter and are left behind."""
     try:
         yield
-    except (requests.Timeout, ReadTimeoutError, TimeoutError) as error:
+    except (ReadTimeoutError, TimeoutError) as error:
         raise DeadlinePassed from error
-    except (requests.exceptions.SSLError, ssl.SSLError) as error:
+    except (SSLError, ssl.SSLError) as error:
         raise (ConnectionLost if _ended_early(error) else TlsFailed) from error
-    except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, requests.exceptions.InvalidHeader) as error:
+    except LocationValueError as error:
         raise UrlRefused from error
     except DecodeError as error:
         raise AnswerUnreadable from error
-    except (requests.RequestException, HTTPError, OSError, http.client.HTTPException) as error:
+    except (HTTPError, OSError, http.client.HTTPException) as error:
         raise ConnectionLost from error
 
 

@@ -82,6 +82,28 @@ def test_requests_on_one_connection_resolve_the_name_once() -> None:
     assert asked == ["scim.example.test"]
 
 
+@pytest.mark.parametrize("value", ["a\r\nX-Other: b", "a\n b"])
+def test_a_header_that_would_begin_another_is_refused(value: str) -> None:
+    with misbehaving_server(sequence(reply(200))) as server:
+        session = OutboundSession(LOOPBACK, resolver=resolving("127.0.0.1"))
+        with pytest.raises(UrlRefused):
+            session.send(
+                "GET", f"http://scim.example.test:{server.port}/", headers={"X-A": value}, body=None, deadline=time.monotonic() + 3
+            )
+        assert server.received == []
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "length"), [("GET", None, None), ("DELETE", None, "0"), ("POST", None, "0"), ("PUT", b"", "0"), ("PUT", b"ab", "2")]
+)
+def test_a_server_is_told_how_long_the_body_is(method: str, body: bytes | None, length: str | None) -> None:
+    with misbehaving_server(sequence(reply(200))) as server:
+        session = OutboundSession(LOOPBACK, resolver=resolving("127.0.0.1"))
+        for _ in range(2):  # the second on the same connection
+            assert fetch(session, f"http://scim.example.test:{server.port}/", method=method, body=body)[0] == 200
+        assert [(seen.headers.get("content-length"), seen.body) for seen in server.received] == [(length, body or b"")] * 2
+
+
 @pytest.mark.parametrize(
     "host",
     ["2130706433", "0x7f000001", "0177.0.0.1", "127.1", "localhost", "localhost.", "0", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]", "[::]"],  # noqa: S104  (nothing binds it)
