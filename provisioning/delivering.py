@@ -9,7 +9,7 @@ from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 
 from identity.tenancy import tenant_bound
-from provisioning import breaker, failpoints, lanes, nudges
+from provisioning import breaker, failpoints, lane_rows, lanes, nudges
 from provisioning.destinations import Memory, run_destination
 from provisioning.models import FailureClass
 from provisioning.outcomes import Claim, Failure, LeaseLost, NotDue, Success
@@ -32,21 +32,23 @@ class Turn:
     def __init__(self, seconds: float = TURN_SECONDS, deliveries: int = TURN_DELIVERIES) -> None:
         self._ends = time.monotonic() + seconds
         self._left = deliveries
+        self.is_over = False
         self.memory: Memory = {}
 
     def goes_on(self) -> bool:
         """Count a delivery; tell whether another one may follow."""
         self._left -= 1
-        return self._left > 0 and time.monotonic() < self._ends
+        self.is_over = self._left <= 0 or time.monotonic() >= self._ends
+        return not self.is_over
 
 
 def deliver_lane(stream_id: str, key: str) -> None:
     """Work through the named lane, then through the stream's oldest due lanes, for one turn.
 
-    A lane that has more work when the turn ends gets a message of its own. Raises `RetryLater` when the named lane
+    When the turn ends before the work does, another message goes on with it. Raises `RetryLater` when the named lane
     pauses for at most 30 seconds; longer pauses are the sweeper's.
     """
-    turn, pause = Turn(), None
+    turn, pause, left = Turn(), None, None
     forget_plans()
     claim = lanes.claim_named(stream_id, key)
     if isinstance(claim, NotDue):
@@ -54,13 +56,16 @@ def deliver_lane(stream_id: str, key: str) -> None:
     claim = claim or lanes.claim_oldest(stream_id)
     while claim is not None:
         step = deliver_claim(claim, turn)
-        if step.is_waiting:
-            nudges.send(nudges.DELIVER, stream_id, claim.key)
+        left = claim.key if step.is_waiting else None
         if claim.key == key:
             pause = step.retry_in
         elif step.retry_in is not None and step.retry_in <= LONGEST_RETRY_SECONDS:
             nudges.send(nudges.DELIVER, stream_id, claim.key, countdown=step.retry_in)
         claim = step.next
+    if left is None and turn.is_over:
+        left = lane_rows.due_key(stream_id)
+    if left is not None:
+        nudges.send(nudges.DELIVER, stream_id, left)
     if pause is not None and pause <= LONGEST_RETRY_SECONDS:
         raise RetryLater(pause)
 

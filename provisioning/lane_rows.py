@@ -28,13 +28,13 @@ _LOCK_CLAIMED = """
 SELECT 1 FROM provisioning_lane WHERE id = %s AND token = %s AND lease_until > clock_timestamp() FOR UPDATE
 """
 _THIS_LANE = "SELECT id, stream_id, key, tenant_id, token, delivery_id FROM provisioning_lane WHERE id = %(lane)s"
-_OLDEST_LANE = f"""
-SELECT l.id, l.stream_id, l.key, l.tenant_id, l.token, l.delivery_id
+_DUE_LANE = f"""
 FROM provisioning_lane l JOIN events_eventstream s ON s.id = l.stream_id
 WHERE l.stream_id = %(stream)s AND {_DELIVERS} AND (l.not_before <= clock_timestamp() OR %(probe)s)
     AND (l.lease_until IS NULL OR l.lease_until <= clock_timestamp())
-ORDER BY l.not_before, l.id LIMIT 1 FOR UPDATE OF l SKIP LOCKED
-"""  # noqa: S608  (constants of this module)
+ORDER BY l.not_before, l.id LIMIT 1
+"""
+_OLDEST_LANE = f"SELECT l.id, l.stream_id, l.key, l.tenant_id, l.token, l.delivery_id {_DUE_LANE} FOR UPDATE OF l SKIP LOCKED"
 # Claims in one statement: the lane's first waiting delivery, unless it should not run; a fresh token and lease; the
 # attempt, counted before it starts so that a crasher is counted too; and the attempt of a claim that never reported.
 # Between this statement's snapshot and its lock another worker may have settled what the snapshot shows as waiting: the
@@ -189,6 +189,12 @@ def take_oldest(stream_id: str, *, lease_seconds: float, most_attempts: int, pro
     A probe takes a lane of a held stream, due or not. What the lane is said not to contain must be asked again.
     """
     return taken_of(fetch_one(_TAKE_OLDEST, {"stream": stream_id, "lease": lease_seconds, "most": most_attempts, "probe": probe}))
+
+
+def due_key(stream_id: str) -> str | None:
+    """Return the key of the stream's lane that has been due longest and that nobody holds, without locking it."""
+    row = fetch_one(f"SELECT l.key {_DUE_LANE}", {"stream": stream_id, "probe": False})
+    return None if row is None else str(row[0])
 
 
 def lock_disabled(stream_id: str, *, through: int, limit: int) -> list[int]:

@@ -32,7 +32,8 @@ _MOST_WAITING = 10_000
 # Between two rounds of a busy process, so that equal nudges meet in the set and are sent once.
 _ROUND_SECONDS = 0.01
 
-# The first lanes get a message each, so that idle workers all start; what a slow destination leaves over is swept.
+# The first lanes get a message each, so that idle workers all start. A turn goes through many lanes and passes what it leaves
+# over on: a message for each lane would cost more than its delivery.
 FIRST_MESSAGES = 8
 _LANES_PER_MESSAGE = 20
 
@@ -60,7 +61,7 @@ def send(task: str, *arguments: str, countdown: float | None = None) -> bool:
 
 
 def send_into(stream_id: str, keys: list[str]) -> None:
-    """Send enough messages for lanes that just became due: one turn goes through many lanes of its stream."""
+    """Send enough messages for due lanes of one stream."""
     for key in keys[:FIRST_MESSAGES] + keys[FIRST_MESSAGES::_LANES_PER_MESSAGE]:
         send(DELIVER, stream_id, key)
 

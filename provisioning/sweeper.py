@@ -69,10 +69,13 @@ def sweep() -> None:
 
 
 def nudge_due_lanes() -> int:
-    """Send a message for each due lane that has none under way, at most 500; return how many."""
+    """Send workers into the due lanes that have no message under way, at most 500 of them; return how many lanes."""
     due = fetch_all(_DUE_LANES, {"nudged": settings.DELIVERY_NUDGE_SECONDS, "limit": LANES_PER_SWEEP})
+    of_streams: dict[str, list[str]] = {}
     for stream_id, key in due:
-        nudges.send(nudges.DELIVER, stream_id, key)
+        of_streams.setdefault(stream_id, []).append(key)
+    for stream_id, keys in of_streams.items():
+        nudges.send_into(stream_id, keys)
     return len(due)
 
 

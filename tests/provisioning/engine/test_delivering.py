@@ -61,6 +61,29 @@ def test_a_turn_ends_after_a_hundred_deliveries_and_sends_itself_again(
     assert sent == [(nudges.DELIVER, stream.pk, "user:a", None)]
 
 
+def test_a_turn_that_ends_with_its_lane_goes_on_with_another(
+    tenant: Tenant, stream: EventStream, recorder: Recorder, sent: list[tuple[object, ...]]
+) -> None:
+    _queue(tenant, *["user:a"] * 100, "user:b")
+
+    delivering.deliver_lane(stream.pk, "user:a")
+
+    assert sent == [(nudges.DELIVER, stream.pk, "user:b", None)]
+    sent.clear()
+    delivering.deliver_lane(stream.pk, "user:b")
+    assert (len(recorder.taken), sent) == (101, [])
+
+
+def test_a_turn_that_ends_with_the_work_sends_nothing(
+    tenant: Tenant, stream: EventStream, recorder: Recorder, sent: list[tuple[object, ...]]
+) -> None:
+    _queue(tenant, *["user:a"] * 100)
+
+    delivering.deliver_lane(stream.pk, "user:a")
+
+    assert (len(recorder.taken), sent) == (100, [])
+
+
 def test_a_turn_ends_after_its_time_or_its_number() -> None:
     assert not delivering.Turn(seconds=0.0).goes_on()
     turn = delivering.Turn(seconds=60.0, deliveries=2)

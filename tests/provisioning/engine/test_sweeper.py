@@ -57,6 +57,16 @@ def test_due_lanes_get_one_message_until_it_counts_as_lost(tenant: Tenant, strea
     assert _nudged(sent, stream) == ["user:a", "user:b"]
 
 
+def test_many_due_lanes_share_their_messages_since_a_turn_goes_through_many(
+    tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]
+) -> None:
+    _queue(tenant, *[f"user:{number}" for number in range(208)])
+    _pass(stream, 4)
+
+    assert len(_nudged(sent, stream)) == 8 + 10
+    assert _nudged(sent, stream) == []
+
+
 def test_a_leased_lane_is_left_alone_until_its_lease_runs_out(tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]) -> None:
     _queue(tenant, "user:a")
     lanes.claim_named(stream.pk, "user:a")
