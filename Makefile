@@ -90,6 +90,9 @@ deploy-check: dev ## Check the production settings
 	@SESSION_KEYS=$(CHECK_KEY) ENCRYPTION_KEYS=$(CHECK_KEY) DIGEST_KEYS=$(CHECK_KEY) CURSOR_KEYS=$(CHECK_KEY) \
 	  DJANGO_SETTINGS_MODULE=config.settings.production $(PY) manage.py check --deploy --fail-level WARNING
 
+docs: dev ## Build the manual into .manual/html, with warnings as errors and every link followed
+	@$(PY) -m config.launcher.manual
+
 describe: dev ## Write the reference of the manual from the code into docs/reference
 	@DJANGO_SETTINGS_MODULE=config.settings.test $(PY) manage.py describe
 

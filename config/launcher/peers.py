@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 
+from config.launcher import tool_environment
 from config.launcher.options import ROOT
 
 LISTS = ROOT / "tests" / "peers"
@@ -72,16 +73,8 @@ def _python_packages() -> list[str]:
     lock, environment = LISTS / "requirements.lock", PLACE / "python"
     if not lock.exists():
         return []
-    wanted = hashlib.sha256(lock.read_bytes()).hexdigest()
-    stamp = environment / "installed"
-    if stamp.exists() and stamp.read_text() == wanted:
-        return []
-    pip = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", "--require-hashes", "--requirement", str(lock)]
-    for command in ([sys.executable, "-m", "venv", str(environment)], pip):
-        if subprocess.run(command, check=False).returncode != 0:
-            return ["pip could not install the packages of tests/peers/requirements.lock"]
-    stamp.write_text(wanted)
-    return []
+    installed = tool_environment.install(lock, environment)
+    return [] if installed else ["pip could not install the packages of tests/peers/requirements.lock"]
 
 
 if __name__ == "__main__":

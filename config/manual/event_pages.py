@@ -9,7 +9,7 @@ from django.conf import settings
 
 from config.manual.event_schema import fields_of, merged
 from config.manual.event_words import ENVELOPE, NOUNS, RESOURCES, SUBJECTS, VERBS
-from config.manual.markdown import code, fence, page, table
+from config.manual.markdown import code, contents, fence, page, table
 from events.catalogue import DOCUMENT_KINDS, EVENT_TYPES
 from events.schemas import SCHEMAS
 
@@ -58,6 +58,7 @@ def overview_page() -> str:
         _fields_table(SCHEMAS["user.created"].json_schema()["properties"]["context"]),
         "## Types",
         table(("Type", "Document", "Occurs when"), _type_rows()),
+        contents(),
     )
 
 

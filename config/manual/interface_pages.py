@@ -11,7 +11,7 @@ import orjson
 
 from config.api import openapi_document
 from config.manual.interface_words import RESOURCES
-from config.manual.markdown import code, codes, page, table
+from config.manual.markdown import code, codes, contents, page, table
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 _INTRODUCTION = """# Management interface
@@ -70,12 +70,13 @@ class _Operation:
 
 def overview_page() -> str:
     """Return the page of what all operations share, with a table of the resources."""
-    rows = ((f"[{name}]({name}.md)", RESOURCES[name], str(len(operations))) for name, operations in _by_resource().items())
+    rows = ((f"[{_title(name)}]({name}.md)", RESOURCES[name], str(len(operations))) for name, operations in _by_resource().items())
     count = sum(len(operations) for operations in _by_resource().values())
     return page(
         _INTRODUCTION.format(count=count, common=codes(sorted(_common_statuses()))),
         "## Resources",
         table(("Resource", "What it is", "Operations"), rows),
+        contents(),
     )
 
 
@@ -99,6 +100,10 @@ def _by_resource() -> dict[str, list[_Operation]]:
     return dict(sorted(found.items()))
 
 
+def _title(name: str) -> str:
+    return name.replace("-", " ").capitalize()
+
+
 def _common_statuses() -> set[str]:
     everywhere = [{status for status in each.statuses if status >= "400"} for some in _by_resource().values() for each in some]
     return set.intersection(*everywhere)
@@ -107,7 +112,7 @@ def _common_statuses() -> set[str]:
 def _resource_page(name: str, operations: list[_Operation]) -> str:
     rows = ((code(each.title), each.summary, each.scopes, _answers(each)) for each in operations)
     return page(
-        f"# {name}",
+        f"# {_title(name)}",
         f"{RESOURCES[name][:1].upper()}{RESOURCES[name][1:]}.",
         table(("Operation", "What it does", "Scope", "Answers"), rows),
         *(_operation_block(each) for each in operations),

@@ -34,6 +34,11 @@ def page(*blocks: str) -> str:
     return "\n\n".join(block.strip("\n") for block in blocks if block) + "\n"
 
 
+def contents() -> str:
+    """Return what makes a page the parent of all others in its directory."""
+    return fence("{toctree}", ":glob:\n:hidden:\n\n*")
+
+
 def prose(text: str) -> str:
     """Return text of the source so that what looks like a tag in it is read as it stands."""
     return "".join(part if part.startswith("`") else part.replace("<", "&lt;") for part in _CODE.split(text))

@@ -21,7 +21,7 @@ not set, or empty, has its default.
 - **In production** set `DJANGO_SETTINGS_MODULE=config.settings.production` and at least the four key lists, `PLATFORM_HOST`,
   `DATABASE_URL` and `REDIS_URL`.
 - **In a checkout** nothing is needed: `make up` writes what its servers need into `.data/environment`, and commands find it there.
-  What `make up` itself takes, such as `PORT`, stands in [the README](../../README.md#options-of-make-up).
+  What `make up` itself takes, such as `PORT`, stands in the README.
 
 | Type | How it is written |
 |---|---|
