@@ -16,11 +16,12 @@ from authapi.services.logout_notices import leave_notices
 from authapi.tenant_settings import sign_in_settings
 from identity import vault
 from identity.json_values import storable
-from identity.models import Connection, Organization, User
+from identity.models import Connection, LinkedIdentity, Organization, User
 from identity.transactions import lock_rows, unit_of_work
 
 EXPIRED = "session-expired"
 _DELETED = "account-deleted"
+_UNLINKED = "session-revoked"
 # A session that is in use is written to this often and no oftener.
 _TOUCHED_EVERY = timedelta(minutes=1)
 # A refresh token with this scope lives as long as its session.
@@ -153,6 +154,15 @@ def end_sessions_of(*, tenant_id: str, user_id: int, reason: str, except_id: str
 def end_with_user(sender: type[User], instance: User, **_: Any) -> None:
     """Hear that a user is about to be deleted, inside that transaction: the rows would go anyway, but nobody would be told."""
     end_sessions_of(tenant_id=instance.tenant_id, user_id=instance.pk, reason=_DELETED)
+
+
+def end_with_identity(sender: type[LinkedIdentity], instance: LinkedIdentity, **_: Any) -> None:
+    """Hear that a linked identity has been taken off its user, inside that transaction: what was begun through it ends."""
+    begun = Session.objects.of(instance.tenant_id).filter(user_id=instance.user_id, connection_id=instance.connection_id)
+    for session in begun.select_related("user").order_by("pk"):
+        offline = RefreshToken.objects.of(instance.tenant_id).filter(sid=session.pk, revoked__isnull=True)
+        end_session(session, reason=_UNLINKED)
+        offline.update(revoked=timezone.now(), updated=timezone.now())
 
 
 def end_expired_sessions() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 import time_machine
@@ -12,8 +13,9 @@ from authapi import tasks, tenant_settings
 from authapi.models import LogoutNotice, RefreshToken, Session, SessionClient, TenantSettings
 from authapi.services.sessions import begin_session, end_session, end_sessions_of, find_session, note_client, renew_session, upstream_of
 from identity.models import Connection, Tenant, User
+from identity.services.connections import create_connection
 from identity.services.tenants import create_tenant
-from identity.services.users import delete_user, update_user
+from identity.services.users import create_user, delete_user, link_users, unlink_identity, update_user
 from tests.factories.sign_in import people, person, session_of, web_client
 
 NOON = datetime(2031, 5, 1, 12, 0, tzinfo=UTC)
@@ -212,3 +214,19 @@ def test_sessions_are_begun_in_the_tenant_of_their_connection_only(tenant: Tenan
         begin_session(
             tenant_id=tenant.pk, user=user, connection=foreign, methods=["pwd"], ip=None, user_agent="", is_persistent=True
         )  # fmt: skip
+
+
+def test_what_was_begun_through_an_identity_ends_when_it_is_unlinked(user: User, tenant: Tenant) -> None:
+    client, _ = web_client(tenant)
+    elsewhere = create_connection(tenant_id=tenant.pk, name="elsewhere", strategy="oidc")
+    second = create_user(tenant_id=tenant.pk, connection=elsewhere, identifier="ada", email="ada@elsewhere.test")
+    link_users(tenant_id=tenant.pk, primary_id=user.user_id, secondary_id=second.user_id)
+    own, _ = session_of(user)
+    fields: dict[str, Any] = {"methods": ["federated"], "ip": "192.0.2.1", "user_agent": "Test", "is_persistent": True}
+    through, _ = begin_session(tenant_id=tenant.pk, user=user, connection=elsewhere, **fields)
+    for session in (own, through):
+        RefreshToken(tenant=tenant, user=user, application=client, token=session.pk, session=session, sid=session.pk).save()
+    provider, _, identifier = second.user_id.partition("|")
+    unlink_identity(tenant_id=tenant.pk, user_id=user.user_id, provider=provider, identifier=identifier)
+    assert list(Session.objects.of(tenant.pk).filter(user=user)) == [own]
+    assert [row.sid for row in RefreshToken.objects.of(tenant.pk).filter(revoked__isnull=True)] == [own.pk]
