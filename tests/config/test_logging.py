@@ -9,7 +9,7 @@ import logging
 import pytest
 import structlog
 
-from config.logging import logging_settings, masked
+from config.logging import logging_settings, mask_secrets, masked, rendered
 
 SECRETS = [
     "Authorization: Bearer abcdefghijklmnop",
@@ -33,6 +33,23 @@ def test_a_credential_is_masked(line: str) -> None:
 def test_an_ordinary_line_stays_as_it_is() -> None:
     line = "a change of user 4 had gone around the signals; recorded now"
     assert masked(line) == line
+
+
+def test_a_secret_is_found_wherever_it_stands_in_an_entry() -> None:
+    for entry in (
+        {"event": "sent", "seen": ["x", {"deep": "Bearer abcdefghijklmnop"}]},
+        {"event": "sent", "note": ("é\n", "BASIC dXNlcjpzZWM=")},
+    ):
+        shown = rendered(mask_secrets(None, "info", entry))
+        assert "[masked]" in shown
+        assert "abcdefghijklmnop" not in shown
+        assert "dXNlcjpzZWM" not in shown
+
+
+@pytest.mark.parametrize("value", [2**70, "half a pair \ud800", object(), {1: "x"}, float("nan")])
+def test_a_line_is_written_whatever_it_holds(value: object) -> None:
+    line = structlog.processors.JSONRenderer(serializer=rendered)(None, "info", {"event": "sent", "value": value})
+    assert json.loads(line)["event"] == "sent"
 
 
 def test_lines_of_both_loggers_are_json_with_their_level_and_without_secrets() -> None:
