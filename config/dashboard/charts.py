@@ -24,6 +24,10 @@ class Bar:
     height: float = 0
     tone: str = ""
 
+    @property
+    def shown(self) -> str:
+        return f"{self.count:,}"
+
 
 @dataclass(frozen=True)
 class Chart:
@@ -52,8 +56,8 @@ class Chart:
         return not any(bar.count for bar in self.bars)
 
     @property
-    def most(self) -> int:
-        return max((bar.count for bar in self.bars), default=0)
+    def most(self) -> str:
+        return f"{max((bar.count for bar in self.bars), default=0):,}"
 
 
 def upright(counts: Sequence[int], label: Callable[[int], str], url: Callable[[int], str]) -> list[Bar]:

@@ -56,7 +56,7 @@ def _of_streams(viewer: Viewer, state: State) -> Iterator[Figure]:
             yield Figure("Lag", "none", list_of("events_eventstream"), "no event stream is enabled")
         else:
             place = reverse("admin:events_eventstream_change", args=(quote(behind.stream_id),))
-            yield Figure("Lag", f"{behind.behind:,}", place, f"events until {behind.name} has dispatched them all")
+            yield Figure("Lag", f"{behind.behind:,}", place, f"events that {behind.name} has not dispatched")
 
 
 def _of_deliveries(viewer: Viewer, state: State) -> Iterator[Figure]:

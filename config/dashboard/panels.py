@@ -19,7 +19,7 @@ _TONES = {"delivered": "good", "skipped": "quiet", "superseded": "quiet", "todo"
 
 def charts(viewer: Viewer, state: State) -> list[Chart]:
     """Return a chart for everything that was read."""
-    return [*_events(viewer, state), *_outcomes(state), *_kinds(state), *_lag(viewer, state), *_sign_ins(state)]
+    return [*_events(viewer, state), *_sign_ins(state), *_outcomes(state), *_kinds(state), *_lag(viewer, state)]
 
 
 def _events(viewer: Viewer, state: State) -> Iterator[Chart]:
