@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import Any
 
-from authapi.failures import FAILURES
+from authapi.failures import FAILURES, Case
+from authapi.problems import problem_body
 from config.manual import error_words
-from config.manual.markdown import code, codes, page, table
+from config.manual.markdown import code, codes, fence, page, table
 from config.manual.source import argument, calls, class_values, value_of
 from events.api import STREAM_ERROR_CODES
 from events.stream import reasons
+from identity.api.refusals import invalid_body
 from provisioning.failures import ActionError
 
 # Which arguments of these hold the status and the code.
@@ -23,15 +27,6 @@ _MANAGEMENT = """# Error codes
 
 Every error of the management interface, and every answer of `GET /events` before its stream opens, has one body. `message` is for
 people and may change; programs look at `statusCode` and, where there is one, at `errorCode`.
-
-```json
-{
-  "statusCode": 400,
-  "error": "Bad Request",
-  "message": "Payload validation error: 'Expected type string but found type integer' on property email",
-  "errorCode": "invalid_body"
-}
-```
 """
 _STATUSES = """| Status | What it means for a program |
 |---|---|
@@ -49,13 +44,8 @@ is where to go on. A stream that ends without such a message was cut on its way:
 _AUTHENTICATION = """## Authentication interface
 
 `/oauth/token`, `/oauth/revoke`, `/userinfo`, `/authorize` and the pages of people answer with `error` and `error_description`, as RFC 6749
-has it. Where a client can be told, `/authorize` sends both to its redirect address; otherwise a page shows them.
-
-```json
-{"error": "invalid_grant", "error_description": "Invalid authorization code"}
-```
-
-What stands in braces is filled in. Statuses that differ from RFC 6749 are those that existing client libraries expect."""
+has it. Where a client can be told, `/authorize` sends both to its redirect address; otherwise a page shows them. What
+stands in braces is filled in. Statuses that differ from RFC 6749 are those that existing client libraries expect."""
 _DELIVERIES = """## Deliveries
 
 A failed attempt has a kind, which decides what happens next. Dead letters can be filtered by it."""
@@ -68,17 +58,29 @@ def errors_page() -> str:
     """Return the page."""
     return page(
         _MANAGEMENT,
+        fence("json", json.dumps(_management_example(), indent=2)),
         _STATUSES,
         table(("`errorCode`", "Status", "Meaning"), _management_rows()),
         _STREAM,
         table(("Code", "What to do", "Messages"), _stream_rows()),
         _AUTHENTICATION,
+        fence("json", json.dumps(_authentication_example())),
         table(("Status", "`error`", "`error_description`"), _authentication_rows()),
         _DELIVERIES,
         table(("Kind", "Raised as", "Meaning", "Next"), _failure_rows()),
         _SKIPS,
         table(("Reason", "Meaning"), ((code(reason), error_words.SKIPS[reason]) for reason in skip_reasons())),
     )
+
+
+def _management_example() -> dict[str, Any]:
+    refusal = invalid_body("Object didn't pass validation for format email", "email")
+    return problem_body(refusal.status, refusal.message, refusal.error_code)
+
+
+def _authentication_example() -> dict[str, str]:
+    failure = FAILURES[Case.INVALID_CODE]
+    return {"error": failure.error, "error_description": failure.description}
 
 
 def management_codes() -> dict[str, set[int]]:

@@ -39,7 +39,7 @@ _MESSAGES = """## Messages on a stream
 Each `data:` line of `GET /events` is one of three messages. `event:` repeats the type and `id:` the offset.
 
 ```json
-{"type": "user.created", "offset": "<cursor>", "event": {"specversion": "1.0", "type": "user.created", "data": {}}}
+{"type": "user.created", "offset": "<cursor>", "event": {"...": "the envelope"}}
 {"type": "offset-only", "offset": "<cursor>"}
 {"type": "error", "error": {"code": "connection_timeout", "message": "...", "offset": "<cursor>"}}
 ```
