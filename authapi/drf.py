@@ -28,6 +28,7 @@ from authapi import throttling
 from authapi.addresses import client_address
 from authapi.problems import ApiProblem, TooManyRequests
 from authapi.tokens import InvalidToken, VerifiedToken, require_scope, verify_access_token
+from identity.acting import Act, Actor, acting
 from identity.change_context import ChangeContext, change_context
 from identity.hosts import HostMatch, resolve_host
 from identity.tenancy import tenant_bound
@@ -114,7 +115,9 @@ class ManagementMixin:
         if self._rate.is_exceeded:
             raise TooManyRequests
         self._bindings.enter_context(tenant_bound(host.tenant_id))
-        self._bindings.enter_context(change_context(_context_of(request)))
+        context = _context_of(request)
+        self._bindings.enter_context(change_context(context))
+        self._bindings.enter_context(acting(_act_of(claims_of(request), context)))
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
         final: Response = super().finalize_response(request, response, *args, **kwargs)  # type: ignore[misc]
@@ -135,6 +138,12 @@ def host_of(request: Any) -> HostMatch:
 def claims_of(request: Request) -> VerifiedToken:
     """Return the verified token behind this request."""
     return cast("VerifiedToken", request.auth)
+
+
+def _act_of(claims: VerifiedToken, context: ChangeContext) -> Act:
+    sent = context.request or {}
+    actor = Actor("client", claims.client_id, claims.client_name or claims.client_id)
+    return Act(actor, ip=sent.get("ip"), user_agent=sent.get("user_agent", ""), label="Management interface")
 
 
 def _context_of(request: Request) -> ChangeContext:

@@ -71,7 +71,7 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
     "Security": (
         "authapi.signin",
         "authapi.loginfailures",
-        "admin.logentry",
+        "identity.auditentry",
         "identity.staff",
         "authapi.signingkey",
         "authapi.refreshtoken",
@@ -114,7 +114,7 @@ DAILY: frozenset[str] = frozenset(
         "provisioning.alert",
         "authapi.signin",
         "authapi.loginfailures",
-        "admin.logentry",
+        "identity.auditentry",
         "identity.staff",
         "authapi.signingkey",
         "identity.tenant",
@@ -159,7 +159,7 @@ NAMES: Mapping[str, str] = {
     "authapi.usedassertion": "Used assertions",
     "authapi.edgekey": "Keys of TLS edges",
     "identity.passwordcredential": "Passwords",
-    "admin.logentry": "Staff activity",
+    "identity.auditentry": "Audit log",
 }
 
 

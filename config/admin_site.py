@@ -22,6 +22,7 @@ from config.admin_login import StaffLoginForm, may_enter
 from config.admin_navigation import grouped
 from config.dashboard import checklist
 from config.dashboard.page import TENANTS_SHOWN, dashboard_of
+from identity.acting import Act, Actor, acting
 from identity.admin.scope import is_operator, staff_of, switch_tenant, tenant_in_scope
 from identity.admin.tenant_page import PagesSite
 from identity.admin.tenant_scope import TenantScopedAdmin
@@ -61,7 +62,8 @@ class PlatformAdminSite(PagesSite):
         """Bind who asked, so that the events of a change carry its request."""
 
         def with_context(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-            with change_context(_context_of(request)):
+            context = _context_of(request)
+            with change_context(context), acting(_act_of(request, context)):
                 response: HttpResponse = view(request, *args, **kwargs)
             return response
 
@@ -149,6 +151,14 @@ def _after_switching(request: HttpRequest) -> str:
         with suppress(NoReverseMatch):
             return reverse(f"admin:{model}_changelist")
     return request.path
+
+
+def _act_of(request: HttpRequest, context: ChangeContext) -> Act | None:
+    staff = staff_of(request)
+    if staff is None:
+        return None
+    sent = context.request or {}
+    return Act(Actor("staff", str(staff.pk), staff.email), ip=sent.get("ip"), user_agent=sent.get("user_agent", ""))
 
 
 def build_site() -> PlatformAdminSite:

@@ -4,3 +4,8 @@ from django.apps import AppConfig
 class ConfigConfig(AppConfig):
     name = "config"
     verbose_name = "Wiring"
+
+    def ready(self) -> None:
+        from config.audited_models import watch_models  # noqa: PLC0415  (models are loaded only now)
+
+        watch_models()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from operator import itemgetter
 from typing import Any
@@ -84,6 +84,24 @@ class SnapshotCursor:
 
 
 snapshot_cursor = SnapshotCursor()
+
+
+class BulkWrites:
+    """The slot where the audit log looks at statements over many rows; until it is filled nobody looks."""
+
+    def __init__(self) -> None:
+        self._around: Callable[[type[models.Model], Any], AbstractContextManager[None]] | None = None
+
+    def fill(self, around: Callable[[type[models.Model], Any], AbstractContextManager[None]]) -> None:
+        """Let `around(model, rows)` surround every such statement from now on."""
+        self._around = around
+
+    def around(self, model: type[models.Model], rows: Any) -> AbstractContextManager[None]:
+        """Return what surrounds a statement that writes these rows."""
+        return nullcontext() if self._around is None else self._around(model, rows)
+
+
+bulk_writes = BulkWrites()
 
 
 _drain_checks: list[Callable[[str], bool]] = []

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from django.db import models, transaction
 
-from identity.hooks import rows_changed
+from identity.hooks import bulk_writes, rows_changed
 from identity.transactions import lock_rows
 
 Row = TypeVar("Row", bound=models.Model, covariant=True)
@@ -55,13 +55,15 @@ class GuardedQuerySet(models.QuerySet[Row]):
 
     def update(self, **kwargs: Any) -> int:
         self._refuse_if_recorded()
-        return super().update(**kwargs)
+        with bulk_writes.around(self.model, self):
+            return super().update(**kwargs)
 
     def bulk_create(self, objs: Iterable[Row], *args: Any, **kwargs: Any) -> list[Row]:
         """Insert many rows and record them in the same transaction; options that hide which rows were written are refused."""
         if args or set(kwargs) - {"batch_size"}:
             self._refuse_if_recorded()
-        with transaction.atomic(using=self.db, savepoint=False):
+        objs = list(objs)
+        with transaction.atomic(using=self.db, savepoint=False), bulk_writes.around(self.model, objs):
             rows = super().bulk_create(objs, *args, **kwargs)
             self._announce(rows)
         return rows
@@ -69,7 +71,7 @@ class GuardedQuerySet(models.QuerySet[Row]):
     def bulk_update(self, objs: Iterable[Row], fields: Iterable[str], batch_size: int | None = None) -> int:
         """Update many rows, their roots locked first, and record them in the same transaction."""
         rows = tuple(objs)
-        with transaction.atomic(using=self.db, savepoint=False):
+        with transaction.atomic(using=self.db, savepoint=False), bulk_writes.around(self.model, rows):
             _lock_roots(rows)
             # Django writes through `update` of the same class, which refuses.
             count = models.QuerySet[Any](self.model, using=self.db).bulk_update(rows, fields, batch_size)

@@ -20,7 +20,6 @@ from django.utils.timezone import localtime
 from events.admin.log_search import LogSearch, place_of
 from events.admin.stored import message_of
 from events.cursor import Cursor, CursorSealer
-from events.differences import differences
 from events.log_browsing import LogPage, browse
 from events.models import Head, LogEntry
 from events.stored_envelope import envelope_of, who_of
@@ -29,6 +28,7 @@ from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.panels import Cell, Panel
 from identity.admin.scope import tenant_in_scope
 from identity.admin.tenant_scope import ReadOnlyAdmin
+from identity.differences import differences
 from identity.hosts import canonical_address
 from identity.models import Connection, Group, Organization, User
 from identity.models.base import RecordedModel

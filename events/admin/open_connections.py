@@ -9,7 +9,6 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.admin.models import CHANGE, LogEntry
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
@@ -24,6 +23,7 @@ from events.stream.staff_admission import STAFF
 from identity.admin.tenant_page import TenantPage
 from identity.hosts import canonical_address, canonical_host
 from identity.models import Tenant
+from identity.services.audit import record
 
 logger = logging.getLogger(__name__)
 
@@ -172,9 +172,8 @@ def _told(fate: CanaryFate, client_name: str) -> tuple[int, str]:
 
 
 def _note(request: HttpRequest, tenant_id: str, connection: OpenConnection) -> None:
-    """Write who closed the connection into the activity of staff, at the client or else at the tenant, and into the log."""
+    """Write who closed the connection into the audit log, at the client or else at the tenant, and into the log."""
     row: Any = Client.objects.of(tenant_id).filter(client_id=connection.client_id).first() or Tenant.objects.get(pk=tenant_id)
     message = f"Disconnected {connection.connection_id} from {connection.address}"
-    staff: Any = request.user
-    LogEntry.objects.log_actions(staff.pk, [row], CHANGE, change_message=message, single_object=True)
-    logger.info("staff %s disconnected %s of %s in %s", staff.pk, connection.connection_id, connection.client_id, tenant_id)
+    record(message, about=row)
+    logger.info("staff %s disconnected %s of %s in %s", request.user.pk, connection.connection_id, connection.client_id, tenant_id)

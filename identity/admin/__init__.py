@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.contrib.admin.models import LogEntry
 
+from identity.admin.audit_log import AuditEntryAdmin
 from identity.admin.connections import ConnectionAdmin
 from identity.admin.groups import GroupAdmin, GroupMemberAdmin, GroupRoleAdmin
 from identity.admin.jobs import JobAdmin, JobChunkAdmin, JobErrorAdmin
@@ -16,10 +16,11 @@ from identity.admin.organizations import (
     OrganizationMemberRoleAdmin,
 )
 from identity.admin.roles import RoleAdmin, UserRoleAdmin
-from identity.admin.staff import ActivityAdmin, StaffAdmin
+from identity.admin.staff import StaffAdmin
 from identity.admin.tenants import CustomDomainAdmin, FormerTenantAdmin, TenantAdmin
 from identity.admin.users import LinkedIdentityAdmin, PasswordCredentialAdmin, UserAdmin
 from identity.models import (
+    AuditEntry,
     Connection,
     CustomDomain,
     FormerTenant,
@@ -67,4 +68,4 @@ def register(site: admin.AdminSite) -> None:
     site.register(FormerTenant, FormerTenantAdmin)
     site.register(CustomDomain, CustomDomainAdmin)
     site.register(Staff, StaffAdmin)
-    site.register(LogEntry, ActivityAdmin)
+    site.register(AuditEntry, AuditEntryAdmin)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -15,10 +16,14 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
+from identity.acting import said
+from identity.admin.noting import is_noted
 from identity.admin.panels import Panel
 from identity.admin.refusals import add_to_form, refusals
 from identity.admin.scope import is_operator, staff_of
 from identity.admin.tenant_scope import TenantScopedAdmin
+from identity.services.audit import image_of, record
+from identity.transactions import unit_of_work
 
 Row = TypeVar("Row", bound=models.Model)
 
@@ -51,6 +56,16 @@ class ObjectAction:
     is_dangerous: bool = False
     for_operators_only: bool = False
     permission: str | Callable[[Any], str] = ""
+
+
+@unit_of_work
+def _run_and_note(request: HttpRequest, row: Any, action: ObjectAction, values: dict[str, Any]) -> str | HttpResponse:
+    """Run the action, and note it in the same transaction where the row has not told of itself."""
+    noted, before = copy(row), image_of(row)
+    done = action.run(request, row, values)
+    if not is_noted(noted):
+        record(action.label, about=noted, before=before, after=image_of(noted))
+    return done
 
 
 class ObjectActionsAdmin(TenantScopedAdmin[Row]):
@@ -112,12 +127,11 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
         # Taken before: a row that goes may lose its key.
         key = quote(str(row.pk))
         try:
-            done = action.run(request, row, form.cleaned_data)
+            with said(action.label, str(form.cleaned_data.get("reason") or "")):
+                done = _run_and_note(request, row, action, form.cleaned_data)
         except refusals() as refusal:
             add_to_form(form, refusal)
             return None
-        reason = form.cleaned_data.get("reason")
-        self.log_change(request, row, f"{action.label}: {reason}" if reason else action.label)
         if isinstance(done, HttpResponse):
             return done
         self.message_user(request, done, messages.SUCCESS)

@@ -162,5 +162,5 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
         # The note needs the key, which a deleted row no longer has.
         noted = copy(row)
         job = self.remove(request, row)
-        self.log_deletions(request, [noted])  # type: ignore[arg-type]  # it only walks over them
+        self.log_deletions(request, [noted])
         return job

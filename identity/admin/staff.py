@@ -6,7 +6,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.contrib.admin.models import LogEntry
 from django.contrib.auth import update_session_auth_hash
 from django.http import HttpRequest
 
@@ -14,7 +13,6 @@ from identity.admin.badges import badge
 from identity.admin.scope import staff_of, tenant_in_scope
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
-from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.models import Staff
 from identity.services.staff import create_staff, update_staff
 from identity.staff_roles import ROLES
@@ -98,23 +96,3 @@ class StaffAdmin(ServiceAdmin[Staff]):
         )
         if changed.pk == by.pk:
             update_session_auth_hash(request, changed)
-
-
-class ActivityAdmin(ReadOnlyAdmin[LogEntry]):
-    """What staff accounts changed in the admin."""
-
-    tenant_lookup = "user__tenant_id"
-    list_display = ("action_time", "user", "content_type", "object_repr", "action_flag")
-    list_filter = ("action_flag", "action_time")
-    list_select_related = ("user", "content_type")
-    search_fields = ("user__email__exact", "object_id__exact")
-    search_help_text = "The e-mail address of an account, or the id of a row."
-    sortable_by = ()
-    ordering = ("-pk",)
-    fields = ("action_time", "user", "content_type", "object_id", "object_repr", "action_flag", "message")
-    readonly_fields = ("message",)
-    empty_text = "Nobody has changed anything here yet."
-
-    @admin.display(description="Change")
-    def message(self, row: LogEntry) -> str:
-        return row.get_change_message()

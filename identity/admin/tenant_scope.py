@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
@@ -16,25 +16,14 @@ from django.utils.text import capfirst
 
 from identity.admin.bounded_paginator import BoundedPaginator
 from identity.admin.list_filters import scoped_filter
+from identity.admin.noting import Noting
 from identity.admin.scope import TENANT_FIELDS, is_operator, only_tenant, staff_of, tenant_in_scope, tenant_path
 from identity.models import Tenant
 
 Row = TypeVar("Row", bound=models.Model)
 
-if TYPE_CHECKING:
 
-    class _ModelAdmin(admin.ModelAdmin[Row]):
-        """What the type checker sees."""
-else:
-
-    class _ModelAdmin(admin.ModelAdmin):
-        """Django's class, which names its model in brackets for type checkers only."""
-
-        def __class_getitem__(cls, _model: object) -> type:
-            return cls
-
-
-class TenantScopedAdmin(_ModelAdmin[Row]):
+class TenantScopedAdmin(Noting[Row]):
     """Limits lists, choices, filters, histories and objects to the tenant in scope, and sets the tenant of new rows.
 
     `tenant_lookup` names the way to the tenant's id where the row has no tenant of its own, such as `action__tenant_id`.

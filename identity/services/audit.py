@@ -43,7 +43,7 @@ def record(
     entry.tenant_id = tenant_id if about is None else tenant_of(about)
     _name(entry, about)
     if before is not None and after is not None:
-        entry.before, entry.after = differing(before, after)
+        entry.before, entry.after = differing(before, _decided(after))
     elif before is not None or after is not None:
         entry.before, entry.after = (None if image is None else whole(image) for image in (before, after))
     entry.facts = {name: shown(name, value) for name, value in facts.items() if value not in (None, "", (), [], {})}
@@ -54,8 +54,8 @@ def record(
 def record_row(act: Act, row: models.Model, before: Image | None, after: Image | None) -> None:
     """Note that a row came, went or changed in the course of `act`; no entry where nothing differs that anybody decides."""
     if before is not None and after is not None:
-        was, became = differing(before, after)
-        if not set(was) - _KEPT_BY_THE_SERVICE:
+        was, became = differing(before, _decided(after))
+        if not was:
             return
         entry = _entry(act, AuditEntry.Kind.CHANGE, act.label)
         entry.before, entry.after = was, became
@@ -73,6 +73,10 @@ def record_row(act: Act, row: models.Model, before: Image | None, after: Image |
 
 # What moves along with any change, or without anybody's doing.
 _KEPT_BY_THE_SERVICE = frozenset({"updated_at", "updated", "last_login", "auth_version"})
+
+
+def _decided(image: Image) -> Image:
+    return {name: value for name, value in image.items() if name not in _KEPT_BY_THE_SERVICE}
 
 
 def _entry(act: Act, kind: AuditEntry.Kind, label: str) -> AuditEntry:

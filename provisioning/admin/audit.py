@@ -1,15 +1,14 @@
-"""Notes about acts on dead letters, among the changes of staff accounts: who, when, why, and which letters. Only ever added."""
+"""Notes about acts on dead letters, in the audit log: who, when, why, and which letters. Only ever added."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from django.contrib.admin.models import CHANGE, LogEntry
-from django.contrib.contenttypes.models import ContentType
 from django.http import HttpRequest
 
-from identity.admin.scope import staff_of
+from identity.admin.scope import staff_of, tenant_in_scope
+from identity.services.audit import record
 from provisioning.models import DeadLetter
 
 # A note names so many letters; the count says how many there were.
@@ -21,20 +20,8 @@ def note_act(request: HttpRequest, act: str, *, reason: str = "", ids: Sequence[
     staff = staff_of(request)
     if staff is None:
         return
-    LogEntry.objects.create(
-        user_id=staff.pk,
-        content_type_id=ContentType.objects.get_for_model(DeadLetter).pk,
-        object_id=str(ids[0]) if len(ids) == 1 else None,
-        object_repr=(about or f"{len(ids)} dead letters")[:200],
-        action_flag=CHANGE,
-        change_message=_message(act, reason, ids, facts),
-    )
-
-
-def _message(act: str, reason: str, ids: Sequence[int], facts: dict[str, Any]) -> str:
-    told = {name: value for name, value in facts.items() if value not in (None, "", (), {})}
-    parts = [act, *(f"{name} {value}" for name, value in told.items())]
-    if ids:
-        named = ", ".join(map(str, ids[:MOST_NAMED]))
-        parts.append(f"letters {named}" + (f" and {len(ids) - MOST_NAMED} more" if len(ids) > MOST_NAMED else ""))
-    return ("; ".join(parts) + (f". Reason: {reason}" if reason else "."))[:4000]
+    letters = DeadLetter.objects.filter(pk__in=list(ids[:MOST_NAMED]))
+    tenants = set(letters.values_list("tenant_id", flat=True).distinct())
+    entry: dict[str, Any] = {"letters": list(ids[:MOST_NAMED]), "count": len(ids) or None, "of": about, **facts}
+    tenant = tenants.pop() if len(tenants) == 1 else tenant_in_scope(request)
+    record(act, about=letters.first() if len(ids) == 1 else None, tenant_id=tenant, reason=reason, **entry)

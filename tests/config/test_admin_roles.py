@@ -23,7 +23,7 @@ NOT_FOR_PROVISIONING = (
     "authapi.signingkey",
     "authapi.clientgrant",
     "identity.staff",
-    "admin.logentry",
+    "identity.auditentry",
     "identity.tenant",
 )
 

@@ -79,9 +79,9 @@ _WITHOUT_A_ROW = {
     "app_list",
     "choose_tenant",
 }
-# Pages about the streams of a tenant, about all dead letters that a filter shows, and the report of a whole job.
+# Pages about the streams of a tenant, about all dead letters that a filter shows, the report of a whole job, the audit log as a file.
 _ELSEWHERE = re.compile(
-    "events_(live|connections).*|provisioning_deadletter_(kinds|kind_decision|redelivery|export)|provisioning_synchronizationrow_report"
+    "events_(live|connections).*|provisioning_deadletter_(kinds|kind_decision|redelivery|export)|provisioning_synchronizationrow_report|identity_auditentry_export"
 )
 
 

@@ -6,13 +6,12 @@ import logging
 from collections.abc import Iterator
 
 import pytest
-from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.urls import reverse
 from pytest_django.plugin import DjangoDbBlocker
 
 from events.stream.connections import open_connections
-from identity.models import Tenant
+from identity.models import AuditEntry, Tenant
 from tests.conformance.target import Target, make_target
 from tests.conformance.web_process import WebProcess, web_process
 from tests.deadlines import eventually
@@ -93,8 +92,8 @@ def test_a_connection_is_closed_after_a_confirmation_and_the_act_is_noted(
         assert (last.message["error"]["code"], last.message["error"]["offset"]) == ("connection_timeout", start)
 
     assert "is closed" in answer.content.decode()
-    noted = LogEntry.objects.get(user__tenant=target.tenant)
-    assert name in noted.change_message
+    noted = AuditEntry.objects.get(tenant_id=target.tenant.pk)
+    assert name in noted.act
     assert noted.object_id == str(target.client.pk)
     assert [name in record.getMessage() and target.client.client_id in record.getMessage() for record in caplog.records] == [True]
     assert "Nobody is connected" in shown_to(browser)
@@ -108,7 +107,7 @@ def test_a_connection_that_has_ended_is_told_from_one_that_never_was(browser: Cl
 
     assert browser.get(place).status_code == 404
     assert "already ended" in browser.post(place, follow=True).content.decode()
-    assert not LogEntry.objects.filter(user__tenant=target.tenant).exists()
+    assert not AuditEntry.objects.filter(tenant_id=target.tenant.pk).exists()
 
 
 def test_nobody_closes_or_reaches_a_stream_of_another_tenant(browser: Client, web: WebProcess) -> None:

@@ -99,6 +99,8 @@ class Rows:
         return row
 
     def _is_needed(self, column: models.Field[Any, Any]) -> bool:
+        if column.name == "tenant_id":
+            return True
         if column.is_relation:
             return not column.null or column.primary_key
         if isinstance(column, models.AutoField):

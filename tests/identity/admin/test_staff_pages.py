@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
 from django.test import Client
 from django.urls import reverse
 
-from identity.models import Staff, Tenant
+from identity.models import AuditEntry, Staff, Tenant
 from identity.services.failures import NotSupported
 from identity.services.staff import update_staff
 from tests.factories.admin import PASSWORD, PLATFORM, browser_of, new_staff
@@ -69,7 +68,8 @@ def test_another_role_counts_from_the_next_request_on(browser: Client, tenant: T
     browser.post(page(colleague), {"is_active": "on", "role": "auditor"})
 
     assert session.get(reverse(ADD)).status_code == 403
-    assert LogEntry.objects.filter(object_id=str(colleague.pk), change_message__icontains="role").exists()
+    noted = AuditEntry.objects.get(object_type="identity.staff", object_id=str(colleague.pk), kind="change")
+    assert (noted.before, noted.after) == ({"role": "administrator"}, {"role": "auditor"})
 
 
 def test_nobody_switches_off_their_own_account(browser: Client, staff: Staff) -> None:

@@ -6,14 +6,13 @@ import json
 
 import pytest
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.contrib.admin.models import LogEntry as Activity
 from django.contrib.admin.utils import quote
 from django.test import Client
 from django.urls import reverse
 
 from events.models import Event
 from events.numbering import number_tenant
-from identity.models import Connection, LinkedIdentity, PasswordCredential, Staff, User
+from identity.models import AuditEntry, Connection, LinkedIdentity, PasswordCredential, Staff, User
 from identity.services.connections import create_connection
 from identity.services.users import block_user, create_user, link_users
 
@@ -124,7 +123,9 @@ def test_a_change_is_saved_as_one_event_and_noted_in_the_history(browser: Client
     changed = User.objects.of(user.tenant_id).get()
     assert (changed.given_name, changed.app_metadata) == ("Augusta", {"plan": "silver"})
     assert events_of(user) == ["user.created", "user.updated"]
-    assert "Changed Given name and App metadata." in browser.get(page(user, "history")).content.decode()
+    history = browser.get(page(user, "history")).content.decode()
+    assert "given name" in history
+    assert "app metadata" in history
 
 
 def test_saving_without_a_change_makes_no_event(browser: Client, user: User) -> None:
@@ -148,7 +149,7 @@ def test_a_user_is_deleted_through_the_service(browser: Client, user: User) -> N
 
     assert answer.headers["location"] == reverse(LIST)
     assert events_of(user) == ["user.created", "user.deleted"]
-    assert Activity.objects.filter(object_id=str(user.pk), action_flag=3).exists()
+    assert AuditEntry.objects.filter(object_type="identity.user", object_id=str(user.pk), kind="delete").exists()
 
 
 def test_selected_users_are_deleted_one_by_one_after_a_confirmation(browser: Client, user: User) -> None:

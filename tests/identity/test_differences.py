@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from events.differences import differences
 from events.stored_envelope import envelope_of, who_of
+from identity.differences import differences
 
 
 @pytest.mark.parametrize(

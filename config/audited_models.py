@@ -1,0 +1,80 @@
+"""Which rows the audit log watches: all of ours but those that stand here with the reason. The wiring alone knows every app."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.apps import apps
+
+from identity import row_audit
+
+_APPS = ("identity", "authapi", "events", "provisioning")
+_IS_A_LOG = "a log itself"
+_BY_THE_SERVICE = "only the service writes it, for itself"
+_PART_OF_A_JOB = "part of a job, whose start and end are noted"
+# Thousands of them come and go; deleting them stays one statement. Buttons that end one note that themselves.
+_SHORT_LIVED = "short-lived; the act that ends one is noted with the row"
+NOT_WATCHED: Mapping[str, str] = {
+    "identity.auditentry": _IS_A_LOG,
+    "identity.formertenant": _BY_THE_SERVICE,
+    "identity.jobchunk": _PART_OF_A_JOB,
+    "identity.joberror": _PART_OF_A_JOB,
+    "identity.jobuser": _PART_OF_A_JOB,
+    "identity.emailticket": _BY_THE_SERVICE,
+    "identity.formerpassword": _BY_THE_SERVICE,
+    "authapi.authorizationrequest": _SHORT_LIVED,
+    "authapi.usedassertion": _SHORT_LIVED,
+    "authapi.authorizationcode": _SHORT_LIVED,
+    "authapi.accesstoken": _SHORT_LIVED,
+    "authapi.refreshtoken": _SHORT_LIVED,
+    "authapi.idtoken": _SHORT_LIVED,
+    "authapi.devicegrant": _SHORT_LIVED,
+    "authapi.session": _SHORT_LIVED,
+    "authapi.sessionclient": _SHORT_LIVED,
+    "authapi.consent": _SHORT_LIVED,
+    "authapi.loginfailures": _SHORT_LIVED,
+    "authapi.accountticket": _SHORT_LIVED,
+    "authapi.logoutnotice": _BY_THE_SERVICE,
+    "authapi.signin": _IS_A_LOG,
+    "events.event": _IS_A_LOG,
+    "events.outbox": _IS_A_LOG,
+    "events.logentry": _IS_A_LOG,
+    "events.head": _BY_THE_SERVICE,
+    "events.databaseidentity": _BY_THE_SERVICE,
+    "events.mark": _BY_THE_SERVICE,
+    "events.tally": _BY_THE_SERVICE,
+    "provisioning.delivery": _BY_THE_SERVICE,
+    "provisioning.attempt": _IS_A_LOG,
+    "provisioning.trial": _IS_A_LOG,
+    "provisioning.alert": _BY_THE_SERVICE,
+    "provisioning.lane": _BY_THE_SERVICE,
+    "provisioning.breaker": _BY_THE_SERVICE,
+    "provisioning.sweeper": _BY_THE_SERVICE,
+    "provisioning.pace": _BY_THE_SERVICE,
+    "provisioning.synchronizationrow": _IS_A_LOG,
+}
+# Rows of people: applications write them by the thousand, and the event of each change says which client it was.
+OF_PEOPLE = frozenset(
+    {
+        "identity.user",
+        "identity.linkedidentity",
+        "identity.passwordcredential",
+        "identity.enrolledfactor",
+        "identity.userrole",
+        "identity.groupmember",
+        "identity.organizationmember",
+        "identity.organizationmemberrole",
+        "identity.job",
+        "authapi.userpermission",
+    }
+)
+
+
+def watch_models() -> None:
+    """Let the audit log note the changes of every model of ours that is not left out above."""
+    row_audit.connect()
+    for label in _APPS:
+        for model in apps.get_app_config(label).get_models():
+            name = model._meta.label_lower
+            if name not in NOT_WATCHED:
+                row_audit.watch(model, of_clients=name not in OF_PEOPLE)

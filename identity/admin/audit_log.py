@@ -1,0 +1,233 @@
+"""The audit log in the admin: who changed what, when, from where and why, with the values before and after. Nobody changes it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.admin.utils import quote
+from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, StreamingHttpResponse
+from django.urls import NoReverseMatch, URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.http import urlencode
+from django.utils.text import capfirst
+
+from identity.admin.badges import Tone, badge
+from identity.admin.moment_fields import Moment
+from identity.admin.object_actions import ObjectActionsAdmin
+from identity.admin.panels import Cell, Panel
+from identity.admin.scope import tenant_in_scope
+from identity.admin.streamed import streamed_file
+from identity.admin.tenant_scope import ReadOnlyAdmin
+from identity.audit_browsing import CONTENT_TYPES, Format, Question, browse, exported
+from identity.differences import differences
+from identity.keyset_pages import KeysetPage, read_place
+from identity.models import AuditEntry
+from identity.services.audit import record
+
+_EXPORT = "identity.export_auditentry"
+_TONES: dict[str, Tone] = {"add": "good", "change": "quiet", "delete": "bad", "act": "warn"}
+_ACTORS = {"staff": "Staff", "client": "Client", "command": "Command line", "service": "Service"}
+
+
+def type_in_words(label: str) -> str:
+    """Return the name of a kind of row, or the label itself where no such model is there any more."""
+    try:
+        return capfirst(str(apps.get_model(label)._meta.verbose_name))
+    except (LookupError, ValueError):
+        return label or "-"
+
+
+def _types() -> list[tuple[str, str]]:
+    found = {
+        model._meta.label_lower for model in apps.get_models() if model._meta.app_label in ("identity", "authapi", "events", "provisioning")
+    }
+    return [("", "Everything"), *sorted(((label, type_in_words(label)) for label in found), key=lambda named: named[1])]
+
+
+class AuditSearch(forms.Form):
+    """Every field may be left out; the times are UTC."""
+
+    actor = forms.CharField(required=False, max_length=254, label="Who", help_text="E-mail address, or the name of a client.")
+    kind = forms.ChoiceField(required=False, choices=[("", "Everything"), *AuditEntry.Kind.choices], label="What")
+    object_type = forms.ChoiceField(required=False, choices=_types, label="Kind of object")
+    object_id = forms.CharField(required=False, max_length=400, label="Object", help_text="Its id.")
+    since = forms.DateTimeField(required=False, widget=Moment, label="From time")
+    until = forms.DateTimeField(required=False, widget=Moment, label="To time")
+    act = forms.UUIDField(required=False, widget=forms.HiddenInput)
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or self.cleaned_data
+        if values.get("since") and values.get("until") and values["since"] > values["until"]:
+            self.add_error("until", "The times end before they begin.")
+        return values
+
+    @property
+    def is_used(self) -> bool:
+        return any(value not in ("", None) for value in self.cleaned_data.values())
+
+    def question(self, tenant_id: str | None) -> Question:
+        """Return what is asked for of this tenant, or of all of them."""
+        values = self.cleaned_data
+        act: UUID | None = values["act"]
+        return Question(
+            tenant_id=tenant_id,
+            actor=values["actor"].strip(),
+            kind=values["kind"],
+            object_type=values["object_type"],
+            object_id=values["object_id"].strip(),
+            act_id=str(act) if act else "",
+            since=values["since"] and values["since"].astimezone(UTC),
+            until=values["until"] and values["until"].astimezone(UTC),
+        )
+
+    def address(self, **place: str) -> str:
+        """Return the query of an address with the same search, and `place` beside it."""
+        asked = {field: value for field, value in self.data.items() if field in self.fields and value}
+        return f"?{urlencode({**asked, **place})}"
+
+
+class AuditChangeList(ChangeList):
+    """Django's list with rows, search and pages of our own: no count, no offset, one place to go on from."""
+
+    search: AuditSearch
+    page: KeysetPage[AuditEntry]
+
+    def get_queryset(self, request: HttpRequest, *_arguments: Any, **_named: Any) -> Any:
+        self.search = AuditSearch(request.GET, label_suffix="")
+        is_valid = self.search.is_valid()
+        question = self.search.question(tenant_in_scope(request)) if is_valid else None
+        self.page = browse(question, read_place(request.GET)) if question else KeysetPage([])
+        self.filter_specs, self.has_filters, self.clear_all_filters_qs = [], False, "?"
+        self.has_active_filters = not is_valid or self.search.is_used
+        return self.root_queryset.none()
+
+    def get_results(self, request: HttpRequest) -> None:
+        self.result_list = self.page.rows
+        self.result_count = self.full_result_count = len(self.page.rows)
+        self.show_full_result_count = self.show_admin_actions = self.can_show_all = self.multi_page = False
+        self.paginator = self.model_admin.get_paginator(request, self.root_queryset.none(), self.list_per_page)
+
+
+class AuditEntryAdmin(ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[AuditEntry]):
+    list_display = ("when", "who", "what", "object", "changed", "reason", "ip", "tenant_id")
+    list_display_links = ("when",)
+    sortable_by = ()
+    change_list_template = "admin/audit_log.html"
+    change_form_template = "admin/audit_entry.html"
+    empty_text = "Nobody has changed anything yet. Every change that somebody makes here appears at once, and stays."
+    readonly_fields = ("when", "who", "what", "object_page", "same_act", "more")
+    fields = ("when", "who", "actor_kind", "ip", "user_agent", "what", "object_page", "reason", "more", "same_act", "tenant_id")
+
+    def __init__(self, model: type[AuditEntry], admin_site: admin.AdminSite) -> None:
+        super().__init__(model, admin_site)
+        self.panels.append(_values)
+
+    def get_urls(self) -> list[URLPattern]:
+        export = path("export/", self.admin_site.admin_view(self.export_view), name="identity_auditentry_export")
+        return [export, *super().get_urls()]
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return AuditChangeList
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        response = super().changelist_view(request, extra_context)
+        listed = getattr(response, "context_data", None)
+        if listed and "cl" in listed:
+            search, page = listed["cl"].search, listed["cl"].page
+            listed["older_url"] = search.address(before=page.older) if page.older else ""
+            listed["newer_url"] = search.address(after=page.newer) if page.newer else ""
+            listed["newest_url"] = search.address() if page.newer else ""
+            if request.user.has_perm(_EXPORT):
+                place = reverse(f"{self.admin_site.name}:identity_auditentry_export")
+                listed["export_urls"] = {form: place + search.address(format=form) for form in CONTENT_TYPES}
+        return response
+
+    def export_view(self, request: HttpRequest) -> StreamingHttpResponse:
+        """Send what the search finds as a file, piece by piece, and note who took it."""
+        if not (self.has_view_permission(request) and request.user.has_perm(_EXPORT)):
+            raise PermissionDenied
+        search = AuditSearch(request.GET)
+        if not search.is_valid():
+            raise Http404
+        form: Format = "jsonl" if request.GET.get("format") == "jsonl" else "csv"
+        question = search.question(tenant_in_scope(request))
+        record(f"Exported the audit log as {form}", tenant_id=question.tenant_id, search=search.address())
+        return streamed_file(request, exported(question, form), name=f"audit-log.{form}", content_type=CONTENT_TYPES[form])
+
+    @admin.display(description="When (UTC)")
+    def when(self, row: AuditEntry) -> str:
+        return f"{row.at:%Y-%m-%d %H:%M:%S}"
+
+    @admin.display(description="Who")
+    def who(self, row: AuditEntry) -> str:
+        return format_html('<a href="{}?{}">{}</a>', self._list(), urlencode({"actor": row.actor_name}), row.actor_name)
+
+    @admin.display(description="What")
+    def what(self, row: AuditEntry) -> str:
+        word = badge(row.get_kind_display(), _TONES.get(row.kind, "quiet"))
+        return format_html("{} {}", word, row.act) if row.act else word
+
+    @admin.display(description="Object")
+    def object(self, row: AuditEntry) -> str:
+        if not row.object_type:
+            return "-"
+        asked = urlencode({"object_type": row.object_type, "object_id": row.object_id})
+        kind, text = type_in_words(row.object_type), row.object_text or row.object_id
+        return format_html('{} <a href="{}?{}">{}</a>', kind, self._list(), asked, text)
+
+    @admin.display(description="Changed")
+    def changed(self, row: AuditEntry) -> str:
+        names = [name.replace("_", " ") for name in (row.after or {})] if row.kind == AuditEntry.Kind.CHANGE else []
+        return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "") or "-"
+
+    @admin.display(description="Object")
+    def object_page(self, row: AuditEntry) -> str:
+        """Name the object, with a way to its page where there is one."""
+        text = f"{type_in_words(row.object_type)} {row.object_text or row.object_id}"
+        try:
+            place = reverse(f"{self.admin_site.name}:{row.object_type.replace('.', '_')}_change", args=(quote(row.object_id),))
+        except NoReverseMatch:
+            return text
+        return text if row.kind == AuditEntry.Kind.DELETE else format_html('<a href="{}">{}</a>', place, text)
+
+    @admin.display(description="Same request")
+    def same_act(self, row: AuditEntry) -> str:
+        return format_html('<a href="{}?{}">Everything that this request changed</a>', self._list(), urlencode({"act": str(row.act_id)}))
+
+    @admin.display(description="Details")
+    def more(self, row: AuditEntry) -> str:
+        return "; ".join(f"{name.replace('_', ' ')}: {value}" for name, value in row.facts.items()) or "-"
+
+    def _list(self) -> str:
+        return reverse(f"{self.admin_site.name}:identity_auditentry_changelist")
+
+
+def _values(_request: HttpRequest, row: AuditEntry) -> Panel | None:
+    """Return what differs, field by field; a row that came or went has one side only."""
+    if row.before is None and row.after is None:
+        return None
+    rows = [
+        (Cell(one.path.replace("_", " ")), Cell(_shown(one.before)), Cell(_shown(one.after)))
+        for one in differences(row.before or {}, row.after or {})
+    ]
+    rows += [
+        (Cell(name.replace("_", " ")), Cell(_shown(json.dumps(value))), Cell("(changed; never shown)"))
+        for name, value in (row.before or {}).items()
+        if row.after is not None and value == row.after.get(name, ...)
+    ]
+    return Panel("Before and after", ("Field", "Before", "After"), rows, "Nothing of the row itself differs.")
+
+
+def _shown(value: str | None) -> str:
+    if value is None:
+        return ""
+    plain = json.loads(value)
+    return plain if isinstance(plain, str) and plain else value

@@ -1,0 +1,82 @@
+"""What staff do in the admin stands in the audit log: row by row where rows tell of themselves, and as an act where they do not.
+
+Django's own log of the admin is not written any more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django.contrib.admin.options import ModelAdmin
+from django.contrib.admin.utils import unquote
+from django.db import models
+from django.http import HttpRequest, HttpResponse
+
+from identity.acting import current_act, said
+from identity.models import AuditEntry
+from identity.services.audit import record
+
+_HISTORY_SHOWN = 100
+
+
+def is_noted(row: models.Model, key: str | None = None) -> bool:
+    """Tell whether the present act has an entry about the row already."""
+    act = current_act()
+    if act is None:
+        return False
+    about = AuditEntry.objects.filter(act_id=act.id, object_type=row._meta.label_lower, object_id=key or str(row.pk))
+    return about.exists()
+
+
+Row = TypeVar("Row", bound=models.Model)
+
+if TYPE_CHECKING:
+
+    class _ModelAdmin(ModelAdmin[Row]):
+        """What the type checker sees."""
+else:
+
+    class _ModelAdmin(ModelAdmin):
+        """Django's class, which names its model in brackets for type checkers only."""
+
+        def __class_getitem__(cls, _model: object) -> type:
+            return cls
+
+
+class Noting(_ModelAdmin[Row]):
+    """Puts the audit log in the place of Django's log."""
+
+    object_history_template = "admin/row_history.html"
+
+    def log_addition(self, request: HttpRequest, obj: models.Model, message: Any) -> Any:
+        if not is_noted(obj):
+            record(f"Added {self.opts.verbose_name}", about=obj)
+
+    def log_change(self, request: HttpRequest, obj: models.Model, message: Any) -> Any:
+        """Note a change that the row has not told of itself. Django's list of changed fields is empty when there are none."""
+        if message and not is_noted(obj):
+            record(message if isinstance(message, str) else f"Changed {self.opts.verbose_name}", about=obj)
+
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
+        for row in queryset:
+            if not is_noted(row):
+                record(f"Deleted {self.opts.verbose_name}", about=row)
+
+    def response_action(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> Any:  # type: ignore[override]  # as Django calls it
+        """Name what is done to chosen rows after the action, with the reason where its page asked for one."""
+        chosen = self.get_actions(request).get(request.POST.get("action", ""))
+        with said(
+            str(chosen[2] % {"verbose_name_plural": self.opts.verbose_name_plural}) if chosen else "", request.POST.get("reason", "")
+        ):
+            return super().response_action(request, queryset)
+
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Show what the audit log says of the row, newest first."""
+        about = AuditEntry.objects.filter(object_type=self.opts.label_lower, object_id=unquote(object_id)).order_by("-at", "-pk")
+        entries = [(entry, _changed_columns(entry)) for entry in about[:_HISTORY_SHOWN]]
+        return super().history_view(request, object_id, {"entries": entries, **(extra_context or {})})
+
+
+def _changed_columns(entry: AuditEntry) -> str:
+    names = (entry.after or {}) if entry.kind == AuditEntry.Kind.CHANGE else {}
+    return ", ".join(name.replace("_", " ") for name in names)
