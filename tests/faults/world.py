@@ -164,6 +164,10 @@ class World:
             self._tenants = [Seeded(**one) for one in made]
         return self._tenants.pop()
 
+    def append(self, tenant: Seeded, *, keys: int, rounds: int) -> str:
+        """Append events of so many users to the log behind a stream of recording workers; return the stream."""
+        return self._run("-m", "tests.faults.appending", tenant.id, str(keys), str(rounds)).strip()
+
     def web(self, server: str = "granian", **variables: str) -> Any:
         """Run a web process against these servers; a context manager."""
         return web_process(server, **(self.environment | variables))
