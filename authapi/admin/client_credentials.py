@@ -40,7 +40,11 @@ class CredentialForm(ServiceForm):
         max_length=2048,
         help_text="Instead of a certificate: one component a line, in the order of the certificate, such as C=AT.",
     )
-    expires_at = forms.SplitDateTimeField(required=False, help_text="Empty: it has no end.")
+    expires_at = forms.SplitDateTimeField(
+        required=False,
+        widget=forms.SplitDateTimeWidget(date_attrs={"aria-label": "Expires on the day"}, time_attrs={"aria-label": "Expires at the time"}),
+        help_text="Empty: it has no end.",
+    )
 
     class Meta:
         model = ClientCredential

@@ -35,9 +35,7 @@ class ClientCredential(UnrecordedOwned):
 
     class Meta(UnrecordedOwned.Meta):
         # The next ones to expire, for the start page.
-        indexes = [
-            models.Index(fields=["expires_at"], condition=models.Q(expires_at__isnull=False), name="authapi_credential_expiry")
-        ]
+        indexes = [models.Index(fields=["expires_at"], condition=models.Q(expires_at__isnull=False), name="authapi_credential_expiry")]
         ordering = ("created_at", "id")
 
     def __str__(self) -> str:

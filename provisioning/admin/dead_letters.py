@@ -135,7 +135,7 @@ class DeadLetterAdmin(ReadOnlyAdmin[DeadLetter], ObjectActionsAdmin[DeadLetter])
     def age(self, row: DeadLetter) -> str:
         return timesince(row.created_at, depth=1)
 
-    @admin.display(description="")
+    @admin.display(description="Act")
     def redeliver_button(self, row: DeadLetter) -> str:
         """Return a button of the list's own form: it posts, with the form's token, without asking again."""
         if not is_unsettled(row):
