@@ -1,0 +1,32 @@
+# One image for web, worker, calendar and migrations; the command decides (compose.yaml). Pin the base by digest where you build.
+FROM python:3.11.14-slim-bookworm AS packages
+WORKDIR /opt/identity
+COPY requirements/base.lock requirements/base.lock
+RUN python -m venv .venv && .venv/bin/pip install --no-cache-dir --require-hashes --requirement requirements/base.lock
+
+FROM python:3.11.14-slim-bookworm
+RUN useradd --system --uid 10001 --user-group --home-dir /var/lib/identity --create-home identity
+WORKDIR /opt/identity
+COPY --from=packages /opt/identity/.venv .venv
+COPY manage.py LICENSE ./
+COPY config config
+COPY identity identity
+COPY authapi authapi
+COPY events events
+COPY provisioning provisioning
+COPY static static
+COPY templates templates
+COPY deploy/container/healthy.py deploy/container/healthy.py
+ENV PATH=/opt/identity/.venv/bin:$PATH \
+    DJANGO_SETTINGS_MODULE=config.settings.production \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1 \
+    DATA_DIR=/var/lib/identity \
+    LOG_FORMAT=json
+USER 10001:10001
+EXPOSE 8000
+VOLUME /var/lib/identity
+# The streams of a web process are closed over 8 seconds before it ends: stop it with a grace of 25.
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=15s --timeout=5s --start-period=30s CMD ["python", "deploy/container/healthy.py"]
+CMD ["python", "-m", "granian", "--interface", "asgi", "--host", "0.0.0.0", "--port", "8000", "--no-ws", "--http", "1", "--workers", "1", "--backlog", "4096", "--backpressure", "20000", "--workers-kill-timeout", "12", "--http1-buffer-size", "65536", "config.asgi:application"]

@@ -1,0 +1,23 @@
+"""Whether the web process of this container answers: run by its health check. Anything below 500 is an answer."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import sys
+
+
+def main() -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", int(os.environ.get("PORT", "8000")), timeout=4)
+    try:
+        # Not over TLS and not from the proxy: the service looks the host up in the database and then says where https is.
+        connection.request("GET", "/", headers={"Host": os.environ.get("PLATFORM_HOST", "localhost")})
+        return 0 if connection.getresponse().status < 500 else 1
+    except (OSError, http.client.HTTPException):
+        return 1
+    finally:
+        connection.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""Alert rules name figures that exist, and every alert has its place in the runbook."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from provisioning.models import Alert
+
+ROOT = Path(__file__).resolve().parents[1]
+RULES: list[dict[str, Any]] = [
+    rule for group in yaml.safe_load((ROOT / "deploy/prometheus/alerts.yml").read_text())["groups"] for rule in group["rules"]
+]
+RUNBOOK = (ROOT / "docs/how-to/runbook.md").read_text()
+FIGURES = dict(re.findall(r"^\| `(\w+)` \| (\w+) \|", (ROOT / "docs/reference/metrics.md").read_text(), re.MULTILINE))
+# What a rule is made of besides figures; `up` is Prometheus' own.
+WORDS = {"and", "or", "by", "max", "sum", "rate", "increase", "histogram_quantile", "up"}
+HEADINGS = set(re.findall(r"^## (.+)$", RUNBOOK, re.MULTILINE))
+
+
+def figures_of(expression: str) -> set[str]:
+    """Return the names in an expression, without those of labels and functions."""
+    bare = re.sub(r"\{[^}]*\}|\[[^\]]*\]|\bby \([^)]*\)", "", expression)
+    return set(re.findall(r"\b[a-z][a-z_]+\b", bare)) - WORDS
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: str(rule["alert"]))
+def test_a_rule_names_figures_that_are_shown(rule: dict[str, Any]) -> None:
+    for name in figures_of(rule["expr"]):
+        figure = name.removesuffix("_bucket")
+        assert figure in FIGURES, name
+        assert (name != figure) == (FIGURES[figure] == "histogram"), f"{name} is a {FIGURES[figure]}"
+        assert ("rate(" in rule["expr"] or "increase(" in rule["expr"]) == (FIGURES[figure] != "gauge"), rule["expr"]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: str(rule["alert"]))
+def test_a_rule_says_how_urgent_it_is_and_what_it_means(rule: dict[str, Any]) -> None:
+    assert rule["labels"]["severity"] in {"page", "ticket"}
+    assert rule["annotations"]["summary"].endswith(".")
+    assert rule["alert"] in HEADINGS
+
+
+def test_the_runbook_knows_no_alert_that_is_gone() -> None:
+    named = {heading for heading in HEADINGS if not heading.startswith("Mailed:")}
+
+    assert named == {rule["alert"] for rule in RULES}
+
+
+def test_every_alert_that_is_mailed_stands_in_the_runbook() -> None:
+    told = re.findall(r"^## Mailed: .+\n\n\*\*Means\*\* \(`(\w+)`\)", RUNBOOK, re.MULTILINE)
+
+    assert sorted(told) == sorted(Alert.Kind.values)
