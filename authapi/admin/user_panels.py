@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 
+from django import forms
 from django.contrib import admin
 from django.contrib.admin.utils import quote
 from django.http import HttpRequest
@@ -13,14 +15,63 @@ from django.utils.http import urlencode
 
 from authapi.log_browsing import Question, browse
 from authapi.models import RefreshToken, Session
-from authapi.services.user_blocks import blocks_of_user
+from authapi.services.access import revoke_access
+from authapi.services.user_blocks import blocks_of_user, lift_blocks_of_user
 from authapi.sign_in_types import in_words
-from identity.admin.object_actions import ObjectActionsAdmin
+from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.panels import Cell, Panel
 from identity.models import User
 
 _SHOWN = 10
 _ROWS = tuple[Cell, ...]
+
+
+class LogoutForm(forms.Form):
+    keeps_refresh_tokens = forms.BooleanField(
+        required=False,
+        label="Keep refresh tokens",
+        help_text="Applications go on with what they have. Otherwise each has to ask the user to log in again.",
+    )
+
+
+def _log_out(_request: HttpRequest, row: User, values: dict[str, Any]) -> str:
+    revoke_access(user=row, keeps_refresh_tokens=values["keeps_refresh_tokens"])
+    return f"{row} is logged in nowhere any more."
+
+
+def _lift(_request: HttpRequest, row: User, _values: dict[str, Any]) -> str:
+    lift_blocks_of_user(row)
+    return f"{row} may try to log in again."
+
+
+def _is_logged_in(row: User) -> bool:
+    own = {"user": row.pk}
+    return (
+        Session.objects.of(row.tenant_id).filter(**own).exists()
+        or RefreshToken.objects.of(row.tenant_id).filter(**own, revoked=None).exists()
+    )
+
+
+_BUTTONS = (
+    ObjectAction(
+        "log-out",
+        "Log out everywhere",
+        lambda _request, row: f"Every session of {row} ends, in every browser, and clients that want to be told are told.",
+        _log_out,
+        is_offered=_is_logged_in,
+        form_class=LogoutForm,
+        is_dangerous=True,
+        permission="authapi.change_session",
+    ),
+    ObjectAction(
+        "lift-blocks",
+        "Lift blocks",
+        lambda _request, row: f"Every failed login counted for {row} is forgotten, at every address.",
+        _lift,
+        is_offered=lambda row: bool(blocks_of_user(row)),
+        permission="authapi.change_loginfailures",
+    ),
+)
 
 
 class UserPanels:
@@ -31,6 +82,7 @@ class UserPanels:
 
     def add_to(self, page: ObjectActionsAdmin[User]) -> None:
         page.panels += [self.sessions, self.refresh_tokens, self.blocks, self.log]
+        page.object_actions = (*page.object_actions, *_BUTTONS)
 
     def sessions(self, request: HttpRequest, user: User) -> Panel | None:
         if not request.user.has_perm("authapi.view_session"):
@@ -42,10 +94,11 @@ class UserPanels:
                 Cell(" ".join(part for part in (row.last_ip, row.last_user_agent[:60]) if part)),
                 Cell(_moment(row.last_interacted_at)),
                 Cell(_moment(row.expires_at)),
+                self._button(request, "session", row.pk, "end", "End"),
             )
             for row in found
         ]
-        columns = ("Session", "Device", "Last used (UTC)", "Ends (UTC)")
+        columns = ("Session", "Device", "Last used (UTC)", "Ends (UTC)", "")
         return self._panel("Sessions", columns, rows, "This user is logged in nowhere.", "session", user.user_id)
 
     def refresh_tokens(self, request: HttpRequest, user: User) -> Panel | None:
@@ -68,10 +121,15 @@ class UserPanels:
         if not request.user.has_perm("authapi.view_loginfailures"):
             return None
         rows = [
-            (Cell(row.identifier, self._page("loginfailures", row.pk)), Cell(row.ip or "every address"), Cell(_moment(row.last_failed_at)))
+            (
+                Cell(row.identifier, self._page("loginfailures", row.pk)),
+                Cell(row.ip or "every address"),
+                Cell(_moment(row.last_failed_at)),
+                self._button(request, "loginfailures", row.pk, "lift", "Lift"),
+            )
             for row in blocks_of_user(user)
         ]
-        return Panel("Blocks", ("Identifier", "Address", "Last failure (UTC)"), rows, "No failed logins block this user.")
+        return Panel("Blocks", ("Identifier", "Address", "Last failure (UTC)", ""), rows, "No failed logins block this user.")
 
     def log(self, request: HttpRequest, user: User) -> Panel | None:
         if not request.user.has_perm("authapi.view_signin"):
@@ -94,6 +152,12 @@ class UserPanels:
     def _panel(self, title: str, columns: tuple[str, ...], rows: Iterable[_ROWS], empty: str, model: str, searched: str) -> Panel:
         more = f"{reverse(f'{self._site.name}:authapi_{model}_changelist')}?{urlencode({'q': searched})}"
         return Panel(title, columns, list(rows), empty, more, "All of them")
+
+    def _button(self, request: HttpRequest, model: str, key: int | str, action: str, label: str) -> Cell:
+        """Return the way to what may be done to one row; an empty cell for an account that may not."""
+        if not request.user.has_perm(f"authapi.change_{model}"):
+            return Cell("")
+        return Cell(label, reverse(f"{self._site.name}:authapi_{model}_action", args=(quote(key), action)))
 
     def _page(self, model: str, key: int | str) -> str:
         return reverse(f"{self._site.name}:authapi_{model}_change", args=(quote(key),))

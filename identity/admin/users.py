@@ -8,20 +8,19 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
-from django.contrib.admin.utils import quote
 from django.db import models
 from django.db.models.functions import Lower
 from django.http import HttpRequest
-from django.urls import reverse
 
 from identity.admin.badges import badge
 from identity.admin.json_fields import ShapedJSONField
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
-from identity.admin.panels import Cell, Panel
 from identity.admin.refusals import as_text, refusals
+from identity.admin.row_pages import RowPagesAdmin
 from identity.admin.service_admin import ServiceAdmin, delete_selected
 from identity.admin.service_form import ServiceForm
 from identity.admin.tenant_scope import ReadOnlyAdmin
+from identity.admin.user_panels import UserPanels
 from identity.models import Connection, LinkedIdentity, PasswordCredential, User
 from identity.services import users
 from identity.services.profile_rules import check_password, personal_data
@@ -84,7 +83,7 @@ def unblock_selected(model_admin: UserAdmin, request: HttpRequest, rows: models.
     model_admin.for_each(request, rows, users.unblock_user, "unblocked")
 
 
-class UserAdmin(ServiceAdmin[User]):
+class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
     form = UserForm
     list_display = ("person", "state", "connection", "user_id", "created_at", "tenant")
     list_filter = ("connection", "blocked", "email_verified", "created_at")
@@ -108,7 +107,8 @@ class UserAdmin(ServiceAdmin[User]):
 
     def __init__(self, model: type[User], admin_site: admin.AdminSite) -> None:
         super().__init__(model, admin_site)
-        self.panels.append(self.identities)
+        shown = UserPanels(admin_site)
+        self.panels += [shown.identities, shown.organizations, shown.groups, shown.roles]
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
         if obj is None:
@@ -184,20 +184,6 @@ class UserAdmin(ServiceAdmin[User]):
             self.log_change(request, row, f"{done.capitalize()}.")
             count += 1
         self.message_user(request, f"{count} {'user' if count == 1 else 'users'} {done}.", messages.SUCCESS)
-
-    def identities(self, request: HttpRequest, row: User) -> Panel:
-        """Return the linked identities, each with a link to where it can be unlinked."""
-        place = f"{self.admin_site.name}:identity_linkedidentity_change"
-        rows = [
-            (
-                Cell(str(linked), reverse(place, args=(quote(linked.pk),))),
-                Cell(linked.connection.name),
-                Cell(f"{linked.created_at:%Y-%m-%d %H:%M}"),
-            )
-            for linked in LinkedIdentity.objects.of(row.tenant_id).filter(user=row).select_related("connection")[:50]
-        ]
-        empty = "This user signs in with one identity only. Use “Link another user” above to join two."
-        return Panel("Linked identities", ("Identity", "Connection", "Linked at (UTC)"), rows, empty)
 
 
 def _unlink(request: HttpRequest, row: LinkedIdentity, values: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ from provisioning.admin.lanes import BreakerAdmin, LaneAdmin, SweeperAdmin
 from provisioning.admin.redrive_progress import show_progress
 from provisioning.admin.streams import StreamAdmin
 from provisioning.admin.synchronizations import SynchronizationRowAdmin, show_synchronizations
+from provisioning.admin.user_pages import show_user_pages
 from provisioning.models import (
     Action,
     ActionSecret,
@@ -54,3 +55,4 @@ def register(site: admin.AdminSite) -> None:
     site.register(SynchronizationRow, SynchronizationRowAdmin)
     show_progress(site)
     show_synchronizations(site)
+    show_user_pages(site)

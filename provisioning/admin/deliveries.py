@@ -25,7 +25,7 @@ from provisioning.models import Attempt, DeadLetter, Delivery, Lane
 _ATTEMPTS_SHOWN = 50
 _NONE = "\N{EN DASH}"
 _BODIES = ("exchanges_text", "log_text", "mapped", "before")
-_STATES: dict[str, Tone] = {"todo": "warn", "delivered": "good", "skipped": "quiet", "dead": "bad", "superseded": "quiet"}
+STATES: dict[str, Tone] = {"todo": "warn", "delivered": "good", "skipped": "quiet", "dead": "bad", "superseded": "quiet"}
 _OUTCOMES: dict[str, Tone] = {"delivered": "good", "skipped": "quiet", "failed": "bad", "held": "warn", "lost": "bad"}
 
 
@@ -85,7 +85,7 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery], ObjectActionsAdmin[Delivery]):
 
     @admin.display(description="State")
     def state_badge(self, row: Delivery) -> str:
-        return badge(row.get_state_display(), _STATES[row.state])
+        return badge(row.get_state_display(), STATES[row.state])
 
     @admin.display(description="Next attempt")
     def next_attempt(self, row: Delivery) -> str:

@@ -128,14 +128,18 @@ def _page(
         "opts": model_admin.opts,
         "media": model_admin.media,
         "form": form,
-        "report": report,
-        "steps": [_shown(step) for step in report.document["steps"]] if report else [],
-        "changes": _changes(report) if report else [],
+        **report_context(report),
         "outbound_addresses": settings.OUTBOUND_ADDRESSES,
         "back_url": reverse(f"{model_admin.admin_site.name}:provisioning_action_change", args=(quote(action.pk),)),
     }
     request.current_app = model_admin.admin_site.name
     return TemplateResponse(request, "admin/action_trial.html", context)
+
+
+def report_context(report: TrialReport | EventReport | None) -> dict[str, Any]:
+    """Return what the page shows of a run: its steps, and what would change on the server."""
+    steps = [_shown(step) for step in report.document["steps"]] if report else []
+    return {"report": report, "steps": steps, "changes": _changes(report) if report else []}
 
 
 def _shown(step: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,68 @@
+"""Further pages of one row, which apps above add to the admin class of a model below: each has an address and a button."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from django.contrib.admin.utils import quote, unquote
+from django.core.exceptions import PermissionDenied
+from django.db import models
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path, reverse
+
+from identity.admin.object_actions import ObjectActionsAdmin
+
+Row = TypeVar("Row", bound=models.Model)
+
+
+@dataclass(frozen=True)
+class RowPage:
+    """A page below the address of a row; whoever opens it may see the row and has the permission."""
+
+    name: str
+    label: str
+    view: Callable[[HttpRequest, Any], HttpResponse]
+    permission: str
+
+
+class RowPagesAdmin(ObjectActionsAdmin[Row]):
+    """Gives each of `row_pages` its address, and its button where the account may open it."""
+
+    def __init__(self, model: type[Row], admin_site: Any) -> None:
+        super().__init__(model, admin_site)
+        self.row_pages: list[RowPage] = []
+
+    def get_urls(self) -> list[URLPattern]:
+        own = [
+            path(f"<path:object_id>/{page.name}/", self.admin_site.admin_view(partial(self._shown, page)), name=self._url_name(page))
+            for page in self.row_pages
+        ]
+        return [*own, *super().get_urls()]
+
+    def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        response = super().render_change_form(request, context, *args, **kwargs)
+        row = context.get("original")
+        if row is not None:
+            buttons = [
+                {"label": page.label, "url": self.address_of(page.name, row), "is_dangerous": False}
+                for page in self.row_pages
+                if request.user.has_perm(page.permission)
+            ]
+            response.context_data["object_actions"] = [*buttons, *response.context_data.get("object_actions", [])]
+        return response
+
+    def address_of(self, name: str, row: models.Model) -> str:
+        """Return the address of one of these pages, or of a page that every row has, such as `change`."""
+        return reverse(f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_{name}", args=(quote(row.pk),))
+
+    def _url_name(self, page: RowPage) -> str:
+        return f"{self.opts.app_label}_{self.opts.model_name}_{page.name}"
+
+    def _shown(self, page: RowPage, request: HttpRequest, object_id: str) -> HttpResponse:
+        row = self.get_object(request, unquote(object_id))
+        if not (self.has_view_permission(request, row) and request.user.has_perm(page.permission)):
+            raise PermissionDenied
+        return page.view(request, row)

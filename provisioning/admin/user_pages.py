@@ -1,0 +1,181 @@
+"""Pages of one user about telling others: what happened and where it was delivered, and bringing the user to a server now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.admin.utils import quote
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_safe
+
+from events.models import Event, EventStream
+from identity.admin.badges import badge
+from identity.admin.refusals import add_to_form, refusals
+from identity.admin.row_pages import RowPage, RowPagesAdmin
+from identity.admin.scope import staff_of
+from identity.keyset_pages import PAGE_ROWS
+from identity.models import User
+from identity.services.audit import record
+from provisioning.admin.deliveries import STATES
+from provisioning.admin.trial_pages import report_context
+from provisioning.failures import Misconfigured
+from provisioning.models import Action, Delivery
+from provisioning.models.actions import SCIM_USER_PROVISIONING
+from provisioning.setups import deployed_setup
+from provisioning.trials import TrialReport
+from provisioning.user_run import run_for_user
+
+TIMELINE = "timeline"
+PROVISION = "provision"
+_MAY_PROVISION = "provisioning.change_action"
+
+
+@dataclass(frozen=True)
+class Sent:
+    """One delivery of an event, as the timeline shows it."""
+
+    stream_name: str
+    state: SafeString
+    url: str
+    outcome: str
+
+
+@dataclass(frozen=True)
+class Happened:
+    """One event of the user, with every delivery of it."""
+
+    event: Event
+    url: str
+    sent: list[Sent]
+
+
+class ProvisionForm(forms.Form):
+    action = forms.ModelChoiceField(Action.all_tenants.none(), empty_label=None, help_text="Deployed actions of the SCIM template.")
+    write = forms.BooleanField(
+        required=False, initial=True, label="Write", help_text="Without it this is a dry run that shows what would change on the server."
+    )
+
+    def __init__(self, data: Any, *, tenant_id: str) -> None:
+        super().__init__(data)
+        field: Any = self.fields["action"]
+        field.queryset = Action.objects.of(tenant_id).filter(is_deployed=True, template=SCIM_USER_PROVISIONING).order_by("name", "pk")
+
+
+class UserPages:
+    """The pages, on one site."""
+
+    def __init__(self, site: admin.AdminSite, owner: RowPagesAdmin[User]) -> None:
+        self._site = site
+        self._owner = owner
+
+    def add(self) -> None:
+        """Give the page of a user its further pages."""
+        timeline = RowPage(TIMELINE, "Timeline", require_safe(self.timeline), "events.view_event")
+        self._owner.row_pages += [timeline, RowPage(PROVISION, "Provision now", self.provision, _MAY_PROVISION)]
+
+    def timeline(self, request: HttpRequest, user: User) -> HttpResponse:
+        """Show events of the user, newest first, each with its deliveries; a page begins where the address says."""
+        before, after = (_key(request.GET.get(name, "")) for name in ("before", "after"))
+        events, older, newer = _page_of(user, before=before, after=after)
+        context = {
+            "title": "Timeline",
+            "happened": self._with_deliveries(request, user, events),
+            "older_url": f"?before={older}" if older else "",
+            "newer_url": f"?after={newer}" if newer else "",
+            "newest_url": "?" if newer else "",
+            "provision_url": self._owner.address_of(PROVISION, user) if request.user.has_perm(_MAY_PROVISION) else "",
+        }
+        return self._shown(request, user, "admin/user_timeline.html", context)
+
+    def provision(self, request: HttpRequest, user: User) -> HttpResponse:
+        """Bring the user to the server of an action now, or show what that would change, step by step."""
+        form = ProvisionForm(request.POST if request.method == "POST" else None, tenant_id=user.tenant_id)
+        report: TrialReport | None = None
+        if request.method == "POST" and form.is_valid():
+            report = self._run(request, user, form)
+        context = {
+            "title": "Provision now",
+            "explanation": f"Does for {user} what a delivery does, and shows each step. It never overtakes events that wait.",
+            "form": form,
+            "outbound_addresses": settings.OUTBOUND_ADDRESSES,
+            "back_url": self._owner.address_of("change", user),
+            "is_without_actions": not form.fields["action"].queryset.exists(),  # type: ignore[attr-defined]  # a choice of rows
+            "actions_url": reverse(f"{self._site.name}:provisioning_action_changelist"),
+            **report_context(report),
+        }
+        return self._shown(request, user, "admin/user_provision.html", context)
+
+    def _run(self, request: HttpRequest, user: User, form: ProvisionForm) -> TrialReport | None:
+        staff, action = staff_of(request), form.cleaned_data["action"]
+        setup = deployed_setup(tenant_id=user.tenant_id, action_id=action.pk)
+        if staff is None or setup is None:
+            raise PermissionDenied
+        dry_run = not form.cleaned_data["write"]
+        try:
+            report = run_for_user(setup, user_id=user.user_id, actor=staff.email, dry_run=dry_run)
+        except Misconfigured as error:
+            form.add_error(None, str(error))
+            return None
+        except refusals() as refusal:
+            add_to_form(form, refusal)
+            return None
+        record("Dry run for a user" if dry_run else "Provisioned now", about=user, action=action.name, outcome=report.summary)
+        return report
+
+    def _with_deliveries(self, request: HttpRequest, user: User, events: list[Event]) -> list[Happened]:
+        sent: dict[str, list[Sent]] = {}
+        if request.user.has_perm("provisioning.view_delivery"):
+            found = list(
+                Delivery.objects.filter(tenant_id=user.tenant_id, event_id__in=[event.event_id for event in events]).order_by("pk")
+            )
+            streams = EventStream.objects.of(user.tenant_id).in_bulk({delivery.stream_id for delivery in found})
+            for delivery in found:
+                sent.setdefault(delivery.event_id, []).append(self._sent(delivery, streams.get(delivery.stream_id)))
+        place = f"{self._site.name}:events_event_change"
+        return [Happened(event, reverse(place, args=(quote(event.pk),)), sent.get(event.event_id, [])) for event in events]
+
+    def _sent(self, delivery: Delivery, stream: EventStream | None) -> Sent:
+        return Sent(
+            stream_name=str(stream or delivery.stream_id),
+            state=badge(delivery.get_state_display(), STATES[delivery.state]),
+            url=reverse(f"{self._site.name}:provisioning_delivery_change", args=(quote(delivery.pk),)),
+            outcome=delivery.error_message or delivery.reason,
+        )
+
+    def _shown(self, request: HttpRequest, user: User, template: str, context: dict[str, Any]) -> HttpResponse:
+        frame = {"subtitle": None, "original": user, "opts": User._meta, "media": self._owner.media}
+        request.current_app = self._site.name
+        return TemplateResponse(request, template, {**self._site.each_context(request), **frame, **context})
+
+
+def _key(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+
+
+def _page_of(user: User, *, before: int | None, after: int | None) -> tuple[list[Event], int | None, int | None]:
+    """Return events of the user, newest first, by the index of the entity, and the places of the older and the newer page."""
+    events = Event.objects.filter(tenant_id=user.tenant_id, root=f"user:{user.user_id}").defer("body")
+    if after is not None:
+        found = list(events.filter(pk__gt=after).order_by("pk")[: PAGE_ROWS + 1])
+        taken = found[:PAGE_ROWS][::-1]
+        return taken, taken[-1].pk if taken else after + 1, taken[0].pk if len(found) > PAGE_ROWS else None
+    rows = events if before is None else events.filter(pk__lt=before)
+    found = list(rows.order_by("-pk")[: PAGE_ROWS + 1])
+    taken = found[:PAGE_ROWS]
+    newer = None if before is None else taken[0].pk if taken else before - 1
+    return taken, taken[-1].pk if len(found) > PAGE_ROWS else None, newer
+
+
+def show_user_pages(site: admin.AdminSite) -> None:
+    """Give the page of a user its timeline and its button to provision now."""
+    page = site.get_model_admin(User)
+    if isinstance(page, RowPagesAdmin):
+        UserPages(site, page).add()

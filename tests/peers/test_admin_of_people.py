@@ -1,0 +1,107 @@
+"""The pages about a user and the audit log in a real browser: on every screen, in both colours, without a complaint of axe."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from django.contrib.admin.utils import quote
+from pytest_django.plugin import DjangoDbBlocker
+
+from identity.acting import Act, Actor, acting, said
+from identity.models import AuditEntry, Connection, Tenant, User
+from identity.services import groups, memberships, roles
+from identity.services.users import block_user, create_user, update_user
+from tests.conformance.web_process import WebProcess, web_process
+from tests.factories.actions import make_deployed_action
+from tests.factories.admin import PASSWORD, new_staff
+from tests.factories.organizations import make_group, make_organization, make_role
+from tests.factories.sign_ins import make_block, make_session
+from tests.peers.chromium import PROGRAM, Chromium, Page, chromium
+from tests.peers.test_admin_of_the_stream import AXE, SCREENS, found_by_axe
+
+pytestmark = [pytest.mark.peer, pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers")]
+
+
+@pytest.fixture(scope="module")
+def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
+    with django_db_blocker.unblock(), web_process("granian") as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def ada(tenant: Tenant, database_connection: Connection) -> User:
+    """A user with something in every panel, changed by somebody."""
+    ada = create_user(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test", name="Ada Lovelace")
+    group, company, role = make_group(tenant, "Mathematicians"), make_organization(tenant, "engines"), make_role(tenant, "Author")
+    groups.add_group_members(tenant_id=tenant.pk, group_id=group.pk, user_ids=[ada.user_id])
+    memberships.add_members(tenant_id=tenant.pk, organization_id=company.pk, user_ids=[ada.user_id])
+    roles.assign_user_roles(tenant_id=tenant.pk, user_id=ada.user_id, role_ids=[role.pk])
+    make_session(ada)
+    make_block(ada)
+    make_deployed_action(tenant)
+    with (
+        acting(Act(Actor("staff", "1", "charles@example.test"), ip="192.0.2.7", user_agent="Mozilla/5.0")),
+        said("Block", "left the company"),
+    ):
+        block_user(tenant_id=tenant.pk, user_id=ada.user_id)
+        changes = {"nickname": "Countess", "app_metadata": {"plan": "gold", "api_key": "never shown", "seats": [1, 2]}}
+        update_user(tenant_id=tenant.pk, user_id=ada.user_id, changes=changes)
+    return ada
+
+
+@pytest.fixture
+def visit(web: WebProcess, browser: Chromium, tenant: Tenant) -> Callable[[str], Page]:
+    page = browser.page()
+    base = f"http://127.0.0.1:{web.address[1]}"
+    page.open(f"{base}/admin/login/?next=/admin/")
+    page.fill("input[name=username]", new_staff(tenant).email)
+    page.fill("input[name=password]", PASSWORD)
+    page.click("#login-form button")
+    page.until("location.pathname === '/admin/' && document.readyState === 'complete'")
+
+    def opened(path: str) -> Page:
+        page.open(base + path)
+        return page
+
+    return opened
+
+
+def test_the_pages_of_a_user_and_the_audit_log_fit_every_screen_and_axe_finds_nothing(visit: Callable[[str], Page], ada: User) -> None:
+    if not AXE.exists():
+        pytest.skip("axe-core is not installed: make test-peers")
+    entry = AuditEntry.objects.filter(tenant_id=ada.tenant_id).latest("pk")
+    own = f"/admin/identity/user/{quote(ada.pk)}"
+    pages = {
+        "user": f"{own}/change/",
+        "timeline": f"{own}/timeline/",
+        "provision": f"{own}/provision/",
+        "history": f"{own}/history/",
+        "audit-log": "/admin/identity/auditentry/",
+        "audit-entry": f"/admin/identity/auditentry/{entry.pk}/change/",
+    }
+    for name, path in pages.items():
+        page = visit(path)
+        for scheme, width in SCREENS:
+            page.show_as(width=width, scheme=scheme)
+            page.open(page.evaluate("location.href"))
+            assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0, (name, scheme, width)
+            keep_picture(page, name, scheme, width)
+            # After the picture: axe puts styles of its own into the page.
+            assert page.complaints == [], (name, scheme, width)
+            assert found_by_axe(page) == [], (name, scheme, width)
+
+
+def keep_picture(page: Page, name: str, scheme: str, width: int) -> None:
+    """Keep what the page looks like where `PICTURES` names a directory, for people to look at."""
+    if place := os.environ.get("PICTURES"):
+        page.show_as(width=width, scheme=scheme, height=min(int(page.evaluate("document.documentElement.scrollHeight")), 2600))
+        page.picture(Path(place) / f"{name}-{scheme}-{width}.png")
