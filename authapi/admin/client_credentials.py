@@ -58,6 +58,7 @@ def _use(_request: HttpRequest, row: ClientCredential, _values: dict[str, Any]) 
 
 class ClientCredentialAdmin(ServiceAdmin[ClientCredential]):
     form = CredentialForm
+    grows = False
     list_display = ("id", "client", "type", "name", "state", "expires_at", "tenant")
     list_select_related = ("client", "tenant")
     list_filter = ("type",)
@@ -116,6 +117,7 @@ class EdgeKeyForm(ServiceForm):
 
 class EdgeKeyAdmin(ServiceAdmin[EdgeKey]):
     form = EdgeKeyForm
+    grows = False
     list_display = ("domain", "created_at", "tenant")
     list_select_related = ("domain", "tenant")
     sortable_by = ()

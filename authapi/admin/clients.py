@@ -36,6 +36,7 @@ _SOME_API = "https://api.example.com"
 
 class ClientAdmin(ServiceAdmin[Client]):
     form = ClientForm
+    grows = False
     list_display = ("name", "client_id", "state", "kind", "party", "token_endpoint_auth_method", "created", "tenant")
     list_filter = ("app_type", "is_first_party", "is_global", "token_endpoint_auth_method")
     list_select_related = ("tenant",)

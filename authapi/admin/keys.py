@@ -22,6 +22,7 @@ def _revoke(_request: HttpRequest, row: SigningKey, _values: dict[str, Any]) -> 
 
 
 class SigningKeyAdmin(ReadOnlyAdmin[SigningKey], ObjectActionsAdmin[SigningKey]):
+    grows = False
     list_display = ("kid", "state", "created_at", "rotated_at", "verifies_until", "tenant")
     list_filter = ("state",)
     list_select_related = ("tenant",)
@@ -47,6 +48,7 @@ class SigningKeyAdmin(ReadOnlyAdmin[SigningKey], ObjectActionsAdmin[SigningKey])
 
 
 class RevokedTokenAdmin(ReadOnlyAdmin[RevokedToken]):
+    is_short_lived = True
     list_display = ("id", "created_at", "expires_at", "tenant")
     list_select_related = ("tenant",)
     fields = ("tenant", "created_at", "expires_at")

@@ -7,6 +7,7 @@ from identity.admin.tenant_scope import ReadOnlyAdmin
 
 
 class PermissionAdmin(ReadOnlyAdmin[Permission]):
+    grows = False
     list_display = ("value", "api_resource", "created_at", "tenant")
     list_filter = ("api_resource",)
     list_select_related = ("api_resource", "tenant")

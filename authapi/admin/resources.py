@@ -122,6 +122,7 @@ def _form_values(resource: ApiResource) -> dict[str, Any]:
 
 class ApiResourceAdmin(ServiceAdmin[ApiResource]):
     form = ApiResourceForm
+    grows = False
     list_display = ("title", "identifier", "token_dialect", "access_control", "is_system", "tenant")
     list_select_related = ("tenant",)
     sortable_by = ("title",)
@@ -202,6 +203,7 @@ class ClientGrantForm(ServiceForm):
 
 class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
     form = ClientGrantForm
+    grows = False
     list_display = ("id", "client", "api_resource", "subject_type", "scope_list", "updated_at", "tenant")
     list_select_related = ("client", "api_resource", "tenant")
     list_filter = ("subject_type",)

@@ -125,6 +125,7 @@ class SessionClientAdmin(ReadOnlyAdmin[SessionClient]):
 
 
 class LogoutNoticeAdmin(ReadOnlyAdmin[LogoutNotice]):
+    is_short_lived = True
     list_display = ("client", "subject", "initiator", "attempts", "due_at", "tenant")
     list_select_related = ("client", "tenant")
     search_fields = ("=client__client_id", "=subject")

@@ -169,6 +169,7 @@ class TenantSettingsAdmin(ServiceAdmin[TenantSettings]):
     """One row a tenant: the list leads to its form at once."""
 
     form = TenantSettingsForm
+    grows = False
     list_display = ("tenant", "updated_at")
     list_select_related = ("tenant",)
     actions = ()

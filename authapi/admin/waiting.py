@@ -7,6 +7,7 @@ from identity.admin.tenant_scope import ReadOnlyAdmin
 
 
 class AuthorizationRequestAdmin(ReadOnlyAdmin[AuthorizationRequest]):
+    is_short_lived = True
     list_display = ("id", "client", "created_at", "expires_at", "tenant")
     list_select_related = ("client", "tenant")
     sortable_by = ()
@@ -21,11 +22,13 @@ class AccountTicketAdmin(ReadOnlyAdmin[AccountTicket]):
     list_filter = ("purpose",)
     search_fields = ("=user__user_id",)
     sortable_by = ()
+    ordering = ("-created_at", "-pk")
     fields = ("id", "tenant", "purpose", "user", "client", "created_at", "expires_at", "used_at")
     empty_text = "No link to set a password or to lift a block has been mailed lately."
 
 
 class UsedAssertionAdmin(ReadOnlyAdmin[UsedAssertion]):
+    is_short_lived = True
     list_display = ("id", "expires_at", "tenant")
     list_select_related = ("tenant",)
     sortable_by = ()

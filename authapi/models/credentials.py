@@ -94,6 +94,8 @@ class RefreshToken(Issued, AbstractRefreshToken):  # type: ignore[misc]
         constraints = [models.UniqueConstraint(fields=["token_checksum", "revoked"], name="authapi_refreshtoken_checksum_unique")]
         # Reuse of a rotated token revokes its whole family.
         indexes = [
+            # The list of the admin, page by page from a key.
+            models.Index(fields=["tenant", "id"], name="authapi_refreshtoken_listed"),
             models.Index(fields=["token_family"], name="authapi_refreshtoken_family"),
             models.Index(fields=["lineage"], name="authapi_refreshtoken_lineage"),
             models.Index(fields=["user", "created"], name="authapi_refreshtoken_by_user"),

@@ -35,6 +35,8 @@ class RolePermission(UnrecordedOwned):
 
     class Meta(UnrecordedOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["role", "permission"], name="authapi_rolepermission_unique")]
+        # The list of the admin, page by page from a key.
+        indexes = [models.Index(fields=["tenant", "id"], name="authapi_rolepermission_listed")]
         ordering = ("created_at", "id")
 
     def __str__(self) -> str:
@@ -50,6 +52,8 @@ class UserPermission(UnrecordedOwned):
 
     class Meta(UnrecordedOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["user", "permission"], name="authapi_userpermission_unique")]
+        # The list of the admin, page by page from a key.
+        indexes = [models.Index(fields=["tenant", "id"], name="authapi_userpermission_listed")]
         ordering = ("created_at", "id")
 
     def __str__(self) -> str:
@@ -65,6 +69,8 @@ class OrganizationClientGrant(UnrecordedOwned):
 
     class Meta(UnrecordedOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["organization", "client_grant"], name="authapi_organizationclientgrant_unique")]
+        # The list of the admin, page by page from a key.
+        indexes = [models.Index(fields=["tenant", "id"], name="authapi_orggrant_listed")]
         ordering = ("created_at", "id")
 
     def __str__(self) -> str:

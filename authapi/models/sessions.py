@@ -62,6 +62,8 @@ class SessionClient(UnrecordedOwned):
 
     class Meta(UnrecordedOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["session", "client"], name="authapi_sessionclient_unique")]
+        # The list of the admin, page by page from a key.
+        indexes = [models.Index(fields=["tenant", "id"], name="authapi_sessionclient_listed")]
         ordering = ("id",)
 
     def __str__(self) -> str:

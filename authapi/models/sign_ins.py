@@ -54,6 +54,8 @@ class LoginFailures(UnrecordedOwned):
     class Meta(UnrecordedOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["connection", "identifier", "ip"], name="authapi_loginfailures_unique")]
         indexes = [
+            # The list of the admin, page by page from a key.
+            models.Index(fields=["tenant", "id"], name="authapi_loginfailures_listed"),
             models.Index(fields=["tenant", "identifier"], name="authapi_loginfailures_found"),
             models.Index(fields=["last_failed_at"], name="authapi_loginfailures_expired"),
         ]
@@ -82,7 +84,11 @@ class AccountTicket(UnrecordedOwned):
 
     class Meta(UnrecordedOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["digest", "tenant"], name="authapi_accountticket_unique")]
-        indexes = [models.Index(fields=["expires_at"], name="authapi_accountticket_expired")]
+        indexes = [
+            models.Index(fields=["expires_at"], name="authapi_accountticket_expired"),
+            # The list of the admin, page by page from a key.
+            models.Index(fields=["tenant", "created_at", "id"], name="authapi_accountticket_listed"),
+        ]
         ordering = ("-created_at",)
 
     def __str__(self) -> str:

@@ -14,6 +14,7 @@ from django.utils.http import urlencode
 from events.models import Event, EventStream, Head, Mark, Outbox
 from identity.admin.badges import json_block
 from identity.admin.json_fields import pretty
+from identity.admin.keyset_list import FOUND
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.panels import Cell, Panel
 from identity.admin.scope import tenant_in_scope
@@ -66,11 +67,8 @@ class EventAdmin(ReadOnlyAdmin[Event]):
         # Within a tenant the index by entity serves the list; the newest of all are in the log.
         return ("tenant_id", "root", "pk") if self.is_bound(request) else ("-pk",)
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: models.QuerySet[Event], search_term: str
-    ) -> tuple[models.QuerySet[Event], bool]:
-        term = search_term.strip()
-        return (queryset.filter(pk__in=_events_named(term, tenant_in_scope(request))) if term else queryset), False
+    def found_by_index(self, request: HttpRequest, rows: models.QuerySet[Event], term: str) -> models.QuerySet[Event] | None:
+        return rows.filter(pk__in=_events_named(term, tenant_in_scope(request)))
 
     @admin.display(description="Message")
     def message(self, row: Event) -> str:
@@ -85,6 +83,7 @@ class OutboxAdmin(ReadOnlyAdmin[Outbox]):
 
 
 class HeadAdmin(ReadOnlyAdmin[Head]):
+    grows = False
     list_display = ("tenant_id", "position", "recorded_at", "floor", "epoch")
     sortable_by = ()
     ordering = ("pk",)
@@ -101,10 +100,15 @@ class MarkAdmin(ReadOnlyAdmin[Mark]):
     fields = ("tenant_id", "table_name", "row_key", "document_table", "document_key", "marked_at")
     empty_text = "Every change has its event. That is how it should be."
 
+    def rows_to_list(self, request: HttpRequest, rows: models.QuerySet[Mark]) -> models.QuerySet[Mark]:
+        """Look at the newest marks only: no index knows their tenant, and the sweep empties the table within seconds."""
+        return rows.filter(pk__in=Mark.objects.order_by("-pk").values("pk")[:FOUND])
+
 
 class EventStreamAdmin(ReadOnlyAdmin[EventStream], ObjectActionsAdmin[EventStream]):
     """Read-only here: setting a stream up is provisioning's, which replaces this registration."""
 
+    grows = False
     list_display = ("name", "id", "destination_type", "status", "position", "held_since", "tenant")
     list_filter = ("status", "destination_type")
     list_select_related = ("tenant",)

@@ -48,6 +48,7 @@ def with_kept_secrets(connection: Connection, options: dict[str, Any]) -> dict[s
 
 class ConnectionAdmin(DeletedInPartsAdmin[Connection]):
     form = ConnectionForm
+    grows = False
     list_display = ("name", "strategy", "display_name", "id", "created_at", "tenant")
     list_filter = ("strategy", "created_at")
     list_select_related = ("tenant",)

@@ -17,7 +17,6 @@ class GroupAdmin(DeletedInPartsAdmin[Group]):
     list_display = ("name", "type", "connection", "organization", "id", "created_at", "tenant")
     list_filter = ("type", "connection", "organization")
     list_select_related = ("connection", "organization", "tenant")
-    sortable_by = ("name", "created_at")
     search_fields = ("name", "=id", "=external_id")
     autocomplete_fields = ("connection", "organization")
     empty_text = "No groups yet. Add one for the whole tenant, for an organization, or for the directory of a connection."

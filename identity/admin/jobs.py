@@ -48,7 +48,8 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
     list_display = ("id", "type", "state", "progress", "connection", "created_at", "tenant")
     list_filter = ("type", "status", "created_at")
     list_select_related = ("connection", "tenant")
-    sortable_by = ("created_at",)
+    ordering = ("-created_at", "-pk")
+    indexed_filters = ("created_at",)
     search_fields = ("=id",)
     fields = ("tenant", "id", "type", "state", "progress", "rows", "time_left", "connection", "status_details", "started_at", "finished_at",
               "created_at", "updated_at")  # fmt: skip
@@ -166,7 +167,8 @@ class JobChunkAdmin(ReadOnlyAdmin[JobChunk]):
     list_display = ("job", "number", "is_done")
     list_select_related = ("job",)
     sortable_by = ()
-    ordering = ("-pk",)
+    ordering = ("job", "number")
+    lists_only_found = True
     search_fields = ("=job__id",)
     fields = ("job", "number", "is_done")
     empty_text = "No job is under way."
@@ -177,7 +179,8 @@ class JobErrorAdmin(ReadOnlyAdmin[JobError]):
     list_display = ("job", "row_number", "errors")
     list_select_related = ("job",)
     sortable_by = ()
-    ordering = ("-pk",)
+    ordering = ("job", "row_number", "pk")
+    lists_only_found = True
     search_fields = ("=job__id",)
     search_help_text = "The id of a job."
     fields = ("job", "row_number", "user", "errors")

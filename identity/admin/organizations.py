@@ -38,7 +38,6 @@ class OrganizationAdmin(DeletedInPartsAdmin[Organization]):
     form = OrganizationForm
     list_display = ("name", "display_name", "id", "created_at", "tenant")
     list_select_related = ("tenant",)
-    sortable_by = ("name", "created_at")
     search_fields = ("name", "display_name", "=id")
     empty_text = "No organizations yet. Add one for each customer whose people you keep together."
     deletion_effect = "Its members, roles, connections and groups go first, each with an event of its own; this can take a while."

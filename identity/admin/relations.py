@@ -43,7 +43,7 @@ class RelationAdmin(ServiceAdmin[Row]):
         tenant = self.tenant_for_new(request)
         chosen = {name: form.cleaned_data.get(name) for name in self.joined}
         self.join(tenant, **chosen)
-        return self.model._default_manager.get(tenant_id=tenant, **chosen)
+        return self.model._default_manager.get(tenant_id=tenant, **chosen)  # type: ignore[no-any-return]  # rows of the model
 
     def join(self, tenant_id: str, **chosen: Any) -> None:
         """Join the chosen rows through a service."""

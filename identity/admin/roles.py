@@ -16,7 +16,6 @@ class RoleAdmin(DeletedInPartsAdmin[Role]):
     list_display = ("name", "type", "organization", "id", "created_at", "tenant")
     list_filter = ("type", "organization")
     list_select_related = ("organization", "tenant")
-    sortable_by = ("name", "created_at")
     search_fields = ("name", "=id")
     autocomplete_fields = ("organization",)
     empty_text = "No roles yet. Add one, then give it to users, groups or members of an organization."

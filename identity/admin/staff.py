@@ -47,6 +47,7 @@ class StaffForm(ServiceForm):
 
 class StaffAdmin(ServiceAdmin[Staff]):
     form = StaffForm
+    grows = False
     list_display = ("email", "standing", "state", "last_login", "created_at", "tenant")
     list_filter = ("role", "is_active")
     list_select_related = ("tenant",)

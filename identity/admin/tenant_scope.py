@@ -17,13 +17,14 @@ from django.utils.text import capfirst
 from identity.admin.bounded_paginator import BoundedPaginator
 from identity.admin.list_filters import scoped_filter
 from identity.admin.noting import Noting
+from identity.admin.paged_by_keys import PagedByKeys
 from identity.admin.scope import TENANT_FIELDS, is_operator, only_tenant, staff_of, tenant_in_scope, tenant_path
 from identity.models import Tenant
 
 Row = TypeVar("Row", bound=models.Model)
 
 
-class TenantScopedAdmin(Noting[Row]):
+class TenantScopedAdmin(PagedByKeys, Noting[Row]):
     """Limits lists, choices, filters, histories and objects to the tenant in scope, and sets the tenant of new rows.
 
     `tenant_lookup` names the way to the tenant's id where the row has no tenant of its own, such as `action__tenant_id`.

@@ -96,6 +96,7 @@ def _restore_tenant(_request: HttpRequest, row: Tenant, _values: dict[str, Any])
 
 class TenantAdmin(OperatorsChange[Tenant]):
     form = TenantForm
+    grows = False
     list_display = ("id", "name", "state", "created_at")
     list_filter = ("status",)
     sortable_by = ("id", "created_at")
@@ -146,6 +147,7 @@ def _verify(request: HttpRequest, row: CustomDomain, values: dict[str, Any]) -> 
 
 
 class CustomDomainAdmin(OperatorsChange[CustomDomain]):
+    grows = False
     list_display = ("host", "state", "is_canonical", "verified_at", "tenant")
     list_select_related = ("tenant",)
     sortable_by = ("host",)
@@ -181,6 +183,7 @@ class CustomDomainAdmin(OperatorsChange[CustomDomain]):
 class FormerTenantAdmin(ReadOnlyAdmin[FormerTenant]):
     """The ids that nobody gets again; for operators."""
 
+    grows = False
     list_display = ("id", "purged_at")
     sortable_by = ("id", "purged_at")
     search_fields = ("=id",)

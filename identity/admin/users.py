@@ -87,8 +87,8 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
     form = UserForm
     list_display = ("person", "state", "connection", "user_id", "created_at", "tenant")
     list_filter = ("connection", "blocked", "email_verified", "created_at")
+    indexed_filters = ("connection", "created_at")
     list_select_related = ("connection", "tenant")
-    sortable_by = ("person", "created_at")
     search_fields = ("email", "name", "nickname", "username")
     search_help_text = "E-mail address, name or user name; a whole e-mail address or user id is found at once."
     autocomplete_fields = ("connection",)
@@ -132,19 +132,23 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
         # Within a tenant an index serves the list; over all tenants the primary key does.
         return ("-created_at", "-pk") if self.is_bound(request) else ("-pk",)
 
+    def found_by_index(self, request: HttpRequest, rows: models.QuerySet[User], term: str) -> models.QuerySet[User] | None:
+        """Look a whole address or user id up; anything else is searched for. Over all tenants no index knows them."""
+        if not self.is_bound(request):
+            return None
+        if "|" in term:
+            return rows.filter(user_id=term)
+        exact = rows.alias(lower_email=Lower("email")).filter(lower_email=term.lower())
+        return exact if "@" in term and exact.order_by().values("pk")[:1].exists() else None
+
     def get_search_results(
         self, request: HttpRequest, queryset: models.QuerySet[User], search_term: str
     ) -> tuple[models.QuerySet[User], bool]:
-        """Look a whole address or user id up by its index, and search for anything else."""
+        """Take what has a bar for a user id, and search for anything else."""
         term = search_term.strip()
-        if "|" in term:
-            return queryset.filter(user_id=term), False
-        exact = queryset.alias(lower_email=Lower("email")).filter(lower_email=term.lower()) if "@" in term else queryset.none()
-        if exact.exists():
-            return exact, False
-        return super().get_search_results(request, queryset, search_term)
+        return (queryset.filter(user_id=term), False) if "|" in term else super().get_search_results(request, queryset, search_term)
 
-    @admin.display(description="Person", ordering=Lower("email"))
+    @admin.display(description="Person")
     def person(self, row: User) -> str:
         return row.email or row.name or row.username or row.phone_number or row.user_id
 
@@ -198,7 +202,8 @@ class LinkedIdentityAdmin(ReadOnlyAdmin[LinkedIdentity], ObjectActionsAdmin[Link
     search_fields = ("identifier__exact", "user__user_id__exact")
     search_help_text = "The identifier of an identity, or the id of the user it is linked to."
     sortable_by = ()
-    ordering = ("-pk",)
+    # Those of one tenant stand in the order of the index that keeps them apart.
+    ordering = ("provider", "identifier")
     fields = ("tenant", "user", "connection", "provider", "identifier", "profile_data", "created_at")
     empty_text = "No identities are linked. Open a user and choose “Link another user”."
     object_actions = (

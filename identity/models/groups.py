@@ -82,7 +82,11 @@ class GroupMember(GroupRelation):
             models.UniqueConstraint(fields=["group", "nested_group"], name="identity_groupmember_group_unique"),
         ]
         # The members of a group, oldest first.
-        indexes = [models.Index(fields=["group", "created_at", "id"], name="identity_groupmember_list")]
+        indexes = [
+            models.Index(fields=["group", "created_at", "id"], name="identity_groupmember_list"),
+            # The list of the admin, page by page from a key.
+            models.Index(fields=["tenant", "id"], name="identity_groupmember_listed"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.user_id or self.nested_group_id} in {self.group_id}"
@@ -95,6 +99,8 @@ class GroupRole(GroupRelation):
 
     class Meta(GroupRelation.Meta):
         constraints = [models.UniqueConstraint(fields=["group", "role"], name="identity_grouprole_unique")]
+        # The list of the admin, page by page from a key.
+        indexes = [models.Index(fields=["tenant", "id"], name="identity_grouprole_listed")]
 
     def __str__(self) -> str:
         return f"{self.role_id} of {self.group_id}"

@@ -55,6 +55,8 @@ class Job(TenantOwned):
     class Meta(TenantOwned.Meta):
         ordering = ("-created_at", "id")
         indexes = [
+            # The list of the admin, page by page from a key.
+            models.Index(fields=["tenant", "created_at", "id"], name="identity_job_listed"),
             models.Index(fields=["status", "lease_until"], name="identity_job_unfinished"),
             # Jobs that are old enough to go.
             models.Index(fields=["finished_at"], name="identity_job_finished"),
@@ -131,6 +133,8 @@ class JobError(models.Model):
     errors = models.JSONField()
 
     class Meta:
+        # The list of the admin, page by page from a key.
+        indexes = [models.Index(fields=["job", "row_number", "id"], name="identity_joberror_listed")]
         ordering = ("job", "row_number")
 
     def __str__(self) -> str:

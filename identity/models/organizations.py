@@ -69,6 +69,8 @@ class OrganizationConnection(OrganizationRelation):
 
     class Meta(OrganizationRelation.Meta):
         constraints = [models.UniqueConstraint(fields=["organization", "connection"], name="identity_organizationconnection_unique")]
+        # The list of the admin, page by page from a key.
+        indexes = [models.Index(fields=["tenant", "id"], name="identity_orgconnection_listed")]
 
     def __str__(self) -> str:
         return f"{self.connection_id} in {self.organization_id}"
@@ -82,7 +84,11 @@ class OrganizationMember(OrganizationRelation):
     class Meta(OrganizationRelation.Meta):
         constraints = [models.UniqueConstraint(fields=["organization", "user"], name="identity_organizationmember_unique")]
         # The members of an organization, oldest first.
-        indexes = [models.Index(fields=["organization", "created_at", "id"], name="identity_orgmember_list")]
+        indexes = [
+            models.Index(fields=["organization", "created_at", "id"], name="identity_orgmember_list"),
+            # The list of the admin, page by page from a key.
+            models.Index(fields=["tenant", "id"], name="identity_orgmember_listed"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.user_id} in {self.organization_id}"
@@ -97,6 +103,8 @@ class OrganizationMemberRole(OrganizationRelation):
 
     class Meta(OrganizationRelation.Meta):
         constraints = [models.UniqueConstraint(fields=["member", "role"], name="identity_organizationmemberrole_unique")]
+        # The list of the admin, page by page from a key.
+        indexes = [models.Index(fields=["tenant", "id"], name="identity_orgmemberrole_listed")]
 
     def __str__(self) -> str:
         return f"{self.role_id} of {self.user_id} in {self.organization_id}"
@@ -110,6 +118,8 @@ class OrganizationGroupRole(OrganizationRelation):
 
     class Meta(OrganizationRelation.Meta):
         constraints = [models.UniqueConstraint(fields=["organization", "group", "role"], name="identity_organizationgrouprole_unique")]
+        # The list of the admin, page by page from a key.
+        indexes = [models.Index(fields=["tenant", "id"], name="identity_orggrouprole_listed")]
 
     def __str__(self) -> str:
         return f"{self.role_id} of {self.group_id} in {self.organization_id}"

@@ -52,7 +52,11 @@ class UserRole(TenantOwned):
     class Meta(TenantOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["user", "role"], name="identity_userrole_unique")]
         # The users of a role, oldest assignment first.
-        indexes = [models.Index(fields=["role", "created_at", "id"], name="identity_userrole_of_role")]
+        indexes = [
+            models.Index(fields=["role", "created_at", "id"], name="identity_userrole_of_role"),
+            # The list of the admin, page by page from a key.
+            models.Index(fields=["tenant", "id"], name="identity_userrole_listed"),
+        ]
         ordering = ("id",)
 
     def __str__(self) -> str:

@@ -36,6 +36,7 @@ class ActionVersionAdmin(ReadOnlyAdmin[ActionVersion], ObjectActionsAdmin[Action
     """What deliveries ran, and run. Of the secrets only the names are shown."""
 
     tenant_lookup = "action__tenant_id"
+    grows = False
     list_display = ("__str__", "action", "is_deployed", "created_at")
     list_filter = ("is_deployed",)
     list_select_related = ("action",)
@@ -77,6 +78,7 @@ class TrialAdmin(ReadOnlyAdmin[Trial]):
     """Connection tests and runs for one user: who asked, what was done, and how it ended."""
 
     tenant_lookup = "action__tenant_id"
+    grows = False
     list_display = ("started_at", "kind", "outcome_badge", "action", "user_id", "actor", "summary")
     list_filter = ("kind", "outcome")
     list_select_related = ("action",)

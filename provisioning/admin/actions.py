@@ -70,6 +70,7 @@ def _has_undeployed_changes(action: Action) -> bool:
 
 class ActionAdmin(ServiceAdmin[Action]):
     form = ActionForm
+    grows = False
     list_display = ("name", "template", "is_deployed", "status_badge", "updated_at", "tenant")
     list_filter = ("template", "is_deployed")
     list_select_related = ("tenant",)
@@ -271,6 +272,7 @@ class ActionSecretAdmin(ReadOnlyAdmin[ActionSecret]):
     """Which secrets are set, and since when; their values stay sealed."""
 
     tenant_lookup = "action__tenant_id"
+    grows = False
     list_display = ("name", "action", "updated_at")
     list_select_related = ("action",)
     sortable_by = ()

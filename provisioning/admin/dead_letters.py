@@ -17,6 +17,7 @@ from identity.admin.badges import Tone, badge, json_block
 from identity.admin.json_fields import pretty
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.tenant_scope import ReadOnlyAdmin
+from identity.ids import EVENT_ID_PATTERN, STREAM_ID_PATTERN
 from provisioning.admin.dead_letter_actions import ACTIONS, is_unsettled, rights_for
 from provisioning.admin.dead_letter_bulk import decide_selected, redeliver_selected
 from provisioning.admin.dead_letter_dry_run import DryRunPage
@@ -39,6 +40,7 @@ class DeadLetterAdmin(ReadOnlyAdmin[DeadLetter], ObjectActionsAdmin[DeadLetter])
         *("stream_id", "tenant_id", "redeliver_button"),
     )
     list_filter = ("state", "error_class", "error_status", "error_scim_type", "event_type", "stream_id", "created_at")
+    indexed_filters = ("state",)
     sortable_by = ()
     search_fields = ("key",)
     search_help_text = (
@@ -102,6 +104,12 @@ class DeadLetterAdmin(ReadOnlyAdmin[DeadLetter], ObjectActionsAdmin[DeadLetter])
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         return ("-tenant_id", "-pk") if self.is_bound(request) else ("-pk",)
+
+    def found_by_index(self, request: HttpRequest, rows: models.QuerySet[DeadLetter], term: str) -> models.QuerySet[DeadLetter] | None:
+        """Events have an index of their own; kinds of failures and entities have one within their tenant; streams have none."""
+        is_event = EVENT_ID_PATTERN.fullmatch(term) is not None
+        is_served = is_event or (self.is_bound(request) and STREAM_ID_PATTERN.fullmatch(term) is None)
+        return searched(rows, term) if is_served else None
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         """Search as `search_of` reads the same term, so that all that is shown can be redelivered or exported."""

@@ -23,6 +23,7 @@ def _hear_again(_request: HttpRequest, row: IgnoredKind, _values: dict[str, Any]
 
 
 class IgnoredKindAdmin(ReadOnlyAdmin[IgnoredKind], ObjectActionsAdmin[IgnoredKind]):
+    grows = False
     list_display = ("fingerprint", "stream_id", "until", "actor", "reason", "tenant_id")
     sortable_by = ()
     ordering = ("-pk",)

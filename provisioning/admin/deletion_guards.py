@@ -68,6 +68,7 @@ ACTIONS = (
 
 
 class DeletionGuardAdmin(ReadOnlyAdmin[DeletionGuard]):
+    grows = False
     list_display = ("stream_id", "threshold", "window_seconds", "counted", "staged_since", "tenant_id")
     sortable_by = ()
     ordering = ("pk",)

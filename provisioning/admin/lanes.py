@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from django.db import models
+from django.http import HttpRequest
+
+from events.models import EventStream
+from identity.admin.scope import tenant_in_scope
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from provisioning.models import Breaker, Lane, Sweeper
 
@@ -10,6 +15,7 @@ class LaneAdmin(ReadOnlyAdmin[Lane]):
     """What waits, per stream and document. Tokens are not shown: they are of use to their worker only."""
 
     list_display = ("key", "stream_id", "not_before", "lease_until", "tenant_id")
+    is_short_lived = True
     sortable_by = ()
     ordering = ("pk",)
     search_fields = ("=stream_id", "=key")
@@ -17,8 +23,16 @@ class LaneAdmin(ReadOnlyAdmin[Lane]):
     fields = ("tenant_id", "stream_id", "key", "not_before", "lease_until", "delivery_id", "nudged_until")
     empty_text = "Nothing waits: every delivery is settled."
 
+    def rows_to_list(self, request: HttpRequest, rows: models.QuerySet[Lane]) -> models.QuerySet[Lane]:
+        """Find the lanes of a tenant by its streams: their index begins with the stream."""
+        tenant = tenant_in_scope(request)
+        if tenant is not None:
+            rows = rows.filter(stream_id__in=list(EventStream.objects.of(tenant).values_list("pk", flat=True)))
+        return super().rows_to_list(request, rows)
+
 
 class BreakerAdmin(ReadOnlyAdmin[Breaker]):
+    grows = False
     list_display = ("stream_id", "failures", "probe_at", "tenant_id")
     sortable_by = ()
     ordering = ("pk",)
@@ -27,6 +41,7 @@ class BreakerAdmin(ReadOnlyAdmin[Breaker]):
 
 
 class SweeperAdmin(ReadOnlyAdmin[Sweeper]):
+    grows = False
     list_display = ("name", "holder", "lease_until")
     sortable_by = ()
     ordering = ("pk",)

@@ -52,6 +52,7 @@ def _resume(_request: HttpRequest, stream: EventStream, _values: dict[str, Any])
 
 class StreamAdmin(ServiceAdmin[EventStream]):
     form = StreamForm
+    grows = False
     list_display = ("name", "id", "status_badge", "destination_type", "position", "created_at", "tenant")
     list_filter = ("status", "destination_type")
     list_select_related = ("tenant",)

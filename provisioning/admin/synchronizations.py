@@ -235,9 +235,10 @@ class SynchronizationRowAdmin(ReadOnlyAdmin[SynchronizationRow]):
     list_display = ("user_id", "outcome", "scim_id", "reason", "job")
     list_select_related = ("job",)
     sortable_by = ()
-    ordering = ("-pk",)
-    search_fields = ("=job__id", "=user_id")
-    search_help_text = "The id of a job, or of a user."
+    ordering = ("job", "pk")
+    lists_only_found = True
+    search_fields = ("=job__id",)
+    search_help_text = "The id of a job."
     fields = ("job", "outcome", "user_id", "scim_id", "reason", "error_class", "differences", "recorded_at")
     empty_text = "No stream has been synchronised yet: open a stream and choose Synchronise."
 

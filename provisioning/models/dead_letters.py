@@ -60,6 +60,8 @@ class DeadLetter(models.Model):
             ("export_deadletter", "Can export dead letters"),
         ]
         indexes = [
+            # The list of the admin, page by page from a key.
+            models.Index(fields=["tenant_id", "id"], name="provisioning_dead_by_age"),
             models.Index(fields=["tenant_id", "state", "id"], name="provisioning_dead_listed"),
             models.Index(fields=["tenant_id", "fingerprint", "stream_id", "id"], name="provisioning_dead_by_kind"),
             # Redelivering many goes by key, so that each user's events stay in order; people search for a user.

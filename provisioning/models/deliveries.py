@@ -109,7 +109,11 @@ class Attempt(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["delivery", "number"], name="provisioning_attempt_number_unique")]
         # What a failed attempt exchanged is dropped sooner than its row.
-        indexes = [models.Index(fields=["started_at"], condition=~Q(exchanges=[]), name="provisioning_attempt_bodies")]
+        indexes = [
+            models.Index(fields=["started_at"], condition=~Q(exchanges=[]), name="provisioning_attempt_bodies"),
+            # The list of the admin, page by page from a key.
+            models.Index(fields=["tenant_id", "id"], name="provisioning_attempt_listed"),
+        ]
 
     def __str__(self) -> str:
         return f"attempt {self.number}: {self.outcome}"

@@ -39,7 +39,11 @@ class SynchronizationRow(models.Model):
 
     class Meta:
         ordering = ("job", "pk")
-        indexes = [models.Index(fields=["job", "outcome", "id"], name="provisioning_syncrow_outcome")]
+        indexes = [
+            models.Index(fields=["job", "outcome", "id"], name="provisioning_syncrow_outcome"),
+            # The list of the admin, page by page from a key.
+            models.Index(fields=["job", "id"], name="provisioning_syncrow_listed"),
+        ]
         constraints = [
             # A page of accounts that is read again after a crash adds nothing.
             models.UniqueConstraint(

@@ -1,0 +1,42 @@
+from django.contrib.postgres.operations import AddIndexConcurrently
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    # Built beside a running service: the tables are written meanwhile.
+    atomic = False
+
+    dependencies = [
+        ('authapi', '0008_indexes_of_the_start_page'),
+    ]
+
+    operations = [
+        AddIndexConcurrently(
+            model_name='accountticket',
+            index=models.Index(fields=['tenant', 'created_at', 'id'], name='authapi_accountticket_listed'),
+        ),
+        AddIndexConcurrently(
+            model_name='loginfailures',
+            index=models.Index(fields=['tenant', 'id'], name='authapi_loginfailures_listed'),
+        ),
+        AddIndexConcurrently(
+            model_name='organizationclientgrant',
+            index=models.Index(fields=['tenant', 'id'], name='authapi_orggrant_listed'),
+        ),
+        AddIndexConcurrently(
+            model_name='refreshtoken',
+            index=models.Index(fields=['tenant', 'id'], name='authapi_refreshtoken_listed'),
+        ),
+        AddIndexConcurrently(
+            model_name='rolepermission',
+            index=models.Index(fields=['tenant', 'id'], name='authapi_rolepermission_listed'),
+        ),
+        AddIndexConcurrently(
+            model_name='sessionclient',
+            index=models.Index(fields=['tenant', 'id'], name='authapi_sessionclient_listed'),
+        ),
+        AddIndexConcurrently(
+            model_name='userpermission',
+            index=models.Index(fields=['tenant', 'id'], name='authapi_userpermission_listed'),
+        ),
+    ]

@@ -1,0 +1,132 @@
+"""Turning the pages of a list by keys: nothing is shown twice or left out, and a page says where it ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from authapi.models import Session
+from config.admin_site import site
+from identity.admin.keyset_list import Order
+from identity.models import Connection, Tenant, User
+from tests.factories.admin import browser_of, new_staff
+from tests.factories.identity import make_user
+
+
+@pytest.fixture
+def browser(tenant: Tenant) -> Client:
+    return browser_of(new_staff(tenant))
+
+
+@pytest.fixture
+def people(tenant: Tenant, database_connection: Connection, monkeypatch: pytest.MonkeyPatch) -> list[User]:
+    """Five users, the newest first, as the list shows them: two to a page."""
+    monkeypatch.setattr(site.get_model_admin(User), "list_per_page", 2)
+    return [
+        make_user(connection=database_connection, email=f"person{number}@example.test", name=_NAMES[number % 2]) for number in range(5)
+    ][::-1]
+
+
+_NAMES = ("Even", "Odd")
+
+
+def listed(browser: Client, query: str = "") -> Any:
+    answer = browser.get(f"{reverse('admin:identity_user_changelist')}{query}")
+    assert answer.status_code == 200
+    return answer.context["cl"]
+
+
+def shown(page: Any) -> list[int]:
+    return [row.pk for row in page.result_list]
+
+
+def test_next_shows_every_row_once_and_previous_goes_the_same_way_back(browser: Client, people: list[User]) -> None:
+    keys = [person.pk for person in people]
+    first = listed(browser)
+    second = listed(browser, first.after_url)
+    third = listed(browser, second.after_url)
+
+    assert [shown(first), shown(second), shown(third)] == [keys[:2], keys[2:4], keys[4:]]
+    assert (first.before_url, first.first_url, third.after_url) == ("", "", "")
+    assert shown(listed(browser, third.before_url)) == keys[2:4]
+    assert shown(listed(browser, listed(browser, third.before_url).before_url)) == keys[:2]
+    assert shown(listed(browser, third.first_url)) == keys[:2]
+
+
+def test_a_row_that_comes_or_goes_meanwhile_moves_no_other_to_another_page(
+    browser: Client, people: list[User], database_connection: Connection
+) -> None:
+    onward = listed(browser).after_url
+    make_user(connection=database_connection, email="newest@example.test")
+    people[1].delete()
+
+    assert shown(listed(browser, onward)) == [people[2].pk, people[3].pk]
+
+
+def test_a_page_of_what_no_index_knows_ends_with_its_walk_and_goes_on_from_there(
+    browser: Client, people: list[User], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("identity.admin.keyset_list.WALK", 3)
+    found, pages, page = [], 0, listed(browser, "?q=Even")
+    while True:
+        found += shown(page)
+        pages += 1
+        if not page.after_url:
+            break
+        assert len(shown(page)) == 2 or page.page.is_partial
+        page = listed(browser, page.after_url)
+
+    assert found == [person.pk for person in people if person.name == "Even"]
+    assert pages <= 3
+
+
+def test_an_empty_page_before_the_end_of_the_walk_says_that_there_is_more_to_look_at(
+    browser: Client, people: list[User], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("identity.admin.keyset_list.WALK", 3)
+    answer = browser.get(f"{reverse('admin:identity_user_changelist')}?q=nobody-is-called-so").content.decode()
+
+    assert "Nothing among the" in answer
+    assert "Nothing matches this search" not in answer
+
+
+def test_a_filter_begins_at_the_first_page_and_the_pages_keep_the_filter(browser: Client, people: list[User]) -> None:
+    onward = listed(browser, listed(browser, "?email_verified__exact=0").after_url)
+
+    assert "email_verified__exact=0" in onward.before_url
+    choices = [choice["query_string"] for spec in onward.filter_specs for choice in spec.choices(onward)]
+    assert choices
+    assert not [query for query in choices if "after=" in query or "before=" in query]
+
+
+@pytest.mark.parametrize(
+    "place", ["", "x", "[]", "[1,2]", '["x","y"]', '["2026-01-01T00:00:00+00:00","99999999999999999999999"]', "[[[[", "{}"]
+)
+def test_a_place_that_is_no_key_is_the_first_page(browser: Client, people: list[User], place: str) -> None:
+    answer = browser.get(reverse("admin:identity_user_changelist"), {"after": place})
+
+    assert shown(answer.context["cl"]) == [person.pk for person in people[:2]]
+
+
+@pytest.mark.parametrize("names", [("-created_at", "id"), ("-created_at", "-pk"), ("created_at",), ("-pk",)])
+def test_what_lies_beyond_a_key_is_what_the_order_puts_after_it(tenant: Tenant, names: tuple[str, ...], people: list[User]) -> None:
+    order = Order.of(User, names)
+    rows = list(order.sort(User.objects.of(tenant.pk)))
+
+    for place, row in enumerate(rows):
+        key = order.read(order.written(order.key_of(row)))
+        assert key is not None
+        assert list(order.sort(order.beyond(User.objects.of(tenant.pk), key))) == rows[place + 1 :]
+        back = order.reversed()
+        assert list(back.sort(back.beyond(User.objects.of(tenant.pk), key))) == rows[:place][::-1]
+
+
+def test_every_key_of_a_list_is_of_columns_that_are_never_null() -> None:
+    for model, page in site._registry.items():
+        names = page.ordering or model._meta.ordering or ("-pk",)
+        if getattr(page, "grows", False):
+            assert not [name for name in Order.of(model, names).names if model._meta.get_field(name).null], model
+    assert Order.of(Session, ("-created_at", "id")).columns == (("created_at", True), ("id", False))
