@@ -54,7 +54,8 @@ def overview_page() -> str:
         _INTRODUCTION.format(count=len(EVENT_TYPES)),
         table(("Field", "Meaning"), ((code(_field_name(name)), meaning) for name, meaning in ENVELOPE.items())),
         _MESSAGES,
-        "## Context\n\n`data.context` says in which tenant and, as far as it is known, through what a change was made.",
+        "## Context\n\n`data.context` says in which tenant and, as far as it is known, through what a change was made. Here and below, "
+        "a field is *always* there when the object around it is.",
         _fields_table(SCHEMAS["user.created"].json_schema()["properties"]["context"]),
         "## Types",
         table(("Type", "Document", "Occurs when"), _type_rows()),
@@ -78,7 +79,7 @@ def _type_rows() -> Iterator[tuple[str, str, str]]:
 
 
 def _resource_page(resource: str) -> str:
-    blocks = [f"# Events of a {resource}", RESOURCES[resource]]
+    blocks = [_with_article(f"# Events of a {resource}"), RESOURCES[resource]]
     for kind in DOCUMENT_KINDS:
         if kind.name.partition(".")[0] == resource:
             blocks.extend(_type_block(name) for name in (kind.created, kind.updated, kind.deleted) if name)
@@ -100,7 +101,11 @@ def _type_block(name: str) -> str:
 
 def _occurs(name: str) -> str:
     subject, _, verb = name.rpartition(".")
-    return VERBS[verb].format(noun=NOUNS.get(subject, subject)).replace("A organization", "An organization")
+    return _with_article(VERBS[verb].format(noun=NOUNS.get(subject, subject)))
+
+
+def _with_article(sentence: str) -> str:
+    return sentence.replace("A organization", "An organization").replace(" a organization", " an organization")
 
 
 def _fields_table(schema: dict[str, object]) -> str:
