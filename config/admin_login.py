@@ -26,14 +26,13 @@ class StaffLoginForm(AdminAuthenticationForm):
     """Refuses an account and an address after too many failures, the right password included."""
 
     def clean(self) -> Any:
-        keys = _keys(self.request, self.cleaned_data.get("username") or "")
-        if any(counters().read(key) >= limit for key, limit in keys):
+        email = self.cleaned_data.get("username") or ""
+        if is_shut_out(self.request, email):
             raise ValidationError(_TOO_MANY, code="too_many_attempts")
         try:
             return super().clean()
         except ValidationError:
-            for key, _limit in keys:
-                counters().increase(key, seconds=WINDOW_SECONDS + 1)
+            count_failure(self.request, email)
             raise
 
     def confirm_login_allowed(self, user: Any) -> None:
@@ -50,11 +49,23 @@ def may_enter(user: Any) -> bool:
     return user.tenant is None or user.tenant.status in (Tenant.Status.ACTIVE, Tenant.Status.DRAINING)
 
 
+def is_shut_out(request: HttpRequest | None, email: str) -> bool:
+    """Tell whether too many sign-ins of the account, or from the address, have failed of late."""
+    return any(counters().read(key) >= limit for key, limit in _keys(request, email))
+
+
+def count_failure(request: HttpRequest | None, email: str) -> None:
+    """Count a sign-in that failed, at its password or at its factor; without an account for the address alone."""
+    for key, _limit in _keys(request, email):
+        counters().increase(key, seconds=WINDOW_SECONDS + 1)
+
+
 def _keys(request: HttpRequest | None, email: str) -> list[tuple[str, int]]:
-    """Return the two counters of an attempt. The address of an account is kept as a digest: it is nobody's to read."""
+    """Return the counters of an attempt. The address of an account is kept as a digest: it is nobody's to read."""
     window = int(time.time()) // WINDOW_SECONDS
     account = hashlib.sha256(email.strip().lower().encode()).hexdigest()[:32]
     sent = request.META if request is not None else {}
     peer, forwarded = sent.get("REMOTE_ADDR") or "", sent.get("HTTP_X_FORWARDED_FOR", "")
     address = client_address(peer, forwarded, settings.TRUSTED_PROXIES)
-    return [(f"staff/account/{account}/{window}", FAILURES_PER_ACCOUNT), (f"staff/address/{address}/{window}", FAILURES_PER_ADDRESS)]
+    by_address = (f"staff/address/{address}/{window}", FAILURES_PER_ADDRESS)
+    return [(f"staff/account/{account}/{window}", FAILURES_PER_ACCOUNT), by_address] if email else [by_address]

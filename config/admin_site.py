@@ -22,9 +22,9 @@ from config.admin_login import StaffLoginForm, may_enter
 from config.admin_navigation import grouped
 from config.dashboard import checklist
 from config.dashboard.page import TENANTS_SHOWN, dashboard_of
+from config.staff_account.site import AccountSite
 from identity.acting import Act, Actor, acting
 from identity.admin.scope import is_operator, staff_of, switch_tenant, tenant_in_scope
-from identity.admin.tenant_page import PagesSite
 from identity.admin.tenant_scope import TenantScopedAdmin
 from identity.change_context import ChangeContext, change_context
 from identity.models import Tenant
@@ -33,7 +33,7 @@ from identity.services.tenants import dismiss_setup
 _PAGES_OF_A_ROW = frozenset({"change", "delete", "history", "action"})
 
 
-class PlatformAdminSite(PagesSite):
+class PlatformAdminSite(AccountSite):
     """Scopes every page to the tenant of the account, groups the navigation by task, and starts with figures."""
 
     site_header = "Identity"

@@ -23,6 +23,7 @@ from events.stream.endpoint import serve
 from events.stream.refusals import Refused, unavailable
 from events.stream.runtime import runtime
 from events.stream.staff_admission import Watcher, admit_watcher
+from identity.admin.assurance import must_enrol
 from identity.admin.scope import only_tenant, staff_of, tenant_in_scope
 from identity.hosts import is_platform_host
 
@@ -57,7 +58,7 @@ def watcher_of(tenant_id: str, cookie: str) -> Watcher:
     request.session = import_module(settings.SESSION_ENGINE).SessionStore(parse_cookie(cookie).get(settings.SESSION_COOKIE_NAME))
     request.user = get_user(request)
     staff = staff_of(request)
-    if staff is None or not may_enter(staff):
+    if staff is None or not may_enter(staff) or must_enrol(request):
         raise Refused(401, "Sign in to the admin again.")
     if not staff.has_perm(PERMISSION):
         raise Refused(403, "This account may not see events.")

@@ -66,6 +66,7 @@ class ClientCredentialAdmin(ServiceAdmin[ClientCredential]):
     autocomplete_fields = ("client",)
     sortable_by = ()
     ordering = ("-created_at", "-pk")
+    proof_for = frozenset({"add"})
     empty_text = "No client proves itself with a key or a certificate. Add one, then let it count."
     deletion_effect = "If it counts, the tokens of its client end at once. A client without another one cannot get new ones."
     object_actions = (
@@ -75,6 +76,7 @@ class ClientCredentialAdmin(ServiceAdmin[ClientCredential]):
             lambda _request, row: f"{row.client} proves itself with it from now on. Its secret, if it has one, is worth nothing any more.",
             _use,
             is_offered=lambda row: row.pk not in row.client.proof_ids,
+            needs_proof=True,
         ),
     )
 
@@ -122,6 +124,7 @@ class EdgeKeyAdmin(ServiceAdmin[EdgeKey]):
     list_select_related = ("domain", "tenant")
     sortable_by = ()
     ordering = ("-pk",)
+    proof_for = frozenset({"add"})
     empty_text = "No edge of a custom domain hands certificates of clients on."
     deletion_effect = "Certificates that come by way of this domain are believed no more."
 
@@ -134,6 +137,7 @@ class EdgeKeyAdmin(ServiceAdmin[EdgeKey]):
                 lambda _request, row: f"The edge of {row.domain} gets a new key. The old one is worth nothing within a second.",
                 self._renew,
                 is_dangerous=True,
+                needs_proof=True,
             ),
         )
 

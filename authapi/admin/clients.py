@@ -43,6 +43,7 @@ class ClientAdmin(ServiceAdmin[Client]):
     sortable_by = ("name", "created")
     search_fields = ("name", "=client_id")
     change_form_template = "admin/client_form.html"
+    proof_for = frozenset({"add"})
     empty_text = "No clients yet. Add one for each application: its users log in through it, or it calls APIs on its own."
     deletion_effect = (
         "Its grants and its users' consents go with it; its tokens end and its streams are closed within two seconds. Nobody can log "
@@ -59,6 +60,7 @@ class ClientAdmin(ServiceAdmin[Client]):
                 self._rotate,
                 is_offered=lambda row: has_secret(row) and row.revoked_at is None,
                 is_dangerous=True,
+                needs_proof=True,
             ),
             ObjectAction(
                 "revoke",

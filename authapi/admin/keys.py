@@ -35,6 +35,7 @@ class SigningKeyAdmin(ReadOnlyAdmin[SigningKey], ObjectActionsAdmin[SigningKey])
             lambda _request, _row: "The next key signs from now on, and a new next key is published. Tokens of this one stay good.",
             _rotate,
             is_offered=lambda row: row.state == SigningKey.State.CURRENT,
+            needs_proof=True,
         ),
         ObjectAction(
             "revoke",
@@ -43,6 +44,7 @@ class SigningKeyAdmin(ReadOnlyAdmin[SigningKey], ObjectActionsAdmin[SigningKey])
             _revoke,
             is_offered=lambda row: row.state != SigningKey.State.REVOKED,
             is_dangerous=True,
+            needs_proof=True,
         ),
     )
 

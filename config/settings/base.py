@@ -32,6 +32,17 @@ LOCALHOST_TENANT = env.text("LOCALHOST_TENANT", "", "Id of the tenant that answe
 INSECURE_HTTP = env.flag("INSECURE_HTTP", default=False, effect="Serve plain http; refused unless bound to loopback.")
 TRUSTED_PROXIES = env.listing("TRUSTED_PROXIES", "", "Addresses whose X-Forwarded-Proto and X-Forwarded-For are believed.")
 
+# --- Staff ------------------------------------------------------------------------------------------------------------
+STAFF_SECOND_FACTOR = env.text(
+    "STAFF_SECOND_FACTOR",
+    "operators",
+    "Whose accounts must have a second factor in the admin: nobody's, those of the platform, these and administrators, or all.",
+    choices=("off", "operators", "administrators", "all"),
+)
+STAFF_PROOF_MINUTES = env.integer(
+    "STAFF_PROOF_MINUTES", 15, "Minutes after a sign-in or proof in which staff reach secrets and redrives.", minimum=1, maximum=1440
+)
+
 # --- Brand on the wire ------------------------------------------------------------------------------------------------
 EVENT_ATTRIBUTE_PREFIX = env.text("EVENT_ATTRIBUTE_PREFIX", "x0", "Prefix of the envelope fields tenant, stream, purpose.")
 EVENT_SOURCE_NAMESPACE = env.text("EVENT_SOURCE_NAMESPACE", "svc", "Namespace in `source`: urn:<namespace>:<tenant>.<domain>.")

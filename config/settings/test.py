@@ -18,6 +18,7 @@ for _name, _value in {
     "OUTBOUND_ALLOW_HTTP": "1",
     "OUTBOUND_PRIVATE_NETWORKS": "127.0.0.0/8,::1/128",
     "EMAIL_URL": "console:",
+    "STAFF_SECOND_FACTOR": "off",
     "REDIS_PREFIX": f"test-{_worker}",
 }.items():
     os.environ.setdefault(_name, _value)

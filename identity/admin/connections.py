@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django import forms
@@ -46,6 +47,15 @@ def with_kept_secrets(connection: Connection, options: dict[str, Any]) -> dict[s
     return {name: value for name, value in {**kept, **options}.items() if not (name in SECRET_OPTIONS and value is None)}
 
 
+def _names_a_secret(options: str) -> bool:
+    try:
+        sent = json.loads(options)
+    except ValueError:
+        # The form refuses it and nothing is saved.
+        return False
+    return isinstance(sent, dict) and any(name in sent for name in SECRET_OPTIONS)
+
+
 class ConnectionAdmin(DeletedInPartsAdmin[Connection]):
     form = ConnectionForm
     grows = False
@@ -65,6 +75,11 @@ class ConnectionAdmin(DeletedInPartsAdmin[Connection]):
         own = ["id", *first, *([] if self.is_bound(request) else ["tenant"])]
         return [(None, {"fields": own}), ("Options", {"fields": ["options", "secrets"]}),
                 ("More", {"fields": [*more, "created_at", "updated_at"], "classes": ["collapse"]})]  # fmt: skip
+
+    def wants_proof(self, request: HttpRequest, object_id: str | None) -> bool:
+        """Ask where a secret option is entered or taken away."""
+        is_sent = request.method == "POST" and _names_a_secret(request.POST.get("options", ""))
+        return super().wants_proof(request, object_id) or (is_sent and self.has_change_permission(request))
 
     def get_readonly_fields(self, request: HttpRequest, obj: Connection | None = None) -> Any:
         own = ("id", "secrets", "created_at", "updated_at")

@@ -17,6 +17,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
 from identity.acting import said
+from identity.admin.assurance import asked_for_proof
 from identity.admin.noting import is_noted
 from identity.admin.panels import Panel
 from identity.admin.refusals import add_to_form, refusals
@@ -56,6 +57,8 @@ class ObjectAction:
     is_dangerous: bool = False
     for_operators_only: bool = False
     permission: str | Callable[[Any], str] = ""
+    # For what shows or changes secrets, or ends a tenant: the session must have been proven of late.
+    needs_proof: bool = False
 
 
 @unit_of_work
@@ -103,6 +106,8 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
             raise Http404
         if not self.may_act(request, row, action):
             raise PermissionDenied
+        if action.needs_proof and (asked := asked_for_proof(request)) is not None:
+            return asked
         form = action.form_class(request.POST if request.method == "POST" else None)
         if request.method == "POST" and form.is_valid():
             answer = self._answer_of(request, row, action, form)

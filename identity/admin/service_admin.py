@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
@@ -16,6 +16,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html
 
+from identity.admin.assurance import asked_for_proof
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.refusals import as_text, refusals
 from identity.admin.service_form import ServiceForm
@@ -54,6 +55,8 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
     # What goes with a row, said before it is deleted.
     deletion_effect: str = ""
     delete_confirmation_template = "admin/delete_row.html"
+    # "add": the form of a new row is shown, "change": a change is saved, in a session that was proven of late.
+    proof_for: frozenset[Literal["add", "change"]] = frozenset()
 
     def create(self, request: HttpRequest, form: Any) -> Row:
         """Make the row through its service."""
@@ -66,6 +69,12 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
     def remove(self, request: HttpRequest, row: Row) -> Job | None:
         """Delete the row through its service; return the job that goes on with it, if there is one."""
         raise NotImplementedError
+
+    def wants_proof(self, request: HttpRequest, object_id: str | None) -> bool:
+        """Tell whether this request needs such a session; subclasses may look at what is sent."""
+        if object_id is None:
+            return "add" in self.proof_for and self.has_add_permission(request)
+        return "change" in self.proof_for and request.method == "POST" and self.has_change_permission(request)
 
     def counts_before_deletion(self, row: Row) -> dict[str, int]:
         """Return how many rows of each kind go with the row, for the page that asks."""
@@ -84,6 +93,8 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
     ) -> Any:
         """Save in one transaction, repeated on a deadlock; after a refusal show the same input with its errors."""
         view = super().changeform_view
+        if self.wants_proof(request, object_id) and (asked := asked_for_proof(request)) is not None:
+            return asked
         if request.method != "POST":
             return view(request, object_id, form_url, extra_context)
         try:

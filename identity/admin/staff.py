@@ -55,6 +55,7 @@ class StaffAdmin(ServiceAdmin[Staff]):
     ordering = ("email",)
     search_fields = ("email",)
     actions = ()
+    proof_for = frozenset({"add", "change"})
     empty_text = "No staff accounts yet. Add one so that somebody of this tenant can sign in here."
 
     def get_fieldsets(self, request: HttpRequest, obj: Staff | None = None) -> Any:

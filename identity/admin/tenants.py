@@ -108,7 +108,7 @@ class TenantAdmin(OperatorsChange[Tenant]):
                        effect="every host of it answers 403, its streams are closed within two seconds and its admins cannot sign in."),
         _status_action("activate", "Activate", Tenant.Status.ACTIVE, is_dangerous=False, effect="it answers again at once."),
         ObjectAction("delete", "Delete this tenant", _explain_deletion, _delete_tenant, is_offered=lambda row: not row.is_closing,
-                     form_class=TypedConfirmation, is_dangerous=True, for_operators_only=True),
+                     form_class=TypedConfirmation, is_dangerous=True, for_operators_only=True, needs_proof=True),
         ObjectAction("restore", "Take the deletion back", lambda _request, row: f"{row.pk} is suspended then, with all it had.",
                      _restore_tenant, is_offered=lambda row: row.status == Tenant.Status.DELETING, for_operators_only=True),
     )  # fmt: skip

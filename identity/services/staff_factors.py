@@ -155,11 +155,11 @@ def use_totp(staff: Staff, code: str, *, moment: float) -> bool:
 def use_recovery_code(staff: Staff, code: str) -> bool:
     """Take a recovery code; False for one that is wrong or used."""
     typed = _normalised(code)
-    for row in StaffRecoveryCode.objects.filter(staff_id=staff.pk, used_at__isnull=True):
+    for row in StaffRecoveryCode.objects.filter(staff_id=staff.pk, used_at__isnull=True).select_related("staff"):
         if vault.digest_matches(typed, row.digest):
             if StaffRecoveryCode.objects.filter(pk=row.pk, used_at__isnull=True).update(used_at=timezone.now()) != 1:
                 return False
-            _note(staff, "Used a recovery code", left=recovery_codes_left(staff))
+            _note(row.staff, "Used a recovery code", left=recovery_codes_left(staff))
             return True
     return False
 

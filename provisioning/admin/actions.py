@@ -13,6 +13,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.http import urlencode
 
+from identity.admin.assurance import is_proven
 from identity.admin.badges import badge, json_block
 from identity.admin.json_fields import pretty
 from identity.admin.object_actions import ObjectAction
@@ -30,6 +31,8 @@ from provisioning.scim.profiles import PROFILES
 from provisioning.services import action_versions, actions
 
 _SHOWN = 5
+# What a form without secrets sends of them.
+_NOTHING = ("", "{}", "null")
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,13 @@ def _has_undeployed_changes(action: Action) -> bool:
     return not action_versions.is_draft_deployed(action, actions.deployed_version(action))
 
 
+def _about_secrets(request: HttpRequest, *, is_open: bool) -> str:
+    if is_open:
+        return "A change holds for deliveries once it is deployed."
+    place = f"{reverse('admin:prove')}?{urlencode({'next': request.get_full_path()})}"
+    return format_html('<a href="{}">Prove that it is you</a> to change them.', place)
+
+
 class ActionAdmin(ServiceAdmin[Action]):
     form = ActionForm
     grows = False
@@ -89,6 +99,7 @@ class ActionAdmin(ServiceAdmin[Action]):
         "created_at",
         "updated_at",
     )
+    proof_for = frozenset({"add"})
     empty_text = "No actions yet. Add one from the SCIM template, deploy it, then bind an event stream to it."
     deletion_effect = "Its versions and secrets are deleted with it. A stream that is bound to it keeps it from being deleted."
     object_actions = (
@@ -175,17 +186,25 @@ class ActionAdmin(ServiceAdmin[Action]):
             first = ["name", "template", "entry_point"]
             foreign = ("For an installed entry point", {"fields": ["options", "other_secrets"], "classes": ["collapse"]})
             return [(None, {"fields": first}), ("Secrets", {"fields": [*SECRETS]}), *own, foreign]
-        secrets = ["known_secrets", *((*SECRETS, "worst_case") if is_scim else ()), "other_secrets", "removed_secrets"]
+        is_open = is_proven(request) or not self.has_change_permission(request, obj)
+        inputs = [*(SECRETS if is_scim else ()), "other_secrets", "removed_secrets"] if is_open else []
+        secrets = ["known_secrets", *(["worst_case"] if is_scim else []), *inputs]
         first = ["id", "name", "template", "entry_point", "deployment", "status_badge", *([] if self.is_bound(request) else ["tenant"])]
         more = [*(["capabilities_text"] if is_scim else []), "built_at", "created_at", "updated_at"]
         foreign_options = [] if is_scim else [("Options", {"fields": ["options"]})]
         return [
             (None, {"fields": first}),
-            ("Secrets", {"fields": secrets, "description": "A change holds for deliveries once it is deployed."}),
+            ("Secrets", {"fields": secrets, "description": _about_secrets(request, is_open=is_open)}),
             *own,
             *foreign_options,
             ("More", {"fields": more, "classes": ["collapse"]}),
         ]
+
+    def wants_proof(self, request: HttpRequest, object_id: str | None) -> bool:
+        """Ask also where secrets of an action that is there are sent, by a page that was opened long ago."""
+        names = (*SECRETS, "other_secrets", "removed_secrets")
+        is_sent = request.method == "POST" and any(request.POST.get(name, "").strip() not in _NOTHING for name in names)
+        return super().wants_proof(request, object_id) or (is_sent and self.has_change_permission(request))
 
     def get_readonly_fields(self, request: HttpRequest, obj: Action | None = None) -> Any:
         fixed = () if obj is None else ("template", "entry_point")

@@ -11,6 +11,7 @@ from django.db import models
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
+from identity.admin.assurance import needs_proof
 from provisioning.admin.audit import note_act
 from provisioning.admin.dead_letter_actions import DecisionForm, ForcedRedeliveryForm, RedeliveryForm, decide_many, redeliver_many
 from provisioning.admin.rights import Right, may
@@ -28,6 +29,7 @@ _DECISION = "A decision moves no event. Letters stay listed and can be redeliver
 
 
 @admin.action(description="Redeliver selected dead letters", permissions=["redeliver"])
+@needs_proof
 def redeliver_selected(model_admin: Any, request: HttpRequest, rows: models.QuerySet[DeadLetter]) -> HttpResponse | None:
     """Show what is chosen; on confirmation redeliver it."""
     form_class = ForcedRedeliveryForm if may(request, Right.FORCE) else RedeliveryForm

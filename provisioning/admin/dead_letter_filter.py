@@ -14,8 +14,10 @@ from django.core.handlers.asgi import ASGIRequest
 from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.urls import URLPattern, reverse
+from django.utils.decorators import method_decorator
 
 from events.models import EventStream
+from identity.admin.assurance import needs_proof
 from identity.admin.bounded_paginator import COUNT_LIMIT, bounded_count
 from identity.admin.refusals import add_to_form, as_text, refusals
 from identity.admin.scope import staff_of
@@ -77,6 +79,7 @@ class FilterPages(DeadLetterPage):
                 tools.append({"label": f"Export {'CSV' if form == 'csv' else 'JSON lines'}", "url": self.address("export", query=query)})
         return tools
 
+    @method_decorator(needs_proof)
     def redelivery(self, request: HttpRequest) -> HttpResponse:
         """Count what would be sent and say what stands against it; on POST start the job, or send one letter first."""
         try:

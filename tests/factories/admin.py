@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -63,9 +64,12 @@ def take_from_administrators(monkeypatch: pytest.MonkeyPatch, *permissions: str)
 
 
 def browser_of(staff: Staff) -> Client:
-    """Return a browser in which `staff` has signed in."""
+    """Return a browser in which `staff` has just signed in with the password."""
     browser = Client(headers={"host": PLATFORM})
     browser.force_login(staff)
+    session = browser.session
+    session["proof"] = {"at": int(time.time()), "by": "password"}
+    session.save()
     return browser
 
 

@@ -15,6 +15,7 @@ from provisioning.failures import DataFailure
 from provisioning.models import Action, Attempt, DeadLetter, Delivery, Lane
 from provisioning.secrets import open_secrets
 from provisioning.services.actions import create_action, deploy_action
+from tests.factories.admin import browser_of
 from tests.provisioning.engine.conftest import Recorder
 from tests.provisioning.engine.logs import append_events, make_stream
 
@@ -43,9 +44,7 @@ def letter(tenant: Tenant, stream: EventStream, recorder: Recorder) -> DeadLette
 
 
 def _signed_in(staff: Staff) -> Client:
-    client = Client(headers={"host": "localhost"})
-    client.force_login(staff)
-    return client
+    return browser_of(staff)
 
 
 def _dead_letter(tenant: Tenant, stream: EventStream, recorder: Recorder, key: str = "user:database|a") -> DeadLetter:

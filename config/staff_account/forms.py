@@ -1,0 +1,71 @@
+"""The forms of these pages. Nothing that was typed as a secret is sent back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+_NAME_HELP = "For you, to tell your factors apart."
+
+
+class OnceInput(forms.TextInput):
+    """A field that can be read while it is typed, and is empty when the form comes back."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__({"autocapitalize": "none", "spellcheck": "false", "autofocus": True, **attributes})
+
+    def format_value(self, value: Any) -> None:
+        return None
+
+
+class CodeForm(forms.Form):
+    """A code of an app, or a recovery code."""
+
+    code = forms.CharField(
+        max_length=64,
+        widget=OnceInput(autocomplete="one-time-code"),
+        help_text="The six digits that your authenticator app shows, or one of your recovery codes.",
+    )
+
+
+class PasswordForm(forms.Form):
+    """The password once more."""
+
+    password = forms.CharField(
+        strip=False, max_length=1024, widget=forms.PasswordInput(attrs={"autocomplete": "current-password", "autofocus": True})
+    )
+
+
+class NameForm(forms.Form):
+    """The name of a factor."""
+
+    name = forms.CharField(max_length=60, help_text=_NAME_HELP)
+
+
+class AuthenticatorForm(NameForm):
+    """A new authenticator app, and the code that it shows."""
+
+    name = forms.CharField(max_length=60, initial="Authenticator app", help_text=_NAME_HELP)
+    code = forms.CharField(
+        max_length=12,
+        widget=OnceInput(autocomplete="one-time-code", inputmode="numeric", autofocus=False),
+        help_text="The six digits that the app shows now.",
+    )
+
+
+class PasskeyForm(NameForm):
+    """A new passkey; the script fills in what the browser has made."""
+
+    name = forms.CharField(max_length=60, initial="Passkey", help_text=_NAME_HELP)
+
+
+class RemovalForm(forms.Form):
+    """Taking a factor away; for the last one there is a box to tick."""
+
+    is_last_known = forms.BooleanField(label="I know that this is my last factor", label_suffix="")
+
+    def __init__(self, *args: Any, is_last: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not is_last:
+            del self.fields["is_last_known"]

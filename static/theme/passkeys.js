@@ -1,0 +1,72 @@
+/* Passkeys: ask the server what is wanted, ask the browser for it, and send what it says with the form. */
+'use strict';
+
+(() => {
+  const toBytes = (text) => Uint8Array.from(atob(text.replace(/-/g, '+').replace(/_/g, '/')), (letter) => letter.charCodeAt(0));
+
+  const toText = (buffer) =>
+    btoa(String.fromCharCode(...new Uint8Array(buffer))).replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, '');
+
+  const WORDS = {
+    NotAllowedError: 'No passkey was used: it was cancelled, took too long, or there is none for this site here.',
+    InvalidStateError: 'This device holds a passkey of your account already.',
+    SecurityError: `Passkeys do not belong to ${location.hostname}: open the admin under its own name.`,
+  };
+
+  const withBytes = (listed) => (listed || []).map((credential) => ({ ...credential, id: toBytes(credential.id) }));
+
+  /* What the server says, with bytes where the browser wants them. */
+  const wanted = (options) => ({
+    ...options,
+    challenge: toBytes(options.challenge),
+    ...(options.user && { user: { ...options.user, id: toBytes(options.user.id) } }),
+    ...(options.excludeCredentials && { excludeCredentials: withBytes(options.excludeCredentials) }),
+    ...(options.allowCredentials && { allowCredentials: withBytes(options.allowCredentials) }),
+  });
+
+  /* What the browser says, as text. */
+  const answer = ({ id, rawId, type, response }) => {
+    const said = { clientDataJSON: toText(response.clientDataJSON) };
+    for (const name of ['attestationObject', 'authenticatorData', 'signature', 'userHandle']) {
+      if (response[name]) said[name] = toText(response[name]);
+    }
+    if (response.getTransports) said.transports = response.getTransports();
+    return JSON.stringify({ id, rawId: toText(rawId), type, response: said, clientExtensionResults: {} });
+  };
+
+  const asked = async (form) => {
+    const headers = { 'X-CSRFToken': form.elements.csrfmiddlewaretoken.value };
+    const reply = await fetch(form.dataset.options, { method: 'POST', headers, credentials: 'same-origin' });
+    if (reply.redirected) throw new Error('Your session wants a proof again. Load this page once more.');
+    if (!reply.ok) throw new Error(reply.status === 429 ? (await reply.json()).error : 'The server did not answer. Load this page once more.');
+    return wanted(await reply.json());
+  };
+
+  const use = async (form) => {
+    const state = form.querySelector('.passkey-state');
+    const button = form.querySelector('button[type=submit]');
+    state.textContent = '';
+    button.disabled = true;
+    try {
+      const publicKey = await asked(form);
+      const made = await (form.dataset.passkey === 'create'
+        ? navigator.credentials.create({ publicKey })
+        : navigator.credentials.get({ publicKey }));
+      form.elements.credential.value = answer(made);
+      form.submit();
+    } catch (error) {
+      state.textContent = WORDS[error.name] || error.message;
+      button.disabled = false;
+      button.focus();
+    }
+  };
+
+  if (!window.PublicKeyCredential) return;
+  for (const form of document.querySelectorAll('form[data-passkey]')) {
+    form.hidden = false;
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      use(form);
+    });
+  }
+})();

@@ -1,0 +1,63 @@
+"""`manage.py reset_staff_factors`: for somebody who has lost everything but the password."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from identity.models import AuditEntry, Staff, Tenant
+from identity.services.staff_factors import has_factors, recovery_codes_left
+from tests.factories.admin import browser_of, new_staff
+from tests.factories.staff_factors import add_app
+
+
+@pytest.fixture
+def staff(tenant: Tenant) -> Staff:
+    staff = new_staff(tenant)
+    add_app(staff, "Lost phone")
+    return Staff.objects.get(pk=staff.pk)
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Type `text` at the prompt."""
+    answer: Callable[[str], str] = lambda _prompt: text  # noqa: E731  (what stands in for a terminal)
+    monkeypatch.setattr("builtins.input", answer)
+
+
+def test_another_answer_than_the_address_changes_nothing(staff: Staff, monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(monkeypatch, "yes")
+    with pytest.raises(CommandError, match="Nothing was changed"):
+        call_command("reset_staff_factors", staff.email, stdout=io.StringIO())
+
+    assert has_factors(staff)
+
+
+def test_an_unknown_account_is_said(committed_db: None) -> None:
+    with pytest.raises(CommandError, match="no staff account"):
+        call_command("reset_staff_factors", "nobody@example.test", "--yes")
+
+
+def test_after_the_address_was_typed_factors_codes_and_sessions_are_gone_and_it_is_noted(
+    staff: Staff, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = browser_of(staff)
+    said = io.StringIO()
+    answering(monkeypatch, staff.email)
+    call_command("reset_staff_factors", staff.email.upper(), reason="Called back on the known number.", stdout=said)
+
+    assert "Lost phone" in said.getvalue()
+    assert not has_factors(staff)
+    assert recovery_codes_left(staff) == 0
+    assert session.get("/admin/").status_code == 302
+    noted = AuditEntry.objects.get(object_id=str(staff.pk), act="Reset the second factors", tenant_id=staff.tenant_id)
+    assert noted.reason == "Called back on the known number."
+
+
+def test_an_account_without_factors_is_left_alone(tenant: Tenant) -> None:
+    said = io.StringIO()
+    call_command("reset_staff_factors", new_staff(tenant).email, stdout=said)
+
+    assert "has no second factor" in said.getvalue()

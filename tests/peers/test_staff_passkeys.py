@@ -1,0 +1,219 @@
+"""Second factors of staff as people use them, in a real browser with an authenticator of its own: passkeys, codes, the keyboard."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from django.contrib.sessions.backends.db import SessionStore
+from pytest_django.plugin import DjangoDbBlocker
+
+from config.launcher.peers import PLACE
+from identity import totp
+from identity.models import Staff, StaffFactor, Tenant
+from tests.conformance.web_process import WebProcess, web_process
+from tests.factories.admin import PASSWORD, new_staff
+from tests.peers.chromium import PROGRAM, Chromium, Page, chromium
+
+pytestmark = [pytest.mark.peer, pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers")]
+
+AXE = PLACE / "node_modules" / "axe-core" / "axe.min.js"
+SCREENS = [("light", 1280), ("dark", 1280), ("light", 360), ("dark", 360)]
+START = "location.pathname === '/admin/' && document.readyState === 'complete'"
+PASSKEY_BUTTON = ".passkey-form:not([hidden]) button[type=submit]"
+
+
+@pytest.fixture(scope="module")
+def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
+    with django_db_blocker.unblock(), web_process("granian", STAFF_SECOND_FACTOR="all") as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def staff(tenant: Tenant) -> Staff:
+    return new_staff(tenant)
+
+
+class Person:
+    """A tab, its authenticator, and what its person does."""
+
+    def __init__(self, browser: Chromium, web: WebProcess, *, verifies: bool = True) -> None:
+        self.base = f"http://localhost:{web.address[1]}"
+        self.page: Page = browser.page()
+        self.page.show_as()
+        self.page.send("WebAuthn.enable", enableUI=False)
+        options = {
+            "protocol": "ctap2",
+            "transport": "internal",
+            "hasResidentKey": True,
+            "hasUserVerification": True,
+            "isUserVerified": verifies,
+            "automaticPresenceSimulation": True,
+        }
+        self.authenticator = self.page.send("WebAuthn.addVirtualAuthenticator", options=options)["authenticatorId"]
+
+    def open(self, path: str) -> Page:
+        self.page.open(self.base + path)
+        return self.page
+
+    def give_password(self, staff: Staff) -> None:
+        self.open("/admin/login/?next=/admin/")
+        self.page.fill("input[name=username]", staff.email)
+        self.page.fill("input[name=password]", PASSWORD)
+        self.page.click("#login-form button")
+        self.at("/admin/account/")
+
+    def at(self, path: str) -> None:
+        self.page.until(f"location.pathname === '{path}' && document.readyState === 'complete'")
+
+    def add_passkey(self) -> None:
+        self.open("/admin/account/passkey/")
+        self.page.click(PASSKEY_BUTTON)
+        self.page.until("document.querySelectorAll('.recovery-codes li').length === 10")
+
+    def log_out(self) -> None:
+        self.page.click("#logout-form button")
+        self.page.until("location.pathname !== '/admin/account/' && document.readyState === 'complete'")
+
+    def grow_old(self) -> None:
+        """Let the last proof of the session be long ago."""
+        cookies = self.page.send("Network.getCookies", urls=[self.base])["cookies"]
+        session = SessionStore(next(cookie["value"] for cookie in cookies if cookie["name"] == "staff"))
+        session["proof"] = {**session["proof"], "at": 0}
+        session.save()
+
+    def is_verified(self, *, verifies: bool) -> None:
+        self.page.send("WebAuthn.setUserVerified", authenticatorId=self.authenticator, isUserVerified=verifies)
+
+    def tab_to(self, script: str) -> None:
+        """Press Tab until what has the focus fits."""
+        for _ in range(40):
+            if self.page.evaluate(f"((focused) => {script})(document.activeElement)"):
+                return
+            self.page.press("Tab")
+        raise AssertionError(f"nothing that fits {script} takes the focus")
+
+
+@pytest.fixture
+def person(browser: Chromium, web: WebProcess) -> Person:
+    return Person(browser, web)
+
+
+def is_clean(page: Page, name: str) -> None:
+    """Look at a page in both colours, wide and narrow: nothing stands out of it, and axe finds nothing."""
+    for scheme, width in SCREENS:
+        page.show_as(scheme=scheme, width=width)
+        wider = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wider <= 0, f"{name} is {wider} pixels too wide at {width}"
+        page.send("Page.setBypassCSP", enabled=True)
+        page.evaluate(AXE.read_text() + "; true")
+        found = page.evaluate("axe.run().then((result) => result.violations.map(({id, nodes}) => [id, nodes[0].html]))")
+        assert found == [], f"{name}, {scheme}, {width}"
+    page.send("Page.setBypassCSP", enabled=False)
+    page.show_as()
+
+
+def test_whoever_must_have_a_factor_adds_a_passkey_and_signs_in_with_it_alone(person: Person, staff: Staff) -> None:
+    person.give_password(staff)
+    assert "needs a second factor" in person.page.text()
+    person.add_passkey()
+    assert person.page.complaints == []
+    person.open("/admin/")
+    assert "Your account" in person.page.text()
+
+    person.open("/admin/account/")
+    person.log_out()
+    person.open("/admin/login/?next=/admin/")
+    person.page.click(PASSKEY_BUTTON)
+    person.page.until(START)
+    factor = StaffFactor.objects.get(staff=staff)
+    assert factor.last_used_at is not None
+    assert factor.sign_count > 0
+    assert person.page.complaints == []
+
+
+def test_a_passkey_that_does_not_verify_its_user_lets_nobody_in(person: Person, staff: Staff) -> None:
+    person.give_password(staff)
+    person.add_passkey()
+    person.open("/admin/account/")
+    person.log_out()
+    person.is_verified(verifies=False)
+    person.open("/admin/login/?next=/admin/")
+    person.page.click(PASSKEY_BUTTON)
+    person.page.until("document.querySelector('.passkey-state').textContent !== ''")
+
+    assert "No passkey was used" in person.page.text(".passkey-state")
+    assert person.page.evaluate("document.activeElement.type") == "submit"
+    assert person.open("/admin/").evaluate("location.pathname") == "/admin/login/"
+
+
+def test_an_app_and_the_keyboard_are_enough(person: Person, staff: Staff) -> None:
+    person.give_password(staff)
+    page = person.open("/admin/account/app/")
+    # The whole picture is in sight: a camera needs its three corners and the margin.
+    width = page.evaluate("document.querySelector('.qr').getBoundingClientRect().width")
+    drawn = page.evaluate("document.querySelector('.qr svg path').getBoundingClientRect().width")
+    assert 150 < drawn <= width
+    secret = page.text(".app-key").replace(" ", "")
+    person.tab_to("focused.name === 'code'")
+    page.send("Input.insertText", text=totp.code_of(secret, totp.step_at(time.time()) - 1))
+    page.press("Enter")
+    page.until("document.querySelectorAll('.recovery-codes li').length === 10")
+    recovery = page.text(".recovery-codes li")
+    person.open("/admin/account/")
+    person.log_out()
+
+    person.open("/admin/login/?next=/admin/")
+    person.tab_to("focused.name === 'username'")
+    page.send("Input.insertText", text=staff.email)
+    person.tab_to("focused.name === 'password'")
+    page.send("Input.insertText", text=PASSWORD)
+    page.press("Enter")
+    person.at("/admin/login/factor/")
+    assert page.evaluate("document.activeElement.name") == "code"
+    page.send("Input.insertText", text="000000")
+    page.press("Enter")
+    page.until("document.querySelector('.errornote') !== null")
+    person.tab_to("focused.name === 'code'")
+    page.send("Input.insertText", text=recovery)
+    page.press("Enter")
+    page.until(START)
+    assert page.complaints == []
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: make test-peers")
+def test_no_page_of_these_has_a_barrier_in_any_colours_and_width(person: Person, staff: Staff) -> None:
+    page = person.open("/admin/login/")
+    is_clean(page, "sign in")
+    person.give_password(staff)
+    is_clean(page, "account without a factor")
+    for path in ("/admin/account/app/", "/admin/account/passkey/"):
+        is_clean(person.open(path), path)
+    page.click(PASSKEY_BUTTON)
+    page.until("document.querySelectorAll('.recovery-codes li').length === 10")
+    is_clean(page, "recovery codes")
+    is_clean(person.open("/admin/account/"), "account")
+    person.grow_old()
+    is_clean(person.open("/admin/account/app/"), "proof")
+    assert page.evaluate("location.pathname") == "/admin/account/prove/"
+    page.click(PASSKEY_BUTTON)
+    person.at("/admin/account/app/")
+    factor = StaffFactor.objects.get(staff=staff)
+    is_clean(person.open(f"/admin/account/factors/{factor.pk}/remove/"), "removal")
+    person.open("/admin/account/")
+    person.log_out()
+    person.open("/admin/login/")
+    page.fill("input[name=username]", staff.email)
+    page.fill("input[name=password]", PASSWORD)
+    page.click("#login-form button")
+    person.at("/admin/login/factor/")
+    is_clean(page, "second factor")
+    page.click(PASSKEY_BUTTON)
+    page.until(START)
