@@ -16,6 +16,7 @@ from identity.transactions import unit_of_work
 from provisioning.backfill import holders
 from provisioning.backfill.findings import Finding, Outcome
 from provisioning.models.synchronizations import SynchronizationRow
+from provisioning.scope import OUTSIDE
 
 # Of each outcome so many users are named; the counts are exact.
 ROWS_KEPT = 1000
@@ -80,12 +81,21 @@ def outcomes_of(job: Job) -> dict[str, int]:
 
 
 def _keep(row: Job, findings: Sequence[Finding]) -> dict[str, int]:
+    """Name what was found as long as there is room, and return how many ended how.
+
+    Users outside the scope have room of their own: they may be nearly everybody, and the other skipped ones are worth reading.
+    """
     outcomes = Counter[str](row.summary.get("outcomes", {}))
+    outside = row.parameters.get("outside", 0)
     kept = []
     for finding in findings:
-        if outcomes[finding.outcome] < ROWS_KEPT:
+        is_outside = finding.outcome == Outcome.SKIPPED and finding.reason == OUTSIDE
+        inside = outcomes[finding.outcome] - (outside if finding.outcome == Outcome.SKIPPED else 0)
+        if (outside if is_outside else inside) < ROWS_KEPT:
             kept.append(_row(row, finding))
+        outside += is_outside
         outcomes[str(finding.outcome)] += 1
+    row.parameters = {**row.parameters, "outside": outside}
     SynchronizationRow.objects.bulk_create(kept)
     return dict(outcomes)
 
