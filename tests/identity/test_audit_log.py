@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import secrets
 from datetime import timedelta
 from typing import Any
@@ -11,11 +14,15 @@ from django.core.checks import run_checks
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
-from identity.acting import Act, Actor, acting, said
+from identity.acting import Act, Actor, act_of_command, acting, said
+from identity.audit_browsing import Question, browse, exported
 from identity.audit_values import HIDDEN, LONGEST, differing, is_secret, shown
-from identity.models import AuditEntry, Tenant
+from identity.keyset_pages import read_place
+from identity.models import AuditEntry, Connection, Tenant, User
 from identity.services.audit import record
 from identity.services.audit_retention import prune_audit_log
+from identity.services.imports import start_import
+from identity.services.jobs import run_job
 
 ADA = Actor("staff", "7", "ada@example.test")
 
@@ -133,3 +140,73 @@ def test_a_changed_secret_is_said_to_be_changed_and_bytes_are_never_shown() -> N
 
 def test_a_value_that_nobody_reads_is_not_kept() -> None:
     assert shown("description", "a" * (LONGEST + 1)) == f"(not kept: {LONGEST + 1} characters)"
+
+
+def test_pages_of_a_long_log_are_read_from_an_index_whatever_is_asked(tenant: Tenant) -> None:
+    columns = (
+        "tenant_id, at, act_id, kind, act, object_type, object_id, object_text, actor_kind, actor_id, actor_name, user_agent, reason, facts"
+    )
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO identity_auditentry ({columns}) SELECT %s, now() - n * interval '1 second', gen_random_uuid(), 'change', '',"  # noqa: S608
+            " 'identity.user', (n %% 5000)::text, '', 'staff', '1', 'staff' || (n %% 50), '', '', '{}' FROM generate_series(1, 30000) n",
+            [tenant.pk],
+        )
+        cursor.execute("ANALYZE identity_auditentry")
+        for question in (
+            Question(None),
+            Question(tenant.pk),
+            Question(tenant.pk, since=timezone.now() - timedelta(hours=1)),
+            Question(tenant.pk, actor="staff7"),
+            Question(tenant.pk, object_id="77"),
+        ):
+            plan = question.walked().order_by("-at", "-pk")[:51].explain()
+            assert "Seq Scan" not in plan, plan
+            assert "Index" in plan, plan
+        first = browse(Question(tenant.pk, kind="change", actor="staff7"))
+        second = browse(Question(tenant.pk, kind="change", actor="staff7"), read_place({"before": first.older}))
+        back = browse(Question(tenant.pk, kind="change", actor="staff7"), read_place({"after": second.newer}))
+        transaction.set_rollback(True)
+
+    assert [row.pk for row in back.rows] == [row.pk for row in first.rows]
+    assert first.rows[-1].at > second.rows[0].at
+    assert {row.actor_name for row in [*first.rows, *second.rows]} == {"staff7"}
+
+
+def test_an_export_has_every_entry_once_and_is_harmless_to_spreadsheets(tenant: Tenant) -> None:
+    for number in range(3):
+        entry(tenant, act="=HYPERLINK(1)", object_id=str(number), before={"name": "a"}, after={"name": "b"})
+
+    table = list(csv.DictReader(io.StringIO("".join(exported(Question(tenant.pk), "csv")))))
+    lines = [json.loads(line) for line in "".join(exported(Question(tenant.pk), "jsonl")).splitlines()]
+
+    assert [row["object_id"] for row in table] == [row["object_id"] for row in lines] == ["0", "1", "2"]
+    assert table[0]["act"] == "'=HYPERLINK(1)"
+    assert (json.loads(table[0]["after"]), lines[0]["after"]) == ({"name": "b"}, {"name": "b"})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "label"),
+    [
+        (["manage.py", "delete_tenant", "--password", "planted"], "manage.py delete_tenant"),
+        (["manage.py", "runserver"], ""),
+        (["manage.py"], ""),
+    ],
+)
+def test_a_command_acts_under_its_name_and_no_argument_of_it_is_kept(arguments: list[str], label: str) -> None:
+    act = act_of_command(arguments)
+
+    assert (act.label if act else "") == label
+    assert act is None or (act.actor.kind, "@" in act.actor.name, "planted" in str(act)) == ("command", True, False)
+
+
+def test_what_a_command_changes_is_noted_and_what_its_job_does_is_nobody_s(tenant: Tenant, database_connection: Connection) -> None:
+    rows = [{"email": "ada@example.test"}]
+    with acting(act_of_command(["manage.py", "import_users"])):
+        job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=rows, upsert=False)
+        run_job(job.pk)
+
+    assert User.objects.of(tenant.pk).count() == 1
+    noted = AuditEntry.objects.filter(tenant_id=tenant.pk, actor_kind="command")
+    assert {entry.object_type for entry in noted} == {"identity.job"}
+    assert {entry.act for entry in noted} == {"manage.py import_users"}
