@@ -46,7 +46,7 @@ def figures(viewer: Viewer, state: State) -> list[Figure]:
 def _of_streams(viewer: Viewer, state: State) -> Iterator[Figure]:
     if state.events is not None:
         about = "" if viewer.tenant_id else "about, in the last 24 hours"
-        yield Figure("Events today", f"{state.events.total:,}", list_of("events_logentry"), about or "in the last 24 hours")
+        yield Figure("Events", f"{state.events.total:,}", list_of("events_logentry"), about or "in the last 24 hours")
         streams = "unknown" if state.open_streams is None else f"{state.open_streams:,}"
         note = "Redis does not answer" if state.open_streams is None else "clients that read /events now"
         yield Figure("Open streams", streams, reverse("admin:events_connections"), note)

@@ -1,0 +1,181 @@
+"""Every page of the admin in a real browser: no barrier in light and dark, nothing wider than a phone, the keyboard alone is enough.
+
+The pages come from the site's own registry, so a new one is looked at without a line here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from http import HTTPStatus
+
+import pytest
+from django.conf import settings
+from django.contrib.admin.utils import quote
+from django.test import Client
+from django.urls import reverse
+from pytest_django.plugin import DjangoDbBlocker
+
+from config.admin_site import site
+from config.launcher.peers import PLACE
+from events.numbering import number_tenant
+from identity.models import Connection, Tenant, User
+from tests.conformance.web_process import WebProcess, web_process
+from tests.deadlines import eventually
+from tests.factories.admin import Rows, addresses_of_page, browser_of, new_staff
+from tests.peers.chromium import PROGRAM, Chromium, Page, chromium
+
+AXE = PLACE / "node_modules" / "axe-core" / "axe.min.js"
+pytestmark = [
+    pytest.mark.peer,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers"),
+]
+
+# The frame is the same on every page: it is judged with the start page alone.
+_FRAME = {"exclude": ["#header", "#nav-sidebar", "#toggle-nav-sidebar", "#footer"]}
+_JUDGED = (
+    "axe.run(%s, {preload: false, resultTypes: ['violations']})"
+    ".then((result) => result.violations.map(({id, nodes}) => `${id}: ${nodes[0].html}`.slice(0, 400)))"
+)
+# More than any page has places for the focus; the navigation alone has sixty.
+_MOST_STOPS = 200
+_TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+@pytest.fixture(scope="module")
+def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
+    with django_db_blocker.unblock(), web_process("granian") as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def rows(tenant: Tenant) -> Rows:
+    return Rows(tenant)
+
+
+@pytest.fixture
+def session(tenant: Tenant) -> Client:
+    """An operator who looks at one tenant: there is no page that they do not see."""
+    operator = browser_of(new_staff(None))
+    operator.post(reverse("admin:choose_tenant"), {"tenant": tenant.pk})
+    return operator
+
+
+@pytest.fixture
+def page(web: WebProcess, browser: Chromium, session: Client) -> Page:
+    """A tab of the operator's session."""
+    tab = browser.page()
+    name = settings.SESSION_COOKIE_NAME
+    tab.send("Network.setCookie", name=name, value=session.cookies[name].value, url=base_of(web), httpOnly=True)
+    tab.send("Page.setBypassCSP", enabled=True)
+    if AXE.exists():
+        tab.send("Page.addScriptToEvaluateOnNewDocument", source=AXE.read_text())
+    tab.show_as()
+    return tab
+
+
+def base_of(web: WebProcess) -> str:
+    return f"http://127.0.0.1:{web.address[1]}"
+
+
+def addresses(session: Client, rows: Rows) -> list[tuple[str, str]]:
+    """Return every page of the site and the colours to judge it in: lists in the dark, forms in the light, the others in both."""
+    both = [reverse("admin:index"), reverse("admin:choose_tenant"), reverse("admin:password_change")]
+    # Some addresses only take what is posted, or name a row that is not there.
+    extra = [address for page in site.pages for address in addresses_of_page(page)]
+    both += [address for address in extra if session.get(address).status_code == HTTPStatus.OK]
+    request = session.get(reverse("admin:index")).wsgi_request
+    found = [(address, scheme) for address in both for scheme in ("light", "dark")]
+    for model, page in site._registry.items():
+        place = f"admin:{model._meta.app_label}_{model._meta.model_name}"
+        found.append((reverse(f"{place}_changelist"), "dark"))
+        if page.has_add_permission(request):
+            found.append((reverse(f"{place}_add"), "light"))
+        if getattr(page, "tenant_column", None):
+            found.append((reverse(f"{place}_change", args=(quote(rows.of(model).pk),)), "light"))
+    return found
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: make test-peers")
+def test_no_page_has_a_barrier_in_light_or_dark_or_is_wider_than_a_phone(page: Page, web: WebProcess, session: Client, rows: Rows) -> None:
+    barriers = {}
+    for number, (address, scheme) in enumerate(addresses(session, rows)):
+        page.show_as(scheme=scheme)
+        page.open(base_of(web) + address)
+        if wrong := barriers_of(page, is_whole=number < 2):
+            barriers[address] = wrong
+    assert barriers == {}
+
+
+def barriers_of(page: Page, *, is_whole: bool) -> list[str]:
+    """Return what keeps people from using the page as it is shown, and whether it is wider than a phone."""
+    found = list(page.evaluate(_JUDGED % ("document" if is_whole else json.dumps(_FRAME))))
+    page.show_as(width=360)
+    wider = page.evaluate(_TOO_WIDE)
+    return [*found, *page.complaints, *([f"{wider} pixels wider than a phone"] if wider > 0 else [])]
+
+
+def test_the_keyboard_alone_leads_from_the_start_page_to_a_new_connection(page: Page, web: WebProcess, tenant: Tenant) -> None:
+    page.open(base_of(web) + reverse("admin:index"))
+    page.press("Tab")
+    assert "Skip to main content" in page.evaluate("document.activeElement.textContent")
+    page.press("Enter")
+    page.until("document.activeElement.id === 'content-start'")
+    # The first steps come before everything else that one could do on the page of a new tenant.
+    _tab_to(page, "document.activeElement.textContent.trim() === 'Add a connection'")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    page.press("Enter")
+    page.until(f"location.pathname === {json.dumps(reverse('admin:identity_connection_add'))} && document.readyState === 'complete'")
+    _tab_to(page, "document.activeElement.name === 'name'")
+    page.send("Input.insertText", text="people")
+    _tab_to(page, "document.activeElement.name === '_save'")
+    page.press("Enter")
+
+    eventually(lambda: Connection.objects.of(tenant.pk).filter(name="people").exists())
+    assert page.complaints == []
+
+
+def test_the_navigation_is_searched_opened_and_used_with_the_keyboard(page: Page, web: WebProcess) -> None:
+    page.open(base_of(web) + reverse("admin:index"))
+    _tab_to(page, "document.activeElement.id === 'nav-filter'")
+    page.send("Input.insertText", text="members of gr")
+    page.until("[...document.querySelectorAll('#nav-sidebar .nav-more')].every((group) => group.open)")
+    _tab_to(page, "document.activeElement.textContent.trim() === 'Members of groups'")
+    page.press("Enter")
+
+    page.until(
+        f"location.pathname === {json.dumps(reverse('admin:identity_groupmember_changelist'))} && document.readyState === 'complete'"
+    )
+    assert page.evaluate("document.querySelector('#nav-sidebar [aria-current=page]').closest('details').open")
+    assert page.complaints == []
+
+
+def test_a_chart_opens_as_a_table_whose_numbers_are_links(page: Page, web: WebProcess, rows: Rows) -> None:
+    rows.of(User)
+    number_tenant(rows.tenant.pk)
+    page.open(base_of(web) + reverse("admin:index"))
+    _tab_to(page, "document.activeElement.matches('.chart-data summary')")
+    page.press("Enter")
+    page.until("document.querySelector('.chart-data').open")
+    _tab_to(page, "document.activeElement.matches('.chart-table a')")
+    count = page.evaluate("document.activeElement.textContent")
+    page.press("Enter")
+
+    page.until("location.search.includes('since=') && document.readyState === 'complete'")
+    assert page.evaluate("document.querySelectorAll('#result_list tbody tr').length") == int(count) > 0
+
+
+def _tab_to(page: Page, is_there: str) -> None:
+    """Press the tabulator until the focus is where it should be, and fail where it never comes."""
+    for _ in range(_MOST_STOPS):
+        page.press("Tab")
+        if page.evaluate(is_there):
+            return
+    raise AssertionError(f"the focus never comes to: {is_there}")
