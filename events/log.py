@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 
 import psycopg
 from django.db import connection as django_connection
-from psycopg_pool import AsyncConnectionPool
 
 from authapi.gathering import Gathering
 from events.cursor import Cursor
 from events.epochs import NEXT_EPOCH
-from events.prepared import Row, Statement, Value
+from events.prepared import LinePool, Row, Statement
 
 logger = logging.getLogger(__name__)
 
@@ -30,21 +29,35 @@ _STATEMENT_TIMEOUT_MS = 5000
 
 _BOUNDS_COLUMNS = "h.epoch, h.position, h.floor, h.floor_recorded_at, h.stream_id"
 _BOUNDS = Statement("log_bounds", ("text[]",), f"SELECT h.tenant_id, {_BOUNDS_COLUMNS} FROM events_head h WHERE h.tenant_id = ANY($1)")
-# The running sum bounds a page by bytes; octet_length of a stored body does not unpack it.
+# What follows a position of the log `h`; the running sum bounds a page by bytes, and octet_length does not unpack a body.
+_FOLLOWING = """
+LEFT JOIN LATERAL (
+    SELECT l.position, l.recorded_at, e.type, e.body,
+           sum(octet_length(e.body)) OVER (ORDER BY l.position ROWS UNBOUNDED PRECEDING) - octet_length(e.body) AS bytes_before
+    FROM (
+        SELECT event_id, position, recorded_at FROM events_logentry
+        WHERE tenant_id = h.tenant_id AND position > {after} AND position <= h.position ORDER BY position LIMIT {most}
+    ) l JOIN events_event e ON e.id = l.event_id
+) p ON p.bytes_before < {bytes}
+"""
 _PAGE = Statement(
     "log_page",
     ("text", "bigint", "bigint", "bigint"),
     f"""
 SELECT {_BOUNDS_COLUMNS}, p.position, p.recorded_at, p.type, p.body
-FROM events_head h LEFT JOIN LATERAL (
-    SELECT l.position, l.recorded_at, e.type, e.body,
-           sum(octet_length(e.body)) OVER (ORDER BY l.position ROWS UNBOUNDED PRECEDING) - octet_length(e.body) AS bytes_before
-    FROM (
-        SELECT event_id, position, recorded_at FROM events_logentry
-        WHERE tenant_id = $1 AND position > $2 AND position <= h.position ORDER BY position LIMIT $3
-    ) l JOIN events_event e ON e.id = l.event_id
-) p ON p.bytes_before < $4
+FROM events_head h {_FOLLOWING.format(after="$2", most="$3", bytes="$4")}
 WHERE h.tenant_id = $1 ORDER BY p.position
+""",
+)
+# The same for several tenants at once, each row with the number of its place among those asked for.
+_PAGES = Statement(
+    "log_pages",
+    ("text[]", "bigint[]", "bigint", "bigint"),
+    f"""
+SELECT asked.number::int4, {_BOUNDS_COLUMNS}, p.position, p.recorded_at, p.type, p.body
+FROM unnest($1, $2) WITH ORDINALITY AS asked (tenant_id, after, number)
+JOIN events_head h ON h.tenant_id = asked.tenant_id {_FOLLOWING.format(after="asked.after", most="$3", bytes="$4")}
+ORDER BY asked.number, p.position
 """,
 )
 _PLACE_OF = f"""
@@ -134,7 +147,7 @@ class Page:
 class LogReader:
     """Reads the logs of all tenants through one small pool. Database errors pass through as `psycopg.Error`."""
 
-    def __init__(self, pool: AsyncConnectionPool[psycopg.AsyncConnection[Any]]) -> None:
+    def __init__(self, pool: LinePool) -> None:
         self._pool = pool
         self._bounds: Gathering[str, Bounds | None] = Gathering(self._bounds_of)
 
@@ -150,13 +163,19 @@ class LogReader:
 
         Raises `CursorExpired`, `NoLog`, and `LogHasHole` rather than skip a position; what stands before a hole comes first.
         """
-        rows = await self._prepared(_PAGE, tenant_id, cursor.position, max_events, max_bytes)
-        if not rows:
-            raise NoLog
-        bounds = Bounds(*rows[0][:5])
-        bounds.require(cursor)
-        events = [LoggedEvent._make(row[5:]) for row in rows if row[5] is not None]
-        return Page(bounds, _without_hole(events, cursor, bounds))
+        return _page(await self._pool.rows(_PAGE, tenant_id, cursor.position, max_events, max_bytes), cursor)
+
+    async def pages(self, places: Sequence[tuple[str, Cursor]], *, max_events: int, max_bytes: int) -> list[Page | LogError]:
+        """Return for each tenant and cursor what `page` returns or raises; all of them are read by one statement."""
+        if len(places) == 1:
+            # The plan of one tenant's page is kept by the server; that of several is made anew each time.
+            tenant_id, cursor = places[0]
+            return [_page_or_error(await self._pool.rows(_PAGE, tenant_id, cursor.position, max_events, max_bytes), cursor)]
+        tenant_ids, after = [tenant_id for tenant_id, _ in places], [cursor.position for _, cursor in places]
+        rows: list[list[Row]] = [[] for _ in places]
+        for row in await self._pool.rows(_PAGES, tenant_ids, after, max_events, max_bytes):
+            rows[row[0] - 1].append(row[1:])
+        return [_page_or_error(found, cursor) for found, (_, cursor) in zip(rows, places, strict=True)]
 
     async def start_at(self, tenant_id: str, moment: datetime) -> tuple[Bounds, Cursor]:
         """Return the cursor right before the first event recorded at or after the moment, or the end of the log.
@@ -195,16 +214,8 @@ class LogReader:
         return raised
 
     async def _bounds_of(self, tenant_ids: Sequence[str]) -> dict[str, Bounds | None]:
-        rows = await self._prepared(_BOUNDS, list(tenant_ids))
+        rows = await self._pool.rows(_BOUNDS, list(tenant_ids))
         return dict.fromkeys(tenant_ids) | {row[0]: Bounds(*row[1:]) for row in rows}
-
-    async def _prepared(self, statement: Statement, *values: Value) -> list[Row]:
-        # Without the pool's context, which asks a transaction that is never there to commit: a new event waits for this.
-        handle = await self._pool.getconn()
-        try:
-            return await statement.rows(handle, *values)
-        finally:
-            await self._pool.putconn(handle)
 
     async def _rows(self, statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
         async with self._handle() as handle:
@@ -219,13 +230,13 @@ class LogReader:
             yield handle
 
 
-def read_pool() -> AsyncConnectionPool[psycopg.AsyncConnection[Any]]:
+def read_pool() -> LinePool:
     """Return a closed pool for Django's default database; open it inside the event loop that will use it."""
     parameters = django_connection.get_connection_params()
     for name in ("pool", "cursor_factory", "context", "prepare_threshold"):
         parameters.pop(name, None)
     parameters["options"] = f"{parameters.get('options', '')} -c statement_timeout={_STATEMENT_TIMEOUT_MS}".strip()
-    return AsyncConnectionPool(
+    return LinePool(
         kwargs={**parameters, "autocommit": True, "prepare_threshold": 2},
         min_size=1,
         max_size=READ_HANDLES,
@@ -238,8 +249,24 @@ def read_pool() -> AsyncConnectionPool[psycopg.AsyncConnection[Any]]:
 
 
 async def _prepare(handle: psycopg.AsyncConnection[Any]) -> None:
-    for statement in (_BOUNDS, _PAGE):
+    for statement in (_BOUNDS, _PAGE, _PAGES):
         await statement.prepare(handle)
+
+
+def _page_or_error(rows: Sequence[Row], cursor: Cursor) -> Page | LogError:
+    try:
+        return _page(rows, cursor)
+    except LogError as error:
+        return error
+
+
+def _page(rows: Sequence[Row], cursor: Cursor) -> Page:
+    if not rows:
+        raise NoLog
+    bounds = Bounds(*rows[0][:5])
+    bounds.require(cursor)
+    events = [LoggedEvent._make(row[5:]) for row in rows if row[5] is not None]
+    return Page(bounds, _without_hole(events, cursor, bounds))
 
 
 def _without_hole(events: list[LoggedEvent], cursor: Cursor, bounds: Bounds) -> list[LoggedEvent]:

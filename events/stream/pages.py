@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from events import metrics
 from events.cursor import Cursor, CursorSealer
-from events.log import Bounds, LogHasHole, LogReader
+from events.log import Bounds, LogError, LogHasHole, LogReader, Page
 from events.stream.frames import Frame, encode_frames
 
 logger = logging.getLogger(__name__)
@@ -49,11 +50,30 @@ async def read_page(log: LogReader, tenant_id: str, cursor: Cursor, sealer: Curs
     try:
         page = await log.page(tenant_id, cursor, max_events=PAGE_EVENTS, max_bytes=PAGE_BYTES)
     except LogHasHole as hole:
-        # No client is led over it by itself; whoever runs the service tells those that may lose what is missing.
-        passed = sealer.seal(Cursor(cursor.epoch, hole.after))
-        logger.critical("the log of %s has a hole after %d; it goes on after offset %s", tenant_id, cursor.position, passed)
+        _tell_of(hole, tenant_id, cursor, sealer)
         raise
+    return _encoded(page, sealer)
+
+
+async def read_pages(log: LogReader, places: Sequence[tuple[str, Cursor, CursorSealer]]) -> list[FramePage | LogError]:
+    """Read and encode for several tenants at once what `read_page` returns or raises for each."""
+    asked = [(tenant_id, cursor) for tenant_id, cursor, _ in places]
+    found: list[FramePage | LogError] = []
+    for (tenant_id, cursor, sealer), page in zip(places, await log.pages(asked, max_events=PAGE_EVENTS, max_bytes=PAGE_BYTES), strict=True):
+        if isinstance(page, LogHasHole):
+            _tell_of(page, tenant_id, cursor, sealer)
+        found.append(page if isinstance(page, LogError) else _encoded(page, sealer))
+    return found
+
+
+def _encoded(page: Page, sealer: CursorSealer) -> FramePage:
     return FramePage(page.bounds, encode_frames(page.events, epoch=page.bounds.epoch, sealer=sealer))
+
+
+def _tell_of(hole: LogHasHole, tenant_id: str, cursor: Cursor, sealer: CursorSealer) -> None:
+    # No client is led over it by itself; whoever runs the service tells those that may lose what is missing.
+    passed = sealer.seal(Cursor(cursor.epoch, hole.after))
+    logger.critical("the log of %s has a hole after %d; it goes on after offset %s", tenant_id, cursor.position, passed)
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import time
 from collections import deque
+from collections.abc import Sequence
 from typing import Protocol
 
 import psycopg
@@ -20,14 +21,16 @@ from events import metrics
 from events.cursor import Cursor, CursorSealer
 from events.log import Bounds, LogError, LogReader
 from events.stream.frames import Frame
-from events.stream.pages import read_page
+from events.stream.pages import read_pages
 from events.stream.reasons import CURSOR_EXPIRED, LOG_GONE, UNREADABLE, Reason
 from events.stream.ring import Ring, RingBudget
 from events.stream.sharing import Batch
 
 logger = logging.getLogger(__name__)
 
-READS_AT_ONCE = 8
+# One page may be long in coming; what is heard of meanwhile is read together.
+READS_AT_ONCE = 2
+TENANTS_PER_READ = 16
 # Some milliseconds of work; then everything else has its turn.
 _PUSHED_AT_ONCE = 256
 _SHORTEST_POLL_SECONDS = 0.05
@@ -84,7 +87,7 @@ class Tail:
 
 
 class Tails:
-    """All tails of one process. Reads at most eight pages at once, one tenant after the other."""
+    """All tails of one process. Two statements at once read the next page of every tenant that waits, up to sixteen each."""
 
     def __init__(self, log: LogReader, *, ring_bytes: int) -> None:
         self._log = log
@@ -188,33 +191,33 @@ class Tails:
 
     async def _read_behind(self) -> None:
         while self._behind:
-            tail = self._behind.popleft()
-            if tail.followers:
-                await self._read(tail)
-            tail.queued = False
-            # One page a turn: a tenant with a long way to go stands behind the others again.
-            if tail.is_behind and tail.followers:
-                tail.queued = True
-                self._behind.append(tail)
+            turn = [self._behind.popleft() for _ in range(min(len(self._behind), TENANTS_PER_READ))]
+            if watched := [tail for tail in turn if tail.followers]:
+                await self._read(watched)
+            for tail in turn:
+                tail.queued = False
+                # One page a turn: a tenant with a long way to go stands behind the others again.
+                if tail.is_behind and tail.followers:
+                    tail.queued = True
+                    self._behind.append(tail)
 
-    async def _read(self, tail: Tail) -> None:
-        heard = tail.heard
+    async def _read(self, tails: Sequence[Tail]) -> None:
+        heard = [tail.heard for tail in tails]
         try:
-            page = await read_page(self._log, tail.tenant_id, tail.cursor, tail.sealer)
-        except LogError as error:
-            tail.close(UNREADABLE[type(error)])
-            tail.heard = tail.ring.end
+            pages = await read_pages(self._log, [(tail.tenant_id, tail.cursor, tail.sealer) for tail in tails])
         except READ_FAILURES as error:
             # The database is away: streams keep their heartbeats and their place, and go on when it is back.
             logger.warning("a tail was not read: %s", type(error).__name__)
             await asyncio.sleep(_RETRY_SECONDS)
-        else:
-            if not tail.followers:
-                # The last stream left while this was read: nobody would ever give the ring back.
-                return
-            if page.frames:
+            return
+        for tail, page, heard_before in zip(tails, pages, heard, strict=True):
+            if isinstance(page, LogError):
+                tail.close(UNREADABLE[type(page)])
+                tail.heard = tail.ring.end
+            # Once the last stream has left, nobody would ever give the ring back.
+            elif tail.followers and page.frames:
                 await self._extend(tail, page.frames)
-            elif tail.heard == heard:
+            elif tail.followers and tail.heard == heard_before:
                 # A hint is sent after its commit, so this one spoke of nothing; one heard meanwhile still counts.
                 tail.heard = tail.ring.end
 

@@ -75,6 +75,25 @@ def test_a_page_is_bounded_by_count_and_by_bytes_but_never_empty(tenant: Tenant)
     assert _positions(_page(tenant, 3, max_bytes=1)) == [4]
 
 
+def test_several_tenants_are_read_at_once_and_one_that_cannot_be_read_spoils_no_other(tenant: Tenant) -> None:
+    other, pruned, gone = new_tenant(), new_tenant(), new_tenant()
+    for filled in (tenant, other, pruned):
+        _filled(filled, 4)
+    _pruned(pruned, 2)
+    Head.objects.filter(pk=gone.pk).delete()
+    places = [
+        (other.pk, Cursor(1, 3)),
+        (gone.pk, Cursor(1, 0)),
+        (tenant.pk, Cursor(1, 1)),
+        (pruned.pk, Cursor(1, 1)),
+        (tenant.pk, Cursor(1, 4)),
+    ]
+    found = _ask(lambda log: log.pages(places, max_events=2, max_bytes=10_000))
+    assert [type(page) for page in found] == [Page, NoLog, Page, CursorExpired, Page]
+    assert [_positions(page) for page in found if isinstance(page, Page)] == [[4], [2, 3], []]
+    assert [page.bounds.head for page in found if isinstance(page, Page)] == [4, 4, 4]
+
+
 @pytest.mark.parametrize("cursor", [Cursor(1, 0), Cursor(1, 1), Cursor(2, 3), Cursor(0, 3), Cursor(1, 6)])
 def test_a_cursor_below_the_floor_beyond_the_head_or_of_another_epoch_is_expired(tenant: Tenant, cursor: Cursor) -> None:
     _filled(tenant, 5)

@@ -10,17 +10,18 @@ import psycopg
 import pytest
 from django.db import connection
 from psycopg import errors
-from psycopg_pool import AsyncConnectionPool
 
 from events.log import read_pool
-from events.prepared import Statement
+from events.prepared import Line, LinePool, Statement
 
 Result = TypeVar("Result")
-Pool = AsyncConnectionPool[psycopg.AsyncConnection[Any]]
+Pool = LinePool
 
 ECHO = Statement("test_echo", ("text", "bigint"), "SELECT $1, $2, $1::bytea, '2026-01-02 03:04:05+00'::timestamptz, NULL::text")
 MANY = Statement("test_many", ("bigint",), "SELECT n, repeat('x', 1000) FROM generate_series(1, $1) n")
 SLOW = Statement("test_slow", ("text",), "SELECT pg_sleep($1::float)::text")
+PID = Statement("test_pid", ("bigint",), "SELECT pg_backend_pid() FROM generate_series(1, $1)")
+LIST = Statement("test_list", ("text[]", "bigint[]"), "SELECT a, b FROM unnest($1, $2) AS t (a, b)")
 WRONG = Statement("test_wrong", ("bigint",), "SELECT 1 / ($1 - $1)")
 
 
@@ -32,6 +33,7 @@ def _with_a_database(committed_db: None) -> None:
 def _with(story: Callable[[Pool], Awaitable[Result]]) -> Result:
     async def told() -> Result:
         pool = read_pool()
+        pool._configure = _prepare
         await pool.open()
         try:
             async with asyncio.timeout(30):
@@ -43,10 +45,12 @@ def _with(story: Callable[[Pool], Awaitable[Result]]) -> Result:
 
 
 async def _rows(pool: Pool, statement: Statement, *values: str | int) -> list[tuple[Any, ...]]:
-    async with pool.connection() as handle:
-        if not await (await handle.execute("SELECT 1 FROM pg_prepared_statements WHERE name = %s", [statement.name])).fetchone():
-            await statement.prepare(handle)
-        return await statement.rows(handle, *values)
+    return await pool.rows(statement, *values)
+
+
+async def _prepare(handle: psycopg.AsyncConnection[Any]) -> None:
+    for statement in (ECHO, MANY, SLOW, PID, LIST, WRONG):
+        await statement.prepare(handle)
 
 
 def test_values_come_as_what_they_are() -> None:
@@ -87,16 +91,45 @@ def test_who_is_cancelled_leaves_no_answer_to_the_next() -> None:
 def test_a_connection_that_is_cut_in_the_middle_fails_once_and_is_replaced() -> None:
     async def story(pool: Pool) -> None:
         for _ in range(3):
-            async with pool.connection() as handle:
-                await SLOW.prepare(handle)
-                asking = asyncio.create_task(SLOW.rows(handle, "20"))
-                await asyncio.to_thread(_terminate, handle.info.backend_pid)
-                with pytest.raises(psycopg.OperationalError):
-                    await asking
-                assert handle.closed
+            handle = await pool.getconn()
+            line = Line(handle)
+            asking = asyncio.create_task(line.rows(SLOW, "20"))
+            await asyncio.to_thread(_terminate, handle.info.backend_pid)
+            with pytest.raises(psycopg.OperationalError):
+                await asking
+            assert not line.is_usable
+            assert handle.closed
+            await pool.putconn(handle)
             assert (await _rows(pool, ECHO, "Ada", 1))[0][0] == "Ada"
 
     _with(story)
+
+
+def test_a_connection_that_is_cut_while_nobody_asks_fails_nobody() -> None:
+    async def story(pool: Pool) -> None:
+        for _ in range(3):
+            [(pid,)] = await _rows(pool, PID, 1)
+            await asyncio.to_thread(_terminate, pid)
+            [(other,)] = await _rows(pool, PID, 1)
+            assert other != pid
+
+    _with(story)
+
+
+def test_a_free_line_is_asked_again_and_many_at_once_have_one_each() -> None:
+    async def story(pool: Pool) -> None:
+        assert await _rows(pool, PID, 1) == await _rows(pool, PID, 1)
+        assert [rows[0][0] for rows in await asyncio.gather(*(_rows(pool, ECHO, str(n), n) for n in range(20)))] == [
+            str(n) for n in range(20)
+        ]
+
+    _with(story)
+
+
+def test_lists_arrive_as_they_are() -> None:
+    texts = ["plain", 'with "quotes"', "back\\slash", "{a,b}", "", "NULL"]
+    numbers = [0, 1, -5, 2**40, 7, 8]
+    assert _with(lambda pool: pool.rows(LIST, texts, numbers)) == list(zip(texts, numbers, strict=True))
 
 
 def _terminate(pid: int) -> None:

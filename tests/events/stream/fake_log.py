@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from events.cursor import Cursor, CursorSealer
-from events.log import Bounds, LoggedEvent, Page
+from events.log import Bounds, LogError, LoggedEvent, Page
 from events.stream.pages import SharedPages
 from events.stream.stream import Stream
 from events.stream.subscription import Pace, Sources, Subscription
@@ -48,6 +48,15 @@ class FakeLog:
         events = [LoggedEvent(position, self.recorded_at, self.type_of(position), b"{}") for position in positions]
         return Page(Bounds(self.epoch, head, 0, None, "est_x"), events)
 
+    async def pages(self, places: Sequence[tuple[str, Cursor]], *, max_events: int, max_bytes: int) -> list[Page | LogError]:
+        found: list[Page | LogError] = []
+        for tenant_id, cursor in places:
+            try:
+                found.append(await self.page(tenant_id, cursor, max_events=max_events, max_bytes=max_bytes))
+            except LogError as error:
+                found.append(error)
+        return found
+
     async def heads(self, tenant_ids: Sequence[str]) -> dict[str, Cursor]:
         return {} if self.gone else {tenant: Cursor(self.epoch, self.head) for tenant in tenant_ids}
 
@@ -71,7 +80,7 @@ class OpenStream:
     def __init__(self, log: FakeLog, *, types: frozenset[str] | None = None, pace: Pace | None = None) -> None:
         self.log = log
         self.connection = Connection()
-        self.tails = Tails(log, ring_bytes=1_000_000)  # type: ignore[arg-type]  # the three methods that a tail uses
+        self.tails = Tails(log, ring_bytes=1_000_000)  # type: ignore[arg-type]  # the methods that a tail uses
         pages = SharedPages(log, limit=1_000_000)  # type: ignore[arg-type]  # the method that pages use
         self.sources = Sources(self.tails, pages, pace or Pace(15.0, 600.0, 20.0, 2000))
         start = Cursor(log.epoch, 0)

@@ -35,7 +35,7 @@ class Stream:
 def _run(story: Callable[[FakeLog, Tails], Awaitable[None]], *, polling: bool = False) -> None:
     async def told() -> None:
         log = FakeLog()
-        tails = Tails(log, ring_bytes=1_000_000)  # type: ignore[arg-type]  # the three methods that a tail uses
+        tails = Tails(log, ring_bytes=1_000_000)  # type: ignore[arg-type]  # the methods that a tail uses
         poll = asyncio.create_task(tails.poll()) if polling else None
         try:
             async with asyncio.timeout(10):
