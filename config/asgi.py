@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Awaitable
 from typing import Any
 
 from channels.routing import ProtocolTypeRouter, URLRouter
@@ -66,10 +67,12 @@ def routes(role: str) -> URLRouter:
 def begun(http: Application) -> Application:
     """Start the process with its first request where the server speaks no lifespan."""
 
-    async def first(scope: Scope, receive: Receive, send: Send) -> None:
-        if not is_begun():
-            await begin()
+    async def after_begin(scope: Scope, receive: Receive, send: Send) -> None:
+        await begin()
         await http(scope, receive, send)
+
+    def first(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        return http(scope, receive, send) if is_begun() else after_begin(scope, receive, send)
 
     return first
 

@@ -38,18 +38,19 @@ def header(scope: Scope, name: bytes) -> str:
 def guarded(application: Application) -> Application:
     """Drop what no client may decide, then require TLS: ours, or that of a proxy we believe."""
 
-    async def guard(scope: Scope, receive: Receive, send: Send) -> None:
-        scope = {**scope, "root_path": "", "headers": [pair for pair in scope["headers"] if pair[0] not in _REFUSED_HEADERS]}
+    # No coroutine of its own: one would stay with every open stream.
+    def guard(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        scope = {**scope, "root_path": ""}
+        if any(name in _REFUSED_HEADERS for name, _ in scope["headers"]):
+            scope["headers"] = [pair for pair in scope["headers"] if pair[0] not in _REFUSED_HEADERS]
         if not settings.INSECURE_HTTP:
             if not _is_secure(scope):
-                await answer(send, await _insecure(scope), head_only=scope["method"] == "HEAD")
-                return
+                return _refuse_insecure(scope, send)
             scope["scheme"] = "https"
         elif not _arrived_on_loopback(scope):
             refusal = Refused(403, "INSECURE_HTTP=1 serves loopback addresses alone; bind to 127.0.0.1 or serve TLS.")
-            await answer(send, refusal, head_only=scope["method"] == "HEAD")
-            return
-        await application(scope, receive, send)
+            return answer(send, refusal, head_only=scope["method"] == "HEAD")
+        return application(scope, receive, send)
 
     return guard
 
@@ -70,7 +71,9 @@ def for_tenant(application: Application, *, platform: bool = False) -> Applicati
         except Refused as refusal:
             await answer(send, refusal, head_only=scope["method"] == "HEAD")
             return
-        await application({**scope, "host_match": match}, receive, send)
+        # The routes have made a scope of its own for this request.
+        scope["host_match"] = match
+        await application(scope, receive, send)
 
     return resolve
 
@@ -85,6 +88,10 @@ async def match_of(authority: str) -> HostMatch | None:
     except (DatabaseError, OSError) as error:
         logger.warning("a host was not resolved: %s", type(error).__name__)
         raise unavailable("The service cannot answer right now. Try again.", retry_after_seconds=_RETRY_AFTER_SECONDS) from error
+
+
+async def _refuse_insecure(scope: Scope, send: Send) -> None:
+    await answer(send, await _insecure(scope), head_only=scope["method"] == "HEAD")
 
 
 async def answer(send: Send, refusal: Refused, *, head_only: bool = False) -> None:

@@ -56,6 +56,8 @@ class EventsConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no ty
             logger.exception("A stream was not opened for an unexpected reason.")
             await _refuse(Refused(500, "The service met an unexpected condition."), host, send, head_only=scope["method"] == "HEAD")
             return
+        # The head of the request, token and all, is of no more use, and an open stream would keep it for its whole life.
+        scope["headers"].clear()
         try:
             await serve(admitted, shared, receive, send)
         finally:
@@ -71,6 +73,7 @@ async def serve(admitted: Admitted, shared: StreamRuntime, receive: Receive, sen
     try:
         shared.add(stream)
         await send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS + admitted.headers})
+        admitted.headers.clear()
         await stream.run()
     finally:
         watcher.cancel()

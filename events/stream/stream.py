@@ -21,6 +21,7 @@ from events import metrics
 from events.cursor import Cursor, CursorSealer
 from events.log import LogError
 from events.stream import frames
+from events.stream.bell import Bell
 from events.stream.canary import Canary, WaitingCanary
 from events.stream.frames import Frame
 from events.stream.lag import Lag, lag_of
@@ -43,6 +44,12 @@ _CANARIES_KEPT = 16
 class Stream:
     """Writes one subscription to one connection until it ends."""
 
+    __slots__ = (
+        "_canaries", "_ending", "_epoch", "_expires_at", "_heartbeat_due", "_is_parked", "_loop", "_not_before", "_pace", "_read_to",
+        "_replay", "_rotates_at", "_sealer", "_tail", "_tails", "_types", "_woken", "opened_at", "position", "slot", "subscription",
+        "writer",
+    )  # fmt: skip
+
     def __init__(
         self, subscription: Subscription, first_page: FramePage | None, *, send: Send, sealer: CursorSealer, sources: Sources
     ) -> None:
@@ -56,13 +63,13 @@ class Stream:
         self._tails = sources.tails
         self._pace = sources.pace
         self._replay = Replay(sources.pages, subscription.tenant_id, sealer, first=first_page, wake=self.wake)
-        self._woken = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._woken = Bell(self._loop)
         self._ending: Reason | None = None
         self._heartbeat_due = False
         self._canaries: list[WaitingCanary] = []
         self._read_to: datetime | None = None
         self._is_parked = False
-        self._loop = asyncio.get_running_loop()
         self.writer = Writer(send, self.wake)
         # A time of the event loop, for whoever describes the stream.
         self.opened_at = now = self._loop.time()
@@ -92,16 +99,16 @@ class Stream:
 
     def wake(self) -> None:
         """Look at the ring again."""
-        self._woken.set()
+        self._woken.ring()
 
     def push(self, batch: Batch) -> None:
         """Write what the tail has just read at once, where nothing else is to be written first; else wake the writer."""
-        if not self._is_parked or self._woken.is_set() or self._not_before is not None:
-            self._woken.set()
+        if not self._is_parked or self._woken.has_rung or self._not_before is not None:
+            self._woken.ring()
             return
         share = batch.share(self.position, self._types)
         if share is None:
-            self._woken.set()
+            self._woken.ring()
             return
         self.position = batch.end
         self._read_to = share.read_to or self._read_to
@@ -114,7 +121,7 @@ class Stream:
         """End after what was already taken; the first reason stands."""
         if self._ending is None:
             self._ending = reason
-        self._woken.set()
+        self._woken.ring()
 
     def break_off(self, cause: str) -> None:
         """End without another byte: the client has gone, or a write is stuck."""
@@ -187,7 +194,7 @@ class Stream:
         else:
             self._replay.forget()
             self._is_parked = True
-            await self._woken.wait()
+            await self._woken.heard()
             self._is_parked = False
 
     async def _write_page(self) -> None:
@@ -200,7 +207,7 @@ class Stream:
             self.close(READ_TIMEOUT if isinstance(error, errors.QueryCanceled) else LOG_BROKEN)
             return
         if ready is None:
-            await self._woken.wait()
+            await self._woken.heard()
             return
         before = measures.events
         await self._write(self._taken(ready))

@@ -1,0 +1,34 @@
+"""The bell of a stream: no ring is lost, whenever it comes."""
+
+from __future__ import annotations
+
+import asyncio
+
+from events.stream.bell import Bell
+from tests.events.stream.fake_log import run_story
+
+
+def test_a_ring_wakes_who_listens_and_who_listens_afterwards_until_it_is_cleared() -> None:
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        bell = Bell(loop)
+        loop.call_soon(bell.ring)
+        await bell.heard()
+        await bell.heard()
+        bell.clear()
+        assert not bell.heard().done()
+
+    run_story(story)
+
+
+def test_a_listener_that_was_cancelled_is_in_nobodys_way() -> None:
+    async def story() -> None:
+        bell = Bell(asyncio.get_running_loop())
+        gone = bell.heard()
+        gone.cancel()
+        bell.ring()
+        bell.ring()
+        assert bell.has_rung
+        assert bell.heard().done()
+
+    run_story(story)
