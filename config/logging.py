@@ -111,6 +111,8 @@ def logging_settings(*, level: str, as_json: bool) -> dict[str, Any]:
             # Two lines per message say nothing about deliveries, whose attempts are rows.
             "celery.app.trace": {"level": "WARNING"},
             "celery.worker.strategy": {"level": "WARNING"},
+            # One line for each write to a client that has gone: streams are cut all day, and their ends are counted.
+            "_granian.asgi.io": {"level": "WARNING"},
             # A 404 or 403 is an answer and no event of ours; failures of 500 stay.
             "django.request": {"level": "ERROR"},
             "django.security.DisallowedHost": {"handlers": [], "level": "CRITICAL"},
