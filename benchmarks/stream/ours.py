@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.stream.subjects import Shape, Starter, Subject, free_port, running
+from benchmarks.stream.subjects import Shape, Starter, Subject, free_port, running, web_options
 from benchmarks.stream.usage import family
 from benchmarks.stream.world import World
 from config.launcher import web
-from config.launcher.options import Options
 from config.launcher.processes import Process
 
 # Limits are counted as in production, and never reached.
@@ -54,17 +53,7 @@ def ours(name: str, server: str, world: World, directory: Path, *, processes: in
     @contextmanager
     def start() -> Iterator[Subject]:
         port = free_port()
-        options = Options(
-            data_dir=directory,
-            port=port,
-            scim_port=port,
-            is_tls=False,
-            is_detached=False,
-            database_url="",
-            redis_url="",
-            web_server=server,
-            web_processes=processes,
-        )
+        options = web_options(directory, port, server=server, processes=processes)
         environment = os.environ | UNLIMITED
         with running(name, web.command(options, None), port, directory=directory, environment=environment) as process:
             yield Ours(name, port, process, world)

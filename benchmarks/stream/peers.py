@@ -12,8 +12,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from benchmarks.stream.programs import Programs
-from benchmarks.stream.subjects import Publisher, Shape, Starter, Subject, free_port, renumbered, running
+from benchmarks.stream.subjects import Publisher, Shape, Starter, Subject, free_port, renumbered, running, web_options
 from benchmarks.stream.usage import family
+from config.launcher import web
 from config.launcher.options import ROOT
 from config.launcher.processes import Process
 
@@ -180,6 +181,22 @@ def eventstream(template: bytes, directory: Path) -> Starter:
             closing(Publisher(port)) as publisher,
         ):
             yield HttpPeer("django-eventstream", port, process, publisher, template, "/events")
+
+    return start
+
+
+def bare_application(template: bytes, directory: Path) -> Starter:
+    """Return what starts the smallest streaming application on the server of production, with the options of production."""
+
+    @contextmanager
+    def start() -> Iterator[Subject]:
+        port = free_port()
+        command = [*web.command(web_options(directory, port), None)[:-1], "benchmarks.stream.bare_application:application"]
+        with (
+            running("bare-application", command, port, directory=directory, environment=dict(os.environ)) as process,
+            closing(Publisher(port)) as publisher,
+        ):
+            yield HttpPeer("bare application, granian", port, process, publisher, template, "/events")
 
     return start
 

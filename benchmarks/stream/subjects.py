@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from config.launcher.options import Options
 from config.launcher.processes import Process, Program, wait_until_ready
 
 # The number of an event stands behind these letters, always with as many digits, so that every event has the same size.
@@ -76,6 +77,21 @@ def listens(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(1.0)
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def web_options(directory: Path, port: int, *, server: str = "granian", processes: int = 1) -> Options:
+    """Return the options with which production would start a server on this port."""
+    return Options(
+        data_dir=directory,
+        port=port,
+        scim_port=port,
+        is_tls=False,
+        is_detached=False,
+        database_url="",
+        redis_url="",
+        web_server=server,
+        web_processes=processes,
+    )
 
 
 @contextmanager
