@@ -1,0 +1,23 @@
+"""Environments of tools: made once per lock, and never taken for complete when they are not."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from config.launcher.tool_environment import install
+
+
+def test_what_is_complete_is_left_alone_and_a_failure_leaves_no_stamp(tmp_path: Path) -> None:
+    lock, environment = tmp_path / "tools.lock", tmp_path / "environment"
+    lock.write_text("# no packages\n")
+    environment.mkdir()
+    (environment / "installed").write_text(hashlib.sha256(lock.read_bytes()).hexdigest())
+
+    assert install(lock, environment)
+    assert not (environment / "bin").exists()
+
+    lock.write_text("not a requirement at all ==\n")
+    assert not install(lock, environment)
+    assert (environment / "bin" / "python").exists()
+    assert not (environment / "installed").exists()
