@@ -103,6 +103,17 @@ def test_a_deletion_of_a_user_that_is_there_again_says_so(person: User) -> None:
     assert "exists again" in shown.notes[0]
 
 
+def test_a_user_outside_the_scope_is_said_to_be_skipped_and_nobody_is_asked(person: User) -> None:
+    with misbehaving_server(by_verb(GET=listing(), POST=scim_error(400))) as server:
+        letter = buried(server, person, "user.updated", upsert=True, scope="given_name == 'Ada'")
+        update_user(tenant_id=person.tenant_id, user_id=person.user_id, changes={"given_name": "Augusta"})
+        assert preview(letter, current_profile=False).verb == "POST"
+        server.received.clear()
+        shown = preview(letter, current_profile=True)
+    assert shown.notes == ["Skipped: the user is outside the scope of the action."]
+    assert (shown.verb, shown.sent, server.received) == ("", None, [])
+
+
 @pytest.mark.parametrize("answer", [scim_error(401), reply(200, raw=b"<html>"), reply(200, {"Resources": "none"})])
 def test_a_server_that_answers_badly_is_a_sentence_and_no_error(answer: bytes, person: User) -> None:
     with misbehaving_server(by_verb(GET=answer)) as server:
