@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.conf import settings
@@ -104,6 +104,9 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
                      lambda _request, row: f"The other user is deleted and becomes an identity of {row}; its metadata is lost. "
                      "Subscribers receive user.deleted for it and user.updated for this one.", _link, form_class=LinkForm),
     )  # fmt: skip
+
+    class Media:
+        css: ClassVar[dict[str, list[str]]] = {"all": ["theme/user_page.css"]}
 
     def __init__(self, model: type[User], admin_site: admin.AdminSite) -> None:
         super().__init__(model, admin_site)
