@@ -53,6 +53,7 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
         "events.mark",
     ),
     "Provisioning": (
+        "provisioning.connect-page",
         "provisioning.action",
         "provisioning.delivery",
         "provisioning.deadletter",
@@ -107,6 +108,7 @@ DAILY: frozenset[str] = frozenset(
         "events.logentry",
         "events.connections-page",
         "events.eventstream",
+        "provisioning.connect-page",
         "provisioning.action",
         "provisioning.delivery",
         "provisioning.deadletter",

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from django.contrib import admin
-
 from events.models import EventStream
+from identity.admin.tenant_page import PagesSite
 from provisioning.admin.action_history import ActionVersionAdmin, TrialAdmin
 from provisioning.admin.actions import ActionAdmin, ActionSecretAdmin
 from provisioning.admin.dead_letters import DeadLetterAdmin
 from provisioning.admin.decisions import AlertAdmin, IgnoredKindAdmin
 from provisioning.admin.deletion_guards import DeletionGuardAdmin
 from provisioning.admin.deliveries import AttemptAdmin, DeliveryAdmin
+from provisioning.admin.guided_setup import ConnectPage
 from provisioning.admin.lanes import BreakerAdmin, LaneAdmin, SweeperAdmin
 from provisioning.admin.redrive_progress import show_progress
 from provisioning.admin.streams import StreamAdmin
@@ -34,7 +34,7 @@ from provisioning.models import (
 )
 
 
-def register(site: admin.AdminSite) -> None:
+def register(site: PagesSite) -> None:
     """Register every model of this app with `site`, and give streams the pages that set them up."""
     if site.is_registered(EventStream):
         site.unregister(EventStream)
@@ -53,6 +53,7 @@ def register(site: admin.AdminSite) -> None:
     site.register(Sweeper, SweeperAdmin)
     site.register(DeletionGuard, DeletionGuardAdmin)
     site.register(SynchronizationRow, SynchronizationRowAdmin)
+    site.register_page(ConnectPage)
     show_progress(site)
     show_synchronizations(site)
     show_user_pages(site)

@@ -12,9 +12,9 @@ from events.models import EventStream
 from identity.admin.service_form import ServiceForm
 from provisioning.models import Action
 from provisioning.secrets import open_webhook
+from provisioning.services.guided_setup import USER_EVENTS
 from provisioning.webhooks.configuration import STANDARD_WEBHOOKS, ConfigurationRefused, parse_configuration
 
-USER_EVENTS = ("user.created", "user.updated", "user.deleted")
 ACTION, WEBHOOK = "action", "webhook"
 _METHODS = {"bearer": "Bearer token", "basic": "User name and password", "custom_header": "A header of your own"}
 # Which fields a method needs: what is shown again, and its secret.

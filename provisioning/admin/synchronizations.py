@@ -173,7 +173,7 @@ def show_synchronizations(site: admin.AdminSite) -> None:
     page = site.get_model_admin(Job)
     if isinstance(page, ObjectActionsAdmin):
         page.object_actions = (*page.object_actions, *_JOB_ACTIONS)
-        page.panels.append(lambda _request, job: _report(site, job))
+        page.panels.append(lambda _request, job: report_of(site, job))
 
 
 def jobs_of(site: admin.AdminSite, stream: EventStream) -> Panel | None:
@@ -194,7 +194,7 @@ def jobs_of(site: admin.AdminSite, stream: EventStream) -> Panel | None:
     return Panel("Synchronisations", ("Job", "Kind", "State", "Begun", "Users"), rows, empty_text=empty)
 
 
-def _report(site: admin.AdminSite, job: Job) -> Panel | None:
+def report_of(site: admin.AdminSite, job: Job) -> Panel | None:
     """Show how many users ended how, and the first of those that somebody should look at."""
     if job.type not in service.TYPES:
         return None

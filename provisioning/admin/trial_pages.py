@@ -69,7 +69,7 @@ def connection_test_view(model_admin: Any, request: HttpRequest, action: Action)
     """Test the connection of the draft."""
 
     def run(values: dict[str, Any]) -> TrialReport:
-        return run_connection_test(draft_setup(action), actor=_actor(request), with_canary=values["with_canary"])
+        return run_connection_test(draft_setup(action), actor=actor_of(request), with_canary=values["with_canary"])
 
     text = "Reads from the server of the draft, step by step, and writes nothing unless a canary is asked for."
     return _page(model_admin, request, action, "Test connection", text, ConnectionTestForm, run)
@@ -81,7 +81,7 @@ def user_run_view(model_admin: Any, request: HttpRequest, action: Action) -> Htt
     def run(values: dict[str, Any]) -> TrialReport:
         deployed = None if values["draft"] else deployed_setup(tenant_id=action.tenant_id, action_id=action.pk)
         setup = deployed or draft_setup(action)
-        return run_for_user(setup, user_id=values["user"], actor=_actor(request), dry_run=not values["write"])
+        return run_for_user(setup, user_id=values["user"], actor=actor_of(request), dry_run=not values["write"])
 
     text = "Does for one user what a delivery does, and shows each step. It never overtakes events of the user that wait."
     return _page(model_admin, request, action, "Run for one user", text, UserRunForm, run)
@@ -94,7 +94,7 @@ def event_run_view(model_admin: Any, request: HttpRequest, action: Action) -> Ht
         deployed = None if values["draft"] else deployed_setup(tenant_id=action.tenant_id, action_id=action.pk)
         data = values["event_data"] or None
         return EventReport(
-            run_for_event(deployed or draft_setup(action), event_type=values["event_type"], data=data, actor=_actor(request))
+            run_for_event(deployed or draft_setup(action), event_type=values["event_type"], data=data, actor=actor_of(request))
         )
 
     text = (
@@ -156,5 +156,6 @@ def _cell(value: Any) -> str:
     return "" if value is None else value if isinstance(value, str) else pretty(value)
 
 
-def _actor(request: HttpRequest) -> str:
+def actor_of(request: HttpRequest) -> str:
+    """Return who asked, as trials and jobs keep it."""
     return str(getattr(request.user, "email", ""))

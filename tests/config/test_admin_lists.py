@@ -96,6 +96,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
         "events.admin.stored._NEWEST": LIMIT,
         "events.admin.stored._ENTITY_EVENTS": LIMIT,
         "authapi.log_browsing.WALK": LIMIT,
+        "identity.keyset_pages.WALK": LIMIT,
     }.items():
         monkeypatch.setattr(place, value)
     monkeypatch.setattr("identity.admin.bounded_paginator.bounded_count.__defaults__", (LIMIT,))

@@ -1,0 +1,288 @@
+"""Connecting a SCIM server in five steps, each a page of its own that works without script. Nothing is live before the last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.admin.utils import quote
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+
+from identity.admin.jobs import state_text
+from identity.admin.refusals import add_to_form, refusals
+from identity.admin.tenant_page import TenantPage
+from identity.models import User
+from identity.services.audit import record
+from identity.services.failures import NotFound
+from provisioning.admin.action_form import SECRETS, ActionForm
+from provisioning.admin.synchronizations import DryRunForm, report_of
+from provisioning.admin.trial_pages import ConnectionTestForm, EventReport, actor_of, report_context
+from provisioning.backfill.plan import Plan
+from provisioning.connection_test import run_connection_test
+from provisioning.failures import Misconfigured
+from provisioning.models import Action
+from provisioning.models.actions import SCIM_USER_PROVISIONING
+from provisioning.scim.settings import REQUIRED
+from provisioning.services import actions, guided_setup
+from provisioning.services.guided_setup import GuidedSetup
+from provisioning.setups import draft_setup
+from provisioning.user_run import run_for_user
+
+_FURTHER = ("provisioning.change_action", "events.add_eventstream", "events.change_eventstream")
+
+
+@dataclass(frozen=True)
+class Step:
+    name: str
+    title: str
+    explanation: str
+    button: str
+
+
+STEPS = (
+    Step("server", "Server", "Which server, and how it knows this service. The token is sealed and never shown again.", "Save and go on"),
+    Step("test", "Test", "Reads from the server, step by step, and writes nothing unless a canary is asked for.", "Test connection"),
+    Step(
+        "preview", "Mapping", "What the server would get for one of your users, beside what it has now. Nothing is written.", "Show preview"
+    ),
+    Step(
+        "dry-run",
+        "Dry run",
+        "Goes through all users and counts what the first synchronisation would do. Nothing is written. "
+        "For it the action is deployed and a stream is bound to it, which stays disabled.",
+        "Begin dry run",
+    ),
+    Step("enable", "Enable", "From here on users reach the server.", "Make it live"),
+)
+
+
+class ServerForm(ActionForm):
+    """Name, server, and the five secrets of the template; everything else has a page of its own later."""
+
+    template = scope = update_mode = upsert = adopt_on_conflict = enterprise = None  # type: ignore[assignment]  # fields left out
+    requests_per_second = options = other_secrets = removed_secrets = None  # type: ignore[assignment]
+
+    class Meta(ActionForm.Meta):
+        fields = ("name",)  # type: ignore[assignment]  # fewer of them
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        known = set() if self.instance._state.adding else set(self.instance.secrets.values_list("name", flat=True))
+        for name in REQUIRED:
+            self.fields[name].required = name not in known
+        self.order_fields(["name", *SECRETS, "server_profile"])
+
+    @property
+    def is_of_template(self) -> bool:
+        return True
+
+
+class PreviewForm(forms.Form):
+    user = forms.CharField(max_length=320, label="User", help_text="A user id or an e-mail address.")
+
+
+class EnableForm(forms.Form):
+    begin = forms.ChoiceField(
+        label="Users that are here already",
+        widget=forms.RadioSelect,
+        initial="synchronize",
+        choices=[
+            ("synchronize", "Bring them to the server first; the stream is enabled when that is complete, and nothing is missed meanwhile"),
+            ("changes", "Leave them: enable the stream now and send only what happens from now on"),
+        ],
+    )
+
+
+class ConnectPage(TenantPage):
+    label = "provisioning.connect-page"
+    title = "Connect a SCIM server"
+    url_name = "provisioning_connect"
+    permission = "provisioning.add_action"
+
+    def urls(self) -> list[URLPattern]:
+        place = "provisioning/connect"
+        steps = [
+            path(
+                f"{place}/<str:action_id>/{step.name}/",
+                self.for_tenant(self._view_of(step), *_FURTHER),
+                name=f"{self.url_name}_{step.name}",
+            )
+            for step in STEPS
+        ]
+        return [
+            path(f"{place}/", self.for_tenant(self.begin), name=self.url_name),
+            path(f"{place}/new/", self.for_tenant(self.new, *_FURTHER), name=f"{self.url_name}_new"),
+            *steps,
+            path(f"{place}/<str:action_id>/discard/", self.for_tenant(self.discard, *_FURTHER), name=f"{self.url_name}_discard"),
+        ]
+
+    # Where it begins, goes on, and ends without having begun
+
+    def begin(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
+        """List what is not finished, with ways to go on and to throw it away."""
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        drafts = [
+            {
+                "setup": setup,
+                "step": next(step.title for step in STEPS if step.name == setup.next_step),
+                "url": self._address(setup.next_step, setup),
+                "discard_url": self._address("discard", setup),
+            }
+            for setup in guided_setup.unfinished(tenant_id)
+        ]
+        return self.page(
+            request, "admin/connect_begin.html", {"drafts": drafts, "new_url": reverse(f"{self.site.name}:{self.url_name}_new")}
+        )
+
+    def new(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
+        """Take name, address and token of a server that is not there yet."""
+        form = ServerForm(request.POST or None, instance=Action(tenant_id=tenant_id), label_suffix="")
+        if request.method == "POST" and form.is_valid():
+            try:
+                action = actions.create_action(
+                    tenant_id=tenant_id,
+                    name=form.cleaned_data["name"],
+                    template=SCIM_USER_PROVISIONING,
+                    options=form.chosen_options(),
+                    secrets=form.secrets(),
+                )
+                return self._on(request, GuidedSetup(action, None), "test")
+            except refusals() as refusal:
+                add_to_form(form, refusal)
+        return self._shown(request, STEPS[0], None, form)
+
+    def discard(self, request: HttpRequest, tenant_id: str, action_id: str) -> HttpResponse:
+        """Throw a set-up away, once that is confirmed."""
+        setup = self._setup(tenant_id, action_id)
+        form = forms.Form(request.POST or None)
+        if request.method == "POST":
+            form = forms.Form(request.POST)
+            form.full_clean()
+            try:
+                guided_setup.discard(setup)
+            except refusals() as refusal:
+                add_to_form(form, refusal)
+            else:
+                messages.success(request, f"{setup.action.name} was thrown away.")
+                return HttpResponseRedirect(self.address)
+        return self.page(request, "admin/connect_discard.html", {"setup": setup, "form": form, "back_url": self.address})
+
+    # The steps of one set-up
+
+    def _view_of(self, step: Step) -> Callable[..., HttpResponse]:
+        act = getattr(self, f"_{step.name.replace('-', '_')}")
+
+        def view(request: HttpRequest, tenant_id: str, action_id: str) -> HttpResponse:
+            setup = self._setup(tenant_id, action_id)
+            form = self._form(request, step, setup)
+            if request.method == "POST" and form.is_valid():
+                try:
+                    answer: HttpResponse = act(request, setup, form)
+                except Misconfigured as error:
+                    form.add_error(None, str(error))
+                except refusals() as refusal:
+                    add_to_form(form, refusal)
+                else:
+                    return answer
+            return self._shown(request, step, setup, form)
+
+        return view
+
+    def _form(self, request: HttpRequest, step: Step, setup: GuidedSetup) -> Any:
+        data = request.POST if request.method == "POST" else None
+        if step.name == "server":
+            return ServerForm(data, instance=setup.action, label_suffix="")
+        if step.name == "preview":
+            newest = User.objects.of(setup.action.tenant_id).order_by("-created_at", "-pk").first()
+            return PreviewForm(data, initial={"user": (newest.email or newest.user_id) if newest else ""}, label_suffix="")
+        kinds = {"test": ConnectionTestForm, "dry-run": DryRunForm, "enable": EnableForm}
+        return kinds[step.name](data, label_suffix="")
+
+    def _server(self, request: HttpRequest, setup: GuidedSetup, form: ServerForm) -> HttpResponse:
+        action = setup.action
+        profile = {"server_profile": form.cleaned_data["server_profile"]} if form.cleaned_data.get("server_profile") else {}
+        options = {name: value for name, value in action.options.items() if name != "server_profile"} | profile
+        changes = {"name": form.cleaned_data["name"], "options": options}
+        actions.update_action(tenant_id=action.tenant_id, action_id=action.pk, changes=changes, secrets=form.secrets())
+        return self._on(request, setup, "test")
+
+    def _test(self, request: HttpRequest, setup: GuidedSetup, form: forms.Form) -> HttpResponse:
+        run_connection_test(draft_setup(setup.action), actor=actor_of(request), with_canary=form.cleaned_data["with_canary"])
+        record("Test connection", about=setup.action)
+        return self._on(request, setup, "test")
+
+    def _preview(self, request: HttpRequest, setup: GuidedSetup, form: forms.Form) -> HttpResponse:
+        try:
+            run_for_user(draft_setup(setup.action), user_id=form.cleaned_data["user"], actor=actor_of(request), dry_run=True)
+        except NotFound as error:
+            form.add_error("user", str(error))
+            return self._shown(request, STEPS[2], setup, form)
+        record("Run for one user", about=setup.action, is_dry_run=True)
+        return self._on(request, setup, "preview")
+
+    def _dry_run(self, request: HttpRequest, setup: GuidedSetup, form: forms.Form) -> HttpResponse:
+        plan = Plan(is_dry_run=True, match=form.cleaned_data["match"], rate=form.cleaned_data["rate"])
+        guided_setup.start_dry_run(setup, plan=plan, actor=actor_of(request))
+        return self._on(request, setup, "dry-run")
+
+    def _enable(self, request: HttpRequest, setup: GuidedSetup, form: forms.Form) -> HttpResponse:
+        is_synchronized = form.cleaned_data["begin"] == "synchronize"
+        stream = guided_setup.enable(setup, is_synchronized=is_synchronized, actor=actor_of(request))
+        done = "The first synchronisation is at work; the stream is enabled at its end." if is_synchronized else "The stream is enabled."
+        messages.success(request, f"{setup.action.name} is connected. {done}")
+        return HttpResponseRedirect(reverse(f"{self.site.name}:events_eventstream_change", args=(quote(stream.pk),)))
+
+    # How they look
+
+    def _shown(self, request: HttpRequest, step: Step, setup: GuidedSetup | None, form: Any) -> HttpResponse:
+        place = STEPS.index(step)
+        context: dict[str, Any] = {
+            "title": f"{self.title}: {step.title}",
+            "step": step,
+            "number": place + 1,
+            "all_steps": [
+                {"title": one.title, "is_here": one is step, "url": self._address(one.name, setup) if setup is not None else ""}
+                for one in STEPS
+            ],
+            "setup": setup,
+            "form": form,
+            "outbound_addresses": settings.OUTBOUND_ADDRESSES,
+            "begin_url": self.address,
+            "next_url": self._address(STEPS[place + 1].name, setup) if setup is not None and place + 1 < len(STEPS) else "",
+            "next_title": STEPS[place + 1].title if place + 1 < len(STEPS) else "",
+        }
+        return self.page(request, "admin/connect_step.html", {**context, **({} if setup is None else self._found(step, setup))})
+
+    def _found(self, step: Step, setup: GuidedSetup) -> dict[str, Any]:
+        """Return what the step has shown so far."""
+        site = self.site.name
+        if step.name == "dry-run" and (job := setup.dry_run) is not None:
+            return {
+                "job": job,
+                "job_state": state_text(job),
+                "job_url": reverse(f"{site}:identity_job_change", args=(quote(job.pk),)),
+                "refresh_seconds": 0 if job.is_finished else 3,
+                "panels": [report_of(self.site, job)],
+            }
+        kinds = {"test": guided_setup.TESTS, "preview": guided_setup.PREVIEWS}.get(step.name)
+        trial = setup.newest_trial(kinds) if kinds else None
+        shown = {"mapping_url": reverse(f"{site}:provisioning_action_mapping", args=(quote(setup.action.pk),))}
+        return shown | (report_context(EventReport(trial)) if trial is not None else {})
+
+    def _setup(self, tenant_id: str, action_id: str) -> GuidedSetup:
+        try:
+            return guided_setup.found(tenant_id=tenant_id, action_id=action_id)
+        except NotFound as error:
+            raise Http404 from error
+
+    def _on(self, _request: HttpRequest, setup: GuidedSetup, step: str) -> HttpResponse:
+        return HttpResponseRedirect(self._address(step, setup))
+
+    def _address(self, step: str, setup: GuidedSetup) -> str:
+        return reverse(f"{self.site.name}:{self.url_name}_{step}", kwargs={"action_id": setup.action.pk})

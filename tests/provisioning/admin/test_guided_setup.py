@@ -1,0 +1,164 @@
+"""Connecting a SCIM server step by step: nothing is live before the last step, and whoever leaves can go on or throw it away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from events.models import EventStream
+from identity.models import Connection, Job, Tenant
+from identity.services.jobs import run_job
+from provisioning.backfill import work  # noqa: F401  (it registers what the jobs do)
+from provisioning.models import Action, ActionVersion
+from tests.factories.admin import browser_of, new_staff, new_tenant
+from tests.factories.identity import make_user
+from tests.factories.scim import TOKEN, RealServer, running_scim_server
+
+BEGIN = "/admin/provisioning/connect/"
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[RealServer]:
+    with running_scim_server() as running:
+        yield running
+
+
+@pytest.fixture
+def server(process: RealServer) -> Iterator[RealServer]:
+    yield process
+    process.clear()
+
+
+@pytest.fixture
+def browser(tenant: Tenant) -> Client:
+    return browser_of(new_staff(tenant))
+
+
+def place(step: str, action: Action) -> str:
+    return reverse(f"admin:provisioning_connect_{step}", kwargs={"action_id": action.pk})
+
+
+def begun(browser: Client, tenant: Tenant, base_url: str) -> Action:
+    answer = browser.post(f"{BEGIN}new/", {"name": "Wiki", "SCIM_BASE_URL": base_url, "SCIM_BEARER_TOKEN": TOKEN})
+    action = Action.objects.of(tenant.pk).get()
+    assert answer.headers["Location"] == place("test", action)
+    return action
+
+
+def text_of(answer: Any) -> str:
+    assert answer.status_code == 200
+    return str(answer.content.decode())
+
+
+def newest_job(tenant: Tenant) -> Job:
+    job = Job.objects.of(tenant.pk).order_by("-created_at", "-pk")[0]
+    run_job(job.pk)
+    job.refresh_from_db()
+    return job
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [
+        ({"SCIM_BASE_URL": "https://scim.example.test/v2", "SCIM_BEARER_TOKEN": "x"}, "name"),
+        ({"name": "Wiki", "SCIM_BEARER_TOKEN": "x"}, "SCIM_BASE_URL"),
+        ({"name": "Wiki", "SCIM_BASE_URL": "https://scim.example.test/v2"}, "SCIM_BEARER_TOKEN"),
+        ({"name": "Wiki", "SCIM_BASE_URL": "nowhere", "SCIM_BEARER_TOKEN": "x"}, "SCIM_BASE_URL"),
+        ({"name": "Wiki", "SCIM_BASE_URL": "https://a.test", "SCIM_BEARER_TOKEN": "x", "SCIM_TIMEOUT_MS": "soon"}, "SCIM_TIMEOUT_MS"),
+    ],
+)
+def test_what_cannot_be_used_is_said_at_its_field_and_nothing_is_kept(
+    browser: Client, tenant: Tenant, values: dict[str, str], field: str
+) -> None:
+    answer = browser.post(f"{BEGIN}new/", values)
+
+    assert list(answer.context["form"].errors) == [field]
+    assert not Action.objects.of(tenant.pk).exists()
+
+
+def test_all_steps_lead_to_a_stream_that_is_live_and_none_before_the_last_does(
+    browser: Client, tenant: Tenant, database_connection: Connection, server: RealServer
+) -> None:
+    make_user(connection=database_connection, email="anna@example.test")
+    action = begun(browser, tenant, server.base_url)
+    assert TOKEN not in text_of(browser.get(place("server", action)))
+
+    assert "Everything works" in text_of(browser.post(place("test", action), follow=True)) or "Usable" in text_of(
+        browser.get(place("test", action))
+    )
+    assert "Would create the user" in text_of(browser.post(place("preview", action), {"user": "anna@example.test"}, follow=True))
+    assert not ActionVersion.objects.filter(action=action).exists()
+    assert not EventStream.objects.of(tenant.pk).exists()
+
+    browser.post(place("dry-run", action), {"match": "userName", "rate": "20"})
+    assert newest_job(tenant).status == Job.Status.COMPLETED
+    assert "1 created" in text_of(browser.get(place("dry-run", action)))
+    stream = EventStream.objects.of(tenant.pk).get()
+    assert (stream.status, server.users()) == (EventStream.Status.DISABLED, [])
+
+    browser.post(place("enable", action), {"begin": "synchronize"})
+    assert newest_job(tenant).status == Job.Status.COMPLETED
+    stream.refresh_from_db()
+    assert stream.status == EventStream.Status.ENABLED
+    assert [user["userName"] for user in server.users()] == ["anna@example.test"]
+    assert browser.get(place("enable", action)).status_code == 404
+    assert place("discard", action) not in text_of(browser.get(BEGIN))
+
+
+def test_whoever_left_goes_on_at_the_step_that_is_next(browser: Client, tenant: Tenant, server: RealServer) -> None:
+    action = begun(browser, tenant, server.base_url)
+    assert place("test", action) in text_of(browser.get(BEGIN))
+
+    browser.post(place("test", action))
+    page = text_of(browser_of(new_staff(tenant)).get(BEGIN))
+
+    assert place("preview", action) in page
+    assert place("discard", action) in page
+
+
+def test_a_set_up_that_is_thrown_away_leaves_nothing(browser: Client, tenant: Tenant, server: RealServer) -> None:
+    action = begun(browser, tenant, server.base_url)
+    browser.post(place("dry-run", action), {"match": "userName", "rate": "20"})
+    refused = text_of(browser.post(place("discard", action)))
+    assert "at work" in refused
+    assert newest_job(tenant).is_finished
+
+    assert "thrown away" in text_of(browser.post(place("discard", action), follow=True))
+    assert not Action.objects.of(tenant.pk).exists()
+    assert not EventStream.objects.of(tenant.pk).exists()
+
+
+def test_the_changes_alone_enable_the_stream_at_once(browser: Client, tenant: Tenant, server: RealServer) -> None:
+    action = begun(browser, tenant, server.base_url)
+    browser.post(place("enable", action), {"begin": "changes"})
+
+    assert EventStream.objects.of(tenant.pk).get().status == EventStream.Status.ENABLED
+    assert not Job.objects.of(tenant.pk).exists()
+
+
+def test_a_user_that_is_not_there_is_said_at_the_field(browser: Client, tenant: Tenant, server: RealServer) -> None:
+    action = begun(browser, tenant, server.base_url)
+    answer = browser.post(place("preview", action), {"user": "nobody@example.test"})
+
+    assert answer.context["form"].errors == {"user": ["The user does not exist."]}
+
+
+def test_a_stored_token_goes_to_no_other_server(browser: Client, tenant: Tenant, server: RealServer) -> None:
+    action = begun(browser, tenant, server.base_url)
+    answer = browser.post(place("server", action), {"name": "Wiki", "SCIM_BASE_URL": "https://elsewhere.example.test/v2"})
+
+    assert "SCIM_BEARER_TOKEN" in answer.context["form"].errors
+
+
+def test_the_set_up_of_another_tenant_is_unknown(browser: Client, tenant: Tenant, server: RealServer) -> None:
+    action = begun(browser, tenant, server.base_url)
+    stranger = browser_of(new_staff(new_tenant()))
+
+    assert "Wiki" not in text_of(stranger.get(BEGIN))
+    for step in ("server", "test", "preview", "dry-run", "enable", "discard"):
+        assert stranger.get(place(step, action)).status_code == 404
+        assert stranger.post(place(step, action)).status_code == 404
