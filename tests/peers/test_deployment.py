@@ -15,12 +15,21 @@ from pathlib import Path
 
 import pytest
 import requests
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
+from authapi.models import ClientCredential
+from authapi.services.api_resources import ensure_management_api
+from authapi.services.client_credentials import NewCredential, create_client_with_credentials
+from authapi.services.client_grants import create_client_grant
 from config.launcher.peers import PLACE
 from config.launcher.tls import ServerCertificate, server_certificate
 from identity.models import Tenant
+from tests.authapi.assertions import private_key
+from tests.authapi.certificates import certificate, edge_key
 from tests.conformance.web_process import web_process
 from tests.deadlines import eventually
+from tests.factories.authapi import host_of
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
 
@@ -88,29 +97,31 @@ def front(tenant: Tenant, tmp_path: Path) -> Iterator[tuple[str, ServerCertifica
     """The nginx of `deploy/` before one web process that believes it; yields where it listens."""
     if NGINX is None:
         pytest.skip("nginx is not installed: make test-peers")
-    certificate = server_certificate(tmp_path)
+    served = server_certificate(tmp_path)
     with web_process("granian", INSECURE_HTTP="0", TRUSTED_PROXIES="127.0.0.1", LOCALHOST_TENANT=tenant.pk) as web:
         port, plain = free_port(), free_port()
-        configuration = configured(tmp_path, certificate, port=port, plain=plain, upstream=web.address[1])
+        example = (DEPLOY / "nginx" / "edge-keys.map.example").read_text()
+        (tmp_path / "edge-keys.map").write_text(f"{example}mtls.{host_of(tenant).host}  {edge_key(tenant)};\n")
+        configuration = configured(tmp_path, served, port=port, plain=plain, upstream=web.address[1])
         check = subprocess.run([NGINX, "-t", "-e", str(tmp_path / "errors"), "-c", str(configuration)], capture_output=True, text=True)
         assert check.returncode == 0, check.stderr
         process = subprocess.Popen([NGINX, "-e", str(tmp_path / "errors"), "-c", str(configuration)])
         try:
             eventually(lambda: process.poll() is not None or listens(port))
             assert process.poll() is None, (tmp_path / "errors").read_text()
-            yield f"localhost:{port}", certificate
+            yield f"localhost:{port}", served
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(10)
 
 
-def configured(directory: Path, certificate: ServerCertificate, *, port: int, plain: int, upstream: int) -> Path:
+def configured(directory: Path, served: ServerCertificate, *, port: int, plain: int, upstream: int) -> Path:
     """Write the files of `deploy/nginx` with places and ports of this test, and nothing else changed."""
     places = {
-        "/etc/identity/tls/fullchain.pem": str(certificate.chain),
-        "/etc/identity/tls/privkey.pem": str(certificate.key),
-        "/etc/identity/tls/client-authorities.pem": str(certificate.authority),
-        "/etc/identity/edge-keys.map": str(DEPLOY / "nginx" / "edge-keys.map.example"),
+        "/etc/identity/tls/fullchain.pem": str(served.chain),
+        "/etc/identity/tls/privkey.pem": str(served.key),
+        "/etc/identity/tls/client-authorities.pem": str(served.authority),
+        "/etc/identity/edge-keys.map": str(directory / "edge-keys.map"),
         "/etc/nginx/": f"{DEPLOY / 'nginx'}/",
         "listen 443": f"listen 127.0.0.1:{port}",
         "listen 80": f"listen 127.0.0.1:{plain}",
@@ -133,36 +144,69 @@ def configured(directory: Path, certificate: ServerCertificate, *, port: int, pl
 
 
 def test_behind_this_nginx_addresses_are_https_and_streams_are_not_collected(front: tuple[str, ServerCertificate]) -> None:
-    authority, certificate = front
+    authority, served = front
 
     def get(path: str, **options: object) -> requests.Response:
-        return requests.get(f"https://{authority}{path}", verify=str(certificate.authority), timeout=20, **options)  # type: ignore[arg-type]
+        return requests.get(f"https://{authority}{path}", verify=str(served.authority), timeout=20, **options)  # type: ignore[arg-type]
 
-    assert get("/.well-known/openid-configuration").json()["issuer"] == f"https://{authority}/"
+    # What a client claims about itself goes no further.
+    claims = {"X-Forwarded-Proto": "http", "X-Forwarded-For": "203.0.113.7", "cname-api-key": "guess", "client-certificate": "x"}
+    told = get("/.well-known/openid-configuration", headers=claims, allow_redirects=False)
+    assert (told.status_code, told.json()["issuer"]) == (200, f"https://{authority}/")
     refused = get("/api/v2/events", headers={"Accept-Encoding": "gzip"})
     assert (refused.status_code, json.loads(refused.text)["statusCode"]) == (401, 401)
     assert "Content-Encoding" not in refused.headers
     assert get("/metrics", headers={"Host": "elsewhere.example.test"}).status_code == 404
 
 
-def test_what_a_client_claims_about_itself_goes_no_further(front: tuple[str, ServerCertificate]) -> None:
-    authority, certificate = front
-    claims = {"X-Forwarded-Proto": "http", "X-Forwarded-For": "203.0.113.7", "cname-api-key": "guess", "client-certificate": "x"}
-
-    answer = requests.get(f"https://{authority}/.well-known/jwks.json", headers=claims, verify=str(certificate.authority), timeout=20)
-
-    assert answer.status_code == 200
-
-
 def test_mutual_tls_is_asked_for_on_hosts_of_the_edge_alone(front: tuple[str, ServerCertificate]) -> None:
-    authority, certificate = front
+    authority, _ = front
     port = int(authority.partition(":")[2])
 
-    assert not asks_for_certificate("localhost", port, certificate)
-    assert asks_for_certificate("mtls.login.example.com", port, certificate)
+    assert not asks_for_certificate("localhost", port)
+    assert asks_for_certificate("mtls.login.example.com", port)
 
 
-def asks_for_certificate(host: str, port: int, certificate: ServerCertificate) -> bool:
+def test_a_client_authenticates_by_its_certificate_through_the_edge(
+    tenant: Tenant, front: tuple[str, ServerCertificate], tmp_path: Path
+) -> None:
+    own, host, port = certificate("first"), host_of(tenant).host, front[0].partition(":")[2]
+    files = tmp_path / "client.pem", tmp_path / "client.key"
+    for file, content in zip(files, (own, pem_of(private_key("first"))), strict=True):
+        file.write_text(content)
+    registered = NewCredential(type=ClientCredential.Type.X509_CERT, pem=own)
+    methods = {"self_signed_tls_client_auth": [registered]}
+    client = create_client_with_credentials(tenant_id=tenant.pk, name="Machine", methods=methods)
+    api = ensure_management_api(tenant.pk)
+    create_client_grant(tenant_id=tenant.pk, client_id=client.client_id, api_resource=api, scopes=["read:events"])
+
+    def ask(name: str) -> dict[str, str]:
+        command = [
+            "curl",
+            "--silent",
+            "--insecure",
+            "--resolve",
+            f"{name}:{port}:127.0.0.1",
+            "--cert",
+            str(files[0]),
+            "--key",
+            str(files[1]),
+        ]
+        form = {"grant_type": "client_credentials", "client_id": client.client_id, "audience": f"https://{host}:{port}/api/v2/"}
+        fields = [part for field, value in form.items() for part in ("--data-urlencode", f"{field}={value}")]
+        said = subprocess.run([*command, *fields, f"https://{name}:{port}/oauth/token"], capture_output=True, text=True, check=True)
+        return dict(json.loads(said.stdout))
+
+    assert "access_token" in ask(f"mtls.{host}")
+    assert "error" in ask(host)
+
+
+def pem_of(key: RSAPrivateKey) -> str:
+    form = serialization.PrivateFormat.PKCS8
+    return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()).decode()
+
+
+def asks_for_certificate(host: str, port: int) -> bool:
     """Tell whether the server asks the client for a certificate, by the words of OpenSSL."""
     command = ["openssl", "s_client", "-connect", f"127.0.0.1:{port}", "-servername", host, "-tls1_2"]
     said = subprocess.run(command, input="", capture_output=True, text=True, timeout=20, check=False).stdout
