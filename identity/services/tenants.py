@@ -59,6 +59,10 @@ def update_tenant(*, tenant_id: str, changes: dict[str, Any]) -> Tenant:
     return tenant
 
 
+@unit_of_work
 def dismiss_setup(*, tenant_id: str) -> None:
     """Put the first steps of a tenant away for all of its staff; twice is harmless."""
-    Tenant.objects.filter(pk=tenant_id, setup_dismissed_at=None).update(setup_dismissed_at=timezone.now())
+    tenant = Tenant.objects.select_for_update(no_key=True).get(pk=tenant_id)
+    if tenant.setup_dismissed_at is None:
+        tenant.setup_dismissed_at = timezone.now()
+        validated_save(tenant, fields=["setup_dismissed_at"])

@@ -86,13 +86,14 @@ def base_of(web: WebProcess) -> str:
 
 
 def addresses(session: Client, rows: Rows) -> list[tuple[str, str]]:
-    """Return every page of the site and the colours to judge it in: lists in the dark, forms in the light, the others in both."""
-    both = [reverse("admin:index"), reverse("admin:choose_tenant"), reverse("admin:password_change")]
+    """Return every page of the site and the colours to judge it in: forms in the light, everything else in the dark, the start in both."""
+    others = [reverse("admin:choose_tenant"), reverse("admin:password_change")]
     # Some addresses only take what is posted, or name a row that is not there.
     extra = [address for page in site.pages for address in addresses_of_page(page)]
-    both += [address for address in extra if session.get(address).status_code == HTTPStatus.OK]
-    request = session.get(reverse("admin:index")).wsgi_request
-    found = [(address, scheme) for address in both for scheme in ("light", "dark")]
+    others += [address for address in extra if session.get(address).status_code == HTTPStatus.OK]
+    start = reverse("admin:index")
+    request = session.get(start).wsgi_request
+    found = [(start, "light"), *((address, "dark") for address in (start, *others))]
     for model, page in site._registry.items():
         place = f"admin:{model._meta.app_label}_{model._meta.model_name}"
         found.append((reverse(f"{place}_changelist"), "dark"))
