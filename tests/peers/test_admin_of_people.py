@@ -81,12 +81,12 @@ def test_the_pages_of_a_user_and_the_audit_log_fit_every_screen_and_axe_finds_no
     entry = AuditEntry.objects.filter(tenant_id=ada.tenant_id).latest("pk")
     own = f"/admin/identity/user/{quote(ada.pk)}"
     pages = {
+        "audit-log": "/admin/identity/auditentry/",
+        "audit-entry": f"/admin/identity/auditentry/{entry.pk}/change/",
+        "history": f"{own}/history/",
         "user": f"{own}/change/",
         "timeline": f"{own}/timeline/",
         "provision": f"{own}/provision/",
-        "history": f"{own}/history/",
-        "audit-log": "/admin/identity/auditentry/",
-        "audit-entry": f"/admin/identity/auditentry/{entry.pk}/change/",
     }
     for name, path in pages.items():
         page = visit(path)
