@@ -8,6 +8,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -47,13 +48,11 @@ class Terminal:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Hang up: the kernel tells the foreground group and bash, and bash tells what it has in the background."""
-        self._shell.send_signal(signal.SIGHUP)
-        try:
-            self._shell.wait(10)
-        except subprocess.TimeoutExpired:
-            self._shell.kill()
-            self._shell.wait()
+        """End everything that was started here, in the foreground and behind; nothing of it has to agree."""
+        for pid in self._processes():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._shell.wait()
         os.close(self._descriptor)
         self._reader.join(10)
 
@@ -84,6 +83,16 @@ class Terminal:
         """Press Ctrl+C, and wait until the shell takes commands again."""
         self._type("\x03")
         self.run("true")
+
+    def _processes(self) -> list[int]:
+        """Return the processes of the session: the shell, and what it has started."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):
+                # After the name, which may hold anything: state, parent, group, session.
+                if int(path.read_text().rpartition(")")[2].split()[3]) == self._shell.pid:
+                    found.append(int(path.parent.name))
+        return found
 
     def _type(self, text: str) -> None:
         os.write(self._descriptor, text.encode())
