@@ -10,6 +10,7 @@ from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.utils import quote
 from django.core.exceptions import PermissionDenied
+from django.db import models
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -58,7 +59,7 @@ class Happened:
 
 
 class ProvisionForm(forms.Form):
-    action = forms.ModelChoiceField(Action.all_tenants.none(), empty_label=None, help_text="Deployed actions of the SCIM template.")
+    action = forms.ModelChoiceField(models.QuerySet(Action).none(), empty_label=None, help_text="Deployed actions of the SCIM template.")
     write = forms.BooleanField(
         required=False, initial=True, label="Write", help_text="Without it this is a dry run that shows what would change on the server."
     )
