@@ -12,6 +12,9 @@ from tests.journeys.service import Service, free_port
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     running = Service(tmp_path_factory.mktemp("journey"), free_port())
-    running.up()
-    yield running
-    running.down()
+    try:
+        running.up()
+        yield running
+    finally:
+        # Also what did not come up in time goes on, since it is detached.
+        running.down()
