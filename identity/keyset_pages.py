@@ -61,7 +61,7 @@ def page_of(rows: QuerySet[Row], place: Place | None, *, moment: str, further: Q
     is_newer = place is not None and place.is_newer
     order = (moment, "pk") if is_newer else (f"-{moment}", "-pk")
     walked = (rows if place is None else _from(rows, place, moment)).order_by(*order)
-    asked = walked if not further else rows.model._default_manager.filter(further, pk__in=walked[:WALK].values("pk")).order_by(*order)
+    asked = walked if not further else QuerySet(rows.model).filter(further, pk__in=walked[:WALK].values("pk")).order_by(*order)
     found = list(asked[: PAGE_ROWS + 1])
     taken, is_full = found[:PAGE_ROWS], len(found) > PAGE_ROWS
     # A page that the walk has ended goes on where the walk has stopped.
