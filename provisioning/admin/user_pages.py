@@ -59,7 +59,9 @@ class Happened:
 
 
 class ProvisionForm(forms.Form):
-    action = forms.ModelChoiceField(models.QuerySet(Action).none(), empty_label=None, help_text="Deployed actions of the SCIM template.")
+    action: Any = forms.ModelChoiceField(
+        models.QuerySet(Action).none(), empty_label=None, help_text="Deployed actions of the SCIM template."
+    )
     write = forms.BooleanField(
         required=False, initial=True, label="Write", help_text="Without it this is a dry run that shows what would change on the server."
     )
