@@ -1,0 +1,147 @@
+"""Connecting a SCIM server as people do: by keyboard alone, in a real browser, against a real server, step after step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pytest_django.plugin import DjangoDbBlocker
+
+from events.models import EventStream
+from identity.models import Connection, Job, Tenant
+from identity.services.jobs import run_job
+from provisioning.backfill import work  # noqa: F401  (it registers what the jobs do)
+from tests.conformance.web_process import WebProcess, web_process
+from tests.factories.admin import PASSWORD, new_staff
+from tests.factories.identity import make_user
+from tests.factories.scim import TOKEN, RealServer, running_scim_server
+from tests.peers.chromium import PROGRAM, Page, chromium
+from tests.peers.test_admin_of_the_stream import AXE, found_by_axe
+
+pytestmark = [pytest.mark.peer, pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers")]
+
+BEGIN = "/admin/provisioning/connect/"
+SUBMIT, NEXT = "#content input[type=submit]", ".connect-next a"
+_MOST_STOPS = 150
+# Axe puts styles of its own into a page and loads style sheets once more; that may be said only once the next page is there.
+_OF_AXE = ("inline style", "widgets.css")
+
+
+@pytest.fixture(scope="module")
+def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
+    with django_db_blocker.unblock(), web_process("granian") as process:
+        yield process
+
+
+@pytest.fixture
+def page(web: WebProcess, tenant: Tenant) -> Iterator[Page]:
+    """A tab in which an administrator of the tenant has signed in, where it begins."""
+    with chromium() as browser:
+        page = browser.page()
+        page.show_as()
+        page.open(f"http://127.0.0.1:{web.address[1]}/admin/login/?next={BEGIN}")
+        page.fill("input[name=username]", new_staff(tenant).email)
+        page.fill("input[name=password]", PASSWORD)
+        page.click("#login-form button")
+        arrived(page, BEGIN)
+        yield page
+
+
+@pytest.fixture
+def server() -> Iterator[RealServer]:
+    with running_scim_server() as running:
+        yield running
+
+
+def arrived(page: Page, path: str) -> None:
+    page.until(f"location.pathname.endsWith({path!r}) && document.readyState === 'complete'", seconds=30)
+
+
+def reach(page: Page, selector: str) -> None:
+    """Press Tab until the element has the focus."""
+    page.evaluate("document.activeElement.blur()")
+    for _ in range(_MOST_STOPS):
+        page.press("Tab")
+        if page.evaluate(f"document.activeElement.matches({selector!r})"):
+            return
+    pytest.fail(f"The keyboard does not reach {selector}.")
+
+
+def press(page: Page, selector: str) -> None:
+    reach(page, selector)
+    page.press("Enter")
+
+
+def enter(page: Page, selector: str, text: str) -> None:
+    reach(page, selector)
+    page.send("Input.insertText", text=text)
+
+
+def judged(page: Page) -> None:
+    """Hold a page against the rules of access, in both widths, and against the content policy."""
+    for width in (360, 1280):
+        page.show_as(width=width)
+        assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0, (page.text("h1"), width)
+    assert not [complaint for complaint in page.complaints if not any(word in complaint for word in _OF_AXE)], page.text("h1")
+    if AXE.exists():
+        assert found_by_axe(page) == [], page.text("h1")
+
+
+def work_off(tenant: Tenant) -> None:
+    """Do what a worker does with the job that was begun last."""
+    job = Job.objects.of(tenant.pk).order_by("-created_at", "-pk")[0]
+    run_job(job.pk)
+    job.refresh_from_db()
+    assert job.status == Job.Status.COMPLETED, job.status_details
+
+
+def test_a_server_is_connected_by_keyboard_alone(page: Page, tenant: Tenant, database_connection: Connection, server: RealServer) -> None:
+    make_user(connection=database_connection, email="anna@example.test", name="Anna Example")
+    judged(page)
+    press(page, "a[href$='/connect/new/']")
+    arrived(page, "/connect/new/")
+    enter(page, "#id_name", "Wiki")
+    enter(page, "#id_SCIM_BASE_URL", "nowhere")
+    enter(page, "#id_SCIM_BEARER_TOKEN", TOKEN)
+    press(page, SUBMIT)
+    page.until("document.querySelector('.errorlist') !== null && document.readyState === 'complete'")
+    judged(page)
+    page.evaluate("document.querySelector('#id_SCIM_BASE_URL').value = ''")
+    enter(page, "#id_SCIM_BASE_URL", server.base_url)
+    enter(page, "#id_SCIM_BEARER_TOKEN", TOKEN)
+    press(page, SUBMIT)
+
+    arrived(page, "/test/")
+    press(page, SUBMIT)
+    page.until("document.querySelector('section.panel[role=status]') !== null && document.readyState === 'complete'", seconds=30)
+    judged(page)
+    press(page, NEXT)
+    arrived(page, "/preview/")
+    assert page.evaluate("document.querySelector('#id_user').value") == "anna@example.test"
+    press(page, SUBMIT)
+    page.until("document.querySelector('section.panel[role=status]') !== null && document.readyState === 'complete'", seconds=30)
+    assert "Would create the user" in page.text()
+    judged(page)
+
+    press(page, NEXT)
+    arrived(page, "/dry-run/")
+    judged(page)
+    press(page, SUBMIT)
+    page.until("document.querySelector('p[role=status]') !== null")
+    work_off(tenant)
+    # The page loads itself again.
+    page.until("document.body.innerText.includes('1 created') && document.readyState === 'complete'", seconds=30)
+    assert server.users() == []
+    judged(page)
+
+    press(page, NEXT)
+    arrived(page, "/enable/")
+    judged(page)
+    press(page, SUBMIT)
+    page.until("location.pathname.includes('/eventstream/')", seconds=30)
+    page.until("document.querySelector('.messagelist') !== null")
+    assert "Wiki is connected" in page.text(".messagelist")
+    work_off(tenant)
+
+    assert EventStream.objects.of(tenant.pk).get().status == EventStream.Status.ENABLED
+    assert [user["userName"] for user in server.users()] == ["anna@example.test"]
