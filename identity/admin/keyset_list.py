@@ -14,7 +14,7 @@ from typing import Any
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import build_q_object_from_lookup_parameters
 from django.contrib.admin.views.main import ChangeList
-from django.core.exceptions import FieldError, ValidationError
+from django.core.exceptions import EmptyResultSet, FieldError, ValidationError
 from django.db import connection, models
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThan, TupleLessThan
@@ -249,7 +249,11 @@ def _walked(order: Order, base: Rows, narrowed: Rows, *, most: int) -> list[tupl
     """
     own = narrowed.order_by().filter(pk=OuterRef("pk")).annotate(found=Value(1)).values("found")[:1]
     walk = order.sort(base).annotate(is_wanted=Subquery(own)).values_list(*order.names, "is_wanted")[:WALK]
-    sql, parameters = walk.query.sql_with_params()
+    try:
+        sql, parameters = walk.query.sql_with_params()
+    except EmptyResultSet:
+        # A search that Django sees to find nothing, such as one for the rows of an empty choice.
+        return []
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT * FROM ({sql}) AS walk WHERE is_wanted IS NOT NULL LIMIT {most:d}", parameters)  # noqa: S608  # Django's own
         return [tuple(row[:-1]) for row in cursor.fetchall()]

@@ -78,10 +78,14 @@ _WITHOUT_A_ROW = {
     "autocomplete",
     "app_list",
     "choose_tenant",
+    "dismiss_setup",
 }
-# Pages about the streams of a tenant, about all dead letters that a filter shows, the report of a whole job, the audit log as a file.
+# Each stands beside the tests of its own. Pages about the streams of a tenant, about all dead letters that a filter shows, the report
+# of a whole job, the audit log as a file, the account of whoever is there with its factors, the steps of connecting a server.
 _ELSEWHERE = re.compile(
-    "events_(live|connections).*|provisioning_deadletter_(kinds|kind_decision|redelivery|export)|provisioning_synchronizationrow_report|identity_auditentry_export"
+    "events_(live|connections).*|provisioning_deadletter_(kinds|kind_decision|redelivery|export)|provisioning_synchronizationrow_report"
+    "|identity_auditentry_export|account(_(app|passkey(_options)?|recovery_codes|rename|remove))?|prove(_options)?|second_factor"
+    "|passkey_sign_in(_options)?|provisioning_connect(_.*)?"
 )
 
 
