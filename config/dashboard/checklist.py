@@ -83,6 +83,8 @@ _ADDS = {
     "consumer": "authapi_clientgrant",
     "provisioning": "provisioning_action",
 }
+# Where a step is done by more than one form.
+_PAGES = {"provisioning": "provisioning_connect"}
 
 
 def _step(viewer: Viewer, name: str, *, is_done: bool) -> Step:
@@ -90,4 +92,5 @@ def _step(viewer: Viewer, name: str, *, is_done: bool) -> Step:
     if name == "domain":
         return Step(text, why, is_done, list_of("identity_customdomain") if viewer.may_list("identity_customdomain") else "")
     app, _, model = _ADDS[name].partition("_")
-    return Step(text, why, is_done, reverse(f"admin:{_ADDS[name]}_add") if viewer.may(f"{app}.add_{model}") else "")
+    page = _PAGES.get(name, f"{_ADDS[name]}_add")
+    return Step(text, why, is_done, reverse(f"admin:{page}") if viewer.may(f"{app}.add_{model}") else "")

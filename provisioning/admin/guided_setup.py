@@ -12,7 +12,9 @@ from django.contrib import messages
 from django.contrib.admin.utils import quote
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
+from django.utils.decorators import method_decorator
 
+from identity.admin.assurance import needs_proof
 from identity.admin.jobs import state_text
 from identity.admin.refusals import add_to_form, refusals
 from identity.admin.tenant_page import TenantPage
@@ -109,7 +111,7 @@ class ConnectPage(TenantPage):
         steps = [
             path(
                 f"{place}/<str:action_id>/{step.name}/",
-                self.for_tenant(self._view_of(step), *_FURTHER),
+                self.for_tenant(self._guarded(step), *_FURTHER),
                 name=f"{self.url_name}_{step.name}",
             )
             for step in STEPS
@@ -140,6 +142,7 @@ class ConnectPage(TenantPage):
             request, "admin/connect_begin.html", {"drafts": drafts, "new_url": reverse(f"{self.site.name}:{self.url_name}_new")}
         )
 
+    @method_decorator(needs_proof)
     def new(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
         """Take name, address and token of a server that is not there yet."""
         form = ServerForm(request.POST or None, instance=Action(tenant_id=tenant_id), label_suffix="")
@@ -174,6 +177,11 @@ class ConnectPage(TenantPage):
         return self.page(request, "admin/connect_discard.html", {"setup": setup, "form": form, "back_url": self.address})
 
     # The steps of one set-up
+
+    def _guarded(self, step: Step) -> Callable[..., HttpResponse]:
+        # The one step that changes secrets.
+        view = self._view_of(step)
+        return needs_proof(view) if step is STEPS[0] else view
 
     def _view_of(self, step: Step) -> Callable[..., HttpResponse]:
         act = getattr(self, f"_{step.name.replace('-', '_')}")

@@ -14,6 +14,7 @@ from identity.models import Connection, Job, Tenant
 from identity.services.jobs import run_job
 from provisioning.backfill import work  # noqa: F401  (it registers what the jobs do)
 from provisioning.models import Action, ActionVersion
+from tests.config.staff_account.sessions import grow_old
 from tests.factories.admin import browser_of, new_staff, new_tenant
 from tests.factories.identity import make_user
 from tests.factories.scim import TOKEN, RealServer, running_scim_server
@@ -162,3 +163,16 @@ def test_the_set_up_of_another_tenant_is_unknown(browser: Client, tenant: Tenant
     for step in ("server", "test", "preview", "dry-run", "enable", "discard"):
         assert stranger.get(place(step, action)).status_code == 404
         assert stranger.post(place(step, action)).status_code == 404
+
+
+def test_a_token_is_neither_asked_for_nor_taken_in_a_session_that_is_old(browser: Client, tenant: Tenant, server: RealServer) -> None:
+    action = begun(browser, tenant, server.base_url)
+    before = action.secrets.get(name="SCIM_BEARER_TOKEN").sealed
+    grow_old(browser)
+    for address in (f"{BEGIN}new/", place("server", action)):
+        for answer in (browser.get(address), browser.post(address, {"name": "Other", "SCIM_BEARER_TOKEN": "stolen"})):
+            assert answer.headers["Location"].startswith("/admin/account/prove/?next="), address
+    assert Action.objects.of(tenant.pk).get().name == "Wiki"
+    assert action.secrets.get(name="SCIM_BEARER_TOKEN").sealed == before
+    # The other steps show no secret and take none.
+    assert browser.get(place("test", action)).status_code == 200
