@@ -35,6 +35,7 @@ _VALUES: dict[str, dict[str, Any]] = {
     "admin.logentry": {"action_flag": 2},
     "identity.group": {"type": "tenant"},
     "identity.role": {"type": "tenant"},
+    "identity.stafffactor": {"sealed_secret": "sealed"},
 }
 
 
