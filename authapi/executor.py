@@ -19,8 +19,9 @@ Result = TypeVar("Result")
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
-# Signing releases the interpreter lock, so each core has a thread; the others wait for Redis or the database meanwhile.
-_THREADS = (os.cpu_count() or 1) + 4
+# Signing releases the interpreter lock, so each core has a thread, and one more waits for Redis or the database meanwhile.
+# More of them only take turns for that lock: with four more, a tenth fewer tokens were made.
+_THREADS = (os.cpu_count() or 1) + 1
 
 
 # Whoever waits for a password to be hashed waits here: a flood of logins holds up neither tokens nor streams.
