@@ -171,6 +171,10 @@ class KeysetChangeList(ChangeList):
             asked.narrowed, asked.is_walked = self.model_admin.get_search_results(request, asked.narrowed, self.query)[0], True
             return
         keys = found.order_by().values("pk")
+        if not keys.exists():
+            # Nothing is read for it: the planner does not know that there is nothing, and may look for it among all rows.
+            asked.base, asked.narrowed, asked.is_walked = asked.base.none(), asked.narrowed.none(), False
+            return
         if keys[FOUND : FOUND + 1].exists():
             # So many are met on the way through the list.
             asked.narrowed, asked.is_walked = self.model_admin.found_by_index(request, asked.narrowed, term), True
