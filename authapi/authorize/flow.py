@@ -84,15 +84,15 @@ def user_authenticated(
     The cookie is a new one in any case, so whatever a browser was made to send before opens nothing (session fixation).
     """
     host = tenant_host(request)
+    if organizations.question_of(row.client) is organizations.Question.AFTER_LOGIN:
+        # Chosen by whoever was logged in before: neither the session nor a membership may come of it.
+        row.progress.pop(CHOSEN, None)
     visit = visit_of(request, host, row)
     with tenant_bound(host.tenant_id):
         session, cookie = _session(visit, user, connection, methods, upstream)
         # What follows sees the new session and not what the browser sent.
         visit.__dict__["session"] = session
         row.session = session
-        if organizations.question_of(visit.client) is organizations.Question.AFTER_LOGIN:
-            # Chosen by whoever was logged in before.
-            row.progress.pop(CHOSEN, None)
         note_progress(row, has_logged_in=True)
         try:
             _join_organization(visit, user, connection)

@@ -12,7 +12,7 @@ from authapi.models import AuthorizationCode, AuthorizationRequest, Consent, Ses
 from authapi.random_secrets import digest_of
 from authapi.services.api_resources import create_api_resource
 from authapi.services.sessions import end_session
-from identity.models import Organization, OrganizationMember
+from identity.models import Organization, OrganizationConnection, OrganizationMember
 from identity.services.memberships import add_connection, add_members
 from identity.services.organizations import create_organization
 from tests.authapi.authorize.conftest import Login, set_client
@@ -321,3 +321,21 @@ def test_what_one_user_chose_does_not_count_for_the_next(login: Login) -> None:
     login.log_in(login.ask(), identifier="eve@example.test")
     again = login.browser.submit(page, answer="acme")
     assert again.answer["error_description"] == f"user {other.user_id} is not part of any organization"
+
+
+def test_nobody_joins_the_organization_that_the_user_before_them_chose(foreign: Login) -> None:
+    acme, _ = memberships(foreign, "acme", "globex")
+    OrganizationConnection.objects.of(foreign.tenant.pk).get(organization=acme).delete()
+    add_connection(
+        tenant_id=foreign.tenant.pk, organization_id=acme.pk, connection_id=foreign.connection.pk, assign_membership_on_login=True
+    )
+    ask_after(foreign)
+    page = foreign.browser.follow(foreign.log_in(foreign.ask(audience=API, scope="openid read:orders")))
+    consent = foreign.browser.submit(page, answer=acme.pk)
+    assert consent.location.startswith("/u/consent?state="), consent.location
+    end_session(Session.objects.of(foreign.tenant.pk).get(), reason="logged-out")
+    eve = person(foreign.connection, email="eve@example.test")
+    answer = foreign.log_in(foreign.browser.follow(consent), identifier="eve@example.test")
+    assert answer.location.startswith("/u/organization?state="), answer.location
+    assert not OrganizationMember.objects.of(foreign.tenant.pk).filter(user=eve).exists()
+    assert Session.objects.of(foreign.tenant.pk).get().organization_id is None
