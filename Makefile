@@ -7,6 +7,9 @@ LAUNCHER := @exec $(PY) -m config.launcher
 # Values that only let the production settings load; nothing is signed or encrypted with them.
 CHECK_KEY := check:only-to-load-the-production-settings-0123456789-ABCDEFGHIJKLMNOPQRSTUV
 
+# Without bytecode on disk every process that starts, and a run starts hundreds, first compiles Django and all the rest again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help describe docs up down reset scim-stop scim-start run worker test test-peers test-faults soak bench bench-stream bench-auth check lint format types contracts migrations deploy-check lock embedded dev
 
