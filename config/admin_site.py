@@ -19,7 +19,8 @@ import identity.admin
 import provisioning.admin
 from authapi.addresses import client_address
 from config.admin_login import StaffLoginForm, may_enter
-from config.admin_navigation import grouped
+from config.admin_navigation import NAMES, grouped
+from config.admin_words import ABOUT
 from config.dashboard import checklist
 from config.dashboard.page import TENANTS_SHOWN, dashboard_of
 from config.staff_account.site import AccountSite
@@ -54,6 +55,9 @@ class PlatformAdminSite(AccountSite):
         if admin_class is None or not issubclass(admin_class, TenantScopedAdmin):
             raise ImproperlyConfigured(f"{admin_class} does not derive from TenantScopedAdmin.")
         super().register(model_or_iterable, admin_class, **options)
+        for model in [model_or_iterable] if isinstance(model_or_iterable, type) else model_or_iterable:
+            page: Any = self._registry[model]
+            page.list_title, page.about = NAMES.get(model._meta.label_lower, ""), ABOUT.get(model._meta.label_lower, "")
 
     def has_permission(self, request: HttpRequest) -> bool:
         return may_enter(request.user)

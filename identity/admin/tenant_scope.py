@@ -34,6 +34,9 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
     tenant_lookup: str = ""
     # One sentence for an empty list: what will be here, or what to do.
     empty_text: str = "Nothing here yet."
+    # What the list is called where the plural of its rows would not be understood, and one sentence about what it holds.
+    list_title: str = ""
+    about: str = ""
     # Lists of any length cost the same: no count of the whole table, and a bounded count of what was found.
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
@@ -209,7 +212,7 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changelist = super().get_changelist_instance(request)
         changelist.empty_text = self.empty_text  # type: ignore[attr-defined]
-        changelist.title = capfirst(str(self.opts.verbose_name_plural))
+        changelist.title = self.list_title or capfirst(str(self.opts.verbose_name_plural))
         return changelist
 
 
