@@ -9,30 +9,40 @@ from typing import Any
 from config.launcher.options import ROOT
 
 PAGE = ROOT / "docs" / "performance.md"
-_BEGIN, _END = "<!-- figures of make bench-provisioning: begin -->", "<!-- figures of make bench-provisioning: end -->"
+_MARK = "<!-- figures of make bench-provisioning{}: {} -->"
+_LISTS = ", lists"
 
 Figures = dict[str, Any]
 Row = tuple[str, str, str]
 
 
 def write_document(results: Figures) -> None:
-    """Replace the figures in the page."""
-    before, _, rest = PAGE.read_text().partition(_BEGIN)
-    _, _, after = rest.partition(_END)
-    PAGE.write_text(f"{before}{_BEGIN}\n{shown(results)}{_END}{after}")
+    """Replace the figures in the page: the deliveries, and the lists of the admin in a block of their own."""
+    text = _replaced(PAGE.read_text(), "", _deliveries(results))
+    PAGE.write_text(_replaced(text, _LISTS, _machine(results) + lists_table(results["lists"])))
+
+
+def _replaced(text: str, block: str, figures: str) -> str:
+    before, begin, rest = text.partition(_MARK.format(block, "begin"))
+    _, end, after = rest.partition(_MARK.format(block, "end"))
+    assert end, f"{PAGE} has no place for these figures"
+    return f"{before}{begin}\n{figures}{end}{after}"
 
 
 def shown(results: Figures) -> str:
-    """Return the table as Markdown."""
-    lines = [
-        f"{results['cores']} cores; load average of the last five minutes {results['load']:.1f}.",
-        "",
-        "| What | Measured | Aim |",
-        "| --- | --- | --- |",
-    ]
+    """Return the tables as Markdown."""
+    return _deliveries(results) + ("\n" + lists_table(results["lists"]) if "lists" in results else "")
+
+
+def _machine(results: Figures) -> str:
+    return f"{results['cores']} cores; load average of the last five minutes {results['load']:.1f}.\n\n"
+
+
+def _deliveries(results: Figures) -> str:
+    lines = ["| What | Measured | Aim |", "| --- | --- | --- |"]
     rows = [row for name, rows_of in _ROWS.items() if name in results for row in rows_of(results[name])]
     lines += [f"| {what} | {measured} | {aim} |" for what, measured, aim in rows]
-    return "\n".join(lines) + "\n"
+    return _machine(results) + "\n".join(lines) + "\n"
 
 
 def _rate(rounds: list[Figures]) -> list[Row]:
@@ -67,14 +77,21 @@ def _memory(memory: Figures) -> list[Row]:
     return [(what, f"{memory['mib']:.0f} MiB, {memory['bytes_per_delivery']:+,.0f} bytes per delivery", "flat")]
 
 
-def _lists(lists: list[Figures]) -> list[Row]:
+def lists_table(lists: list[Figures]) -> str:
+    """Return the milliseconds of each list: first pages by the number of rows, the other pages at most rows."""
     sizes = sorted({figures["rows"] for figures in lists})
-    rows = []
-    for name in dict.fromkeys(figures["list"] for figures in lists):
-        times = [next(figures["ms"] for figures in lists if (figures["list"], figures["rows"]) == (name, size)) for size in sizes]
-        measured = ", ".join(f"{ms:,.0f} ms at {size:,}" for ms, size in zip(times, sizes, strict=True))
-        rows.append((f"First page of the {name} in the admin, by rows", measured, "300 ms, flat"))
-    return rows
+    asked = [("first", size) for size in sizes] + [(page, sizes[-1]) for page in ("middle", "filter", "search")]
+    found = {(figures["list"], figures["viewer"], figures["page"], figures["rows"]): figures["ms"] for figures in lists}
+    heading = [f"first page, {size:,} rows" for size in sizes] + ["in the middle", "filter that finds nothing", "search"]
+    lines = [f"| Milliseconds of a page | {' | '.join(heading)} |", "| --- |" + " --- |" * len(heading)]
+    for name, viewer in dict.fromkeys((figures["list"], figures["viewer"]) for figures in lists):
+        times = [found.get((name, viewer, page, size)) for page, size in asked]
+        cells = " | ".join("-" if ms is None else f"{ms:,.0f}" for ms in times)
+        lines.append(f"| {name}{_VIEWERS[viewer]} | {cells} |")
+    return "\n".join(lines) + "\n"
+
+
+_VIEWERS = {"tenant": "", "all": ", all tenants"}
 
 
 # What each scenario adds to the table, in this order.
@@ -83,5 +100,4 @@ _ROWS: dict[str, Callable[[Any], list[Row]]] = {
     "one_user": _one_user,
     "recovery": _recovery,
     "memory": _memory,
-    "lists": _lists,
 }

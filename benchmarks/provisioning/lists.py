@@ -1,67 +1,117 @@
-"""Lists of the admin over many rows: the first page, at some thousand rows and at a million."""
+"""What pages of the admin take over many rows: lists, groups of dead letters, start pages; at some thousand rows and at a million."""
 
 from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
+from urllib.parse import urlencode
 
-from django.db import connection
+from django.db import models
 from django.test import Client
 from django.urls import reverse
 
-from identity.models import Tenant
+from authapi import log_browsing as sign_in_log
+from authapi.models import Session, SignIn
+from benchmarks.provisioning.admin_rows import Platform
+from events.models import Event, LogEntry
+from identity import keyset_pages as audit_log
+from identity.admin.keyset_list import KeysetChangeList
+from identity.models import AuditEntry, Job, Tenant, User
 from identity.services.staff import create_staff
-from identity.services.tenants import create_tenant
+from provisioning.models import Attempt, DeadLetter, Delivery
 
-_DELIVERIES = """
-INSERT INTO provisioning_delivery (stream_id, tenant_id, key, position, event, event_id, event_type, state, is_written, attempts,
-    series_attempts, redeliveries, is_forced, reason, detail, error_class, error_scim_type, error_message, error_fingerprint, settled_at)
-SELECT %(stream)s, %(tenant)s, 'user:' || n %% 50000, n, -n - %(from)s, 'evt_' || left(md5(%(tenant)s || n), 22), 'user.updated',
-    CASE WHEN n %% 2 = 0 THEN 'delivered' ELSE 'dead' END, n %% 2 = 0, 1, 1, 0, false, 'updated', '{}', '', '', '', '', now()
-FROM generate_series(%(from)s::bigint + 1, %(to)s::bigint) n
-"""
-_LETTERS = """
-INSERT INTO provisioning_deadletter (delivery_id, stream_id, tenant_id, key, event_id, event_type, state, reason, error_class,
-    error_scim_type, fingerprint, attempts, redelivery_actor, redelivery_reason, redrive, resolution, triage_actor, triage_reason)
-SELECT id, stream_id, tenant_id, key, event_id, event_type, 'open', 'refused', 'data', '', md5((id %% 20)::text), 1, '', '', '', '', '', ''
-FROM provisioning_delivery WHERE tenant_id = %(tenant)s AND state = 'dead' AND position > %(from)s
-"""
-_ATTEMPTS = """
-INSERT INTO provisioning_attempt (delivery_id, tenant_id, number, trigger, started_at, outcome, error_class, error_scim_type,
-    error_message, exchanges, log_lines)
-SELECT id, tenant_id, 1, 'scheduled', now(), CASE state WHEN 'dead' THEN 'failed' ELSE 'delivered' END, '', '', '', '[]', '[]'
-FROM provisioning_delivery WHERE tenant_id = %(tenant)s AND position > %(from)s
-"""
-_PAGES = {"deliveries": "provisioning_delivery", "dead letters": "provisioning_deadletter", "attempts": "provisioning_attempt"}
 _ROUNDS = 7
+Figures = dict[str, float | str]
 
 
-def measure_lists(sizes: tuple[int, ...]) -> list[dict[str, float | str]]:
-    """Fill the tables to each size in turn; return the median milliseconds of the first page of each list."""
-    tenant_id = f"bench-{secrets.token_hex(6)}"
-    tenant = create_tenant(tenant_id=tenant_id, name="bench", host=f"{tenant_id}.example.test")
-    browser = _browser(tenant)
-    results: list[dict[str, float | str]] = []
+@dataclass(frozen=True)
+class Listed:
+    """A list, and what is asked of it: a filter that no row passes, so that a page looks at as much as it may, and a search.
+
+    `search` gives the query that finds a row, `place` that of the page after it where the list has a way of its own.
+    """
+
+    name: str
+    model: type[models.Model]
+    filter: str = ""
+    search: Callable[[Any], dict[str, Any]] | None = None
+    place: Callable[[Any], dict[str, Any]] | None = None
+
+    @property
+    def address(self) -> str:
+        return reverse(f"admin:{self.model._meta.app_label}_{self.model._meta.model_name}_changelist")
+
+
+_LISTS = (
+    Listed("event log", LogEntry, "type=group.deleted", lambda row: {"entity": row.event.root}, lambda row: {"before": row.position}),
+    Listed("stored events", Event, "", lambda row: {"q": row.event_id}),
+    Listed("deliveries", Delivery, "error_class__exact=action", lambda row: {"q": row.event_id}),
+    Listed("attempts", Attempt, "error_class__exact=action"),
+    Listed("dead letters", DeadLetter, "error_class__exact=action", lambda row: {"q": row.key}),
+    Listed("users", User, "email_verified__exact=1", lambda row: {"q": row.email}),
+    Listed("sessions", Session, "", lambda row: {"q": row.pk}),
+    Listed(
+        *("sign-in log", SignIn, "connection=nowhere", lambda row: {"user": row.user_id}),
+        lambda row: {"before": sign_in_log.Place(row.created_at, row.pk).written()},
+    ),
+    Listed(
+        *("audit log", AuditEntry, "kind=delete", lambda row: {"actor": row.actor_name}),
+        lambda row: {"before": audit_log.Place(row.at, row.pk).written()},
+    ),
+    Listed("jobs", Job, "type__exact=tenant_deletion", lambda row: {"q": row.pk}),
+)
+
+
+def measure_lists(sizes: tuple[int, ...]) -> list[Figures]:
+    """Fill the tables to each size in turn; return the median milliseconds of each page, for a tenant and for all of them.
+
+    First pages are asked for at every size, everything else at the last.
+    """
+    started = time.monotonic()
+    platform = Platform.make(sizes[-1])
+    viewers = {"tenant": _browser(platform.tenants[0]), "all": _browser(None)}
+    results: list[Figures] = []
     filled = 0
     for size in sizes:
-        _fill(tenant_id, filled, size)
+        platform.fill([listed.model for listed in _LISTS], filled, size)
         filled = size
-        for name, model in _PAGES.items():
-            results.append({"list": name, "rows": size, "ms": _first_page(browser, reverse(f"admin:{model}_changelist"))})
+        print(f"{size:,} rows in each table after {time.monotonic() - started:.0f} s", flush=True)
+        for viewer, browser in viewers.items():
+            for name, page, address in _pages(browser, viewer, half=size // 2 if size == sizes[-1] else 0):
+                results.append({"list": name, "viewer": viewer, "page": page, "rows": size, "ms": _milliseconds(browser, address)})
     return results
 
 
-def _fill(tenant_id: str, start: int, end: int) -> None:
-    values: dict[str, Any] = {"tenant": tenant_id, "stream": f"est_{tenant_id[-12:]}", "from": start, "to": end}
-    with connection.cursor() as cursor:
-        for statement in (_DELIVERIES, _LETTERS, _ATTEMPTS):
-            cursor.execute(statement, values)
-        cursor.execute("ANALYZE provisioning_delivery, provisioning_deadletter, provisioning_attempt")
+def _pages(browser: Client, viewer: str, *, half: int) -> Iterator[tuple[str, str, str]]:
+    yield "start page", "first", reverse("admin:index")
+    if viewer == "tenant":
+        yield "kinds of dead letters", "first", reverse("admin:provisioning_deadletter_kinds")
+    for listed in _LISTS:
+        yield listed.name, "first", listed.address
+        if half:
+            yield from ((listed.name, page, f"{listed.address}?{query}") for page, query in _questions(browser, listed, half))
 
 
-def _first_page(browser: Client, address: str) -> float:
+def _questions(browser: Client, listed: Listed, half: int) -> Iterator[tuple[str, str]]:
+    changelist = browser.get(listed.address).context_data["cl"]  # type: ignore[index]  # a template response
+    rows = changelist.root_queryset
+    ordered = changelist.order.sort(rows) if isinstance(changelist, KeysetChangeList) else rows.order_by("-pk")
+    row = rows.get(pk=ordered.select_related(None).values_list("pk", flat=True)[half])
+    if isinstance(changelist, KeysetChangeList):
+        yield "middle", urlencode({"after": changelist.order.written(changelist.order.key_of(row))})
+    elif listed.place is not None:
+        yield "middle", urlencode(listed.place(row))
+    if listed.filter:
+        yield "filter", listed.filter
+    if listed.search is not None:
+        yield "search", urlencode(listed.search(row))
+
+
+def _milliseconds(browser: Client, address: str) -> float:
     times = []
     for _ in range(_ROUNDS):
         started = time.monotonic()
@@ -71,8 +121,9 @@ def _first_page(browser: Client, address: str) -> float:
     return round(median(times), 1)
 
 
-def _browser(tenant: Tenant) -> Client:
-    staff = create_staff(tenant_id=tenant.pk, email=f"{tenant.pk}@example.test", password=secrets.token_urlsafe(24))
+def _browser(tenant: Tenant | None) -> Client:
+    email = f"bench-{secrets.token_hex(6)}@example.test"
+    staff = create_staff(tenant_id=tenant.pk if tenant else None, email=email, password=secrets.token_urlsafe(24))
     browser = Client(headers={"host": "localhost"})
     browser.force_login(staff)
     return browser

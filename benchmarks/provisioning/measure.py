@@ -24,6 +24,7 @@ from benchmarks.provisioning.queues import queue  # noqa: E402
 
 _SCENARIOS = ("rate", "one_user", "recovery", "memory", "lists")
 _WARM_UP = 2000
+_STREAMS = 4
 
 
 def main() -> int:
@@ -41,8 +42,8 @@ def main() -> int:
             "rate": lambda: rate(base, rounds=5 if share == 1 else 2, people=300 // min(share, 3)),
             "one_user": lambda: one_user(base, 1000 // share),
             "recovery": lambda: recovery(base, 5000 // share),
-            "memory": lambda: memory(base, 10_000 // share),
-            "lists": lambda: measure_lists((10_000 // share, 1_000_000 // share)),
+            "memory": lambda: memory(base, 2500 // share),
+            "lists": lambda: measure_lists((10_000 // share, 100_000 // share, 1_000_000 // share)),
         }
         for name in options.scenarios:
             started = time.monotonic()
@@ -97,7 +98,8 @@ def recovery(base: str, people: int) -> dict[str, float]:
 
 def memory(base: str, people: int) -> dict[str, float]:
     """The resident memory of one worker process over its deliveries, as the slope of a straight line through the samples."""
-    waiting = queue(base, people)
+    # One recorded event is a delivery for each stream.
+    waiting = queue(base, people, streams=_STREAMS)
     samples: list[tuple[int, float]] = []
 
     def observe(done: int) -> None:

@@ -19,37 +19,40 @@ from tests.deadlines import eventually
 
 _TYPES = ["user.created", "user.updated"]
 # Without a planned probe, so that nothing resumes the stream but us.
-_HOLD = "UPDATE events_eventstream SET held_since = now(), held_reason = 'measuring' WHERE id = %s"
-_RESUME = "UPDATE events_eventstream SET held_since = NULL, held_reason = '' WHERE id = %s"
-_WAKE = "UPDATE provisioning_lane SET nudged_until = NULL WHERE stream_id = %s"
+_HOLD = "UPDATE events_eventstream SET held_since = now(), held_reason = 'measuring' WHERE id = ANY(%s)"
+_RESUME = "UPDATE events_eventstream SET held_since = NULL, held_reason = '' WHERE id = ANY(%s)"
+_WAKE = "UPDATE provisioning_lane SET nudged_until = NULL WHERE stream_id = ANY(%s)"
+_WAITING = "SELECT count(*) FROM provisioning_delivery WHERE stream_id = ANY(%s)"
 _PROGRESS = """
 SELECT count(*) FILTER (WHERE state = 'delivered'), count(*) FILTER (WHERE state <> 'delivered' AND error_class <> ''),
     extract(epoch FROM max(settled_at) - min(first_attempt_at))::float
-FROM provisioning_delivery WHERE stream_id = %s
+FROM provisioning_delivery WHERE stream_id = ANY(%s)
 """
 _OUT_OF_ORDER = """
-SELECT count(*) FROM (SELECT position < max(position) OVER (PARTITION BY key ORDER BY first_attempt_at ROWS UNBOUNDED PRECEDING) AS late
-    FROM provisioning_delivery WHERE stream_id = %s) ordered WHERE late
+SELECT count(*) FROM (
+    SELECT position < max(position) OVER (PARTITION BY stream_id, key ORDER BY first_attempt_at ROWS UNBOUNDED PRECEDING) AS late
+    FROM provisioning_delivery WHERE stream_id = ANY(%s)) ordered
+WHERE late
 """
 
 
 @dataclass(frozen=True)
 class Queue:
-    """A stream whose deliveries are written and wait."""
+    """Streams whose deliveries are written and wait."""
 
     tenant_id: str
-    stream_id: str
+    stream_ids: list[str]
     waiting: int
 
     def run(self, observe: Callable[[int], None] = lambda done: None, *, seconds: float = 600) -> float:
         """Take the hold away and wait until everything is delivered; return the seconds from first attempt to last outcome."""
-        _execute(_RESUME, self.stream_id)
-        _execute(_WAKE, self.stream_id)
+        _execute(_RESUME, self.stream_ids)
+        _execute(_WAKE, self.stream_ids)
         took = 0.0
 
         def is_done() -> bool:
             nonlocal took
-            done, failed, took = _row(_PROGRESS, self.stream_id)
+            done, failed, took = _row(_PROGRESS, self.stream_ids)
             assert not failed, f"{failed} deliveries failed"
             observe(done)
             return bool(done == self.waiting)
@@ -59,29 +62,34 @@ class Queue:
 
     def out_of_order(self) -> int:
         """Return how many attempts began after one of a later event of the same user."""
-        return int(_row(_OUT_OF_ORDER, self.stream_id)[0])
+        return int(_row(_OUT_OF_ORDER, self.stream_ids)[0])
 
 
-def queue(base: str, people: int, changes: int = 1) -> Queue:
-    """Record `people` users and `changes` changes of each, behind a stream that is held."""
+def queue(base: str, people: int, changes: int = 1, *, streams: int = 1) -> Queue:
+    """Record `people` users and `changes` changes of each, behind streams that are held."""
     tenant_id = f"bench-{secrets.token_hex(6)}"
     tenants.create_tenant(tenant_id=tenant_id, name="bench", host=f"{tenant_id}.example.test")
     made = connections.create_connection(tenant_id=tenant_id, name="people", strategy="database")
-    sealed = {"SCIM_BASE_URL": base, "SCIM_BEARER_TOKEN": "token"}
-    action = create_action(tenant_id=tenant_id, name="scim", template="scim-user-provisioning", secrets=sealed, deploy=True)
-    bound = {"action_id": str(action.pk)}
-    stream = create_stream(tenant_id=tenant_id, subscriptions=_TYPES, destination_type="action", destination=bound)
-    _execute(_HOLD, stream.pk)
+    stream_ids = [_held_stream(tenant_id, f"scim {number}", base) for number in range(streams)]
     for number in range(people):
         user = users.create_user(tenant_id=tenant_id, connection=made, email=f"ada{number}@example.test", name="Ada")
         for change in range(changes):
             users.update_user(tenant_id=tenant_id, user_id=user.user_id, changes={"nickname": f"Countess {change}"})
     number_tenant(tenant_id)
     dispatch.dispatch_tenant(tenant_id)
-    waiting = people * (1 + changes)
-    eventually(lambda: _row("SELECT count(*) FROM provisioning_delivery WHERE stream_id = %s", stream.pk)[0] == waiting, seconds=60)
-    time.sleep(0.2)  # The worker that was told of the events has seen by now that the stream rests.
-    return Queue(tenant_id, stream.pk, waiting)
+    waiting = people * (1 + changes) * streams
+    eventually(lambda: _row(_WAITING, stream_ids)[0] == waiting, seconds=60)
+    time.sleep(0.2)  # The worker that was told of the events has seen by now that the streams rest.
+    return Queue(tenant_id, stream_ids, waiting)
+
+
+def _held_stream(tenant_id: str, name: str, base: str) -> str:
+    sealed = {"SCIM_BASE_URL": base, "SCIM_BEARER_TOKEN": "token"}
+    action = create_action(tenant_id=tenant_id, name=name, template="scim-user-provisioning", secrets=sealed, deploy=True)
+    bound = {"action_id": str(action.pk)}
+    stream = create_stream(tenant_id=tenant_id, subscriptions=_TYPES, destination_type="action", destination=bound)
+    _execute(_HOLD, [stream.pk])
+    return str(stream.pk)
 
 
 def _execute(statement: str, *values: Any) -> None:

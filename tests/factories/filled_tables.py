@@ -1,8 +1,9 @@
-"""Tables filled with rows of several tenants, for tests of what a list costs; all in a transaction that is rolled back."""
+"""Tables filled with rows of several tenants, for tests and measurements of what a list costs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import connection, models
@@ -14,27 +15,45 @@ _ALSO_UNIQUE = {"identity_user": {"email", "username", "phone_number"}, "identit
 _FAR = 1_000_000
 
 
-def fill(seeds: Iterable[models.Model], *, tenants: Sequence[Tenant], rows: int) -> None:
-    """Write `rows` copies of each seed, taking turns between the tenants; a copy refers to the copies with its number."""
+@dataclass(frozen=True)
+class Copies:
+    """How the copies of a row differ from it, as SQL over `i`, the number of a copy.
+
+    `tenant` is the number of its tenant, from nothing. `key` goes into whole numbers that must differ. `values` gives the
+    columns of some tables, `table.column`, other values; `seed` is the row that is copied.
+    """
+
+    tenant: str = "i %% cardinality(%(tenants)s::text[])"
+    key: str = f"{_FAR} + i"
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
+def fill(seeds: Iterable[models.Model], *, tenants: Sequence[Tenant], rows: int, start: int = 0, copies: Copies | None = None) -> None:
+    """Write copies of each seed with the numbers from `start` + 1 to `rows`; a copy refers to the copies with its number.
+
+    Must run in a transaction: it turns triggers and foreign keys off meanwhile, since the rows are here to be listed.
+    """
     with connection.cursor() as cursor:
-        # Neither triggers nor foreign keys: the rows are here to be listed.
         cursor.execute("SET LOCAL session_replication_role = replica")
+        numbers = {"start": start + 1, "rows": rows, "tenants": [tenant.pk for tenant in tenants]}
         for seed in seeds:
-            _copy(cursor, seed, [tenant.pk for tenant in tenants], rows)
+            _copy(cursor, seed, numbers, copies or Copies())
             cursor.execute(f'ANALYZE "{seed._meta.db_table}"')
         cursor.execute("SET LOCAL session_replication_role = origin")
 
 
-def _copy(cursor: Any, seed: models.Model, tenants: list[str], rows: int) -> None:
+def _copy(cursor: Any, seed: models.Model, numbers: dict[str, Any], copies: Copies) -> None:
     meta = seed._meta
     unique = _unique_columns(cursor, meta.db_table) | _ALSO_UNIQUE.get(meta.db_table, set())
     columns = [column for column in meta.concrete_fields if not getattr(column, "generated", False)]
-    values = [_value(column, is_unique=column.column in unique) for column in columns]
+    given = {column: copies.values.get(f"{meta.db_table}.{column.column}") for column in columns}
+    values = [given[column] or _value(column, copies, is_unique=column.column in unique) for column in columns]
     names = ", ".join(f'"{column.column}"' for column in columns)
+    # The last first: then keys that fall as the numbers rise are written in their own order.
     cursor.execute(
         f'INSERT INTO "{meta.db_table}" ({names}) SELECT {", ".join(values)} '  # noqa: S608  # names of columns
-        f'FROM "{meta.db_table}" seed, generate_series(1, %(rows)s) AS i WHERE seed."{meta.pk.column}" = %(key)s',
-        {"rows": rows, "key": seed.pk, "tenants": tenants},
+        f'FROM "{meta.db_table}" seed, generate_series(%(rows)s, %(start)s, -1) AS i WHERE seed."{meta.pk.column}" = %(key)s',
+        {**numbers, "key": seed.pk},
     )
 
 
@@ -47,21 +66,26 @@ def _unique_columns(cursor: Any, table: str) -> set[str]:
     return {name for (name,) in cursor.fetchall()}
 
 
-def _value(column: Any, *, is_unique: bool) -> str:
+def _value(column: Any, copies: Copies, *, is_unique: bool) -> str:
     own = f'seed."{column.column}"'
     if column.name in ("tenant", "tenant_id") and not (column.primary_key and column.remote_field is None):
-        return "(%(tenants)s::text[])[1 + i %% cardinality(%(tenants)s::text[])]"
+        return f"(%(tenants)s::text[])[1 + {copies.tenant}]"
     if isinstance(column, models.DateTimeField):
         return f"{own} - i * interval '1 second'"
     if not (is_unique or column.is_relation):
         return own
     target = column.target_field if column.is_relation else column
     if isinstance(target, models.IntegerField):
-        return f"{own} + {_FAR} + i"
+        return f"{own} + {copies.key}"
     if isinstance(target, models.UUIDField):
         return f"md5({own}::text || i)::uuid"
     if isinstance(target, models.CharField | models.TextField):
-        return f"left({own}, {(target.max_length or 200) - 8}) || lpad(i::text, 8, '0')"
+        return numbered(own, "i", length=target.max_length or 200)
     if isinstance(target, models.BinaryField):
         return f"decode(repeat(md5(i::text), greatest(1, octet_length({own}) / 16)), 'hex')"
     return own
+
+
+def numbered(text: str, number: str, *, length: int) -> str:
+    """Return the SQL of what a text becomes in the copy with a number, within the length of its column."""
+    return f"left({text}, {length - 8}) || lpad(({number})::text, 8, '0')"
