@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 from django.conf import settings
-from django.db import connection, connections
-from django.test.utils import setup_databases, teardown_databases
+from django.db import connections
 from pytest_django.plugin import DjangoDbBlocker
 
 from events.models import Head
 from identity.models import Connection, Tenant
 from identity.services.connections import create_connection
 from identity.services.tenants import create_tenant
+from tests.databases import migrated_test_database
 
 
 @pytest.fixture(scope="session")
@@ -22,17 +23,12 @@ def django_db_setup(
     django_test_environment: None, django_db_blocker: DjangoDbBlocker, django_db_modify_db_settings: None
 ) -> Iterator[None]:
     """Make this worker's database, always: pytest-django's own fixture makes it only for tests that carry its mark."""
-    with django_db_blocker.unblock():
-        configuration = setup_databases(verbosity=0, interactive=False, aliases=["default"])  # type: ignore[arg-type]  # the stubs mix it up with the configuration
-    yield
-    with django_db_blocker.unblock():
-        # Processes and threads of tests may still hold connections that would keep the database from going.
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-            )
-        connections.close_all()
-        teardown_databases(configuration, verbosity=0)
+    with ExitStack() as stack:
+        with django_db_blocker.unblock():
+            stack.enter_context(migrated_test_database())
+        yield
+        with django_db_blocker.unblock():
+            stack.close()
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from tests.databases import create_migrated
+
 ROOT = Path(__file__).resolve().parents[2]
 MANAGE = (sys.executable, str(ROOT / "manage.py"))
 SECRETS = {
@@ -30,17 +32,15 @@ SECRETS = {
 
 
 @pytest.fixture(scope="module")
-def database() -> Iterator[str]:
+def database(django_db_setup: None) -> Iterator[str]:
     """A migrated database without tenants, on the server of the test run."""
     name = f"seed_{secrets.token_hex(6)}"
     server = os.environ["DATABASE_URL"]
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        create_migrated(connection, name)
         parts = urlsplit(server)
         # Written by hand: geturl leaves the slashes out before an empty host.
-        url = f"{parts.scheme}://{parts.netloc}/{name}?{parts.query}"
-        subprocess.run([*MANAGE, "migrate", "--verbosity", "0"], env={**os.environ, "DATABASE_URL": url}, check=True)
-        yield url
+        yield f"{parts.scheme}://{parts.netloc}/{name}?{parts.query}"
         connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
