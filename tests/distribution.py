@@ -1,0 +1,63 @@
+"""A pytest plugin that deals the tests out to the workers of `-n`: what shares a costly start stays together, what takes long comes first.
+
+xdist alone deals out files, those with most tests first. Then every file of a folder starts the folder's servers again, and
+the few tests that take a minute each come last, with an idle worker beside them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
+
+# One `make up` serves all of its tests.
+_TOGETHER = ("tests/journeys",)
+# Every test runs once per server, as `test_name[server]` or `test_name[server-more]`.
+_PER_SERVER = ("tests/conformance",)
+# What takes longest. Two that start a whole service do not stand beside each other, so that they do not slow each other down.
+_FIRST = (
+    "tests/journeys",
+    "tests/identity/test_deletions.py",
+    "tests/config/test_admin_lists.py",
+    "tests/config/test_openapi_conformance.py",
+    "tests/config/launcher/test_make_up.py",
+    "tests/config/test_seed_demo.py",
+)
+
+
+class SharedStarts(LoadFileScheduling):  # type: ignore[misc]  # xdist declares no types
+    """Deals out units instead of files."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return unit_of(nodeid)
+
+
+def unit_of(nodeid: str) -> str:
+    """Return what one worker runs as a whole: a file, a folder, or one server's part of a folder."""
+    file, _, name = nodeid.partition("::")
+    folder = file.rpartition("/")[0]
+    if folder in _TOGETHER:
+        return folder
+    _, is_parametrised, parameters = name.partition("[")
+    if folder in _PER_SERVER and is_parametrised:
+        return f"{folder}[{parameters.rstrip(']').partition('-')[0]}]"
+    return file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling:
+    """Replace the scheduler of xdist."""
+    return SharedStarts(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Bring a worker's tests into the order in which they are dealt out; every worker finds the same."""
+    if not hasattr(config, "workerinput"):
+        return
+    units = {item: unit_of(item.nodeid) for item in items}
+    sizes = Counter(units.values())
+    ranks = {unit: rank for rank, unit in enumerate(_FIRST)}
+    items.sort(key=lambda item: (ranks.get(units[item], len(ranks)), -sizes[units[item]], units[item]))

@@ -1,0 +1,31 @@
+"""What one worker of `-n` runs as a whole, and the list of what starts first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import distribution
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "unit"),
+    [
+        ("tests/identity/test_users.py::test_one", "tests/identity/test_users.py"),
+        ("tests/identity/test_users.py::test_one[uvicorn]", "tests/identity/test_users.py"),
+        ("tests/journeys/test_main_job.py::test_one", "tests/journeys"),
+        ("tests/conformance/test_ending.py::test_one", "tests/conformance/test_ending.py"),
+        ("tests/conformance/test_ending.py::test_one[uvicorn]", "tests/conformance[uvicorn]"),
+        ("tests/conformance/test_refusing.py::test_one[uvicorn-from=]&x[0]=1]", "tests/conformance[uvicorn]"),
+    ],
+)
+def test_tests_that_share_a_costly_start_are_one_unit(nodeid: str, unit: str) -> None:
+    assert distribution.unit_of(nodeid) == unit
+
+
+def test_what_starts_first_is_there() -> None:
+    named = {*distribution._FIRST, *distribution._TOGETHER, *distribution._PER_SERVER}
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
