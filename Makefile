@@ -11,7 +11,7 @@ CHECK_KEY := check:only-to-load-the-production-settings-0123456789-ABCDEFGHIJKLM
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help describe docs up down reset scim-stop scim-start run worker test test-peers test-faults soak bench bench-stream bench-auth check lint format types contracts migrations deploy-check lock embedded dev
+.PHONY: help describe docs up down reset scim-stop scim-start run worker test test-peers peers test-faults soak bench bench-stream bench-auth check static lint format types contracts migrations deploy-check lock embedded dev
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  %-14s %s\n", $$1, $$2}'
@@ -40,10 +40,11 @@ worker: embedded ## Run one more worker beside a running `make up`
 test: dev ## Run the tests, in parallel, on private servers unless DATABASE_URL and REDIS_URL are set
 	@$(PY) -m pytest -n 2 -q --ignore=tests/peers -m "not fault" --durations=10
 
-test-peers: dev ## Run the tests against programs of other makers; installs what they need
+test-peers: peers ## Run the tests against programs of other makers; installs what they need
+	@CONFORMANCE_SERVERS="granian-2 nginx" $(PY) -m pytest -n 2 -q tests/peers tests/conformance -k "peers or granian-2 or nginx" --durations=10
+
+peers: dev ## Install what `make test-peers` needs
 	@$(PY) -m config.launcher.peers
-	@$(PY) -m pytest -q tests/peers
-	@CONFORMANCE_SERVERS="granian-2 nginx" $(PY) -m pytest -q tests/conformance -k "granian-2 or nginx"
 
 test-faults: dev ## Run the tests that kill, freeze and cut off servers: FAULT_ROUNDS=3 random kills, FAULT_SEED repeats a run
 	@$(PY) -m pytest -q tests/faults
@@ -67,7 +68,9 @@ bench-auth: dev ## Measure tokens beside npm oidc-provider, into docs/performanc
 bench-provisioning: dev ## Measure deliveries beside a bare loop, recovery, memory and lists, into docs/performance.md; OPTIONS=--quick only tries it out
 	@exec $(PY) -m benchmarks.provisioning $(or $(OPTIONS),--document)
 
-check: lint types contracts migrations deploy-check test ## Everything that must pass: lint, types, contracts, migrations, settings, tests
+check: static test ## Everything that must pass: lint, types, contracts, migrations, settings, tests
+
+static: types lint contracts migrations deploy-check ## Everything that must pass and runs no test; -j2 takes two cores
 
 lint: dev ## Check format, style, templates, spelling and security of the source
 	@$(PY) -m ruff format --check .

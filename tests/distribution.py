@@ -24,6 +24,9 @@ _FIRST = (
     "tests/config/test_openapi_conformance.py",
     "tests/config/launcher/test_make_up.py",
     "tests/config/test_seed_demo.py",
+    "tests/peers/test_admin_console.py",
+    "tests/peers/test_sign_in_timing.py",
+    "tests/peers/test_scim_deliveries.py",
 )
 
 
