@@ -55,7 +55,8 @@ class PlatformAdminSite(AccountSite):
         if admin_class is None or not issubclass(admin_class, TenantScopedAdmin):
             raise ImproperlyConfigured(f"{admin_class} does not derive from TenantScopedAdmin.")
         super().register(model_or_iterable, admin_class, **options)
-        for model in [model_or_iterable] if isinstance(model_or_iterable, type) else model_or_iterable:
+        models: Any = [model_or_iterable] if isinstance(model_or_iterable, type) else model_or_iterable
+        for model in models:
             page: Any = self._registry[model]
             page.list_title, page.about = NAMES.get(model._meta.label_lower, ""), ABOUT.get(model._meta.label_lower, "")
 

@@ -8,6 +8,7 @@ from django.utils import timezone
 from identity.timestamps import wire_time
 from provisioning.models import Trial
 from provisioning.scim.canary import Canary
+from provisioning.scim.counting import counted
 from provisioning.scim.probing import ConnectionProbe
 from provisioning.scim_sessions import ScimSession, mask_of, open_session, require_scim
 from provisioning.setups import Setup
@@ -66,7 +67,7 @@ def _summary(report: TrialReport) -> str:
     first = next((step for step in report.steps.taken if step.finding.state == "failed"), None)
     if first is not None:
         return f"{first.title}: {first.finding.text}"
-    return "Everything works as it should." if not counts["warning"] else f"Usable, with {counts['warning']} thing(s) to look at."
+    return "Everything works as it should." if not counts["warning"] else f"Usable, with {counted(counts['warning'], 'thing')} to look at."
 
 
 def _note(session: ScimSession, report: TrialReport) -> None:

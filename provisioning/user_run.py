@@ -20,6 +20,7 @@ from provisioning.mapping_preview import request_of, user_named
 from provisioning.models import Trial
 from provisioning.remote_changes import changes
 from provisioning.scim.client import user_path
+from provisioning.scim.counting import counted
 from provisioning.scim.matches import Match
 from provisioning.scim.refusals import FilterRefused
 from provisioning.scim.transport import Request, encoded
@@ -122,7 +123,7 @@ class _UserRun:
             found = self._session.client.filtered("externalId", self._person.external_id)
         except FilterRefused as refused:
             return Finding(f"The server refuses the search by externalId: {refused}.", "warning", "The userName decides instead.")
-        return Finding(f"The search by externalId returned {len(found)} user(s).")
+        return Finding(f"The search by externalId returned {counted(len(found), 'user')}.")
 
     def _find(self) -> Finding:
         self._match = self._session.client.find(self._person)
@@ -143,7 +144,7 @@ class _UserRun:
         if self._mapped.unusable:
             left = ", ".join(self._mapped.unusable)
             return Finding(f"Mapped; left out, because the value has no usable type: {left}.", "warning", "Change these rows.", sent)
-        return Finding(f"Mapped into {len(self._mapped.resource) - 1} attribute(s).", details=sent)
+        return Finding(f"Mapped into {counted(len(self._mapped.resource) - 1, 'attribute')}.", details=sent)
 
     def _difference(self, waiting: int) -> Finding:
         options = self._session.options
@@ -154,7 +155,11 @@ class _UserRun:
             removed=self._mapped.removed if options.update_mode == "patch_per_attribute" else (),
         )
         verb = "create the user" if self._match is None else "update the user"
-        text = f"Would {verb}: {len(found)} attribute(s) change." if found else "Nothing would change."
+        text = (
+            f"Would {verb}: {counted(len(found), 'attribute')} differ{'s' if len(found) == 1 else ''}."
+            if found
+            else "Nothing would change."
+        )
         advice = f"{waiting} deliveries of this user wait and will be written first." if waiting else ""
         return Finding(text, "warning" if waiting else "ok", advice, {"changes": found, "before": self._before})
 

@@ -118,7 +118,7 @@ def _kinds(state: State) -> Iterator[Chart]:
         title="Open dead letters by kind",
         url=reverse("admin:provisioning_deadletter_kinds"),
         total=f"{total:,}",
-        summary=f"{total:,} open dead letters of the {len(rows)} most frequent kinds of failure.",
+        summary=f"{total:,} open dead letter{'' if total == 1 else 's'} of the most frequent kinds of failure.",
         empty="No open dead letters: every destination took what it was sent.",
         note=f"Among the newest {NEWEST:,} dead letters." if total >= NEWEST else "",
     )

@@ -18,7 +18,14 @@ from provisioning.scim.profiles import PROFILES
 from provisioning.secrets import takes_token_elsewhere
 from provisioning.services.actions import TOKEN_NEEDED
 
-SECRETS = (scim.BASE_URL, scim.BEARER_TOKEN, scim.TIMEOUT_MS, scim.MAX_RETRIES, scim.CONNECTION_ALLOWLIST)
+# The secrets of the template, with what people call them.
+SECRETS = {
+    scim.BASE_URL: "Address of the server",
+    scim.BEARER_TOKEN: "Token",
+    scim.TIMEOUT_MS: "Time limit",
+    scim.MAX_RETRIES: "Repeats",
+    scim.CONNECTION_ALLOWLIST: "Only these connections",
+}
 # The fields that are options of the template, named as they are stored.
 SWITCHES = ("upsert", "adopt_on_conflict", "enterprise")
 OPTIONS = ("server_profile", "scope", "update_mode", *SWITCHES, "requests_per_second")
@@ -103,9 +110,10 @@ class ActionForm(ServiceForm):
         is_new = self.instance._state.adding
         self._options_before = dict(self.instance.options)
         known = [] if is_new else sorted(self.instance.secrets.values_list("name", flat=True))
-        for name in SECRETS:
+        for name, label in SECRETS.items():
             if name in self.fields:
-                self.fields[name].label = name
+                self.fields[name].label = label
+                self.fields[name].help_text += f" Stored as {name}."
                 self.fields[name].widget.attrs["placeholder"] = "set; empty keeps it" if name in known else "not set"
         if "removed_secrets" in self.fields:
             self.fields["removed_secrets"].choices = [(name, name) for name in known]  # type: ignore[attr-defined]  # a choice field

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django.contrib.admin.utils import quote, unquote
@@ -46,8 +47,14 @@ class DryRunPage(DeadLetterPage):
                 context |= {
                     "shown": shown,
                     "is_current": is_current,
+                    "changes": [{**change, **{side: _cell(change[side]) for side in ("before", "after")}} for change in shown.changes],
                     "sent": "" if shown.sent is None else laid_out(shown.sent),
                     "before": "" if shown.before is None else laid_out(shown.before),
                     "exchanges": exchange_blocks(shown.exchanges) if shown.exchanges else "",
                 }
         return self.page(request, "admin/dead_letter_dry_run.html", "Dry run", **context)
+
+
+def _cell(value: Any) -> str:
+    """Return a value as the server would read it: words as they are, everything else as JSON."""
+    return "(not there)" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -27,19 +27,20 @@ from provisioning.admin.dead_letter_search import searched
 from provisioning.admin.deliveries import attempts_of
 from provisioning.admin.exchanges import exchange_blocks
 from provisioning.admin.rights import Right, may
+from provisioning.admin.stream_names import NamesStreams, StreamFilter, error_kind
 from provisioning.models import Attempt, DeadLetter
 
 _STATES: dict[str, Tone] = {"open": "bad", "acknowledged": "warn", "ignored": "quiet", "redelivered": "warn", "resolved": "good"}
 _BODIES = ("last_exchanges", "event", "rebuilt_event")
 
 
-class DeadLetterAdmin(ReadOnlyAdmin[DeadLetter], ObjectActionsAdmin[DeadLetter]):
+class DeadLetterAdmin(NamesStreams, ReadOnlyAdmin[DeadLetter], ObjectActionsAdmin[DeadLetter]):
     change_list_template = "admin/dead_letters.html"
     list_display = (
-        *("event_type", "key", "state_badge", "short_reason", "error_class", "error_status", "attempts", "age"),
-        *("stream_id", "tenant_id", "redeliver_button"),
+        *("event_type", "key", "state_badge", "redeliver_button", "short_reason", "error_kind", "error_status"),
+        *("attempts", "age", "stream", "tenant_id"),
     )
-    list_filter = ("state", "error_class", "error_status", "error_scim_type", "event_type", "stream_id", "created_at")
+    list_filter = ("state", "error_class", "error_status", "error_scim_type", "event_type", ("stream_id", StreamFilter), "created_at")
     indexed_filters = ("state",)
     sortable_by = ()
     search_fields = ("key",)
@@ -47,13 +48,13 @@ class DeadLetterAdmin(ReadOnlyAdmin[DeadLetter], ObjectActionsAdmin[DeadLetter])
         "A user id or an entity (user:database|…), an event id (evt_…), a stream id (est_…) or the mark of a kind of failure."
     )
     fieldsets = (
-        (None, {"fields": ("tenant_id", "stream_id", "key", "event_type", "event_id", "state_badge", "delivery", "created_at")}),
+        (None, {"fields": ("tenant_id", "stream", "key", "event_type", "event_id", "state_badge", "delivery", "created_at")}),
         ("Failure", {"fields": ("reason", "error_class", "error_status", "error_scim_type", "fingerprint", "attempts", "last_exchanges")}),
         ("Decision", {"fields": ("triaged_at", "triage_actor", "triage_reason", "resolved_at", "resolution")}),
         ("Redelivery", {"fields": ("redelivered_at", "redelivery_actor", "redelivery_reason", "redrive")}),
         ("What is sent", {"fields": ("event", "rebuilt_event")}),
     )
-    readonly_fields = ("state_badge", *_BODIES)
+    readonly_fields = ("stream", "state_badge", *_BODIES)
     actions = (redeliver_selected, decide_selected)
     object_actions = ACTIONS
     empty_text = (
@@ -138,6 +139,10 @@ class DeadLetterAdmin(ReadOnlyAdmin[DeadLetter], ObjectActionsAdmin[DeadLetter])
     @admin.display(description="Reason")
     def short_reason(self, row: DeadLetter) -> str:
         return row.reason if len(row.reason) <= 120 else f"{row.reason[:117]}…"
+
+    @admin.display(description="Error")
+    def error_kind(self, row: DeadLetter) -> str:
+        return error_kind(row)
 
     @admin.display(description="Age")
     def age(self, row: DeadLetter) -> str:

@@ -14,6 +14,7 @@ from identity.admin.tenant_scope import ReadOnlyAdmin
 from provisioning import triage
 from provisioning.admin.dead_letter_actions import ReasonForm
 from provisioning.admin.rights import Right, may
+from provisioning.admin.stream_names import NamesStreams
 from provisioning.models import Alert, IgnoredKind
 
 
@@ -22,12 +23,13 @@ def _hear_again(_request: HttpRequest, row: IgnoredKind, _values: dict[str, Any]
     return "New letters of this kind are open again."
 
 
-class IgnoredKindAdmin(ReadOnlyAdmin[IgnoredKind], ObjectActionsAdmin[IgnoredKind]):
+class IgnoredKindAdmin(NamesStreams, ReadOnlyAdmin[IgnoredKind], ObjectActionsAdmin[IgnoredKind]):
     grows = False
-    list_display = ("fingerprint", "stream_id", "until", "actor", "reason", "tenant_id")
+    list_display = ("fingerprint", "stream", "until", "actor", "reason", "tenant_id")
     sortable_by = ()
     ordering = ("-pk",)
-    fields = ("tenant_id", "stream_id", "fingerprint", "until", "actor", "reason", "created_at")
+    fields = ("tenant_id", "stream", "fingerprint", "until", "actor", "reason", "created_at")
+    readonly_fields = ("stream",)
     empty_text = "Nothing is ignored. A kind of failure is ignored from the page of dead letters by kind, until a date and with a reason."
     object_actions = (
         ObjectAction(
@@ -46,12 +48,12 @@ class IgnoredKindAdmin(ReadOnlyAdmin[IgnoredKind], ObjectActionsAdmin[IgnoredKin
         return may(request, Right.TRIAGE) and super().may_act(request, row, action)
 
 
-class AlertAdmin(ReadOnlyAdmin[Alert]):
-    list_display = ("created_at", "kind", "stream_id", "standing", "problem", "tenant_id")
+class AlertAdmin(NamesStreams, ReadOnlyAdmin[Alert]):
+    list_display = ("created_at", "kind", "stream", "standing", "problem", "tenant_id")
     list_filter = ("kind", "created_at")
     sortable_by = ()
-    fields = ("tenant_id", "stream_id", "kind", "fingerprint", "facts_text", "created_at", "taken_at", "mailed_to", "posted_at", "problem")
-    readonly_fields = ("facts_text",)
+    fields = ("tenant_id", "stream", "kind", "fingerprint", "facts_text", "created_at", "taken_at", "mailed_to", "posted_at", "problem")
+    readonly_fields = ("stream", "facts_text")
     empty_text = (
         "No alerts. They tell the admins of the tenant by mail of new kinds of failures, of many or old dead letters, and of held streams."
     )

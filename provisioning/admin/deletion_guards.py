@@ -12,6 +12,7 @@ from identity.admin.object_actions import ObjectAction
 from identity.admin.panels import Cell
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from provisioning import deletion_guard
+from provisioning.admin.stream_names import NamesStreams
 from provisioning.models import DeletionGuard
 
 
@@ -67,10 +68,11 @@ ACTIONS = (
 )
 
 
-class DeletionGuardAdmin(ReadOnlyAdmin[DeletionGuard]):
+class DeletionGuardAdmin(NamesStreams, ReadOnlyAdmin[DeletionGuard]):
     grows = False
-    list_display = ("stream_id", "threshold", "window_seconds", "counted", "staged_since", "tenant_id")
+    list_display = ("stream", "threshold", "window_seconds", "counted", "staged_since", "tenant_id")
     sortable_by = ()
     ordering = ("pk",)
     search_fields = ("=stream_id",)
+    search_help_text = "A stream id (est_…)."
     empty_text = "No stream counts its deletions. The button Deletion threshold on the page of a stream makes it do so."

@@ -20,6 +20,7 @@ from identity.admin.panels import Cell, Panel
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from provisioning.admin.exchanges import exchange_blocks, laid_out, mapped_resource, remote_before
 from provisioning.admin.rights import Right, may
+from provisioning.admin.stream_names import NamesStreams, error_kind
 from provisioning.models import Attempt, DeadLetter, Delivery, Lane
 
 _ATTEMPTS_SHOWN = 50
@@ -49,8 +50,8 @@ def attempts_of(site: admin.AdminSite, delivery_id: int) -> Panel:
     return Panel("Attempts", columns, rows, "No attempt has ended yet.")
 
 
-class DeliveryAdmin(ReadOnlyAdmin[Delivery], ObjectActionsAdmin[Delivery]):
-    list_display = ("event_type", "key", "state_badge", "attempts", "last_attempt_at", "outcome", "stream_id", "tenant_id")
+class DeliveryAdmin(NamesStreams, ReadOnlyAdmin[Delivery], ObjectActionsAdmin[Delivery]):
+    list_display = ("event_type", "key", "state_badge", "outcome", "attempts", "last_attempt_at", "stream", "tenant_id")
     list_filter = ("state", "error_class", "event_type")
     sortable_by = ()
     search_fields = ("=event_id", "=stream_id")
@@ -58,7 +59,7 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery], ObjectActionsAdmin[Delivery]):
     fields = (
         *(
             "tenant_id",
-            "stream_id",
+            "stream",
             "key",
             "event_type",
             "event_id",
@@ -72,7 +73,7 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery], ObjectActionsAdmin[Delivery]):
         *("attempts", "redeliveries", "created_at", "first_attempt_at", "last_attempt_at", "settled_at"),
         *("error_class", "error_status", "error_scim_type", "error_message"),
     )
-    readonly_fields = ("state_badge", "next_attempt", "detail_text", "dead_letter_link")
+    readonly_fields = ("stream", "state_badge", "next_attempt", "detail_text", "dead_letter_link")
     empty_text = "No deliveries yet. Each event that a stream subscribes to becomes one."
 
     def __init__(self, model: type[Delivery], admin_site: Any) -> None:
@@ -127,7 +128,7 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery], ObjectActionsAdmin[Delivery]):
 class AttemptAdmin(ReadOnlyAdmin[Attempt]):
     """One try, with what was exchanged: secrets were masked before it was stored."""
 
-    list_display = ("delivery", "number", "started_at", "duration_ms", "outcome_badge", "error_class", "error_status", "tenant_id")
+    list_display = ("delivery", "number", "started_at", "duration_ms", "outcome_badge", "error_kind", "error_status", "tenant_id")
     list_filter = ("outcome", "error_class", "trigger")
     list_select_related = ("delivery",)
     sortable_by = ()
@@ -155,6 +156,10 @@ class AttemptAdmin(ReadOnlyAdmin[Attempt]):
         rows = super().get_queryset(request)
         is_list = request.resolver_match is not None and str(request.resolver_match.url_name).endswith("_changelist")
         return rows.defer("exchanges", "log_lines") if is_list else rows
+
+    @admin.display(description="Error")
+    def error_kind(self, row: Attempt) -> str:
+        return error_kind(row)
 
     @admin.display(description="Outcome")
     def outcome_badge(self, row: Attempt) -> str:

@@ -8,19 +8,21 @@ from django.http import HttpRequest
 from events.models import EventStream
 from identity.admin.scope import tenant_in_scope
 from identity.admin.tenant_scope import ReadOnlyAdmin
+from provisioning.admin.stream_names import NamesStreams
 from provisioning.models import Breaker, Lane, Sweeper
 
 
-class LaneAdmin(ReadOnlyAdmin[Lane]):
+class LaneAdmin(NamesStreams, ReadOnlyAdmin[Lane]):
     """What waits, per stream and document. Tokens are not shown: they are of use to their worker only."""
 
-    list_display = ("key", "stream_id", "not_before", "lease_until", "tenant_id")
+    list_display = ("key", "stream", "not_before", "lease_until", "tenant_id")
     is_short_lived = True
     sortable_by = ()
     ordering = ("pk",)
     search_fields = ("=stream_id", "=key")
     search_help_text = "A stream id (est_…) or an entity (user:database|…)."
-    fields = ("tenant_id", "stream_id", "key", "not_before", "lease_until", "delivery_id", "nudged_until")
+    fields = ("tenant_id", "stream", "key", "not_before", "lease_until", "delivery_id", "nudged_until")
+    readonly_fields = ("stream",)
     empty_text = "Nothing waits: every delivery is settled."
 
     def rows_to_list(self, request: HttpRequest, rows: models.QuerySet[Lane]) -> models.QuerySet[Lane]:
@@ -31,12 +33,13 @@ class LaneAdmin(ReadOnlyAdmin[Lane]):
         return super().rows_to_list(request, rows)
 
 
-class BreakerAdmin(ReadOnlyAdmin[Breaker]):
+class BreakerAdmin(NamesStreams, ReadOnlyAdmin[Breaker]):
     grows = False
-    list_display = ("stream_id", "failures", "probe_at", "tenant_id")
+    list_display = ("stream", "failures", "probe_at", "tenant_id")
     sortable_by = ()
     ordering = ("pk",)
     search_fields = ("=stream_id",)
+    search_help_text = "A stream id (est_…)."
     empty_text = "No stream has failed. A row appears with the first failure that speaks against a destination."
 
 

@@ -16,6 +16,7 @@ import orjson
 from provisioning.failures import ActionError, DataFailure, InvalidResponseShape
 from provisioning.mapping import MappedUser, MappingFailed, Person, map_user, person_of
 from provisioning.scim.client import user_path
+from provisioning.scim.counting import counted
 from provisioning.scim.refusals import ResourceGone
 from provisioning.scim.transport import Request
 from provisioning.scim.user_sync import update_request
@@ -64,7 +65,7 @@ class Canary:
         found = self._session.client.filtered("externalId", self._key)
         if not any(item["id"] == self._id for item in found):
             advice = "Updates and deletions will not find their users: the server must keep externalId and compare it."
-            return Finding(f"The search returned {len(found)} user(s) and not this one.", "failed", advice)
+            return Finding(f"The search returned {counted(len(found), 'user')} and not this one.", "failed", advice)
         if len(found) > 1:
             return Finding(f"Found among {len(found)} users: the filter is not exact.", "warning", "Matches are verified before a write.")
         return Finding("Found, alone.")

@@ -11,6 +11,7 @@ import orjson
 
 from provisioning.failures import ActionError, InvalidResponseShape
 from provisioning.scim import responses
+from provisioning.scim.counting import counted
 from provisioning.scim.refusals import FilterRefused
 from provisioning.scim.schemas import ENTERPRISE_USER, USER
 from provisioning.scim.transport import Request
@@ -58,7 +59,9 @@ class ConnectionProbe:
     def _address(self) -> Finding:
         session = self._session
         found = session.sender.addresses(session.settings.base_url, deadline=session.deadline)
-        return Finding(f"The host has {len(found)} address(es), all of which may be reached.", details={"addresses": found[:20]})
+        return Finding(
+            f"The host has {counted(len(found), 'address', 'addresses')}, and may be reached.", details={"addresses": found[:20]}
+        )
 
     def _connection(self) -> Finding:
         session = self._session
@@ -73,7 +76,11 @@ class ConnectionProbe:
     def _authentication(self) -> Finding:
         document = self._listed("startIndex=1&count=1")
         self._users, self._total = document["Resources"], document.get("totalResults")
-        known = f"it says that it has {self._total} user(s)" if isinstance(self._total, int) else "it does not say how many users it has"
+        known = (
+            f"it says that it has {counted(self._total, 'user')}"
+            if isinstance(self._total, int)
+            else "it does not say how many users it has"
+        )
         return Finding(f"The server takes the token and lists users; {known}.")
 
     def _paging(self) -> Finding:

@@ -1,0 +1,68 @@
+"""Lists of what streams sent name the streams: staff read names, rows keep ids."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.contrib.admin.utils import quote
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from events.models import EventStream
+from identity.models import Tenant
+from provisioning.models import Alert, Breaker, DeadLetter
+from tests.factories.admin import Rows, browser_of, new_staff
+from tests.provisioning.engine.logs import make_stream
+
+
+@pytest.fixture
+def browser(tenant: Tenant) -> Client:
+    return browser_of(new_staff(tenant))
+
+
+@pytest.fixture
+def stream(tenant: Tenant) -> EventStream:
+    stream = make_stream(tenant)
+    stream.name = "Users to the directory"
+    stream.save()
+    return stream
+
+
+def text_of(browser: Client, address: str) -> str:
+    """Return what is read below the head of a page: filters and cells, without tags."""
+    page = browser.get(address).content.decode()
+    return " ".join(re.sub(r"<[^>]*>", " ", page.partition('id="content"')[2]).split())
+
+
+def test_a_list_names_the_stream_and_the_page_of_a_row_its_id_too(browser: Client, stream: EventStream) -> None:
+    alert = Alert.objects.create(tenant_id=stream.tenant_id, stream_id=stream.pk, kind=Alert.Kind.HELD, period=timezone.now())
+
+    listed = text_of(browser, reverse("admin:provisioning_alert_changelist"))
+    shown = text_of(browser, reverse("admin:provisioning_alert_change", args=(quote(alert.pk),)))
+
+    assert "Users to the directory" in listed
+    assert stream.pk not in listed
+    assert f"Users to the directory ({stream.pk})" in shown
+
+
+def test_a_stream_that_is_gone_or_has_no_name_goes_by_its_id(browser: Client, stream: EventStream) -> None:
+    stream.name = ""
+    stream.save()
+    Breaker.objects.create(tenant_id=stream.tenant_id, stream_id=stream.pk, failures=2)
+
+    assert stream.pk in text_of(browser, reverse("admin:provisioning_breaker_changelist"))
+
+
+def test_dead_letters_are_chosen_by_the_name_of_their_stream(browser: Client, tenant: Tenant, stream: EventStream) -> None:
+    letter = Rows(tenant).of(DeadLetter)
+    letter.stream_id = stream.pk
+    letter.save()
+
+    listed = text_of(browser, reverse("admin:provisioning_deadletter_changelist"))
+    chosen = text_of(browser, f"{reverse('admin:provisioning_deadletter_changelist')}?stream_id={stream.pk}")
+
+    assert "By stream All Users to the directory" in listed
+    assert stream.pk not in listed
+    assert letter.key in chosen
