@@ -11,6 +11,7 @@ from django.utils import timezone
 from authapi.authorize.waiting import prune_requests
 from authapi.back_channel import send_notice
 from authapi.keys import rotate_due_keys
+from authapi.services import row_acts  # noqa: F401  (it registers what jobs of the admin do)
 from authapi.services.account_tickets import prune_tickets
 from authapi.services.logout_notices import SEND_NOTICE, due_notices
 from authapi.services.sessions import end_expired_sessions

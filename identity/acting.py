@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import getpass
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, cast
 from uuid import UUID, uuid4
 
 ActorKind = Literal["staff", "client", "command", "service"]
@@ -32,13 +32,17 @@ SERVICE = Actor("service", "", "The service itself")
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One request or command: all that it changes shares the id. `label` and `reason` are there once somebody has said them."""
+    """One request or command: all that it changes shares the id. `label` and `reason` are there once somebody has said them.
+
+    `job` is the id of the job that goes on with it, where the request only began it.
+    """
 
     actor: Actor
     ip: str | None = None
     user_agent: str = ""
     label: str = ""
     reason: str = ""
+    job: str = ""
     id: UUID = field(default_factory=uuid4)
 
 
@@ -66,6 +70,19 @@ def said(label: str, reason: str = "") -> Iterator[None]:
     act = _current.get()
     with acting(None if act is None else replace(act, label=label, reason=reason)):
         yield
+
+
+def as_document(act: Act) -> dict[str, str]:
+    """Return an act as it is kept with the job that goes on with it."""
+    actor = {"kind": act.actor.kind, "actor_id": act.actor.id, "name": act.actor.name}
+    return {**actor, "ip": act.ip or "", "user_agent": act.user_agent, "label": act.label, "reason": act.reason, "id": str(act.id)}
+
+
+def of_document(document: Mapping[str, str], *, job: str) -> Act:
+    """Read what `as_document` returned, as the act of this job."""
+    actor = Actor(cast(ActorKind, document["kind"]), document["actor_id"], document["name"])
+    said = {name: document[name] for name in ("user_agent", "label", "reason")}
+    return Act(actor, ip=document["ip"] or None, **said, job=job, id=UUID(document["id"]))
 
 
 def act_of_command(arguments: Sequence[str]) -> Act | None:

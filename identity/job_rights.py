@@ -19,5 +19,7 @@ def readers_of(job: Job) -> tuple[str, ...]:
 
 
 def permission_to_end(job: Job) -> str:
-    """Return the permission that staff needs to cancel the job, or to answer what it waits for."""
+    """Return the permission that staff needs to cancel the job, or to answer what it waits for: of a bulk action that of the action."""
+    if job.type == Job.Type.BULK_ACTION:
+        return str(job.parameters["permission"])
     return "events.change_eventstream" if job.type in _OF_STREAMS else "identity.change_job"

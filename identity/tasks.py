@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from identity.services import exports, import_notice, imports, tenant_deletion, verification  # noqa: F401  (they register what their jobs do)
+from identity.services import (  # noqa: F401  (they register what their jobs do)
+    bulk_jobs,
+    exports,
+    import_notice,
+    imports,
+    row_acts,
+    tenant_deletion,
+    verification,
+)
 from identity.services.audit_retention import prune_audit_log
 from identity.services.job_retention import prune_jobs
 from identity.services.jobs import run_job

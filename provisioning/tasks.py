@@ -9,6 +9,7 @@ from provisioning.alert_sending import send_alert
 from provisioning.backfill import work  # noqa: F401  (it registers what its jobs do)
 from provisioning.event_trials import work_on_event
 from provisioning.retrying import RetryingTask
+from provisioning.services import row_acts  # noqa: F401  (it registers what jobs of the admin do)
 
 
 @shared_task(name=nudges.DISPATCH)

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db import models
 from django.http import HttpRequest
 
 from authapi.admin.sessions import EndableAdmin, may_change
 from authapi.models import LoginFailures
+from authapi.services.row_acts import LIFT_BLOCKS
 from authapi.services.user_blocks import lift_block
 from identity.admin.badges import badge
+from identity.admin.bulk_actions import bulk_action
 from identity.admin.object_actions import ObjectAction
 
-
-@admin.action(description="Lift selected blocks", permissions=["end"])
-def lift_selected(model_admin: LoginFailuresAdmin, request: HttpRequest, rows: models.QuerySet[LoginFailures]) -> None:
-    model_admin.end_rows(request, rows, lift_block, "lifted")
+_LIFT_MANY = "The failed logins are forgotten, and the counts begin anew."
 
 
 def _lift(_request: HttpRequest, row: LoginFailures, _values: dict[str, Any]) -> str:
@@ -25,14 +23,28 @@ def _lift(_request: HttpRequest, row: LoginFailures, _values: dict[str, Any]) ->
     return f"{row.identifier} may try again."
 
 
+class BlockedFilter(admin.EmptyFieldListFilter):
+    """Who is blocked now, and who is only counted."""
+
+    _WORDS: ClassVar = {"Empty": "No", "Not empty": "Yes"}
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.title = "blocked"
+
+    def choices(self, changelist: Any) -> Any:
+        for choice in super().choices(changelist):
+            yield {**choice, "display": self._WORDS.get(str(choice["display"]), choice["display"])}
+
+
 class LoginFailuresAdmin(EndableAdmin):
     list_display = ("identifier", "address", "state", "count", "connection", "last_failed_at", "tenant")
     list_select_related = ("connection", "tenant")
-    list_filter = (("blocked_at", admin.EmptyFieldListFilter),)
+    list_filter = (("blocked_at", BlockedFilter),)
     search_fields = ("=identifier",)
     search_help_text = "A whole e-mail address, username or phone number, in lower case."
     ordering = ("-pk",)
-    actions = (lift_selected,)
+    actions = (bulk_action(LIFT_BLOCKS, permission="end", effect=_LIFT_MANY),)
     empty_text = "Nobody has failed to log in lately."
     fields = ("tenant", "connection", "identifier", "address", "state", "count", "last_failed_at", "blocked_at")
     readonly_fields = ("address", "state")

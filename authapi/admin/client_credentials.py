@@ -107,9 +107,6 @@ class ClientCredentialAdmin(ServiceAdmin[ClientCredential]):
         client = values["client"]
         return client_credentials.create_credential(tenant_id=client.tenant_id, client_id=client.client_id, new=new)
 
-    def remove(self, request: HttpRequest, row: ClientCredential) -> None:
-        client_credentials.delete_credential(tenant_id=row.tenant_id, client_id=row.client.client_id, credential_id=row.pk)
-
 
 class EdgeKeyForm(ServiceForm):
     class Meta:
@@ -152,9 +149,6 @@ class EdgeKeyAdmin(ServiceAdmin[EdgeKey]):
         # For the answer to this request, and for nothing else: a message would be kept until the next page.
         request._new_key = edge_keys.renew_edge_key(tenant_id=domain.tenant_id, domain_id=domain.pk)  # type: ignore[attr-defined]
         return EdgeKey.objects.of(domain.tenant_id).select_related("domain").get(domain=domain)
-
-    def remove(self, request: HttpRequest, row: EdgeKey) -> None:
-        edge_keys.remove_edge_key(tenant_id=row.tenant_id, domain_id=row.domain_id)
 
     def response_add(self, request: HttpRequest, obj: EdgeKey, post_url_continue: str | None = None) -> HttpResponse:
         return self._key_page(request, obj, getattr(request, "_new_key", ""))

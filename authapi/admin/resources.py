@@ -164,9 +164,6 @@ class ApiResourceAdmin(ServiceAdmin[ApiResource]):
     def change(self, request: HttpRequest, row: ApiResource, form: Any) -> None:
         resource_changes.update_api_resource(tenant_id=row.tenant_id, resource_id=row.pk, changes=form.columns())
 
-    def remove(self, request: HttpRequest, row: ApiResource) -> None:
-        resource_changes.delete_api_resource(tenant_id=row.tenant_id, resource_id=row.pk)
-
 
 class ClientGrantForm(ServiceForm):
     subject_type = forms.ChoiceField(
@@ -244,6 +241,3 @@ class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
         columns = form.columns()
         if columns:
             client_grants.change_client_grant(tenant_id=row.tenant_id, grant_id=row.pk, changes=columns)
-
-    def remove(self, request: HttpRequest, row: ClientGrant) -> None:
-        client_grants.delete_client_grant(tenant_id=row.tenant_id, grant_id=row.pk)

@@ -2,52 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
-from django.db import models
 from django.http import HttpRequest
 from django.utils import timezone
 
 from authapi.models import Consent, LogoutNotice, RefreshToken, Session, SessionClient
 from authapi.services.access import REVOKED, revoke_session, withdraw_consent
-from authapi.services.refresh_tokens import revoke_refresh_tokens
+from authapi.services.row_acts import END_SESSIONS, REVOKE_TOKENS, WITHDRAW_CONSENTS, revoke_token
 from authapi.services.sessions import end_session
 from identity.admin.badges import badge
+from identity.admin.bulk_actions import bulk_action
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.panels import Cell, Panel
-from identity.admin.refusals import as_text, refusals
 from identity.admin.tenant_scope import ReadOnlyAdmin
+
+_END_MANY = "Their people have to log in again in these browsers. Applications with a refresh token go on until it ends."
+_REVOKE_MANY = "Applications can no longer renew their access with them; those that follow end, too."
+_WITHDRAW_MANY = "The applications have to ask their people again, and the refresh tokens that rest on these consents end."
 
 
 class EndableAdmin(ReadOnlyAdmin[Any], ObjectActionsAdmin[Any]):
     """Rows that staff end one by one or many at once, and change in no other way."""
 
     sortable_by = ()
-
-    def end_rows(self, request: HttpRequest, rows: models.QuerySet[Any], end: Callable[[Any], object], done: str) -> None:
-        """End each row through its service; note each, and say how many there were."""
-        count = 0
-        for row in rows:
-            try:
-                end(row)
-            except refusals() as refusal:
-                self.message_user(request, f"{row}: {as_text(refusal)}")
-                continue
-            self.log_change(request, row, f"{done.capitalize()}.")
-            count += 1
-        self.message_user(request, f"{count} {done}.")
-
-
-@admin.action(description="End selected sessions", permissions=["end"])
-def end_selected(model_admin: SessionAdmin, request: HttpRequest, rows: models.QuerySet[Session]) -> None:
-    model_admin.end_rows(request, rows.select_related("user"), lambda row: end_session(row, reason=REVOKED), "ended")
-
-
-@admin.action(description="Revoke selected refresh tokens", permissions=["end"])
-def revoke_selected(model_admin: RefreshTokenAdmin, request: HttpRequest, rows: models.QuerySet[RefreshToken]) -> None:
-    model_admin.end_rows(request, rows, _revoke_token, "revoked")
 
 
 def _end(_request: HttpRequest, row: Session, _values: dict[str, Any]) -> str:
@@ -60,12 +39,8 @@ def _end_with_tokens(_request: HttpRequest, row: Session, _values: dict[str, Any
     return f"The session of {row.user} has ended, and so have its refresh tokens."
 
 
-def _revoke_token(row: RefreshToken) -> int:
-    return revoke_refresh_tokens(tenant_id=row.tenant_id, ids=[row.wire_id])
-
-
 def _revoke(_request: HttpRequest, row: RefreshToken, _values: dict[str, Any]) -> str:
-    _revoke_token(row)
+    revoke_token(row)
     return f"The refresh token of {row.user} at {row.application} is revoked."
 
 
@@ -79,7 +54,7 @@ class SessionAdmin(EndableAdmin):
     list_select_related = ("user", "connection", "tenant")
     search_fields = ("=id", "=user__user_id")
     search_help_text = "The id of a session, or that of a user."
-    actions = (end_selected,)
+    actions = (bulk_action(END_SESSIONS, permission="end", effect=_END_MANY, is_dangerous=True),)
     empty_text = "Nobody is logged in. A session begins when somebody logs in at the hosted page."
     fields = (
         "id", "tenant", "user", "connection", "organization", "methods", "is_persistent", "authenticated_at", "created_at",
@@ -139,7 +114,7 @@ class RefreshTokenAdmin(EndableAdmin):
     list_display = ("wire_id", "user", "application", "state", "last_exchanged_at", "expires_at", "tenant")
     list_select_related = ("user", "application", "tenant")
     ordering = ("-pk",)
-    actions = (revoke_selected,)
+    actions = (bulk_action(REVOKE_TOKENS, permission="end", effect=_REVOKE_MANY, is_dangerous=True),)
     empty_text = "No refresh tokens yet. An application gets one with the scope offline_access, from an API that allows it."
     fields = (
         "wire_id", "tenant", "application", "user", "audience", "scope", "sid", "is_rotating", "created", "last_exchanged_at",
@@ -175,6 +150,7 @@ class ConsentAdmin(EndableAdmin):
     search_fields = ("=user__user_id", "=client__client_id")
     search_help_text = "The id of a user, or that of a client."
     ordering = ("-pk",)
+    actions = (bulk_action(WITHDRAW_CONSENTS, permission="end", effect=_WITHDRAW_MANY, is_dangerous=True),)
     empty_text = "No user has been asked for consent. Applications of third parties ask, and those that send prompt=consent."
     fields = ("tenant", "user", "client", "audience", "scopes", "created_at", "updated_at")
     object_actions = (
@@ -186,6 +162,9 @@ class ConsentAdmin(EndableAdmin):
             is_dangerous=True,
         ),
     )
+
+    def has_end_permission(self, request: HttpRequest) -> bool:
+        return may_change(request, "authapi.change_consent")
 
     @admin.display(description="API")
     def api(self, row: Consent) -> str:

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from identity.admin.deletions import DeletedInPartsAdmin
 from identity.admin.json_fields import ShapedJSONField
 from identity.admin.service_form import ServiceForm
-from identity.models import Connection, Job
+from identity.models import Connection
 from identity.models.connections import SECRET_OPTIONS, known_strategies
 from identity.services import connections
 
@@ -99,6 +99,3 @@ class ConnectionAdmin(DeletedInPartsAdmin[Connection]):
             changes["options"] = with_kept_secrets(row, changes["options"])
         if changes:
             connections.update_connection(tenant_id=row.tenant_id, connection_id=row.pk, changes=changes)
-
-    def remove(self, request: HttpRequest, row: Connection) -> Job | None:
-        return connections.delete_connection(tenant_id=row.tenant_id, connection_id=row.pk)

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 
 from identity.admin.deletions import DeletedInPartsAdmin
 from identity.admin.relations import RelationAdmin
-from identity.models import Group, GroupMember, GroupRole, Job, Role, User
+from identity.models import Group, GroupMember, GroupRole, Role, User
 from identity.services import groups
 from identity.services.failures import Invalid
 
@@ -47,9 +47,6 @@ class GroupAdmin(DeletedInPartsAdmin[Group]):
         if form.changes():
             groups.update_group(tenant_id=row.tenant_id, group_id=row.pk, changes=form.changes())
 
-    def remove(self, request: HttpRequest, row: Group) -> Job | None:
-        return groups.delete_group(tenant_id=row.tenant_id, group_id=row.pk)
-
 
 class GroupMemberAdmin(RelationAdmin[GroupMember]):
     joined = ("group", "user", "nested_group")
@@ -76,10 +73,6 @@ class GroupMemberAdmin(RelationAdmin[GroupMember]):
             nested_ids=[nested.pk] if nested else [],
         )
 
-    def remove(self, request: HttpRequest, row: GroupMember) -> None:
-        member = row.user.user_id if row.user is not None else str(row.nested_group_id)
-        groups.remove_group_members(tenant_id=row.tenant_id, group_id=row.group_id, member_ids=[member])
-
 
 class GroupRoleAdmin(RelationAdmin[GroupRole]):
     joined = ("group", "role")
@@ -94,6 +87,3 @@ class GroupRoleAdmin(RelationAdmin[GroupRole]):
         group: Group = chosen["group"]
         role: Role = chosen["role"]
         groups.assign_group_roles(tenant_id=tenant_id, group_id=group.pk, role_ids=[role.pk])
-
-    def remove(self, request: HttpRequest, row: GroupRole) -> None:
-        groups.remove_group_roles(tenant_id=row.tenant_id, group_id=row.group_id, role_ids=[row.role_id])

@@ -10,12 +10,14 @@ from asgiref.sync import sync_to_async
 from django.contrib import admin
 from django.contrib.admin.utils import quote, unquote
 from django.core.handlers.asgi import ASGIRequest
+from django.db import models
 from django.http import Http404, HttpRequest, StreamingHttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.timesince import timesince
 
 from identity.admin.badges import Tone, badge
+from identity.admin.bulk_progress import bulk_progress, only_visible, title_of
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.panels import Cell, Panel
 from identity.admin.scope import staff_of
@@ -40,21 +42,21 @@ def _cancel(request: HttpRequest, job: Job, _values: dict[str, Any]) -> str:
     return "The job is cancelled."
 
 
-_COUNTED = ("inserted", "updated", "failed", "exported")
+_COUNTED = ("inserted", "updated", "done", "failed", "gone", "exported")
 
 
 class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
     change_form_template = "admin/job_form.html"
-    list_display = ("id", "type", "state", "progress", "connection", "created_at", "tenant")
+    list_display = ("id", "what", "state", "progress", "connection", "created_at", "tenant")
     list_filter = ("type", "status", "created_at")
     list_select_related = ("connection", "tenant")
     ordering = ("-created_at", "-pk")
     indexed_filters = ("created_at",)
     search_fields = ("=id",)
-    fields = ("tenant", "id", "type", "state", "progress", "rows", "time_left", "connection", "status_details", "started_at", "finished_at",
+    fields = ("tenant", "id", "what", "state", "progress", "rows", "time_left", "connection", "status_details", "started_at", "finished_at",
               "created_at", "updated_at")  # fmt: skip
-    readonly_fields = ("state", "progress", "rows", "time_left")
-    empty_text = "No jobs yet. Imports and exports of users are started through the management interface."
+    readonly_fields = ("what", "state", "progress", "rows", "time_left")
+    empty_text = "No jobs yet. Imports and exports of users are started through the management interface, acts on many rows in their lists."
     object_actions = (
         ObjectAction(
             name="cancel",
@@ -69,11 +71,14 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
 
     def __init__(self, model: type[Job], admin_site: admin.AdminSite) -> None:
         super().__init__(model, admin_site)
-        self.panels.append(self.row_errors)
+        self.panels += [bulk_progress, self.row_errors]
 
     def get_urls(self) -> list[URLPattern]:
         own = path("<path:object_id>/file/", self.admin_site.admin_view(self.file_view), name="identity_job_file")
         return [own, *super().get_urls()]
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Job]:
+        return only_visible(request, super().get_queryset(request))
 
     def file_view(self, request: HttpRequest, object_id: str) -> StreamingHttpResponse:
         """Send the file of a finished export to staff of its tenant, piece by piece, and note who took it."""
@@ -103,8 +108,9 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
 
     def row_errors(self, request: HttpRequest, job: Job) -> Panel | None:
         """List the first rows that were not taken, one line for each thing that is wrong."""
-        if job.type != Job.Type.USERS_IMPORT:
+        if job.type not in (Job.Type.USERS_IMPORT, Job.Type.BULK_ACTION):
             return None
+        is_import = job.type == Job.Type.USERS_IMPORT
         errors = list(job.errors.order_by("row_number", "pk")[:_ERRORS_SHOWN])
         rows = [
             (
@@ -119,13 +125,17 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
         ]
         every = f"{reverse(f'{self.admin_site.name}:identity_joberror_changelist')}?q={job.pk}"
         return Panel(
-            "Rows that were not taken",
-            ("Row", "User", "Field", "Code", "Reason"),
+            "Rows that were not taken" if is_import else "Rows that failed",
+            ("Row", "User" if is_import else "Which", "Field", "Code", "Reason"),
             rows,
-            empty_text="Every row was taken.",
+            empty_text="Every row was taken." if is_import else "No row has failed.",
             more_url=every if len(errors) == _ERRORS_SHOWN else "",
             more_text="All of them",
         )
+
+    @admin.display(description="Type", ordering="type")
+    def what(self, row: Job) -> str:
+        return title_of(row) if row.type == Job.Type.BULK_ACTION else row.get_type_display()
 
     @admin.display(description="State", ordering="status")
     def state(self, row: Job) -> str:
@@ -185,3 +195,6 @@ class JobErrorAdmin(ReadOnlyAdmin[JobError]):
     search_help_text = "The id of a job."
     fields = ("job", "row_number", "user", "errors")
     empty_text = "Every row was taken."
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[JobError]:
+        return only_visible(request, super().get_queryset(request), job="job__")

@@ -229,6 +229,11 @@ class KeysetChangeList(ChangeList):
         return [found[pk] for pk in pks if pk in found]
 
     @property
+    def has_counted(self) -> bool:
+        """Whether `result_count` is the number of all rows that match."""
+        return not (self.asked.is_walked or self.is_truncated)
+
+    @property
     def after_url(self) -> str:
         return self._url(AFTER, self.page.after)
 

@@ -12,20 +12,11 @@ from django.contrib.admin.utils import unquote
 from django.db import models
 from django.http import HttpRequest, HttpResponse
 
-from identity.acting import current_act, said
+from identity.acting import said
 from identity.models import AuditEntry
-from identity.services.audit import record
+from identity.services.audit import is_noted, record
 
 _HISTORY_SHOWN = 100
-
-
-def is_noted(row: models.Model, key: str | None = None) -> bool:
-    """Tell whether the present act has an entry about the row already."""
-    act = current_act()
-    if act is None:
-        return False
-    about = AuditEntry.objects.filter(act_id=act.id, object_type=row._meta.label_lower, object_id=key or str(row.pk))
-    return about.exists()
 
 
 Row = TypeVar("Row", bound=models.Model)

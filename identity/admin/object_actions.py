@@ -18,12 +18,11 @@ from django.urls import URLPattern, path, reverse
 
 from identity.acting import said
 from identity.admin.assurance import asked_for_proof
-from identity.admin.noting import is_noted
 from identity.admin.panels import Panel
 from identity.admin.refusals import add_to_form, refusals
 from identity.admin.scope import is_operator, staff_of
 from identity.admin.tenant_scope import TenantScopedAdmin
-from identity.services.audit import image_of, record
+from identity.services.audit import image_of, is_noted, record
 from identity.transactions import unit_of_work
 
 Row = TypeVar("Row", bound=models.Model)

@@ -13,7 +13,6 @@ from identity.admin.service_form import ServiceForm
 from identity.models import (
     Connection,
     Group,
-    Job,
     Organization,
     OrganizationConnection,
     OrganizationGroupRole,
@@ -60,9 +59,6 @@ class OrganizationAdmin(DeletedInPartsAdmin[Organization]):
         if form.changes():
             organizations.update_organization(tenant_id=row.tenant_id, organization_id=row.pk, changes=form.changes())
 
-    def remove(self, request: HttpRequest, row: Organization) -> Job | None:
-        return organizations.delete_organization(tenant_id=row.tenant_id, organization_id=row.pk)
-
 
 class OrganizationConnectionAdmin(RelationAdmin[OrganizationConnection]):
     """The one relation with settings of its own, which may be changed."""
@@ -99,9 +95,6 @@ class OrganizationConnectionAdmin(RelationAdmin[OrganizationConnection]):
                 tenant_id=row.tenant_id, organization_id=row.organization_id, connection_id=row.connection_id, changes=form.changes()
             )
 
-    def remove(self, request: HttpRequest, row: OrganizationConnection) -> None:
-        memberships.remove_connection(tenant_id=row.tenant_id, organization_id=row.organization_id, connection_id=row.connection_id)
-
 
 class OrganizationMemberAdmin(RelationAdmin[OrganizationMember]):
     joined = ("organization", "user")
@@ -116,9 +109,6 @@ class OrganizationMemberAdmin(RelationAdmin[OrganizationMember]):
         organization: Organization = chosen["organization"]
         user: User = chosen["user"]
         memberships.add_members(tenant_id=tenant_id, organization_id=organization.pk, user_ids=[user.user_id])
-
-    def remove(self, request: HttpRequest, row: OrganizationMember) -> None:
-        memberships.remove_members(tenant_id=row.tenant_id, organization_id=row.organization_id, user_ids=[row.user.user_id])
 
 
 class OrganizationMemberRoleAdmin(RelationAdmin[OrganizationMemberRole]):
@@ -136,11 +126,6 @@ class OrganizationMemberRoleAdmin(RelationAdmin[OrganizationMemberRole]):
         role: Role = chosen["role"]
         memberships.assign_member_roles(tenant_id=tenant_id, organization_id=organization.pk, user_id=user.user_id, role_ids=[role.pk])
 
-    def remove(self, request: HttpRequest, row: OrganizationMemberRole) -> None:
-        memberships.remove_member_roles(
-            tenant_id=row.tenant_id, organization_id=row.organization_id, user_id=row.user.user_id, role_ids=[row.role_id]
-        )
-
 
 class OrganizationGroupRoleAdmin(RelationAdmin[OrganizationGroupRole]):
     joined = ("organization", "group", "role")
@@ -157,9 +142,4 @@ class OrganizationGroupRoleAdmin(RelationAdmin[OrganizationGroupRole]):
         role: Role = chosen["role"]
         memberships.assign_organization_group_roles(
             tenant_id=tenant_id, organization_id=organization.pk, group_id=group.pk, role_ids=[role.pk]
-        )
-
-    def remove(self, request: HttpRequest, row: OrganizationGroupRole) -> None:
-        memberships.remove_organization_group_roles(
-            tenant_id=row.tenant_id, organization_id=row.organization_id, group_id=row.group_id, role_ids=[row.role_id]
         )

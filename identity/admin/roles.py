@@ -8,7 +8,7 @@ from django.http import HttpRequest
 
 from identity.admin.deletions import DeletedInPartsAdmin
 from identity.admin.relations import RelationAdmin
-from identity.models import Job, Role, User, UserRole
+from identity.models import Role, User, UserRole
 from identity.services import roles
 
 
@@ -43,9 +43,6 @@ class RoleAdmin(DeletedInPartsAdmin[Role]):
         if form.changes():
             roles.update_role(tenant_id=row.tenant_id, role_id=row.pk, changes=form.changes())
 
-    def remove(self, request: HttpRequest, row: Role) -> Job | None:
-        return roles.delete_role(tenant_id=row.tenant_id, role_id=row.pk)
-
 
 class UserRoleAdmin(RelationAdmin[UserRole]):
     joined = ("user", "role")
@@ -60,6 +57,3 @@ class UserRoleAdmin(RelationAdmin[UserRole]):
         user: User = chosen["user"]
         role: Role = chosen["role"]
         roles.assign_user_roles(tenant_id=tenant_id, user_id=user.user_id, role_ids=[role.pk])
-
-    def remove(self, request: HttpRequest, row: UserRole) -> None:
-        roles.remove_user_roles(tenant_id=row.tenant_id, user_id=row.user.user_id, role_ids=[row.role_id])

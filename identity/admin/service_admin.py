@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any, Literal, TypeVar
 
-from django.contrib import admin, messages
-from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib import messages
 from django.contrib.admin.utils import flatten_fieldsets, quote, unquote
 from django.core.exceptions import PermissionDenied
 from django.db import models
@@ -17,38 +16,19 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from identity.admin.assurance import asked_for_proof
+from identity.admin.bulk_actions import delete_selected
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.refusals import as_text, refusals
 from identity.admin.service_form import ServiceForm
 from identity.models import Job
+from identity.services.bulk_acts import deletion_act
 from identity.transactions import unit_of_work
 
 Row = TypeVar("Row", bound=models.Model)
 
 
-@admin.action(description="Delete selected %(verbose_name_plural)s", permissions=["delete"])
-def delete_selected(model_admin: Any, request: HttpRequest, rows: models.QuerySet[Any]) -> HttpResponse | None:
-    """Ask once, then delete row by row through the service; what it refuses stays and is named."""
-    if request.POST.get("post"):
-        model_admin.delete_rows(request, rows)
-        return None
-    chosen = list(rows)
-    options = model_admin.model._meta
-    context = {
-        **model_admin.admin_site.each_context(request),
-        "title": f"Delete {len(chosen)} {options.verbose_name if len(chosen) == 1 else options.verbose_name_plural}?",
-        "rows": chosen,
-        "effect": model_admin.deletion_effect,
-        "opts": options,
-        "action_checkbox_name": ACTION_CHECKBOX_NAME,
-        "media": model_admin.media,
-    }
-    request.current_app = model_admin.admin_site.name
-    return TemplateResponse(request, "admin/delete_rows.html", context)
-
-
 class ServiceAdmin(ObjectActionsAdmin[Row]):
-    """Subclasses say how to `create`, `change` and `remove` a row; a refusal is shown at the form or as a message."""
+    """Subclasses say how to `create` and `change` a row, `row_acts` how one is deleted; a refusal is shown at the form or as a message."""
 
     form = ServiceForm
     actions: Sequence[Callable[..., Any]] = (delete_selected,)
@@ -68,7 +48,8 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
 
     def remove(self, request: HttpRequest, row: Row) -> Job | None:
         """Delete the row through its service; return the job that goes on with it, if there is one."""
-        raise NotImplementedError
+        job = deletion_act(self.model).do(row)
+        return job if isinstance(job, Job) else None
 
     def wants_proof(self, request: HttpRequest, object_id: str | None) -> bool:
         """Tell whether this request needs such a session; subclasses may look at what is sent."""
@@ -143,28 +124,11 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
         if job is None:
             self.message_user(request, f"The {self.opts.verbose_name} {text} was deleted.", messages.SUCCESS)
         else:
-            self._say_it_goes_on(request, text, job)
+            self.say_it_goes_on(request, text, job)
         return HttpResponseRedirect(reverse(f"{place}_changelist"))
 
-    def delete_rows(self, request: HttpRequest, rows: models.QuerySet[Row]) -> None:
-        """Delete each row through the service, and say how many went and why others stayed."""
-        removed = 0
-        for row in rows:
-            text = str(row)
-            try:
-                job = self._remove_and_note(request, row)
-            except refusals() as refusal:
-                self.message_user(request, f"{text}: {as_text(refusal)}", messages.ERROR)
-                continue
-            if job is not None:
-                self._say_it_goes_on(request, text, job)
-                continue
-            removed += 1
-        if removed:
-            name = self.opts.verbose_name if removed == 1 else self.opts.verbose_name_plural
-            self.message_user(request, f"{removed} {name} deleted.", messages.SUCCESS)
-
-    def _say_it_goes_on(self, request: HttpRequest, text: str, job: Job) -> None:
+    def say_it_goes_on(self, request: HttpRequest, text: str, job: Job) -> None:
+        """Say that a job goes on with the deletion of a row, and lead to it."""
         page = reverse(f"{self.admin_site.name}:identity_job_change", args=(quote(job.pk),))
         said = format_html('The {} {} is being deleted: <a href="{}">job {}</a>.', self.opts.verbose_name, text, page, job.pk)
         self.message_user(request, said, messages.SUCCESS)

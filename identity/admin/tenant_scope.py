@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, TypeVar
 
 from django.contrib import admin
@@ -15,6 +16,7 @@ from django.utils.http import urlencode
 from django.utils.text import capfirst
 
 from identity.admin.bounded_paginator import BoundedPaginator
+from identity.admin.bulk_progress import jobs_at_work
 from identity.admin.list_filters import scoped_filter
 from identity.admin.noting import Noting
 from identity.admin.paged_by_keys import PagedByKeys
@@ -212,6 +214,7 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changelist = super().get_changelist_instance(request)
         changelist.empty_text = self.empty_text  # type: ignore[attr-defined]
+        changelist.jobs_at_work = partial(jobs_at_work, request, self.model)  # type: ignore[attr-defined]
         changelist.title = self.list_title or capfirst(str(self.opts.verbose_name_plural))
         return changelist
 

@@ -176,9 +176,6 @@ class CustomDomainAdmin(OperatorsChange[CustomDomain]):
     def create(self, request: HttpRequest, form: Any) -> CustomDomain:
         return domains.add_domain(tenant_id=self.tenant_for_new(request), host=form.cleaned_data["host"])
 
-    def remove(self, request: HttpRequest, row: CustomDomain) -> None:
-        domains.remove_domain(tenant_id=row.tenant_id, domain_id=row.pk)
-
 
 class FormerTenantAdmin(ReadOnlyAdmin[FormerTenant]):
     """The ids that nobody gets again; for operators."""

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django import forms
 from django.conf import settings
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db import models
 from django.db.models.functions import Lower
 from django.http import HttpRequest
 
 from identity.admin.badges import badge
+from identity.admin.bulk_actions import bulk_action, delete_selected
 from identity.admin.json_fields import ShapedJSONField
+from identity.admin.list_filters import YesOrNoFilter
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
-from identity.admin.refusals import as_text, refusals
 from identity.admin.row_pages import RowPagesAdmin
-from identity.admin.service_admin import ServiceAdmin, delete_selected
+from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.admin.user_panels import UserPanels
 from identity.models import Connection, LinkedIdentity, PasswordCredential, User
 from identity.services import users
 from identity.services.profile_rules import check_password, personal_data
+from identity.services.row_acts import BLOCK_USERS, UNBLOCK_USERS
 
 _METADATA = ("user_metadata", "app_metadata")
 _NAMES = ("name", "given_name", "family_name", "nickname", "username", "phone_number", "phone_verified", "picture")
@@ -73,26 +74,24 @@ def _unblock(request: HttpRequest, row: User, values: dict[str, Any]) -> str:
     return f"{row.user_id} may sign in again."
 
 
-@admin.action(description="Block selected users", permissions=["change"])
-def block_selected(model_admin: UserAdmin, request: HttpRequest, rows: models.QuerySet[User]) -> None:
-    model_admin.for_each(request, rows, users.block_user, "blocked")
-
-
-@admin.action(description="Unblock selected users", permissions=["change"])
-def unblock_selected(model_admin: UserAdmin, request: HttpRequest, rows: models.QuerySet[User]) -> None:
-    model_admin.for_each(request, rows, users.unblock_user, "unblocked")
+_BLOCK_MANY = "They can no longer sign in. Subscribers receive user.updated for each of them."
+_UNBLOCK_MANY = "They may sign in again. Subscribers receive user.updated for each of them."
 
 
 class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
     form = UserForm
     list_display = ("person", "state", "connection", "user_id", "created_at", "tenant")
-    list_filter = ("connection", "blocked", "email_verified", "created_at")
+    list_filter = ("connection", ("blocked", YesOrNoFilter), "email_verified", "created_at")
     indexed_filters = ("connection", "created_at")
     list_select_related = ("connection", "tenant")
     search_fields = ("email", "name", "nickname", "username")
     search_help_text = "E-mail address, name or user name; a whole e-mail address or user id is found at once."
     autocomplete_fields = ("connection",)
-    actions = (block_selected, unblock_selected, delete_selected)
+    actions = (
+        bulk_action(BLOCK_USERS, permission="change", effect=_BLOCK_MANY, is_dangerous=True),
+        bulk_action(UNBLOCK_USERS, permission="change", effect=_UNBLOCK_MANY),
+        delete_selected,
+    )
     empty_text = "No users yet. Add one here, import them through the management interface, or let people sign up."
     deletion_effect = "Its linked identities and its password go with it, and subscribers receive user.deleted."
     object_actions = (
@@ -102,7 +101,8 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
                      is_offered=lambda row: bool(row.blocked)),
         ObjectAction("link", "Link another user",
                      lambda _request, row: f"The other user is deleted and becomes an identity of {row}; its metadata is lost. "
-                     "Subscribers receive user.deleted for it and user.updated for this one.", _link, form_class=LinkForm),
+                     "Subscribers receive user.deleted for it and user.updated for this one.", _link,
+                     form_class=LinkForm, is_dangerous=True),
     )  # fmt: skip
 
     class Media:
@@ -175,22 +175,6 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
             check_password(row.connection, changes["password"], {**personal_data(row), **changes}, user=row)
         if changes:
             users.update_user(tenant_id=row.tenant_id, user_id=row.user_id, changes=changes)
-
-    def remove(self, request: HttpRequest, row: User) -> None:
-        users.delete_user(tenant_id=row.tenant_id, user_id=row.user_id)
-
-    def for_each(self, request: HttpRequest, rows: models.QuerySet[User], act: Callable[..., Any], done: str) -> None:
-        """Call a service for each row, and say for how many it worked and why not for others."""
-        count = 0
-        for row in rows:
-            try:
-                act(tenant_id=row.tenant_id, user_id=row.user_id)
-            except refusals() as refusal:
-                self.message_user(request, f"{row}: {as_text(refusal)}", messages.ERROR)
-                continue
-            self.log_change(request, row, f"{done.capitalize()}.")
-            count += 1
-        self.message_user(request, f"{count} {'user' if count == 1 else 'users'} {done}.", messages.SUCCESS)
 
 
 def _unlink(request: HttpRequest, row: LinkedIdentity, values: dict[str, Any]) -> str:

@@ -25,7 +25,7 @@ _JOB: Schema = {
     "required": ["id", "type", "status", "created_at"],
     "properties": {
         "id": {**_TEXT, "pattern": f"^{JOB_ID}$"},
-        "type": {**_TEXT, "enum": [str(value) for value in Job.Type.values]},
+        "type": {**_TEXT, "enum": [str(value) for value in Job.Type.values if value != Job.Type.BULK_ACTION]},
         "status": {**_TEXT, "enum": [str(value) for value in Job.Status.values]},
         "status_details": {**_TEXT, "description": "Why it failed, what it waits for, or what to know about how it ended."},
         "created_at": _TIME,

@@ -157,7 +157,8 @@ def job_at(job_id: str) -> Job:
     """Return the job; 404 when there is none, 400 for an id that no job can have."""
     if not re.fullmatch(JOB_ID, job_id):
         raise invalid_path("Object didn't pass validation for format job-id", "id")
-    job = Job.objects.select_related("connection").filter(pk=job_id).first()
+    # What staff do in the admin is no part of the interface.
+    job = Job.objects.exclude(type=Job.Type.BULK_ACTION).select_related("connection").filter(pk=job_id).first()
     if job is None:
         raise NotFound("The job does not exist.")
     return job

@@ -27,6 +27,7 @@ class Job(TenantOwned):
         EVENT_REDELIVERY = "event_redelivery"
         STREAM_SYNCHRONIZATION = "stream_synchronization"
         STREAM_RECONCILIATION = "stream_reconciliation"
+        BULK_ACTION = "bulk_action"
 
     class Status(models.TextChoices):
         PENDING = "pending"
@@ -85,7 +86,7 @@ class Job(TenantOwned):
     @property
     def rows_done(self) -> int:
         """How many rows of its input or output it has dealt with."""
-        return sum(int(self.summary.get(name, 0)) for name in ("inserted", "updated", "failed", "exported", "done"))
+        return sum(int(self.summary.get(name, 0)) for name in ("inserted", "updated", "failed", "exported", "done", "gone"))
 
     @property
     def percentage_done(self) -> int:
@@ -125,7 +126,7 @@ class JobChunk(models.Model):
 
 
 class JobError(models.Model):
-    """A row that could not be imported, without its hashes, and why."""
+    """A row that could not be imported, without its hashes, or that an action of the admin could not change, and why."""
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="errors")
     row_number = models.PositiveIntegerField()

@@ -46,7 +46,7 @@ def record(
         entry.before, entry.after = differing(before, _decided(after))
     elif before is not None or after is not None:
         entry.before, entry.after = (None if image is None else whole(image) for image in (before, after))
-    entry.facts = {name: shown(name, value) for name, value in facts.items() if value not in (None, "", (), [], {})}
+    entry.facts |= {name: shown(name, value) for name, value in facts.items() if value not in (None, "", (), [], {})}
     entry.save(force_insert=True)
     return entry
 
@@ -89,6 +89,7 @@ def _entry(act: Act, kind: AuditEntry.Kind, label: str) -> AuditEntry:
         actor_name=act.actor.name[:254],
         ip=act.ip or None,
         user_agent=act.user_agent[:300].replace("\x00", ""),
+        facts={"job": act.job} if act.job else {},
     )
 
 
@@ -97,6 +98,15 @@ def _name(entry: AuditEntry, row: models.Model | None) -> None:
         entry.object_type = row._meta.label_lower
         entry.object_id = str(row.pk)[:400]
         entry.object_text = str(row)[:200]
+
+
+def is_noted(row: models.Model, key: str | None = None) -> bool:
+    """Tell whether the present act has an entry about the row already."""
+    act = current_act()
+    if act is None:
+        return False
+    about = AuditEntry.objects.filter(act_id=act.id, object_type=row._meta.label_lower, object_id=key or str(row.pk))
+    return about.exists()
 
 
 def image_of(row: models.Model) -> dict[str, Any] | None:

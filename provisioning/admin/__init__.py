@@ -32,6 +32,7 @@ from provisioning.models import (
     SynchronizationRow,
     Trial,
 )
+from provisioning.services import row_acts  # noqa: F401  (it registers how rows chosen in a list are deleted)
 
 
 def register(site: PagesSite) -> None:

@@ -279,9 +279,6 @@ class ActionAdmin(ServiceAdmin[Action]):
             action = actions.update_action(tenant_id=row.tenant_id, action_id=row.pk, changes=changes, secrets=secrets)
             self._warn(request, action)
 
-    def remove(self, request: HttpRequest, row: Action) -> None:
-        actions.delete_action(tenant_id=row.tenant_id, action_id=row.pk)
-
     def _warn(self, request: HttpRequest, action: Action) -> None:
         for sentence in actions.warnings_of(action):
             self.message_user(request, sentence, messages.WARNING)

@@ -175,9 +175,6 @@ class StreamAdmin(ServiceAdmin[EventStream]):
         if changes:
             streams.update_stream(tenant_id=row.tenant_id, stream_id=row.pk, **changes)
 
-    def remove(self, request: HttpRequest, row: EventStream) -> None:
-        streams.delete_stream(tenant_id=row.tenant_id, stream_id=row.pk)
-
 
 def _bounded(count: int) -> str:
     return f"{count} or more" if count >= _MOST_COUNTED else str(count)

@@ -27,6 +27,8 @@ from tests.factories.sign_ins import make_block, make_consent, make_refresh_toke
 SETTINGS = "admin:authapi_tenantsettings_changelist"
 LOG = "admin:authapi_signin_changelist"
 
+CONFIRMED = {"confirmed": "yes", "shown": "2", "reason": "Lost"}
+
 
 @pytest.fixture
 def browser(tenant: Tenant) -> Browser:
@@ -71,14 +73,16 @@ def test_a_session_ends_after_a_question_and_the_act_is_noted(browser: Browser, 
 def test_many_sessions_and_tokens_are_ended_at_once(browser: Browser, ada: User, shop: Client) -> None:
     sessions, tokens = [make_session(ada) for _ in range(2)], [make_refresh_token(ada, shop) for _ in range(2)]
     kept = make_session(ada)
-    chosen = {"action": "end_selected", ACTION_CHECKBOX_NAME: [row.pk for row in sessions]}
+    chosen = {"action": "end_selected", ACTION_CHECKBOX_NAME: [row.pk for row in sessions], **CONFIRMED}
+    assert "End 2 sessions?" in browser.post(reverse("admin:authapi_session_changelist"), {**chosen, "confirmed": ""}).content.decode()
+    assert Session.objects.of(ada.tenant_id).count() == 3
     browser.post(reverse("admin:authapi_session_changelist"), chosen)
-    chosen = {"action": "revoke_selected", ACTION_CHECKBOX_NAME: [str(row.pk) for row in tokens]}
+    chosen = {"action": "revoke_selected", ACTION_CHECKBOX_NAME: [str(row.pk) for row in tokens], **CONFIRMED}
     browser.post(reverse("admin:authapi_refreshtoken_changelist"), chosen)
 
     assert list(Session.objects.of(ada.tenant_id)) == [kept]
     assert not RefreshToken.objects.of(ada.tenant_id).filter(revoked=None).exists()
-    assert AuditEntry.objects.filter(object_id__in=[row.pk for row in sessions], act="Ended.").count() == 2
+    assert AuditEntry.objects.filter(object_id__in=[row.pk for row in sessions], act="End selected sessions", reason="Lost").count() == 2
 
 
 def test_a_block_is_lifted_and_a_consent_taken_back(browser: Browser, ada: User, shop: Client) -> None:
@@ -86,6 +90,18 @@ def test_a_block_is_lifted_and_a_consent_taken_back(browser: Browser, ada: User,
 
     browser.post(action(block, "lift"))
     browser.post(action(consent, "withdraw"))
+
+    assert not LoginFailures.objects.of(ada.tenant_id).exists()
+    assert not Consent.objects.of(ada.tenant_id).exists()
+    token.refresh_from_db()
+    assert token.revoked is not None
+
+
+def test_many_blocks_are_lifted_and_consents_taken_back_at_once(browser: Browser, ada: User, shop: Client) -> None:
+    block, consent, token = make_block(ada), make_consent(ada, shop), make_refresh_token(ada, shop)
+    for model, action_name, row in (("loginfailures", "lift", block), ("consent", "withdraw", consent)):
+        chosen = {"action": f"{action_name}_selected", ACTION_CHECKBOX_NAME: [row.pk], **CONFIRMED}
+        browser.post(reverse(f"admin:authapi_{model}_changelist"), chosen)
 
     assert not LoginFailures.objects.of(ada.tenant_id).exists()
     assert not Consent.objects.of(ada.tenant_id).exists()
@@ -101,7 +117,7 @@ def test_who_may_only_look_ends_nothing(tenant: Tenant, ada: User, shop: Client)
         assert auditor.post(action(row, name)).status_code == 403, name
     listed = reverse("admin:authapi_session_changelist")
     assert auditor.get(listed).status_code == 200
-    auditor.post(listed, {"action": "end_selected", ACTION_CHECKBOX_NAME: [session.pk]})
+    auditor.post(listed, {"action": "end_selected", ACTION_CHECKBOX_NAME: [session.pk], **CONFIRMED})
     assert Session.objects.of(ada.tenant_id).filter(pk=session.pk).exists()
 
 

@@ -185,10 +185,16 @@ def test_django_s_own_log_is_not_written_any_more(rows: Rows, browser: Client) -
 def test_rows_chosen_in_a_list_are_noted_each_with_the_name_of_the_action(rows: Rows, browser: Client) -> None:
     user = rows.of(User)
 
-    browser.post(place(User, "changelist"), {"action": "block_selected", "_selected_action": [str(user.pk)]})
+    confirmed = {"confirmed": "yes", "shown": "1", "reason": "Asked to"}
+    browser.post(place(User, "changelist"), {"action": "block_selected", "_selected_action": [str(user.pk)], **confirmed})
 
     [noted] = entries(rows, object_id=str(user.pk))
-    assert (noted.act, noted.before, noted.after) == ("Block selected users", {"blocked": None}, {"blocked": True})
+    assert (noted.act, noted.reason, noted.before, noted.after) == (
+        "Block selected users",
+        "Asked to",
+        {"blocked": None},
+        {"blocked": True},
+    )
 
 
 def test_no_secret_that_passes_through_the_admin_stands_in_the_log(rows: Rows, browser: Client) -> None:

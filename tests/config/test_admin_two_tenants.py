@@ -175,7 +175,14 @@ def test_a_bulk_action_leaves_the_rows_of_another_tenant_alone(browser: Client, 
     for model in OWNED:
         names = [getattr(action, "__name__", action) for action in site.get_model_admin(model).actions or ()]
         for name in names:
-            chosen = {"action": name, ACTION_CHECKBOX_NAME: [str(other.of(model).pk)], "post": "yes", "reason": "because"}
+            chosen = {
+                "action": name,
+                ACTION_CHECKBOX_NAME: [str(other.of(model).pk)],
+                "post": "yes",
+                "confirmed": "yes",
+                "shown": "1",
+                "reason": "because",
+            }
             answer = browser.post(list_of(model), chosen)
             assert answer.status_code in {200, 302, 403}, (label(model), name)
     assert state_of(other.tenant) == before

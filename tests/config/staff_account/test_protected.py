@@ -36,6 +36,7 @@ FORMS = {
     ("identity.staff", "change"),
     ("provisioning.action", "add"),
 }
+# Other actions of lists want one where they become a job: `tests/identity/admin/test_bulk_actions.py`.
 LISTS = {("provisioning.deadletter", "redeliver_selected")}
 # Buttons that need none: each moves, tries, ends or decides something, and shows no secret.
 OTHER_BUTTONS = {

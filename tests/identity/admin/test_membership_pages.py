@@ -83,7 +83,8 @@ def test_members_and_roles_of_a_group_come_and_go(browser: Client, tenant: Tenan
     browser.post(place(GroupMember, "add"), {"group": group.pk, "user": user.pk})
     browser.post(place(GroupRole, "add"), {"group": group.pk, "role": role.pk})
     member, given = GroupMember.objects.of(tenant.pk).get(), GroupRole.objects.of(tenant.pk).get()
-    browser.post(place(GroupMember, "changelist"), {"action": "delete_selected", ACTION_CHECKBOX_NAME: [member.pk], "post": "yes"})
+    confirmed = {ACTION_CHECKBOX_NAME: [member.pk], "confirmed": "yes", "shown": "1"}
+    browser.post(place(GroupMember, "changelist"), {"action": "delete_selected", **confirmed})
     browser.post(place(GroupRole, "delete", given.pk), {"post": "yes"})
 
     assert types_of(tenant, "group.")[1:] == ["group.member.added", "group.role.assigned", "group.member.deleted", "group.role.deleted"]

@@ -158,7 +158,7 @@ def test_selected_users_are_deleted_one_by_one_after_a_confirmation(browser: Cli
 
     assert user.user_id in browser.post(reverse(LIST), chosen).content.decode()
     assert User.objects.of(user.tenant_id).count() == 2
-    page = browser.post(reverse(LIST), {**chosen, "post": "yes"}, follow=True).content.decode()
+    page = browser.post(reverse(LIST), {**chosen, "confirmed": "yes", "shown": "2"}, follow=True).content.decode()
 
     assert "2 users deleted" in page
     assert events_of(user)[-1] == events_of(second)[-1] == "user.deleted"
@@ -178,7 +178,7 @@ def test_blocking_happens_on_post_only(browser: Client, user: User) -> None:
 
 
 def test_selected_users_are_blocked_one_by_one(browser: Client, user: User) -> None:
-    browser.post(reverse(LIST), {"action": "block_selected", ACTION_CHECKBOX_NAME: [user.pk]})
+    browser.post(reverse(LIST), {"action": "block_selected", ACTION_CHECKBOX_NAME: [user.pk], "confirmed": "yes", "shown": "1"})
 
     assert User.objects.of(user.tenant_id).get().blocked
     assert events_of(user) == ["user.created", "user.updated"]

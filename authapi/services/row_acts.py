@@ -1,0 +1,40 @@
+"""What staff may do to rows of authapi that they chose in a list: each act calls the service of a single row."""
+
+from __future__ import annotations
+
+from authapi.models import ApiResource, Client, ClientCredential, ClientGrant, Consent, EdgeKey, LoginFailures, RefreshToken, Session
+from authapi.services import client_credentials, client_grants, clients, edge_keys, resource_changes
+from authapi.services.access import REVOKED, withdraw_consent
+from authapi.services.refresh_tokens import revoke_refresh_tokens
+from authapi.services.sessions import end_session
+from authapi.services.user_blocks import lift_block
+from identity.services.bulk_acts import BulkAct, deletion_of_rows, register
+
+
+def _end_session(row: Session) -> None:
+    end_session(row, reason=REVOKED)
+
+
+def revoke_token(row: RefreshToken) -> None:
+    """Revoke one refresh token with those that follow it."""
+    revoke_refresh_tokens(tenant_id=row.tenant_id, ids=[row.wire_id])
+
+
+def _delete_credential(row: ClientCredential) -> None:
+    client_credentials.delete_credential(tenant_id=row.tenant_id, client_id=row.client.client_id, credential_id=row.pk)
+
+
+END_SESSIONS = register(BulkAct("end", Session, "End selected sessions", "ended", "authapi.change_session", _end_session))
+REVOKE_TOKENS = register(
+    BulkAct("revoke", RefreshToken, "Revoke selected refresh tokens", "revoked", "authapi.change_refreshtoken", revoke_token)
+)
+WITHDRAW_CONSENTS = register(
+    BulkAct("withdraw", Consent, "Take selected consents back", "taken back", "authapi.change_consent", withdraw_consent)
+)
+LIFT_BLOCKS = register(BulkAct("lift", LoginFailures, "Lift selected blocks", "lifted", "authapi.change_loginfailures", lift_block))
+
+deletion_of_rows(ApiResource, lambda row: resource_changes.delete_api_resource(tenant_id=row.tenant_id, resource_id=row.pk))
+deletion_of_rows(ClientGrant, lambda row: client_grants.delete_client_grant(tenant_id=row.tenant_id, grant_id=row.pk))
+deletion_of_rows(Client, lambda row: clients.delete_client(tenant_id=row.tenant_id, client_id=row.client_id))
+deletion_of_rows(ClientCredential, _delete_credential)
+deletion_of_rows(EdgeKey, lambda row: edge_keys.remove_edge_key(tenant_id=row.tenant_id, domain_id=row.domain_id))

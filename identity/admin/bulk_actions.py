@@ -1,0 +1,195 @@
+"""Actions of lists on many rows: shown with their number and what will happen, then done at once, or by a job when they are many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.utils import quote
+from django.db import models
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from identity.admin.assurance import asked_for_proof
+from identity.admin.bounded_paginator import bounded_count
+from identity.admin.refusals import add_to_form, as_text, refusals
+from identity.admin.scope import tenant_in_scope
+from identity.models import Job
+from identity.services.bulk_acts import BulkAct, act_on, deletion_act
+from identity.services.bulk_jobs import MOST_ROWS, start_bulk_job
+from identity.transactions import unit_of_work
+
+# So many rows are done while the person waits: a few seconds.
+AT_ONCE = 100
+_NAMED = 20
+# More rows than were shown may match by the time of the confirmation: so many that nobody is asked again.
+_FEW = 10
+_REFUSALS_SHOWN = 10
+
+ListAction = Callable[[Any, HttpRequest, models.QuerySet[Any]], HttpResponse | None]
+
+
+class BulkForm(forms.Form):
+    """What the page that asks wants to know."""
+
+    reason = forms.CharField(
+        max_length=500, widget=forms.Textarea(attrs={"rows": 2, "cols": 60}), help_text="It is noted in the audit log."
+    )
+    shown = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
+
+    def __init__(self, data: dict[str, Any] | None, *, needs_reason: bool) -> None:
+        super().__init__(data, label_suffix="")
+        self.fields["reason"].required = needs_reason
+        if not needs_reason:
+            self.fields["reason"].label = "Reason (optional)"
+
+
+def bulk_action(act: BulkAct, *, permission: str, effect: str, is_dangerous: bool = False) -> ListAction:
+    """Return the action of a list that does `act` to what is chosen; `effect` says what will happen."""
+
+    @admin.action(description=act.label, permissions=[permission])
+    def act_on_selected(model_admin: Any, request: HttpRequest, rows: models.QuerySet[Any]) -> HttpResponse | None:
+        return _answer(model_admin, request, rows, act, effect, is_dangerous=is_dangerous)
+
+    act_on_selected.__name__ = f"{act.name}_selected"
+    return act_on_selected
+
+
+@admin.action(description="Delete selected %(verbose_name_plural)s", permissions=["delete"])
+def delete_selected(model_admin: Any, request: HttpRequest, rows: models.QuerySet[Any]) -> HttpResponse | None:
+    """Ask once, then delete row by row through the service; what it refuses stays and is named."""
+    return _answer(model_admin, request, rows, deletion_act(model_admin.model), model_admin.deletion_effect, is_dangerous=True)
+
+
+def _answer(
+    model_admin: Any, request: HttpRequest, rows: models.QuerySet[Any], act: BulkAct, effect: str, *, is_dangerous: bool
+) -> HttpResponse | None:
+    """Show what is chosen; on confirmation do it. None leads back to the list, with a message."""
+    rows = rows.select_related(None).order_by("pk")
+    count = bounded_count(rows.order_by(), MOST_ROWS)
+    tenant, is_job = "", count > AT_ONCE
+    if not count or count > MOST_ROWS:
+        text = "None of the chosen rows is there." if not count else f"More than {MOST_ROWS:,} rows match: narrow the list first."
+        model_admin.message_user(request, text, messages.WARNING)
+        return None
+    if is_job:
+        # Like everything that sends many events: a session that was left open must not do it.
+        if (asked := asked_for_proof(request)) is not None:
+            return asked
+        tenant = _tenant_of(request, rows, act)
+        if not tenant:
+            text = f"These rows belong to several tenants: switch to one to choose more than {AT_ONCE}."
+            model_admin.message_user(request, text, messages.WARNING)
+            return None
+    form = BulkForm(request.POST.dict() if request.POST.get("confirmed") else None, needs_reason=is_job)
+    if form.is_bound and form.is_valid() and not _has_grown(form, count):
+        if not is_job:
+            _do_at_once(model_admin, request, rows, act)
+            return None
+        answer = _begin(model_admin, request, rows, act, form, tenant=tenant)
+        if answer is not None:
+            return answer
+    return _page(model_admin, request, rows, act, form, count=count, effect=effect, is_job=is_job, is_dangerous=is_dangerous)
+
+
+def _tenant_of(request: HttpRequest, rows: models.QuerySet[Any], act: BulkAct) -> str:
+    """Return the one tenant whose rows are chosen, an empty text when there are several."""
+    bound = tenant_in_scope(request)
+    if bound is not None:
+        return bound
+    found = set(rows.order_by().values_list(act.tenant_path, flat=True).distinct()[:2])
+    return str(found.pop()) if len(found) == 1 else ""
+
+
+def _has_grown(form: BulkForm, count: int) -> bool:
+    """Tell whether many more rows match than the person saw, and show the new number."""
+    shown = form.cleaned_data["shown"]
+    if count <= shown + max(_FEW, shown // _FEW):
+        return False
+    form.add_error(None, f"Meanwhile {count:,} rows match, and not {shown:,}. Nothing was done: look again, then confirm.")
+    return True
+
+
+def _do_at_once(model_admin: Any, request: HttpRequest, rows: models.QuerySet[Any], act: BulkAct) -> None:
+    """Do it to each row in a transaction of its own, and say for how many it worked and why not for others."""
+    count, refused = 0, []
+    for row in rows[: AT_ONCE + _FEW]:
+        text = str(row)
+        try:
+            job = unit_of_work(act_on)(act, row)
+        except refusals() as refusal:
+            refused.append(f"{text}: {as_text(refusal)}")
+            continue
+        if job is None:
+            count += 1
+        else:
+            model_admin.say_it_goes_on(request, text, job)
+    for sentence in refused[:_REFUSALS_SHOWN]:
+        model_admin.message_user(request, sentence, messages.ERROR)
+    if len(refused) > _REFUSALS_SHOWN:
+        model_admin.message_user(request, f"{len(refused) - _REFUSALS_SHOWN} more were refused.", messages.ERROR)
+    if count:
+        model_admin.message_user(request, f"{count} {_noun(model_admin, count)} {act.done}.", messages.SUCCESS)
+
+
+def _begin(
+    model_admin: Any, request: HttpRequest, rows: models.QuerySet[Any], act: BulkAct, form: BulkForm, *, tenant: str
+) -> HttpResponse | None:
+    try:
+        job = start_bulk_job(tenant_id=tenant, act=act, rows=rows)
+    except refusals() as refusal:
+        add_to_form(form, refusal)
+        return None
+    total = job.summary["total"]
+    model_admin.message_user(
+        request, f"A job goes on with {total:,} {_noun(model_admin, total)}. You may leave this page.", messages.SUCCESS
+    )
+    return HttpResponseRedirect(_page_of(job))
+
+
+def _page(
+    model_admin: Any, request: HttpRequest, rows: models.QuerySet[Any], act: BulkAct, form: BulkForm,
+    *, count: int, effect: str, is_job: bool, is_dangerous: bool,
+) -> TemplateResponse:  # fmt: skip
+    verb = act.label.partition(" ")[0]
+    if not form.is_bound:
+        form.initial["shown"] = count
+    else:
+        form.data = {**form.data, "shown": str(count)}
+    is_across = request.POST.get("select_across") == "1"
+    named = list(rows[:_NAMED])
+    context = {
+        **model_admin.admin_site.each_context(request),
+        "title": f"{act.label.replace(' selected ', f' {count:,} ')}?" if count != 1 else f"{verb} 1 {_noun(model_admin, 1)}?",
+        "subtitle": None,
+        "verb": verb,
+        "action_name": request.POST.get("action", ""),
+        "effect": effect,
+        "named": named,
+        "unnamed": count - len(named),
+        "count": count,
+        # Of everything that matches one key is enough: the list is asked again.
+        "keys": [named[0].pk] if is_across else rows.values_list("pk", flat=True)[: AT_ONCE * 10],
+        "is_across": is_across,
+        "is_job": is_job,
+        "is_dangerous": is_dangerous,
+        "form": form,
+        "opts": model_admin.opts,
+        "list_query": request.GET.urlencode(),
+        "action_checkbox_name": ACTION_CHECKBOX_NAME,
+        "media": model_admin.media,
+    }
+    request.current_app = model_admin.admin_site.name
+    return TemplateResponse(request, "admin/bulk_action.html", context)
+
+
+def _noun(model_admin: Any, count: int) -> str:
+    return str(model_admin.opts.verbose_name if count == 1 else model_admin.opts.verbose_name_plural)
+
+
+def _page_of(job: Job) -> str:
+    return reverse("admin:identity_job_change", args=(quote(job.pk),))

@@ -1,0 +1,67 @@
+"""How an act on many rows goes on, on the page of its job, and who may see it."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from django.db import models
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from identity.acting import of_document
+from identity.admin.panels import Cell, Panel
+from identity.admin.scope import staff_of, tenant_in_scope
+from identity.models import Job
+from identity.services.bulk_acts import acted_models
+from identity.services.jobs import unfinished
+
+_JOBS_SHOWN = 5
+Row = TypeVar("Row", bound=models.Model)
+
+
+def title_of(job: Job) -> str:
+    """Return what a bulk action does, with the number of its rows."""
+    return str(job.parameters["label"]).replace(" selected ", f" {job.summary.get('total', 0):,} ")
+
+
+def only_visible(request: HttpRequest, rows: models.QuerySet[Row], *, job: str = "") -> models.QuerySet[Row]:
+    """Return `rows` without the bulk actions on rows that this account may not see; `job` is the way to the job."""
+    staff = staff_of(request)
+    hidden = [
+        model._meta.label_lower
+        for model in acted_models()
+        if staff is None or not staff.has_perm(f"{model._meta.app_label}.view_{model._meta.model_name}")
+    ]
+    if not hidden:
+        return rows
+    return rows.exclude(**{f"{job}type": Job.Type.BULK_ACTION, f"{job}parameters__model__in": sorted(hidden)})
+
+
+def jobs_at_work(request: HttpRequest, model: type[models.Model]) -> list[tuple[Job, str]]:
+    """Return the jobs that act on rows of this kind now, each with what it does, of the tenant in scope."""
+    tenant = tenant_in_scope(request)
+    if tenant is None or model not in acted_models():
+        return []
+    jobs = unfinished(tenant, Job.Type.BULK_ACTION).filter(parameters__model=model._meta.label_lower)[:_JOBS_SHOWN]
+    return [(job, title_of(job)) for job in jobs]
+
+
+def bulk_progress(_request: HttpRequest, job: Job) -> Panel | None:
+    """Say what was asked for, by whom and why, and what became of the rows."""
+    if job.type != Job.Type.BULK_ACTION:
+        return None
+    by = of_document(job.parameters["by"], job=job.pk)
+    counts = {name: int(job.summary.get(name, 0)) for name in ("total", "done", "failed", "gone")}
+    rows = [
+        ("Chosen", f"{counts['total']:,}", "Rows that matched when the job began; later ones are not touched"),
+        ("Done", f"{counts['done']:,}", ""),
+        ("Failed", f"{counts['failed']:,}", "Refused, for the reasons below; nothing of these rows was changed"),
+        ("Gone", f"{counts['gone']:,}", "Somebody else had deleted them"),
+        ("Left", f"{counts['total'] - job.rows_done:,}", "They stay as they are" if job.is_finished else "They wait for their turn"),
+        ("Asked for by", by.actor.name, f"from {by.ip}" if by.ip else ""),
+        ("Reason", by.reason or "-", ""),
+    ]
+    audit = f"{reverse('admin:identity_auditentry_changelist')}?{urlencode({'act': str(by.id)})}"
+    shown = [tuple(Cell(text) for text in row) for row in rows]
+    return Panel("Action on many rows", ("", "", ""), shown, more_url=audit, more_text="Every change of it in the audit log")

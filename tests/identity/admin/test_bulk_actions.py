@@ -1,0 +1,257 @@
+"""Acts on many rows: the page that asks, what is done at once, and the job that does the rest."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.utils import quote
+from django.test import Client
+from django.urls import reverse
+
+from events.models import Event
+from identity.acting import Act, Actor, as_document
+from identity.models import AuditEntry, Connection, Job, JobError, Staff, Tenant, User
+from identity.services.connections import create_connection
+from identity.services.jobs import run_job, run_next_chunk
+from identity.services.users import block_user, create_user, new_user
+from tests.config.staff_account.sessions import grow_old
+from tests.factories.admin import browser_of, new_staff, new_tenant
+from tests.factories.identity import make_user
+
+LIST = reverse("admin:identity_user_changelist")
+MANY = 25
+
+
+@pytest.fixture(autouse=True)
+def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let ten rows be as many as are done at once, and as a step of a job does."""
+    monkeypatch.setattr("identity.admin.bulk_actions.AT_ONCE", 10)
+    monkeypatch.setattr("identity.services.bulk_jobs._ROWS_PER_STEP", 10)
+    monkeypatch.setattr("identity.services.bulk_jobs._STEP_SECONDS", 60.0)
+
+
+@pytest.fixture
+def people(database_connection: Connection) -> list[User]:
+    """More users than are done at once."""
+    users = [new_user(database_connection, f"u{number:03}", {"email": f"user{number}@example.test"}) for number in range(MANY)]
+    return User.objects.of(database_connection.tenant_id).bulk_create(users)
+
+
+def asked(browser: Client, action: str, query: str = "", **sent: Any) -> Any:
+    """Choose everything that the list shows with this query."""
+    return browser.post(f"{LIST}{query}", {"action": action, "select_across": "1", "index": "0", ACTION_CHECKBOX_NAME: ["1"], **sent})
+
+
+def begun(browser: Client, action: str, query: str = "", reason: str = "They left.") -> Job:
+    """Choose, look at the page that asks, send its form, and return the job."""
+    form = fields_of(asked(browser, action, query).content.decode())
+    answer = browser.post(f"{LIST}{query}", {**form, "reason": reason})
+    assert answer.status_code == 302, answer.content.decode()
+    job = Job.all_tenants.filter(type=Job.Type.BULK_ACTION).latest("created_at")
+    assert answer.headers["location"] == page_of(job)
+    return job
+
+
+def fields_of(page: str) -> dict[str, str]:
+    main = page[page.index('id="content"') :]
+    found = [re.search(r'name="([^"]+)"\s+value="([^"]*)"', field) or re.search(r'name="(shown)" value="(\d+)"', field)
+             for field in re.findall(r"<input[^>]*hidden[^>]*>", main)]  # fmt: skip
+    return {match[1]: match[2] for match in found if match and match[1] != "csrfmiddlewaretoken"}
+
+
+def page_of(job: Job, name: str = "change", *args: str) -> str:
+    return reverse(f"admin:identity_job_{name}", args=(quote(job.pk), *args))
+
+
+def blocked(tenant: Tenant) -> int:
+    return User.objects.of(tenant.pk).filter(blocked=True).count()
+
+
+def entries_of(job: Job) -> Any:
+    return AuditEntry.objects.filter(tenant_id=job.tenant_id, object_type="identity.user", facts__job=job.pk)
+
+
+def test_the_page_that_asks_says_how_many_and_what_will_happen_and_changes_nothing(
+    browser: Client, tenant: Tenant, people: list[User]
+) -> None:
+    page = asked(browser, "block_selected").content.decode()
+
+    assert f"Block {MANY} users?" in page
+    assert "can no longer sign in" in page
+    assert "and 5 more" in page
+    assert "may cancel it" in page
+    assert blocked(tenant) == 0
+    assert not Job.objects.of(tenant.pk).exists()
+
+
+def test_few_rows_are_done_while_the_person_waits(browser: Client, tenant: Tenant, people: list[User]) -> None:
+    chosen = {"action": "block_selected", ACTION_CHECKBOX_NAME: [people[0].pk, people[1].pk]}
+    assert "Block 2 users?" in browser.post(LIST, chosen).content.decode()
+
+    page = browser.post(LIST, {**chosen, "confirmed": "yes", "shown": "2", "reason": "Asked to"}, follow=True).content.decode()
+
+    assert "2 users blocked." in page
+    assert blocked(tenant) == 2
+    noted = AuditEntry.objects.filter(tenant_id=tenant.pk, object_type="identity.user", kind="change")
+    assert set(noted.values_list("act", "reason")) == {("Block selected users", "Asked to")}
+    assert not Job.objects.of(tenant.pk).exists()
+
+
+def test_many_rows_want_a_reason(browser: Client, tenant: Tenant, people: list[User]) -> None:
+    form = fields_of(asked(browser, "block_selected").content.decode())
+
+    page = browser.post(LIST, {**form, "reason": ""}).content.decode()
+
+    assert "This field is required." in page
+    assert not Job.objects.of(tenant.pk).exists()
+
+
+def test_a_job_does_every_row_with_its_event_and_its_entry_in_the_name_of_who_asked(
+    browser: Client, staff: Staff, tenant: Tenant, people: list[User]
+) -> None:
+    job = begun(browser, "block_selected")
+    assert job.summary == {"total": MANY, "done": 0, "failed": 0, "gone": 0}
+    assert blocked(tenant) == 0
+
+    assert run_job(job.pk)
+
+    job.refresh_from_db()
+    assert (job.status, job.summary["done"], blocked(tenant)) == ("completed", MANY, MANY)
+    assert Event.objects.filter(tenant_id=tenant.pk, type="user.updated").count() == MANY
+    entries = entries_of(job)
+    assert entries.count() == entries.values("object_id").distinct().count() == MANY
+    known = set(entries.values_list("actor_kind", "actor_name", "ip", "act", "reason"))
+    assert known == {("staff", staff.email, "127.0.0.1", "Block selected users", "They left.")}
+    [entry] = entries.filter(object_id=str(people[5].pk))
+    assert (entry.before, entry.after) == ({"blocked": None}, {"blocked": True})
+    [start] = AuditEntry.objects.filter(object_type="identity.job", object_id=job.pk)
+    assert (start.act_id, start.facts, start.reason) == (entry.act_id, {"rows": MANY}, "They left.")
+
+
+def test_what_comes_after_the_confirmation_is_not_touched(
+    browser: Client, tenant: Tenant, people: list[User], database_connection: Connection
+) -> None:
+    job = begun(browser, "delete_selected")
+    late = create_user(tenant_id=tenant.pk, connection=database_connection, email="late@example.test")
+
+    assert run_job(job.pk)
+
+    assert [user.pk for user in User.objects.of(tenant.pk)] == [late.pk]
+
+
+def test_only_what_the_filters_of_the_list_show_is_chosen(browser: Client, tenant: Tenant, people: list[User]) -> None:
+    for user in people[:11]:
+        block_user(tenant_id=tenant.pk, user_id=user.user_id)
+
+    job = begun(browser, "unblock_selected", "?blocked__exact=1")
+
+    assert job.summary["total"] == 11
+    assert run_job(job.pk)
+    assert blocked(tenant) == 0
+
+
+def test_more_rows_than_were_shown_are_asked_about_again(
+    browser: Client, tenant: Tenant, people: list[User], database_connection: Connection
+) -> None:
+    form = fields_of(asked(browser, "delete_selected", "?q=user1@").content.decode())
+    assert form["shown"] == "1"
+
+    page = browser.post(LIST, {**form, "reason": "They left."}).content.decode()
+
+    assert f"Meanwhile {MANY} rows match, and not 1." in page
+    assert fields_of(page)["shown"] == str(MANY)
+    assert User.objects.of(tenant.pk).count() == MANY
+    assert not Job.objects.of(tenant.pk).exists()
+
+
+def test_a_job_is_followed_and_cancelled_on_its_page_and_leads_back_from_the_list(
+    browser: Client, staff: Staff, tenant: Tenant, people: list[User]
+) -> None:
+    job = begun(browser, "block_selected")
+    assert run_next_chunk(job.pk)
+
+    page = browser.get(page_of(job)).content.decode()
+    assert f"Block {MANY} users" in page
+    assert f"10 of {MANY}: 10 done, 0 failed, 0 gone" in page
+    assert staff.email in page
+    assert "They left." in page
+    assert '<meta http-equiv="refresh" content="5">' in page
+    listed = browser.get(LIST).content.decode()
+    assert page_of(job) in listed
+    assert "40 % done" in listed
+
+    browser.post(page_of(job, "action", "cancel"))
+
+    assert run_job(job.pk)
+    job.refresh_from_db()
+    assert (job.status, job.status_details) == ("failed", f"Cancelled by {staff.email}.")
+    assert blocked(tenant) == 10
+    assert "They stay as they are" in browser.get(page_of(job)).content.decode()
+    assert page_of(job) not in browser.get(LIST).content.decode()
+
+
+def test_a_session_that_is_old_begins_no_job(browser: Client, tenant: Tenant, people: list[User]) -> None:
+    form = fields_of(asked(browser, "delete_selected").content.decode())
+    grow_old(browser)
+
+    for answer in (asked(browser, "delete_selected"), browser.post(LIST, {**form, "reason": "x"})):
+        assert answer.headers["location"].startswith("/admin/account/prove/?next=")
+    assert not Job.objects.of(tenant.pk).exists()
+
+
+def test_who_may_not_change_users_begins_no_job_and_cancels_none(browser: Client, tenant: Tenant, people: list[User]) -> None:
+    job = begun(browser, "block_selected")
+    for role in ("auditor", "provisioning_operator"):
+        other = browser_of(new_staff(tenant, role))
+        form = {"action": "block_selected", "select_across": "1", ACTION_CHECKBOX_NAME: ["1"], "confirmed": "yes", "shown": str(MANY)}
+        other.post(LIST, {**form, "reason": "x"})
+        assert other.get(page_of(job)).status_code == 200
+        assert other.post(page_of(job, "action", "cancel")).status_code == 403
+
+    assert Job.objects.of(tenant.pk).count() == 1
+
+
+def test_a_tenant_s_staff_choose_and_see_their_own_rows_only(browser: Client, tenant: Tenant, people: list[User]) -> None:
+    job = begun(browser, "block_selected")
+    other = new_tenant("other")
+    stranger = browser_of(new_staff(other))
+    form = {"action": "delete_selected", ACTION_CHECKBOX_NAME: [user.pk for user in people], "confirmed": "yes", "shown": str(MANY)}
+
+    for sent in (form, {**form, "select_across": "1"}):
+        page = stranger.post(LIST, {**sent, "reason": "x"}, follow=True).content.decode()
+        assert "None of the chosen rows is there." in page
+    assert stranger.get(page_of(job)).status_code == 404
+    assert stranger.post(page_of(job, "action", "cancel")).status_code == 404
+    assert job.pk not in stranger.get(reverse("admin:identity_job_changelist")).content.decode()
+    assert User.objects.of(tenant.pk).count() == MANY
+
+
+def test_an_operator_chooses_many_rows_of_one_tenant_at_a_time(operator: Client, people: list[User]) -> None:
+    elsewhere = create_connection(tenant_id=new_tenant("other").pk, name="people", strategy="database")
+    make_user(connection=elsewhere, email="user0@elsewhere.test")
+    keys = [user.pk for user in people]
+
+    page = operator.post(LIST, {"action": "block_selected", "select_across": "1", ACTION_CHECKBOX_NAME: keys}, follow=True).content.decode()
+    assert "These rows belong to several tenants" in page
+    assert "Block 25 users?" in operator.post(LIST, {"action": "block_selected", ACTION_CHECKBOX_NAME: keys}).content.decode()
+
+
+def test_who_may_not_see_such_rows_does_not_see_the_job_on_them(tenant: Tenant) -> None:
+    administrator = browser_of(new_staff(tenant))
+    about = {"label": "Delete selected clients", "model": "authapi.client", "permission": "authapi.delete_client"}
+    by = as_document(Act(Actor("staff", "1", "ada@example.test")))
+    job = Job(tenant_id=tenant.pk, type=Job.Type.BULK_ACTION, parameters={**about, "act": "authapi.client:delete", "next": 0, "by": by})
+    job.save()
+    error = JobError.objects.create(
+        job=job, row_number=0, user={"name": "Till", "id": "1"}, errors=[{"code": "Conflict", "message": "No."}]
+    )
+    pages = (page_of(job), reverse("admin:identity_joberror_change", args=(error.pk,)))
+    assert [administrator.get(page).status_code for page in pages] == [200, 200]
+
+    provisioning = browser_of(new_staff(tenant, "provisioning_operator"))
+
+    assert [provisioning.get(page).status_code for page in pages] == [404, 404]
+    assert job.pk not in provisioning.get(reverse("admin:identity_job_changelist")).content.decode()

@@ -1,0 +1,184 @@
+"""Jobs on rows that staff chose: what is refused, who may go on, and what a crash leaves."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection as database
+from django.db.models import QuerySet
+
+from identity.acting import Act, Actor, acting, current_act
+from identity.api.jobs import job_at
+from identity.models import AuditEntry, Connection, CustomDomain, Job, JobChunk, Staff, Tenant, User
+from identity.services.bulk_acts import BulkAct, deletion_act
+from identity.services.bulk_jobs import NobodyActs, start_bulk_job
+from identity.services.failures import Conflict, NotFound
+from identity.services.jobs import cancel_job, run_job, run_next_chunk, take_unattended_jobs
+from identity.services.row_acts import BLOCK_USERS
+from identity.services.users import delete_user
+from identity.tenancy import tenant_bound
+from tests.factories.admin import new_staff, new_tenant
+from tests.factories.identity import make_user
+
+
+@pytest.fixture
+def staff(tenant: Tenant) -> Staff:
+    return new_staff(tenant)
+
+
+@pytest.fixture
+def people(database_connection: Connection) -> list[User]:
+    return [make_user(connection=database_connection, email=f"user{number}@example.test") for number in range(4)]
+
+
+def started(tenant: Tenant, staff: Staff, act: BulkAct = BLOCK_USERS, rows: QuerySet[User] | None = None) -> Job:
+    with acting(Act(Actor("staff", str(staff.pk), staff.email), ip="192.0.2.7", label=act.label, reason="Spring cleaning")):
+        return start_bulk_job(tenant_id=tenant.pk, act=act, rows=act.rows_of(tenant.pk) if rows is None else rows)
+
+
+def ended(job: Job) -> Job:
+    assert run_job(job.pk)
+    job.refresh_from_db()
+    return job
+
+
+def blocked(tenant: Tenant) -> int:
+    return User.objects.of(tenant.pk).filter(blocked=True).count()
+
+
+def test_a_job_has_somebody_who_answers_for_it(tenant: Tenant, people: list[User]) -> None:
+    for act in (None, Act(Actor("client", "c", "c")), Act(Actor("command", "root", "root"))):
+        with acting(act), pytest.raises(NobodyActs):
+            start_bulk_job(tenant_id=tenant.pk, act=BLOCK_USERS, rows=BLOCK_USERS.rows_of(tenant.pk))
+    assert not Job.objects.of(tenant.pk).exists()
+
+
+def test_rows_of_other_tenants_are_never_taken(tenant: Tenant, staff: Staff, people: list[User]) -> None:
+    other = new_tenant("other")
+
+    job = started(other, new_staff(None), rows=User.all_tenants.filter(pk__in=[user.pk for user in people]))
+
+    assert ended(job).summary["total"] == 0
+    assert blocked(tenant) == 0
+
+
+def test_keys_of_another_tenant_in_a_job_are_rows_that_are_not_there(tenant: Tenant, staff: Staff, people: list[User]) -> None:
+    """What is frozen is not believed: each row is looked for in the job's own tenant."""
+    other = new_tenant("other")
+    foreign = started(tenant, staff)
+    job = started(other, new_staff(other))
+    Job.all_tenants.filter(pk=foreign.pk).update(tenant=other)
+    Staff.objects.filter(pk=staff.pk).update(tenant=other)
+
+    assert ended(foreign).summary == {"total": 4, "done": 0, "failed": 0, "gone": 4}
+    assert ended(job).summary["total"] == 0
+    assert blocked(tenant) == 0
+
+
+def test_what_a_service_refuses_is_noted_and_the_other_rows_go_on(tenant: Tenant) -> None:
+    second = CustomDomain(tenant_id=tenant.pk, host=f"second.{tenant.pk}.example.test")
+    second.save()
+    own = CustomDomain.objects.of(tenant.pk).get(is_canonical=True)
+
+    job = ended(started(tenant, new_staff(None), deletion_act(CustomDomain)))
+
+    assert (job.status, job.summary) == ("completed", {"total": 2, "done": 1, "failed": 1, "gone": 0})
+    assert list(CustomDomain.objects.of(tenant.pk)) == [own]
+    [error] = job.errors.all()
+    assert error.user == {"name": str(own), "id": str(own.pk)}
+    assert error.errors[0]["code"] == "NotSupported"
+    assert not AuditEntry.objects.filter(facts__job=job.pk, object_id=str(own.pk)).exists()
+
+
+def test_a_row_that_breaks_is_undone_alone(tenant: Tenant, staff: Staff, people: list[User], caplog: pytest.LogCaptureFixture) -> None:
+    with database.cursor() as cursor:
+        # No event can hold it.
+        cursor.execute(
+            "UPDATE identity_user SET app_metadata = jsonb_build_object('x', repeat('x', 2000000)) WHERE id = %s", [people[1].pk]
+        )
+
+    job = ended(started(tenant, staff))
+
+    assert (job.status, job.failures, job.summary) == ("completed", 0, {"total": 4, "done": 3, "failed": 1, "gone": 0})
+    assert "An unexpected error" in job.errors.get().errors[0]["message"]
+    assert f"job {job.pk}: row 1 failed" in caplog.text
+    assert blocked(tenant) == 3
+    assert User.objects.of(tenant.pk).get(pk=people[1].pk).blocked is None
+
+
+def test_a_row_that_went_meanwhile_is_counted_as_gone(tenant: Tenant, staff: Staff, people: list[User]) -> None:
+    job = started(tenant, staff)
+    delete_user(tenant_id=tenant.pk, user_id=people[2].user_id)
+
+    assert ended(job).summary == {"total": 4, "done": 3, "failed": 0, "gone": 1}
+    assert job.percentage_done == 100
+
+
+@pytest.mark.parametrize("change", [{"is_active": False}, {"role": "auditor"}, {"tenant": None, "role": "auditor"}, "deleted", "moved"])
+def test_it_stops_when_who_began_it_may_do_it_no_more(tenant: Tenant, staff: Staff, people: list[User], change: object) -> None:
+    job = started(tenant, staff)
+    if change == "deleted":
+        staff.delete()
+    else:
+        changes = {"tenant": new_tenant("other")} if change == "moved" else change
+        Staff.objects.filter(email=staff.email).update(**changes)  # type: ignore[arg-type]
+
+    assert ended(job).status == "failed"
+    assert "may not do this any more" in job.status_details
+    assert blocked(tenant) == 0
+
+
+def test_what_only_operators_may_do_is_not_done_for_an_admin_of_the_tenant(tenant: Tenant, staff: Staff) -> None:
+    assert ended(started(tenant, staff, deletion_act(CustomDomain))).status == "failed"
+    assert CustomDomain.objects.of(tenant.pk).exists()
+
+
+def test_an_act_that_the_service_knows_no_more_fails_the_job(tenant: Tenant, staff: Staff, people: list[User]) -> None:
+    job = started(tenant, staff)
+    job.parameters = {**job.parameters, "act": "identity.user:forget"}
+    job.save()
+
+    assert ended(job).status_details == "This service knows the action no more."
+
+
+def test_a_step_that_is_cut_off_leaves_nothing_and_is_done_once(
+    tenant: Tenant, staff: Staff, people: list[User], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("identity.services.bulk_jobs._ROWS_PER_STEP", 2)
+    job = started(tenant, staff)
+    assert run_next_chunk(job.pk)
+    with database.cursor() as cursor:
+        # The worker goes away after its rows were written, before the step was.
+        cursor.execute("ALTER TABLE identity_job ADD CONSTRAINT cut_off CHECK (NOT (summary @> '{\"done\": 4}')) NOT VALID")
+        try:
+            with pytest.raises(Exception, match="cut_off"):
+                run_job(job.pk)
+            assert blocked(tenant) == 2
+        finally:
+            cursor.execute("ALTER TABLE identity_job DROP CONSTRAINT cut_off")
+
+    assert ended(job).summary == {"total": 4, "done": 4, "failed": 0, "gone": 0}
+    entries = AuditEntry.objects.filter(facts__job=job.pk, object_type="identity.user")
+    assert sorted(entries.values_list("object_id", flat=True)) == sorted(str(user.pk) for user in people)
+    assert current_act() is None
+
+
+def test_a_cancelled_job_forgets_what_was_chosen(tenant: Tenant, staff: Staff, people: list[User]) -> None:
+    job = started(tenant, staff)
+    cancel_job(tenant_id=tenant.pk, job_id=job.pk, actor=staff.email)
+
+    assert ended(job).status == "failed"
+    assert blocked(tenant) == 0
+    assert not JobChunk.objects.filter(job=job).exists()
+    with pytest.raises(Conflict):
+        cancel_job(tenant_id=tenant.pk, job_id=job.pk, actor=staff.email)
+
+
+def test_a_job_that_nobody_heard_of_is_found_by_the_sweep(tenant: Tenant, staff: Staff, people: list[User]) -> None:
+    job = started(tenant, staff)
+    assert job.pk in take_unattended_jobs()
+
+
+def test_the_management_interface_knows_nothing_of_it(tenant: Tenant, staff: Staff, people: list[User]) -> None:
+    job = started(tenant, staff)
+    with tenant_bound(tenant.pk), pytest.raises(NotFound):
+        job_at(job.pk)
