@@ -43,6 +43,7 @@ class PlatformAdminSite(AccountSite):
     site_url = None
     login_form = StaffLoginForm
     index_template = "admin/start.html"
+    logout_template = "admin/logged_out.html"
     empty_value_display = "-"
 
     def __init__(self) -> None:

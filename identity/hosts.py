@@ -126,6 +126,15 @@ def canonical_address(tenant_id: str) -> str:
     return f"{scheme()}://{host}" if host else ""
 
 
+def address_beside(authority: str, tenant_id: str) -> str:
+    """Return the address of a tenant for somebody who reads a page at `authority`, the checked Host of their request.
+
+    Where the service is asked without a proxy, the hosts of all tenants are reached on the same port as that page.
+    """
+    address, (_, port) = canonical_address(tenant_id), split_authority(authority)
+    return f"{address}:{port}" if address and port else address
+
+
 def hosts_of(tenant_id: str) -> frozenset[str]:
     """Return every host whose tokens verify for this tenant, without ports."""
     hosts = set(CustomDomain.objects.of(tenant_id).filter(verified_at__isnull=False).values_list("host", flat=True))

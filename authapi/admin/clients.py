@@ -16,7 +16,7 @@ from authapi.services import clients
 from identity.admin.badges import badge
 from identity.admin.object_actions import ObjectAction
 from identity.admin.service_admin import ServiceAdmin
-from identity.hosts import canonical_address
+from identity.hosts import address_beside
 
 _ABOUT = ["name", "description", "app_type", "is_first_party", "logo_uri", "initiate_login_uri"]
 _ADDRESSES = ["callbacks", "allowed_logout_urls", "web_origins", "allowed_origins", "backchannel_logout_urls"]
@@ -111,7 +111,7 @@ class ClientAdmin(ServiceAdmin[Client]):
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         row = context.get("original")
         if row is not None:
-            context["snippets"] = snippets_of(setup_of(row))
+            context["snippets"] = snippets_of(setup_of(row, request.get_host()))
         return super().render_change_form(request, context, *args, **kwargs)
 
     def create(self, request: HttpRequest, form: Any) -> Client:
@@ -162,9 +162,9 @@ def has_secret(client: Client) -> bool:
     return client.auth_method in (Client.AuthMethod.POST, Client.AuthMethod.BASIC)
 
 
-def setup_of(client: Client) -> Setup:
-    """Return what the snippets say of a client. What could end a text between quotes is left for the reader to fill in."""
-    issuer = f"{canonical_address(client.tenant_id)}/"
+def setup_of(client: Client, authority: str) -> Setup:
+    """Return what the snippets say of a client at `authority`. What could end a text between quotes is left for the reader to fill in."""
+    issuer = f"{address_beside(authority, client.tenant_id)}/"
     callback = next(iter(client.redirect_uris.split()), "")
     grant = client.client_grants.select_related("api_resource").order_by("created_at", "pk").first()
     audience = grant.api_resource.identifier if grant else ""

@@ -29,7 +29,7 @@ from identity.admin.panels import Cell, Panel
 from identity.admin.scope import tenant_in_scope
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.differences import differences
-from identity.hosts import canonical_address
+from identity.hosts import address_beside
 from identity.models import Connection, Group, Organization, User
 from identity.models.base import RecordedModel
 
@@ -97,6 +97,12 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
             ("Go on from right before it", {"fields": ["cursor_before", "command"]}),
         ]
 
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> LogEntry:
+        """Return the entry, with the host at which it is read: the command on its page is meant for the same service."""
+        row = super().get_object(request, object_id, from_field)
+        row.read_at = request.get_host()  # type: ignore[attr-defined]
+        return row
+
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changelist = super().get_changelist_instance(request)
         changelist.title = "Event log"
@@ -156,7 +162,7 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
 
     @admin.display(description="Command")
     def command(self, row: LogEntry) -> str:
-        words = ["manage.py events tail", canonical_address(row.tenant_id), f"--from {_cursor_before(row)}"]
+        words = ["manage.py events tail", address_beside(getattr(row, "read_at", ""), row.tenant_id), f"--from {_cursor_before(row)}"]
         return format_html('<code class="command">{}</code>', " ".join(word for word in words if word))
 
     def what_changed(self, _request: HttpRequest, row: LogEntry) -> Panel:

@@ -21,7 +21,7 @@ from events.stream.canary_watch import CanaryFate, measure_canary
 from events.stream.connections import OpenConnection, OpenConnections, disconnect, open_connections
 from events.stream.staff_admission import STAFF
 from identity.admin.tenant_page import TenantPage
-from identity.hosts import canonical_address, canonical_host
+from identity.hosts import address_beside, canonical_host
 from identity.models import Tenant
 from identity.services.audit import record
 
@@ -85,7 +85,7 @@ class ConnectionsPage(TenantPage):
             "silent_processes": found.silent_processes,
             "clients": _clients(tenant_id, found),
             "canary_url": reverse(f"{self.site.name}:{self.url_name}_canary"),
-            "stream_address": f"{canonical_address(tenant_id)}/api/v2/events",
+            "stream_address": f"{address_beside(request.get_host(), tenant_id)}/api/v2/events",
             "refresh_seconds": _REFRESH_SECONDS,
             "may_act": self.may_see(request, ACT),
             "now": timezone.now(),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.admin.filters import AllValuesFieldListFilter, RelatedFieldListFilter
+from django.contrib.admin.filters import AllValuesFieldListFilter, BooleanFieldListFilter, RelatedFieldListFilter
 from django.contrib.admin.options import BaseModelAdmin
 from django.db import models
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
 CHOICES_SHOWN = 200
 _ROWS_LOOKED_AT = 1_000
@@ -30,6 +31,18 @@ class RecentValuesFilter(AllValuesFieldListFilter):
         rows = model_admin.get_queryset(request).select_related(None).order_by(*model_admin.get_ordering(request))
         newest = rows.values_list(field.name, flat=True)[:_ROWS_LOOKED_AT]
         self.lookup_choices = sorted(set(newest), key=lambda value: (value is None, value))  # type: ignore[assignment]  # it is walked over only
+
+
+class YesOrNoFilter(BooleanFieldListFilter):
+    """A filter by a column that is yes, no, or was never said: whoever looks for No means both."""
+
+    def choices(self, changelist: Any) -> Any:
+        return (choice for choice in super().choices(changelist) if choice["display"] != _("Unknown"))
+
+    def queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> models.QuerySet[Any] | None:
+        if self.lookup_val == "0":
+            return queryset.exclude(**{self.field_path: True})
+        return super().queryset(request, queryset)
 
 
 def scoped_filter(model: type[models.Model], item: Any) -> Any:

@@ -39,6 +39,16 @@ def test_staff_sign_in_with_e_mail_and_password_in_any_case_of_letters(visitor: 
     assert visitor.get("/admin/").status_code == 200
 
 
+def test_who_has_logged_out_is_told_so_and_led_back(visitor: Client, staff: Staff) -> None:
+    attempt(visitor, staff.email)
+
+    page = visitor.post("/admin/logout/").content.decode()
+
+    assert "You are logged out" in page
+    assert 'href="/admin/"' in page
+    assert "quality time" not in page
+
+
 @pytest.mark.parametrize("following", ["https://elsewhere.example.test/", "//elsewhere.example.test/", "javascript:alert(1)"])
 def test_a_sign_in_that_names_a_foreign_place_ends_at_the_admin(visitor: Client, staff: Staff, following: str) -> None:
     answer = visitor.post(LOGIN, {"username": staff.email, "password": PASSWORD, "next": following})

@@ -185,6 +185,15 @@ def test_an_entry_tells_how_to_go_on_from_right_before_it(browser: Client, user:
     assert f"manage.py events tail http://{user.tenant_id}.example.test --from {cursor}" in page
 
 
+def test_the_command_of_an_entry_goes_to_the_port_of_its_page(browser: Client, user: User) -> None:
+    entry = LogEntry.objects.get(tenant_id=user.tenant_id, position=3)
+    place = reverse("admin:events_logentry_change", args=(quote(entry.pk),))
+
+    page = browser.get(place, headers={"host": "localhost:8123"}).content.decode()
+
+    assert f"manage.py events tail http://{user.tenant_id}.example.test:8123 --from" in page
+
+
 def test_an_entry_leads_to_its_entity_while_that_is_there(browser: Client, user: User) -> None:
     place = reverse("admin:identity_user_change", args=(quote(user.pk),))
     assert f'href="{place}"' in page_of(browser, user.tenant_id, 3)

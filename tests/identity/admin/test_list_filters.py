@@ -1,0 +1,41 @@
+"""Filters of lists say what they mean: No is everybody who is not, also those of whom nothing was ever said."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from authapi.models import LoginFailures
+from identity.models import Connection, Tenant
+from identity.services.users import block_user, create_user
+from tests.factories.admin import Rows
+
+
+@pytest.fixture
+def people(database_connection: Connection) -> None:
+    for name in ("never", "blocked"):
+        user = create_user(tenant_id=database_connection.tenant_id, connection=database_connection, email=f"{name}@example.test")
+    block_user(tenant_id=user.tenant_id, user_id=user.user_id)
+
+
+def listed(browser: Client, model: str, query: str) -> str:
+    return browser.get(f"{reverse(f'admin:{model}_changelist')}?{query}").content.decode()
+
+
+@pytest.mark.usefixtures("people")
+def test_users_who_were_never_blocked_are_found_as_not_blocked(browser: Client) -> None:
+    yes, no = listed(browser, "identity_user", "blocked__exact=1"), listed(browser, "identity_user", "blocked__exact=0")
+
+    assert ("blocked@example.test" in yes, "never@example.test" in yes) == (True, False)
+    assert ("blocked@example.test" in no, "never@example.test" in no) == (False, True)
+    assert "Unknown" not in no
+
+
+def test_failed_logins_are_filtered_by_whether_they_block(browser: Client, tenant: Tenant) -> None:
+    Rows(tenant).of(LoginFailures)
+
+    page = listed(browser, "authapi_loginfailures", "")
+
+    assert "By blocked" in page
+    assert "Not empty" not in page
