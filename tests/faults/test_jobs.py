@@ -12,12 +12,17 @@ from collections.abc import Callable
 from django.db import connection
 
 from events.models import Head
-from identity.models import Connection, Job, Tenant, User
+from identity.acting import Act, Actor, acting
+from identity.models import AuditEntry, Connection, Job, Tenant, User
+from identity.services.bulk_jobs import start_bulk_job
 from identity.services.export_files import exported_file, file_name, read_piece
 from identity.services.exports import start_export
 from identity.services.imports import CHUNK_ROWS, start_import
+from identity.services.row_acts import BLOCK_USERS
+from identity.services.users import new_user
 from tests.deadlines import eventually
 from tests.events.log_reading import numbered
+from tests.factories.admin import new_staff
 from tests.faults.worker import Worker
 
 ROWS = CHUNK_ROWS * 12
@@ -89,3 +94,24 @@ def test_an_export_survives_the_death_of_its_workers(
     file = exported_file(tenant_id=tenant.pk, name=file_name(job))
     text = gzip.decompress(b"".join(read_piece(file, number) for number in range(file.piece_count)))
     assert [json.loads(line)["user_id"] for line in text.splitlines()] == [f"database|{number}" for number in range(ROWS)]
+
+
+def test_an_act_on_many_rows_survives_the_death_of_its_workers(
+    tenant: Tenant, database_connection: Connection, start_worker: Callable[..., Worker]
+) -> None:
+    people = [new_user(database_connection, f"u{number}", {"email": f"user{number}@example.test"}) for number in range(600)]
+    User.objects.of(tenant.pk).bulk_create(people)
+    staff = new_staff(tenant)
+    with acting(Act(Actor("staff", str(staff.pk), staff.email), label=BLOCK_USERS.label, reason="They left.")):
+        job = start_bulk_job(tenant_id=tenant.pk, act=BLOCK_USERS, rows=BLOCK_USERS.rows_of(tenant.pk))
+    worker = start_worker(EVENTS_SWEEPER_ENABLED="1")
+    for share in (1, 3):
+        eventually(lambda share=share: rows_done(job) >= share * 50, seconds=90)  # type: ignore[misc]  # bound at once
+        kill_children(worker)
+        let_lease_run_out(job)
+    finish(job)
+    assert job.summary == {"total": 600, "done": 600, "failed": 0, "gone": 0}
+    updated = Counter(event["data"]["object"]["user_id"] for event in numbered(tenant.pk) if event["type"] == "user.updated")
+    noted = Counter(AuditEntry.objects.filter(facts__job=job.pk, object_type="identity.user").values_list("object_id", flat=True))
+    assert len(updated) == len(noted) == 600
+    assert set(updated.values()) == set(noted.values()) == {1}
