@@ -126,9 +126,6 @@ class ClientAdmin(ServiceAdmin[Client]):
         if columns:
             clients.update_client(tenant_id=row.tenant_id, client_id=row.client_id, changes=columns)
 
-    def remove(self, request: HttpRequest, row: Client) -> None:
-        clients.delete_client(tenant_id=row.tenant_id, client_id=row.client_id)
-
     def response_add(self, request: HttpRequest, obj: Client, post_url_continue: str | None = None) -> HttpResponse:
         secret = getattr(request, "_new_secret", "")
         return self.secret_page(request, obj, secret) if secret else super().response_add(request, obj, post_url_continue)
