@@ -38,6 +38,7 @@ class ApiResource(UnrecordedOwned):
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta(UnrecordedOwned.Meta):
+        verbose_name = "API"
         constraints = [
             models.UniqueConstraint(fields=["tenant", "identifier"], name="authapi_apiresource_identifier_unique"),
             models.UniqueConstraint(fields=["tenant"], condition=models.Q(is_system=True), name="authapi_apiresource_one_system"),

@@ -52,6 +52,7 @@ class LoginFailures(UnrecordedOwned):
     blocked_at = models.DateTimeField(null=True, blank=True)
 
     class Meta(UnrecordedOwned.Meta):
+        verbose_name = verbose_name_plural = "failed logins"
         constraints = [models.UniqueConstraint(fields=["connection", "identifier", "ip"], name="authapi_loginfailures_unique")]
         indexes = [
             # The list of the admin, page by page from a key.

@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, make_server
@@ -91,4 +92,6 @@ def _number_of(resource: Resource[Any]) -> int:
 
 
 if __name__ == "__main__":
-    serve(Path(sys.argv[1]), int(sys.argv[2]), os.environ["DEMO_SCIM_TOKEN"])
+    # Ctrl+C is how people stop it: nothing has failed.
+    with suppress(KeyboardInterrupt):
+        serve(Path(sys.argv[1]), int(sys.argv[2]), os.environ["DEMO_SCIM_TOKEN"])

@@ -97,6 +97,7 @@ class LinkedIdentity(RecordedModel):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta(RecordedModel.Meta):
+        verbose_name_plural = "linked identities"
         constraints = [
             models.UniqueConstraint(fields=["tenant", "provider", "identifier"], name="identity_linkedidentity_identifier_unique"),
         ]

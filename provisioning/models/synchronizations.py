@@ -38,6 +38,7 @@ class SynchronizationRow(models.Model):
     recorded_at = models.DateTimeField(db_default=Now())
 
     class Meta:
+        verbose_name = "synchronised user"
         ordering = ("job", "pk")
         indexes = [
             models.Index(fields=["job", "outcome", "id"], name="provisioning_syncrow_outcome"),
