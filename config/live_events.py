@@ -46,10 +46,7 @@ async def live_events(scope: Scope, receive: Receive, send: Send) -> None:
     except Refused as refusal:
         await answer(send, refusal, head_only=scope["method"] == "HEAD")
         return
-    try:
-        await serve(admitted, shared, receive, send)
-    finally:
-        shared.leases.release(admitted.lease)
+    await serve(admitted, shared, scope, receive, send)
 
 
 def watcher_of(tenant_id: str, cookie: str) -> Watcher:

@@ -35,7 +35,7 @@ from events.numbering import numberer  # noqa: E402
 _PER_TENANT = 8
 _LATENCY_STREAMS = (1, 8)
 # The server that production runs; it is measured in full, the others where they differ.
-DEFAULT = "ours, granian"
+DEFAULT = "ours, uvicorn"
 # Long enough for the memory to come to rest; only the largest shape waits for heartbeats.
 _BRIEF_SECONDS = 2.0
 
@@ -59,7 +59,7 @@ class Run:
 
     def ours(self) -> dict[str, Starter]:
         """Return our own service on each server."""
-        wanted = [("granian", 1), ("granian", 2), ("uvicorn", 1), ("daphne", 1)]
+        wanted = [("uvicorn", 1), ("uvicorn", 2), ("granian", 1), ("daphne", 1)]
         starters = {}
         for server, processes in wanted:
             name = f"ours, {server}" + (f" x {processes}" if processes > 1 else "")

@@ -13,6 +13,8 @@ _HOST = "127.0.0.1"
 _MOST_REQUESTS = 20_000
 # Open streams are closed by the application within EVENTS_DRAIN_SECONDS (8); what still hangs then is cut.
 _DRAIN_SECONDS = 12
+# Longer than a proxy in front keeps an idle connection (nginx: 60), so that none is closed just as it is used again.
+_KEEP_ALIVE_SECONDS = 75
 
 
 # What a connection may hold of a request's head, and of an answer that nobody reads: granian's own 417,792 would let a
@@ -40,7 +42,8 @@ def _uvicorn(options: Options, certificate: ServerCertificate | None) -> list[st
     arguments = ["uvicorn", "--host", _HOST, "--port", str(options.port), "--workers", str(options.web_processes), "--ws", "none"]
     arguments += ["--no-access-log", "--no-server-header", "--timeout-graceful-shutdown", str(_DRAIN_SECONDS), "--app-dir", str(ROOT)]
     # The application itself decides which proxies are believed.
-    arguments += ["--no-proxy-headers", "--backlog", "4096"]
+    arguments += ["--no-proxy-headers", "--backlog", "4096", "--limit-concurrency", str(_MOST_REQUESTS)]
+    arguments += ["--http", "config.http_protocol:HttpProtocol", "--timeout-keep-alive", str(_KEEP_ALIVE_SECONDS)]
     if certificate:
         arguments += ["--ssl-certfile", str(certificate.chain), "--ssl-keyfile", str(certificate.key)]
     return [*arguments, _APPLICATION]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -13,11 +14,11 @@ from channels.consumer import AsyncConsumer
 from authapi import executor, throttling
 from events import metrics
 from events.stream.admission import ENDPOINT, Admitted, admit, wire_headers
-from events.stream.peer import abort_connection, paced
+from events.stream.peer import Wire, abort_connection, paced, taking_over
 from events.stream.refusals import Header, Refused
 from events.stream.runtime import StreamRuntime, runtime
 from events.stream.stream import Stream
-from events.stream.writer import GONE, OPERATOR, SLOW, Send
+from events.stream.writer import GONE, OPERATOR, SLOW, PassOn, Send
 from identity.hosts import HostMatch
 
 logger = logging.getLogger(__name__)
@@ -58,27 +59,53 @@ class EventsConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no ty
             return
         # The head of the request, token and all, is of no more use, and an open stream would keep it for its whole life.
         scope["headers"].clear()
-        try:
-            await serve(admitted, shared, receive, send)
-        finally:
-            shared.leases.release(admitted.lease)
+        await serve(admitted, shared, scope, receive, send)
 
 
-async def serve(admitted: Admitted, shared: StreamRuntime, receive: Receive, send: Send) -> None:
-    """Answer 200 and write until the end. The slot stays the caller's."""
-    sealer = shared.sealer(admitted.subscription.tenant_id)
-    stream = Stream(admitted.subscription, admitted.first_page, send=paced(send), sealer=sealer, sources=shared.sources)
+async def serve(admitted: Admitted, shared: StreamRuntime, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    """Answer 200, write until the end, and give the slot back.
+
+    Where the server leaves its transport to us, a task of the stream's own goes on when this returns: the calls that led here
+    would otherwise be kept, with all they hold, for the life of the stream.
+    """
     metrics.CONNECTS.labels("200", "opened").inc()
-    watcher = asyncio.get_running_loop().create_task(_watch(stream, receive))
-    try:
-        shared.add(stream)
-        await send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS + admitted.headers})
-        admitted.headers.clear()
+    take_over = taking_over(scope)
+    if take_over is not None:
+        shared.keep(_serve_on(take_over(_STREAM_HEADERS + admitted.headers), admitted, shared))
+        return
+    with _opened(admitted, shared, paced(send)) as stream:
+        watcher = asyncio.get_running_loop().create_task(_watch(stream, receive))
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS + admitted.headers})
+            admitted.headers.clear()
+            await stream.run()
+        finally:
+            watcher.cancel()
+
+
+async def _serve_on(wire: Wire, admitted: Admitted, shared: StreamRuntime) -> None:
+    with _opened(admitted, shared, wire.send, wire.write) as stream:
+        # Of what the request brought, nothing is kept but the stream.
+        del admitted
+        wire.watch(partial(stream.break_off, GONE))
         await stream.run()
+
+
+@contextmanager
+def _opened(admitted: Admitted, shared: StreamRuntime, send: Send, at_once: PassOn | None = None) -> Iterator[Stream]:
+    lease = admitted.lease
+    try:
+        subscription, sealer = admitted.subscription, shared.sealer(admitted.subscription.tenant_id)
+        stream = Stream(subscription, admitted.first_page, send=send, at_once=at_once, sealer=sealer, sources=shared.sources)
+        del admitted, subscription, sealer
+        try:
+            shared.add(stream)
+            yield stream
+        finally:
+            shared.remove(stream)
+            metrics.CLOSES.labels(stream.ended_by).inc()
     finally:
-        watcher.cancel()
-        shared.remove(stream)
-        metrics.CLOSES.labels(stream.ended_by).inc()
+        shared.leases.release(lease)
     if stream.writer.broken_by in {SLOW, OPERATOR}:
         # The server would wait for a reader that does not read; only dropping the connection frees what is buffered.
         abort_connection(send)

@@ -9,7 +9,30 @@ from collections.abc import Callable, MutableMapping
 from functools import partial
 from typing import Any, Protocol
 
+from events.stream.refusals import Header
 from events.stream.writer import Send
+
+# The name of the extension among those of a scope; `config.http_protocol` offers it.
+_STREAM = "identity.stream"
+
+
+class Wire(Protocol):
+    """A transport that a server leaves to the application for the rest of one answer."""
+
+    def watch(self, gone: Callable[[], None]) -> None:
+        """Have `gone` called when the client has left."""
+
+    def write(self, body: bytes, chunk: bytes) -> bool:
+        """Write one piece, given bare and as a chunk; returns False where the reader has no room or has left."""
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        """Write a piece as an ASGI message says it, when the reader has room."""
+
+
+def taking_over(scope: MutableMapping[str, Any]) -> Callable[[list[Header]], Wire] | None:
+    """Return what writes the head of a 200 answer and hands out its transport; None on a server that does not do this."""
+    offered: Callable[[list[Header]], Wire] | None = scope.get("extensions", {}).get(_STREAM)
+    return offered
 
 
 class _TwistedRequest(Protocol):
@@ -61,7 +84,7 @@ def paced(send: Send) -> Send:
 def abort_connection(send: Callable[..., Any]) -> bool:
     """Drop the connection with everything still buffered for it; returns whether this server lets us.
 
-    uvicorn's `send` belongs to an object that holds the transport, Daphne's is bound to its request. Granian drops by
+    uvicorn's `send` and that of a `Wire` belong to an object that holds the transport, Daphne's is bound to its request. Granian drops by
     itself what an application leaves unfinished.
     """
     request = _twisted_request(send)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import random
 from collections import OrderedDict, defaultdict
+from collections.abc import Coroutine
 from typing import Any
 
 from django.conf import settings
@@ -68,6 +69,7 @@ class StreamRuntime:
         self._empty = asyncio.Event()
         self._sealers: OrderedDict[str, CursorSealer] = OrderedDict()
         self._tasks: list[asyncio.Task[None]] = []
+        self._kept: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
         """Open the pool in the background and start the few tasks that serve every stream."""
@@ -94,6 +96,12 @@ class StreamRuntime:
         else:
             self._sealers.move_to_end(tenant_id)
         return sealer
+
+    def keep(self, serving: Coroutine[Any, Any, None]) -> None:
+        """Run what serves a stream whose request is over for the server."""
+        task = self._loop.create_task(serving)
+        self._kept.add(task)
+        task.add_done_callback(self._kept.discard)
 
     def add(self, stream: Stream) -> None:
         """Take an open stream in."""

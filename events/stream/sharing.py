@@ -19,9 +19,11 @@ WRITE_BYTES = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What goes out to a stream at one place: a message for the server, None when its filter wants none of it."""
+    """What goes out to a stream at one place, in the three forms that are written; empty when its filter wants none of it."""
 
-    message: dict[str, Any] | None
+    message: dict[str, Any]
+    body: bytes
+    chunk: bytes
     size: int
     events: int
     read_to: datetime | None
@@ -30,20 +32,27 @@ class Share:
 class Batch:
     """What a tail has just appended to its ring, at `now`, a time of the event loop."""
 
-    __slots__ = ("_ring", "_shares", "end", "now")
+    __slots__ = ("_last", "_last_position", "_last_types", "_ring", "_shares", "end", "now")
 
     def __init__(self, ring: Ring, now: float) -> None:
         self._ring = ring
         self._shares: dict[tuple[int, frozenset[str] | None], Share | None] = {}
+        self._last_position = -1
+        self._last_types: frozenset[str] | None = None
+        self._last: Share | None = None
         self.end = ring.end
         self.now = now
 
     def share(self, position: int, types: frozenset[str] | None) -> Share | None:
         """Return everything after a position that passes the filter, or None when that is more than one write."""
+        # Nearly all streams of a tenant stand at the place of the one before.
+        if position == self._last_position and types is self._last_types:
+            return self._last
         place = (position, types)
         if place not in self._shares:
             self._shares[place] = self._joined(position, types)
-        return self._shares[place]
+        self._last_position, self._last_types, self._last = position, types, self._shares[place]
+        return self._last
 
     def _joined(self, position: int, types: frozenset[str] | None) -> Share | None:
         if not self._ring.covers(position):
@@ -53,8 +62,9 @@ class Batch:
         size = sum(map(len, wanted))
         if size > WRITE_BYTES:
             return None
-        message = {"type": "http.response.body", "body": b"".join(wanted), "more_body": True} if wanted else None
-        return Share(message, size, len(wanted), frames[-1].recorded_at if frames else None)
+        body = b"".join(wanted)
+        message = {"type": "http.response.body", "body": body, "more_body": True}
+        return Share(message, body, b"%x\r\n%b\r\n" % (size, body), size, len(wanted), frames[-1].recorded_at if frames else None)
 
 
 class Begun:

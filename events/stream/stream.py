@@ -32,7 +32,7 @@ from events.stream.replay import Replay
 from events.stream.sharing import WRITE_BYTES, Batch
 from events.stream.subscription import Sources, Subscription
 from events.stream.tail import READ_FAILURES
-from events.stream.writer import OPERATOR, SLOW, Broken, Send, Writer
+from events.stream.writer import OPERATOR, SLOW, Broken, PassOn, Send, Writer
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,14 @@ class Stream:
     )  # fmt: skip
 
     def __init__(
-        self, subscription: Subscription, first_page: FramePage | None, *, send: Send, sealer: CursorSealer, sources: Sources
+        self,
+        subscription: Subscription,
+        first_page: FramePage | None,
+        *,
+        send: Send,
+        at_once: PassOn | None = None,
+        sealer: CursorSealer,
+        sources: Sources,
     ) -> None:
         self.subscription = subscription
         self.slot = 0
@@ -70,7 +77,7 @@ class Stream:
         self._canaries: list[WaitingCanary] = []
         self._read_to: datetime | None = None
         self._is_parked = False
-        self.writer = Writer(send, self.wake)
+        self.writer = Writer(send, self.wake, at_once)
         # A time of the event loop, for whoever describes the stream.
         self.opened_at = now = self._loop.time()
         # Jittered, so that streams opened together do not come back together.
@@ -112,9 +119,9 @@ class Stream:
             return
         self.position = batch.end
         self._read_to = share.read_to or self._read_to
-        if share.message is not None:
+        if share.events:
             measures.events += share.events
-            if self.writer.begin(share.message, share.size, batch.now):
+            if self.writer.begin(share, batch.now):
                 self._note_latency()
 
     def close(self, reason: Reason) -> None:
@@ -270,5 +277,5 @@ class Stream:
             await self.writer.send_body(b"", more=False)
 
     def _note_latency(self) -> None:
-        if self._read_to is not None and measures.may_sample():
+        if measures.may_sample() and self._read_to is not None:
             metrics.COMMIT_TO_WRITE.labels("event").observe(max(0.0, time.time() - self._read_to.timestamp()))

@@ -8,9 +8,11 @@ from typing import Any
 
 from events import metrics
 from events.stream.measures import BLOCKED_SECONDS, measures
-from events.stream.sharing import WRITE_BYTES, Begun, begin
+from events.stream.sharing import WRITE_BYTES, Begun, Share, begin
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+# Writes a piece, given bare and as a chunk, without waiting for anything; returns False where that is not possible.
+PassOn = Callable[[bytes, bytes], bool]
 
 # What broke a connection, in one word.
 GONE = "client"
@@ -26,10 +28,13 @@ class Broken(Exception):
 class Writer:
     """Belongs to the task that makes it. `wake` has that task look after a send that was begun by somebody else."""
 
-    __slots__ = ("_awaits_send", "_begun", "_loop", "_send", "_task", "_wake", "broken_by", "bytes_written", "writing_since", "written_at")
+    __slots__ = (
+        "_awaits_send", "_begun", "_loop", "_pass", "_send", "_task", "_wake", "broken_by", "bytes_written", "writing_since", "written_at"
+    )  # fmt: skip
 
-    def __init__(self, send: Send, wake: Callable[[], None]) -> None:
+    def __init__(self, send: Send, wake: Callable[[], None], at_once: PassOn | None = None) -> None:
         self._send = send
+        self._pass = at_once
         self._wake = wake
         self._task = asyncio.current_task()
         self._loop = asyncio.get_running_loop()
@@ -60,11 +65,17 @@ class Writer:
         self.writing_since = self._loop.time()
         await self._sent(self._send({"type": "http.response.body", "body": body, "more_body": more}), len(body))
 
-    def begin(self, message: MutableMapping[str, Any], size: int, now: float) -> bool:
-        """Write one piece from outside the task, at `now`; return whether it went at once. The task finishes it otherwise."""
-        self.written_at = self.writing_since = now
+    def begin(self, share: Share, now: float) -> bool:
+        """Write what streams share from outside the task, at `now`; return whether it went at once. The task finishes it otherwise."""
+        self.written_at = now
+        if self._pass is not None and self._pass(share.body, share.chunk):
+            self.bytes_written += share.size
+            measures.bytes += share.size
+            return True
+        self.writing_since = now
+        size = share.size
         try:
-            begun = begin(self._send(message))
+            begun = begin(self._send(share.message))
         except OSError:
             self.writing_since = 0.0
             self.break_off(GONE)

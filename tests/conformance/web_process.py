@@ -112,6 +112,9 @@ def _command(server: str, port: int, certificate: ServerCertificate | None = Non
             return ["granian", *options, "--backpressure", "4096", "--workers-kill-timeout", "12", _APPLICATION]
         case "uvicorn":
             options = ["--host", "127.0.0.1", "--port", str(port), "--ws", "none", "--no-proxy-headers", "--log-level", "warning"]
+            options += ["--http", "config.http_protocol:HttpProtocol", "--workers", workers or "1"]
+            if certificate is not None:
+                options += ["--ssl-certfile", str(certificate.chain), "--ssl-keyfile", str(certificate.key)]
             return ["uvicorn", *options, _APPLICATION]
         case _:
             return ["daphne", "-b", "127.0.0.1", "-p", str(port), "--verbosity", "0", _APPLICATION]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from datetime import UTC, datetime
+from functools import partial
 
 from events.stream.frames import Frame
 from events.stream.reasons import DRAINING
@@ -35,18 +36,17 @@ def test_streams_at_one_place_with_one_filter_share_one_message() -> None:
     everything, again = batch.share(0, None), batch.share(0, None)
     assert everything is again
     assert everything is not None
-    assert everything.message is not None
-    assert everything.message["body"] == b"1;xxxxxxxx2;xxxxxxxx3;xxxxxxxx"
+    assert everything.body == everything.message["body"] == b"1;xxxxxxxx2;xxxxxxxx3;xxxxxxxx"
+    assert everything.chunk == b"1e\r\n1;xxxxxxxx2;xxxxxxxx3;xxxxxxxx\r\n"
     filtered = batch.share(1, frozenset({"user.deleted"}))
     assert filtered is not None
-    assert filtered.message is not None
-    assert (filtered.message["body"], filtered.events, batch.end) == (b"2;xxxxxxxx", 1, 3)
+    assert (filtered.body, filtered.events, batch.end) == (b"2;xxxxxxxx", 1, 3)
 
 
 def test_a_filter_that_wants_nothing_moves_without_a_message() -> None:
     share = Batch(ring_of(frame(1)), now=1.0).share(0, frozenset({"user.deleted"}))
     assert share is not None
-    assert (share.message, share.read_to) == (None, MOMENT)
+    assert (share.events, share.body, share.read_to) == (0, b"", MOMENT)
 
 
 def test_more_than_one_write_and_what_the_ring_has_dropped_are_no_share() -> None:
@@ -67,6 +67,36 @@ def test_a_waiting_stream_is_written_to_by_the_tail_itself() -> None:
         assert opened.connection.body.count(b"event: user.created") == 3
         assert positions_in(opened.connection.body) == [0, 1, 2, 3]
         assert stream.writer.writing_since == 0.0
+
+    run_story(story)
+
+
+def _has(pieces: list[bytes], count: int) -> bool:
+    return len(pieces) == count
+
+
+def test_a_transport_that_is_ours_is_written_to_without_a_send_until_it_has_no_room() -> None:
+    async def story() -> None:
+        passed: list[bytes] = []
+
+        def at_once(body: bytes, chunk: bytes) -> bool:
+            assert chunk == b"%x\r\n%b\r\n" % (len(body), body)
+            if len(passed) == 2:
+                return False
+            passed.append(body)
+            return True
+
+        opened = OpenStream(FakeLog())
+        stream = await opened.opened()
+        await until(lambda: stream._is_parked)
+        stream.writer._pass = at_once
+        for written in (1, 2):
+            opened.grow(1)
+            await until(partial(_has, passed, written))
+        opened.grow(1)
+        await until(lambda: positions_in(opened.connection.body) == [0, 3])
+        assert [positions_in(body) for body in passed] == [[1], [2]]
+        assert stream.writer.bytes_written == len(opened.connection.body) + sum(map(len, passed))
 
     run_story(story)
 
