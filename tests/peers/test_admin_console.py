@@ -19,7 +19,9 @@ from pytest_django.plugin import DjangoDbBlocker
 from config.admin_site import site
 from config.launcher.peers import PLACE
 from events.numbering import number_tenant
-from identity.models import Connection, Tenant, User
+from identity.models import Connection, Job, Tenant, User
+from identity.services.jobs import run_job
+from identity.services.users import new_user
 from tests.conformance.web_process import WebProcess, web_process
 from tests.deadlines import eventually
 from tests.factories.admin import Rows, addresses_of_page, browser_of, new_staff
@@ -171,6 +173,35 @@ def test_a_chart_opens_as_a_table_whose_numbers_are_links(page: Page, web: WebPr
 
     page.until("location.search.includes('since=') && document.readyState === 'complete'")
     assert page.evaluate("document.querySelectorAll('#result_list tbody tr').length") == int(count) > 0
+
+
+def test_everything_that_matches_is_chosen_confirmed_and_followed(page: Page, web: WebProcess, rows: Rows) -> None:
+    users = [new_user(rows.of(Connection), f"u{number:03}", {"email": f"user{number}@example.test"}) for number in range(120)]
+    User.objects.of(rows.tenant.pk).bulk_create(users)
+    page.open(base_of(web) + reverse("admin:identity_user_changelist"))
+    page.click("#action-toggle")
+    page.click(".actions .question a")
+    assert "All 120 selected" in page.text(".actions")
+    page.fill("select[name=action]", "block_selected")
+    page.click(".actions button[name=index]")
+    page.until("document.querySelector('input[name=confirmed]') && document.readyState === 'complete'")
+    assert "Block 120 users?" in page.text("h1")
+    barriers = barriers_of(page, is_whole=False)
+    page.show_as(scheme="dark")
+    barriers += barriers_of(page, is_whole=False)
+    page.fill("textarea[name=reason]", "They left.")
+    page.click("input[type=submit]")
+    page.until("location.pathname.includes('/identity/job/') && document.readyState === 'complete'")
+
+    assert "0 of 120" in page.text("#content")
+    barriers += barriers_of(page, is_whole=False)
+    page.show_as(scheme="light")
+    assert [*barriers, *barriers_of(page, is_whole=False)] == []
+    assert run_job(Job.objects.of(rows.tenant.pk).get(type=Job.Type.BULK_ACTION).pk)
+    # What is shown renews itself.
+    page.until("document.body.innerText.includes('Completed')", seconds=20)
+    assert "120 of 120" in page.text("#content")
+    assert page.complaints == []
 
 
 def _tab_to(page: Page, is_there: str) -> None:
