@@ -99,15 +99,15 @@ def _host_and_port(url: str) -> tuple[str, int]:
     return parts.hostname or "", parts.port or (80 if parts.scheme == "http" else 443)
 
 
-_sessions: dict[tuple[int, OutboundRules], OutboundSession] = {}
+_sessions: dict[tuple[object, ...], OutboundSession] = {}
 
 
 def outbound_session() -> OutboundSession:
     """Return this process's session for the rules of the settings; a forked child never shares its parent's connections."""
-    rules = OutboundRules(parse_networks(settings.OUTBOUND_PRIVATE_NETWORKS), settings.OUTBOUND_ALLOW_HTTP, settings.OUTBOUND_CA_FILE)
-    key = (os.getpid(), rules)
+    networks, allow_http, ca_file = settings.OUTBOUND_PRIVATE_NETWORKS, settings.OUTBOUND_ALLOW_HTTP, settings.OUTBOUND_CA_FILE
+    key = (os.getpid(), tuple(networks), allow_http, ca_file)
     if key not in _sessions:
-        _sessions[key] = OutboundSession(rules)
+        _sessions[key] = OutboundSession(OutboundRules(parse_networks(networks), allow_http, ca_file))
     return _sessions[key]
 
 
