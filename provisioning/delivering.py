@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 
 from celery.exceptions import SoftTimeLimitExceeded
@@ -10,6 +9,7 @@ from django.conf import settings
 
 from identity.tenancy import tenant_bound
 from provisioning import breaker, failpoints, lane_rows, lanes, nudges
+from provisioning.ahead import Ahead, warn_of_discarded
 from provisioning.destinations import Memory, run_destination
 from provisioning.models import FailureClass
 from provisioning.outcomes import Claim, Failure, LeaseLost, NotDue, Success
@@ -17,11 +17,9 @@ from provisioning.pace import NoTurn
 from provisioning.retrying import LONGEST_RETRY_SECONDS, RetryLater
 from provisioning.statements import forget_plans
 
-logger = logging.getLogger(__name__)
-
 # One message works for so long or so much, then the others have their turn. A turn itself costs as much as some ten deliveries.
 TURN_SECONDS = 2.0
-TURN_DELIVERIES = 100
+TURN_DELIVERIES = 500
 # A run ends this long before its lease, so that the outcome can still be written.
 _LEASE_MARGIN_SECONDS = 5.0
 
@@ -29,11 +27,12 @@ _LEASE_MARGIN_SECONDS = 5.0
 class Turn:
     """The budget of one message, and what it has read already."""
 
-    def __init__(self, seconds: float = TURN_SECONDS, deliveries: int = TURN_DELIVERIES) -> None:
+    def __init__(self, seconds: float = TURN_SECONDS, deliveries: int | None = None) -> None:
         self._ends = time.monotonic() + seconds
-        self._left = deliveries
+        self._left = deliveries or TURN_DELIVERIES
         self.is_over = False
         self.memory: Memory = {}
+        self.ahead = Ahead()
 
     def goes_on(self) -> bool:
         """Count a delivery; tell whether another one may follow."""
@@ -54,14 +53,17 @@ def deliver_lane(stream_id: str, key: str) -> None:
     if isinstance(claim, NotDue):
         pause, claim = claim.seconds, None
     claim = claim or lanes.claim_oldest(stream_id)
-    while claim is not None:
-        step = deliver_claim(claim, turn)
-        left = claim.key if step.is_waiting else None
-        if claim.key == key:
-            pause = step.retry_in
-        elif step.retry_in is not None and step.retry_in <= LONGEST_RETRY_SECONDS:
-            nudges.send(nudges.DELIVER, stream_id, claim.key, countdown=step.retry_in)
-        claim = step.next
+    try:
+        while claim is not None:
+            step = deliver_claim(claim, turn)
+            left = claim.key if step.is_waiting else None
+            if claim.key == key:
+                pause = step.retry_in
+            elif step.retry_in is not None and step.retry_in <= LONGEST_RETRY_SECONDS:
+                nudges.send(nudges.DELIVER, stream_id, claim.key, countdown=step.retry_in)
+            claim = step.next
+    finally:
+        turn.ahead.abandon()
     if left is None and turn.is_over:
         left = lane_rows.due_key(stream_id)
     if left is not None:
@@ -80,16 +82,26 @@ def probe_stream(stream_id: str, tenant_id: str) -> None:
 
 
 def deliver_claim(claim: Claim, turn: Turn) -> lanes.Step:
-    """Run the claimed delivery and write its outcome; an outcome that comes after the lease is discarded."""
+    """Run the claimed delivery and write its outcome; an outcome that comes after the lease is discarded.
+
+    With a step whose claim was made ahead, the outcome is still on its way to the database when this returns.
+    """
     failpoints.reach("claimed")
+    turn.ahead.start(claim)
     result = run_claim(claim, turn.memory)
     failpoints.reach("ran")
+    following, go_on = turn.ahead.finish(), turn.goes_on()
+    if go_on and isinstance(result, Success):
+        if turn.ahead.settle(claim, result, following):
+            return lanes.Step(next=following)
+    else:
+        turn.ahead.stop(following)
     try:
-        step = _conclude(claim, result, go_on=turn.goes_on())
+        step = _conclude(claim, result, go_on=go_on)
     except LeaseLost:
         step = lanes.Step(is_discarded=True)
     if step.is_discarded:
-        logger.warning("the outcome of %s on %s came after its lease and is discarded", claim.event_id, claim.stream_id)
+        warn_of_discarded(claim)
     return step
 
 

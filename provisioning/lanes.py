@@ -5,6 +5,7 @@
     leased --fail--> todo (not_before set), or dead after the last attempt: the lane goes on
     leased --release--> todo          its stream is held; the attempt does not count
     leased --put_off--> todo          the limit of requests leaves no room (not_before set); there was no attempt
+    leased --give_back--> todo        claimed ahead (`ahead`) and not run; there was no attempt
     leased --lease expires--> todo    the next claim notes a lost attempt
     dead --requeue--> todo            redelivered; superseded at its claim when a newer event was written
 
@@ -34,6 +35,7 @@ _UPSERT_LANE = """
 INSERT INTO provisioning_lane (stream_id, key, tenant_id) VALUES (%s, %s, %s)
 ON CONFLICT (stream_id, key) DO UPDATE SET nudged_until = NULL, not_before = clock_timestamp()
 """
+SETTLE_AND_TAKE = (delivery_rows.SETTLE, lane_rows.DROP_IF_SETTLED, lane_rows.TAKE_NEXT)
 
 
 class _Limits(TypedDict):
@@ -137,6 +139,15 @@ def put_off(claim: Claim, *, seconds: float) -> Step:
     return Step(retry_in=seconds)
 
 
+def give_back(claim: Claim, *, is_settled: bool = False) -> None:
+    """Give up the lane of a claim that was not run, or whose delivery is settled already. May raise `LeaseLost`."""
+    with transaction.atomic():
+        _require_lease(claim)
+        if not is_settled:
+            delivery_rows.give_back(claim.delivery_id)
+        lane_rows.leave(claim.lane_id)
+
+
 def requeue(*, stream_id: str, key: str, tenant_id: str, delivery_id: int, is_forced: bool) -> bool:
     """Put a dead delivery back into its lane, at its old place, inside the caller's transaction. False: not dead."""
     open_lane(stream_id=stream_id, key=key, tenant_id=tenant_id)
@@ -184,7 +195,7 @@ def _require_lease(claim: Claim) -> None:
 
 
 def _settle_and_take(claim: Claim, success: Success) -> Step:
-    """Settle, delete the lane if it is empty, and claim what comes next: the usual way, in one message to the database.
+    """Settle, delete the lane if it is empty, and claim what comes next, in one message to the database.
 
     Waiting for six answers instead of one would cost more than all the rest of a delivery, and so would waiting for the
     disk: what a crash of the database takes back is delivered again, with the same event id (ADR 0030).
@@ -195,10 +206,9 @@ def _settle_and_take(claim: Claim, success: Success) -> Step:
         "most": attempts_in_series(settings.DELIVERY_RETRY_DELAYS),
         "probe": False,
     }
-    script = (delivery_rows.SETTLE, lane_rows.DROP_IF_SETTLED, lane_rows.TAKE_NEXT)
-    (settled, _), _, (_, row) = run_script(script, values, is_repeatable=True)
+    (settled, _), _, (_, row) = run_script(SETTLE_AND_TAKE, values, is_repeatable=True)
     taken = lane_rows.taken_of(row)
-    following = None if taken is None else _claim_of(taken, is_probe=False)
+    following = None if taken is None else claim_of(taken, is_probe=False)
     if not settled:
         return Step(next=following, is_discarded=True)
     if following is None and taken is not None:
@@ -227,7 +237,7 @@ def _onward(claim: Claim, *, go_on: bool) -> Step:
 def _claim_oldest(stream_id: str, *, is_probe: bool = False) -> Claim | None:
     limits = _limits()
     while (taken := lane_rows.take_oldest(stream_id, probe=is_probe, **limits)) is not None:
-        claim = _claim_of(taken, is_probe=is_probe) or _claim_in(taken.lane_id, is_probe=is_probe)
+        claim = claim_of(taken, is_probe=is_probe) or _claim_in(taken.lane_id, is_probe=is_probe)
         if claim is not None:
             return claim
     return None
@@ -237,7 +247,7 @@ def _claim_in(lane_id: int, *, is_probe: bool = False) -> Claim | None:
     """Claim the first delivery of a locked lane that should run; None when there is none, and the lane is left."""
     limits = _limits()
     while (taken := lane_rows.take_first(lane_id, probe=is_probe, **limits)) is not None and taken.delivery_id is not None:
-        claim = _claim_of(taken, is_probe=is_probe)
+        claim = claim_of(taken, is_probe=is_probe)
         if claim is not None:
             return claim
         _settle_unrun(taken, taken.delivery_id)
@@ -263,7 +273,8 @@ def _limits() -> _Limits:
     }
 
 
-def _claim_of(taken: lane_rows.Taken, *, is_probe: bool) -> Claim | None:
+def claim_of(taken: lane_rows.Taken, *, is_probe: bool = False) -> Claim | None:
+    """Return the claim that a claiming statement has made, if it has made one."""
     if taken.token is None or taken.delivery_id is None or taken.body is None:
         return None
     return Claim(

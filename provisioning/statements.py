@@ -62,13 +62,14 @@ def run_script(
     commit does not wait for the disk: when the database crashes, the last commits may be as if they had never been.
     """
     with connection.cursor() as cursor:
-        _prepare(cursor, statements)
-        cursor.execute(_text_of(tuple(statements), is_repeatable=is_repeatable), parameters)
+        prepare(cursor, statements)
+        cursor.execute(text_of(tuple(statements), is_repeatable=is_repeatable), parameters)
         return _results_of(cursor.cursor, len(statements), skip=1 if is_repeatable else 0)
 
 
 @cache
-def _text_of(statements: tuple[Prepared, ...], *, is_repeatable: bool) -> str:
+def text_of(statements: tuple[Prepared, ...], *, is_repeatable: bool) -> str:
+    """Return the text that runs prepared statements in one transaction; see `run_script`."""
     calls = [statement.call for statement in statements]
     return ";".join([_NO_WAIT, *calls] if is_repeatable else calls)
 
@@ -91,8 +92,9 @@ def forget_plans() -> None:
     execute("DISCARD PLANS")
 
 
-def _prepare(cursor: CursorWrapper, statements: Sequence[Prepared]) -> None:
-    known = _prepared.setdefault(connection.connection, set())
+def prepare(cursor: CursorWrapper, statements: Sequence[Prepared]) -> None:
+    """Prepare what the cursor's connection has not prepared yet."""
+    known = _prepared.setdefault(cursor.db.connection, set())
     for statement in statements:
         if statement.name not in known:
             cursor.execute("SET plan_cache_mode = force_generic_plan")

@@ -14,6 +14,7 @@ from django.db import connection
 
 from identity.models import Tenant
 from provisioning import dispatch
+from provisioning.delivering import TURN_DELIVERIES
 from provisioning.models import Attempt, Delivery, Lane
 from tests.deadlines import eventually
 from tests.faults.conftest import RedisServer
@@ -53,8 +54,8 @@ def test_a_worker_process_killed_at_this_step_loses_nothing_and_keeps_the_order(
     start_worker(DELIVERY_LEASE_SECONDS="1.5", DELIVERY_RETRY_DELAYS=",".join(["0.2"] * 50), BREAKER_FAILURES="0")
     (directory / failpoint).touch()
 
-    # Settling is a step of its own only where a turn ends: with the hundredth delivery of a long lane.
-    keys, rounds = (1, 120) if failpoint == "settling" else (6, 5)
+    # Settling is a step of its own only where a turn ends: within a long lane.
+    keys, rounds = (1, TURN_DELIVERIES + 20) if failpoint == "settling" else (6, 5)
     expected = _append_rounds(tenant, _keys(tenant, keys), rounds)
 
     eventually(lambda: not (directory / failpoint).exists(), seconds=20)

@@ -32,6 +32,13 @@ def sent(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[tuple[obje
     return messages
 
 
+@pytest.fixture
+def short_turns(monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many deliveries a turn has."""
+    monkeypatch.setattr(delivering, "TURN_DELIVERIES", 20)
+    return 20
+
+
 def _queue(tenant: Tenant, *keys: str) -> None:
     append_events(tenant, list(keys))
     dispatch.dispatch_tenant(tenant.pk)
@@ -50,38 +57,39 @@ def test_one_turn_empties_short_lanes(tenant: Tenant, stream: EventStream, recor
     assert _states(stream) == ["delivered"] * 4
 
 
-def test_a_turn_ends_after_a_hundred_deliveries_and_sends_itself_again(
-    tenant: Tenant, stream: EventStream, recorder: Recorder, sent: list[tuple[object, ...]]
+def test_a_turn_ends_after_its_number_of_deliveries_and_sends_itself_again(
+    tenant: Tenant, stream: EventStream, recorder: Recorder, sent: list[tuple[object, ...]], short_turns: int
 ) -> None:
-    _queue(tenant, *["user:a"] * 105)
+    _queue(tenant, *["user:a"] * (short_turns + 5))
 
     delivering.deliver_lane(stream.pk, "user:a")
 
-    assert len(recorder.taken) == 100
+    assert len(recorder.taken) == short_turns
     assert sent == [(nudges.DELIVER, stream.pk, "user:a", None)]
 
 
-def test_a_turn_that_ends_with_its_lane_goes_on_with_another(
-    tenant: Tenant, stream: EventStream, recorder: Recorder, sent: list[tuple[object, ...]]
+def test_a_turn_that_ends_with_its_lane_goes_on_with_what_is_left(
+    tenant: Tenant, stream: EventStream, recorder: Recorder, sent: list[tuple[object, ...]], short_turns: int
 ) -> None:
-    _queue(tenant, *["user:a"] * 100, "user:b")
+    _queue(tenant, *["user:a"] * short_turns, "user:b")
 
     delivering.deliver_lane(stream.pk, "user:a")
 
-    assert sent == [(nudges.DELIVER, stream.pk, "user:b", None)]
+    (left,) = Delivery.objects.filter(stream_id=stream.pk, state="todo")
+    assert sent == [(nudges.DELIVER, stream.pk, left.key, None)]
     sent.clear()
-    delivering.deliver_lane(stream.pk, "user:b")
-    assert (len(recorder.taken), sent) == (101, [])
+    delivering.deliver_lane(stream.pk, left.key)
+    assert (len(recorder.taken), sent) == (short_turns + 1, [])
 
 
 def test_a_turn_that_ends_with_the_work_sends_nothing(
-    tenant: Tenant, stream: EventStream, recorder: Recorder, sent: list[tuple[object, ...]]
+    tenant: Tenant, stream: EventStream, recorder: Recorder, sent: list[tuple[object, ...]], short_turns: int
 ) -> None:
-    _queue(tenant, *["user:a"] * 100)
+    _queue(tenant, *["user:a"] * short_turns)
 
     delivering.deliver_lane(stream.pk, "user:a")
 
-    assert (len(recorder.taken), sent) == (100, [])
+    assert (len(recorder.taken), sent) == (short_turns, [])
 
 
 def test_a_turn_ends_after_its_time_or_its_number() -> None:
