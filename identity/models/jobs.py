@@ -59,6 +59,12 @@ class Job(TenantOwned):
             # The list of the admin, page by page from a key.
             models.Index(fields=["tenant", "created_at", "id"], name="identity_job_listed"),
             models.Index(fields=["status", "lease_until"], name="identity_job_unfinished"),
+            # What is at work on the rows of a list.
+            models.Index(
+                fields=["tenant", "created_at"],
+                name="identity_job_bulk_at_work",
+                condition=models.Q(type="bulk_action", status__in=("pending", "processing")),
+            ),
             # Jobs that are old enough to go.
             models.Index(fields=["finished_at"], name="identity_job_finished"),
         ]
