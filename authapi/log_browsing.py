@@ -1,7 +1,8 @@
 """Reading the sign-in log as people do: newest first, a page at a time from wherever one stands.
 
 No page counts anything and none is reached by skipping rows, so it costs the same in a log of any length. The tenant, a user id
-and the times are ranges of an index; everything else is looked for among `WALK` lines a page, which then says that it ended there.
+of a tenant and the times are ranges of an index; everything else is looked for among `WALK` lines a page, which then says that it
+ended there.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from django.db.models import Q, QuerySet
 
 from authapi.models import SignIn
+from identity.keyset_pages import met
 
 PAGE_ROWS = 50
 WALK = 20_000
@@ -72,7 +74,9 @@ def browse(question: Question, place: Place | None = None) -> LogPage:
     is_newer = place is not None and place.is_newer
     walked = _walked(question, place)
     further = _further(question)
-    found = list((_among(walked[:WALK], further, is_newer=is_newer) if further else walked)[: PAGE_ROWS + 1])
+    asked = _lines(met(walked[:WALK], further), is_newer=is_newer) if further else walked
+    # The list of all tenants names that of each line.
+    found = list(asked.select_related("tenant")[: PAGE_ROWS + 1])
     taken, is_full = found[:PAGE_ROWS], len(found) > PAGE_ROWS
     # A page that the walk has ended goes on where the walk has stopped.
     stopped = walked[WALK - 1 : WALK].first() if further and not is_full else None
@@ -88,7 +92,7 @@ def _walked(question: Question, place: Place | None) -> QuerySet[SignIn]:
     """Return the lines in the order of an index, from the place on."""
     # An operator who has chosen no tenant sees all of them.
     rows = SignIn.all_tenants.all() if question.tenant_id is None else SignIn.objects.of(question.tenant_id)
-    if "|" in question.user:
+    if "|" in question.user and question.tenant_id is not None:
         rows = rows.filter(user_id=question.user)
     if question.since is not None:
         rows = rows.filter(created_at__gte=question.since)
@@ -113,13 +117,16 @@ def _further(question: Question) -> Q:
         found &= Q(is_success=question.is_success)
     if question.user and "|" not in question.user:
         found &= Q(user_name__iexact=question.user)
+    elif question.user and question.tenant_id is None:
+        # The index by user begins with the tenant.
+        found &= Q(user_id=question.user)
     return found
 
 
-def _among(walked: QuerySet[SignIn], further: Q, *, is_newer: bool) -> QuerySet[SignIn]:
+def _lines(keys: list[str], *, is_newer: bool) -> QuerySet[SignIn]:
     order = ("created_at", "pk") if is_newer else ("-created_at", "-pk")
     # The keys come from rows that are narrowed already.
-    return SignIn.all_tenants.filter(further, pk__in=walked.values("pk")).order_by(*order)
+    return SignIn.all_tenants.filter(pk__in=keys).order_by(*order)
 
 
 def _written(row: SignIn | None) -> str:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, TypeVar
 
-from django.db.models import Model, Q, QuerySet
+from django.db import connection
+from django.db.models import BooleanField, ExpressionWrapper, Model, Q, QuerySet
 
 PAGE_ROWS = 50
 WALK = 20_000
@@ -61,7 +62,7 @@ def page_of(rows: QuerySet[Row], place: Place | None, *, moment: str, further: Q
     is_newer = place is not None and place.is_newer
     order = (moment, "pk") if is_newer else (f"-{moment}", "-pk")
     walked = (rows if place is None else _from(rows, place, moment)).order_by(*order)
-    asked = walked if not further else QuerySet(rows.model).filter(further, pk__in=walked[:WALK].values("pk")).order_by(*order)
+    asked = walked if not further else QuerySet(rows.model).filter(pk__in=met(walked[:WALK], further)).order_by(*order)
     found = list(asked[: PAGE_ROWS + 1])
     taken, is_full = found[:PAGE_ROWS], len(found) > PAGE_ROWS
     # A page that the walk has ended goes on where the walk has stopped.
@@ -72,6 +73,18 @@ def page_of(rows: QuerySet[Row], place: Place | None, *, moment: str, further: Q
         return KeysetPage(taken, onward, "", is_partial)
     back = _written(taken[0], moment) if taken else place.written()
     return KeysetPage(taken[::-1], back, onward, is_partial) if is_newer else KeysetPage(taken, onward, back, is_partial)
+
+
+def met(walk: QuerySet[Any], further: Q) -> list[Any]:
+    """Return the keys of the rows of a walk, which has a limit, that fulfil `further`: as many as a page shows and one.
+
+    Each is judged where the walk meets it; asked for by key, every one of them would be looked up a second time.
+    """
+    judged = walk.annotate(is_wanted=ExpressionWrapper(further, BooleanField())).values_list("pk", "is_wanted")
+    sql, parameters = judged.query.sql_with_params()
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT * FROM ({sql}) AS walk (key, is_wanted) WHERE is_wanted LIMIT {PAGE_ROWS + 1:d}", parameters)  # noqa: S608  # Django's own
+        return [key for key, _ in cursor.fetchall()]
 
 
 def _from(rows: QuerySet[Row], place: Place, moment: str) -> QuerySet[Row]:

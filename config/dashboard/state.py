@@ -71,11 +71,12 @@ def counted(count: int) -> str:
 
 def _counts(viewer: Viewer) -> dict[str, int]:
     """Return bounded counts of rows by the model they are listed as."""
-    letters = DeadLetter.objects.filter(state=DeadLetter.State.OPEN)
+    # The order leads to the index of open letters, or to that of a tenant's letters by state.
+    letters = DeadLetter.objects.filter(state=DeadLetter.State.OPEN).order_by("stream_id", "created_at")
     if viewer.tenant_id:
         rows: dict[str, QuerySet[User] | QuerySet[DeadLetter] | QuerySet[Tenant] | QuerySet[Outbox] | QuerySet[Staff]] = {
             "identity_user": User.objects.of(viewer.tenant_id),
-            "provisioning_deadletter": letters.filter(tenant_id=viewer.tenant_id),
+            "provisioning_deadletter": letters.filter(tenant_id=viewer.tenant_id).order_by("tenant_id", "state", "pk"),
         }
     else:
         rows = {

@@ -10,11 +10,11 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from identity.acting import of_document
+from identity.admin.keyset_list import FOUND
 from identity.admin.panels import Cell, Panel
 from identity.admin.scope import staff_of, tenant_in_scope
 from identity.models import Job
 from identity.services.bulk_acts import acted_models
-from identity.services.jobs import unfinished
 
 _JOBS_SHOWN = 5
 Row = TypeVar("Row", bound=models.Model)
@@ -43,8 +43,12 @@ def jobs_at_work(request: HttpRequest, model: type[models.Model]) -> list[tuple[
     tenant = tenant_in_scope(request)
     if tenant is None or model not in acted_models():
         return []
-    jobs = unfinished(tenant, Job.Type.BULK_ACTION).filter(parameters__model=model._meta.label_lower)[:_JOBS_SHOWN]
-    return [(job, title_of(job)) for job in jobs]
+    # Jobs that are not finished are few and have an index; asked for in the order of the list, all jobs could be looked at.
+    waiting = Job.objects.of(tenant).filter(status__in=(Job.Status.PENDING, Job.Status.PROCESSING)).order_by("status", "lease_until")
+    label = model._meta.label_lower
+    found = [job for job in waiting[:FOUND] if job.type == Job.Type.BULK_ACTION and job.parameters.get("model") == label]
+    found.sort(key=lambda job: job.created_at, reverse=True)
+    return [(job, title_of(job)) for job in found[:_JOBS_SHOWN]]
 
 
 def bulk_progress(_request: HttpRequest, job: Job) -> Panel | None:

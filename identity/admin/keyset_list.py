@@ -16,7 +16,8 @@ from django.contrib.admin.utils import build_q_object_from_lookup_parameters
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import EmptyResultSet, FieldError, ValidationError
 from django.db import connection, models
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import BooleanField, F, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.expressions import RawSQL
 from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThan, TupleLessThan
 from django.http import HttpRequest
 
@@ -32,48 +33,48 @@ Rows = QuerySet[Any, Any]
 
 @dataclass(frozen=True)
 class Order:
-    """Columns that put the rows of a model in one order, each with whether it falls; none of them is ever null."""
+    """Columns that put the rows of a model in one order, each with whether it falls; none of them is ever null.
+
+    The first of them are `fixed` where all rows that are listed have the same value there.
+    """
 
     model: type[models.Model]
     columns: tuple[tuple[str, bool], ...]
+    fixed: int = 0
 
     @classmethod
-    def of(cls, model: type[models.Model], names: Any) -> Order:
-        """Read an `ordering` of Django's; the primary key makes it total."""
+    def of(cls, model: type[models.Model], names: Any, *, same: str = "") -> Order:
+        """Read an `ordering` of Django's; the primary key makes it total. The column `same` is that of every row."""
         key = model._meta.pk.attname
         columns = [(name.lstrip("-"), name.startswith("-")) for name in names]
         columns = [(key if name == "pk" else model._meta.get_field(name).attname, falls) for name, falls in columns]  # type: ignore[union-attr]
         if key not in dict(columns):
             columns.append((key, columns[-1][1] if columns else True))
-        return cls(model, tuple(columns))
+        return cls(model, tuple(columns), int(columns[0][0] == same))
 
     @property
     def names(self) -> list[str]:
         return [name for name, _ in self.columns]
 
     def reversed(self) -> Order:
-        return Order(self.model, tuple((name, not falls) for name, falls in self.columns))
+        return Order(self.model, tuple((name, not falls) for name, falls in self.columns), self.fixed)
 
     def sort(self, rows: Rows) -> Rows:
         return rows.order_by(*(f"-{name}" if falls else name for name, falls in self.columns))
 
     def beyond(self, rows: Rows, key: tuple[Any, ...]) -> Rows:
-        """Return the rows that follow this key."""
-        name, falls = self.columns[0]
-        if len(self.columns) == 1:
-            return rows.filter(**{f"{name}__{'lt' if falls else 'gt'}": key[0]})
-        if len({falling for _, falling in self.columns}) == 1:
-            lookup: Any = TupleLessThan if falls else TupleGreaterThan
-            return rows.filter(lookup(Tuple(*(F(column) for column in self.names)), key))
-        return rows.filter(self._stepwise(key), **{f"{name}__{'lte' if falls else 'gte'}": key[0]})
+        """Return the rows that follow this key.
 
-    def _stepwise(self, key: tuple[Any, ...]) -> Q:
-        """Compare column by column, where some rise and some fall; no index serves this, only the range of the first column."""
-        found, equal = Q(), Q()
-        for (name, falls), value in zip(self.columns, key, strict=True):
-            found |= equal & Q(**{f"{name}__{'lt' if falls else 'gt'}": value})
-            equal &= Q(**{name: value})
-        return found
+        A fixed column is not compared: beside a comparison that begins with it the index would be read from its start.
+        """
+        columns, key = self.columns[self.fixed :], key[self.fixed :]
+        name, falls = columns[0]
+        if len(columns) == 1:
+            return rows.filter(**{f"{name}__{'lt' if falls else 'gt'}": key[0]})
+        if len({falling for _, falling in columns}) == 1:
+            lookup: Any = TupleLessThan if falls else TupleGreaterThan
+            return rows.filter(lookup(Tuple(*(F(column) for column, _ in columns)), key))
+        return rows.filter(_stepwise(columns, key), **{f"{name}__{'lte' if falls else 'gte'}": key[0]})
 
     def key_of(self, row: models.Model) -> tuple[Any, ...]:
         return tuple(getattr(row, name) for name in self.names)
@@ -98,6 +99,15 @@ class Order:
         value = column.to_python(text)
         column.run_validators(value)
         return value
+
+
+def _stepwise(columns: tuple[tuple[str, bool], ...], key: tuple[Any, ...]) -> Q:
+    """Compare column by column, where some rise and some fall; no index serves this, only the range of the first column."""
+    found, equal = Q(), Q()
+    for (name, falls), value in zip(columns, key, strict=True):
+        found |= equal & Q(**{f"{name}__{'lt' if falls else 'gt'}": value})
+        equal &= Q(**{name: value})
+    return found
 
 
 @dataclass
@@ -138,7 +148,8 @@ class KeysetChangeList(ChangeList):
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> Rows:
         """Return all that is asked for, in order; actions on everything that matches begin here."""
         self.filter_specs, self.has_filters, remaining, _, self.has_active_filters = self.get_filters(request)
-        self.order = Order.of(self.model, self.model_admin.get_ordering(request) or self.opts.ordering)
+        same = self.model_admin.tenant_column if self.model_admin.is_bound(request) else ""
+        self.order = Order.of(self.model, self.model_admin.get_ordering(request) or self.opts.ordering, same=same or "")
         root = self.model_admin.rows_to_list(request, self.root_queryset)
         asked = self.asked = _Asked(root, self.root_queryset)
         indexed = self.model_admin.filters_by_index(request)
@@ -252,20 +263,30 @@ class KeysetChangeList(ChangeList):
 
 
 def _walked(order: Order, base: Rows, narrowed: Rows, *, most: int) -> list[tuple[Any, ...]]:
-    """Return the first keys among `WALK` rows of `base` that `narrowed` holds, each asked for by its own key.
+    """Return the first keys among `WALK` rows of `base` that `narrowed` holds, each judged behind a limit.
 
-    One look-up per row, behind a limit: as a join or a range it could be planned as a walk over all rows there are.
+    As a join or a range it could be planned as a walk over all rows there are.
     """
-    own = narrowed.order_by().filter(pk=OuterRef("pk")).annotate(found=Value(1)).values("found")[:1]
-    walk = order.sort(base).annotate(is_wanted=Subquery(own)).values_list(*order.names, "is_wanted")[:WALK]
     try:
+        walk = order.sort(base).annotate(is_wanted=_judgement(narrowed)).values_list(*order.names, "is_wanted")[:WALK]
         sql, parameters = walk.query.sql_with_params()
     except EmptyResultSet:
         # A search that Django sees to find nothing, such as one for the rows of an empty choice.
         return []
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT * FROM ({sql}) AS walk WHERE is_wanted IS NOT NULL LIMIT {most:d}", parameters)  # noqa: S608  # Django's own
+        cursor.execute(f"SELECT * FROM ({sql}) AS walk WHERE is_wanted LIMIT {most:d}", parameters)  # noqa: S608  # Django's own
         return [tuple(row[:-1]) for row in cursor.fetchall()]
+
+
+def _judgement(narrowed: Rows) -> Any:
+    """Return whether a row that is met is one of these: by its own columns, or looked up by its key where others are asked, too."""
+    query = narrowed.order_by().query
+    if query.where and all(name == query.get_meta().db_table for name, count in query.alias_refcount.items() if count):
+        sql, parameters = query.get_compiler(connection=connection).compile(query.where)
+        return RawSQL(sql, parameters, BooleanField())  # noqa: S611  # Django's own
+    # One value and not whether one exists: that could be planned as a table of all rows that do.
+    own = narrowed.order_by().filter(pk=OuterRef("pk")).annotate(found=Value(value=True)).values("found")
+    return Subquery(own[:1])
 
 
 def _narrowed(spec: Any, request: HttpRequest, rows: Rows) -> Rows:
