@@ -16,12 +16,12 @@ from django.contrib.admin.utils import build_q_object_from_lookup_parameters
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import EmptyResultSet, FieldError, ValidationError
 from django.db import connection, models
-from django.db.models import BooleanField, F, OuterRef, Q, QuerySet, Subquery, Value
-from django.db.models.expressions import RawSQL
+from django.db.models import F, Q, QuerySet
 from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThan, TupleLessThan
 from django.http import HttpRequest
 
 from identity.admin.bounded_paginator import COUNT_LIMIT, bounded_count
+from identity.admin.judgement import judgement
 
 WALK = 20_000
 # As many rows that an exact search finds are put in order; more of them are met by walking.
@@ -268,7 +268,7 @@ def _walked(order: Order, base: Rows, narrowed: Rows, *, most: int) -> list[tupl
     As a join or a range it could be planned as a walk over all rows there are.
     """
     try:
-        walk = order.sort(base).annotate(is_wanted=_judgement(narrowed)).values_list(*order.names, "is_wanted")[:WALK]
+        walk = order.sort(base).annotate(is_wanted=judgement(narrowed)).values_list(*order.names, "is_wanted")[:WALK]
         sql, parameters = walk.query.sql_with_params()
     except EmptyResultSet:
         # A search that Django sees to find nothing, such as one for the rows of an empty choice.
@@ -276,17 +276,6 @@ def _walked(order: Order, base: Rows, narrowed: Rows, *, most: int) -> list[tupl
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT * FROM ({sql}) AS walk WHERE is_wanted LIMIT {most:d}", parameters)  # noqa: S608  # Django's own
         return [tuple(row[:-1]) for row in cursor.fetchall()]
-
-
-def _judgement(narrowed: Rows) -> Any:
-    """Return whether a row that is met is one of these: by its own columns, or looked up by its key where others are asked, too."""
-    query = narrowed.order_by().query
-    if query.where and all(name == query.get_meta().db_table for name, count in query.alias_refcount.items() if count):
-        sql, parameters = query.get_compiler(connection=connection).compile(query.where)
-        return RawSQL(sql, parameters, BooleanField())  # noqa: S611  # Django's own
-    # One value and not whether one exists: that could be planned as a table of all rows that do.
-    own = narrowed.order_by().filter(pk=OuterRef("pk")).annotate(found=Value(value=True)).values("found")
-    return Subquery(own[:1])
 
 
 def _narrowed(spec: Any, request: HttpRequest, rows: Rows) -> Rows:
