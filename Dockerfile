@@ -29,4 +29,4 @@ VOLUME /var/lib/identity
 # The streams of a web process are closed over 8 seconds before it ends: stop it with a grace of 25.
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=15s --timeout=5s --start-period=30s CMD ["python", "deploy/container/healthy.py"]
-CMD ["python", "-m", "granian", "--interface", "asgi", "--host", "0.0.0.0", "--port", "8000", "--no-ws", "--http", "1", "--workers", "1", "--backlog", "4096", "--backpressure", "20000", "--workers-kill-timeout", "12", "--http1-buffer-size", "65536", "config.asgi:application"]
+CMD ["python", "-m", "uvicorn", "--host", "0.0.0.0", "--port", "8000", "--http", "config.http_protocol:HttpProtocol", "--ws", "none", "--no-access-log", "--no-server-header", "--no-proxy-headers", "--backlog", "4096", "--limit-concurrency", "20000", "--timeout-keep-alive", "75", "--timeout-graceful-shutdown", "12", "config.asgi:application"]

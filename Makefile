@@ -41,7 +41,7 @@ test: dev ## Run the tests, in parallel, on private servers unless DATABASE_URL 
 	@$(PY) -m pytest -n 2 -q --ignore=tests/peers -m "not fault" --durations=10
 
 test-peers: peers ## Run the tests against programs of other makers; installs what they need
-	@CONFORMANCE_SERVERS="granian-2 nginx" $(PY) -m pytest -n 2 -q tests/peers tests/conformance -k "peers or granian-2 or nginx" --durations=10
+	@CONFORMANCE_SERVERS="uvicorn-2 nginx" $(PY) -m pytest -n 2 -q tests/peers tests/conformance -k "peers or uvicorn-2 or nginx" --durations=10
 
 peers: dev ## Install what `make test-peers` needs
 	@$(PY) -m config.launcher.peers

@@ -113,6 +113,9 @@ def logging_settings(*, level: str, as_json: bool) -> dict[str, Any]:
             "celery.worker.strategy": {"level": "WARNING"},
             # One line for each write to a client that has gone: streams are cut all day, and their ends are counted.
             "_granian.asgi.io": {"level": "WARNING"},
+            # One line for each request that is no HTTP, which anybody can send; what the application fails with stays.
+            "uvicorn": {"handlers": [], "propagate": True},
+            "uvicorn.error": {"level": "ERROR"},
             # A 404 or 403 is an answer and no event of ours; failures of 500 stay.
             "django.request": {"level": "ERROR"},
             "django.security.DisallowedHost": {"handlers": [], "level": "CRITICAL"},

@@ -1,4 +1,4 @@
-"""The two servers: ours on Granian, and npm oidc-provider."""
+"""The two servers: ours as production runs it, and npm oidc-provider."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import secrets
 import shutil
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +17,8 @@ from itertools import islice
 from pathlib import Path
 
 from benchmarks.auth.load import NextRequest, get, once, post
+from benchmarks.stream.subjects import web_options
+from config.launcher import web
 from config.launcher.options import ROOT
 from config.launcher.peers import PLACE
 
@@ -69,9 +70,9 @@ def ours(connections: int, *, processes: int = 1) -> Iterator[Subject]:
     """Serve a tenant with a user and a client that is logged in `connections` times."""
     tenant_id, client = _made()
     port = _free_port()
-    command = ["-m", "granian", "--interface", "asginl", "--host", "127.0.0.1", "--port", str(port), "--workers", str(processes), "--no-ws"]
+    command = web.command(web_options(ROOT, port, processes=processes), None)
     limits = {"RATE_LIMIT_PER_SECOND": "1000000", "RATE_LIMIT_BURST": "1000000"}
-    server = subprocess.Popen([sys.executable, *command, "config.asgi:application"], cwd=ROOT, env=os.environ | limits)
+    server = subprocess.Popen(command, cwd=ROOT, env=os.environ | limits)
     try:
         _wait_for(port)
         host = f"{tenant_id}.example.test"

@@ -79,7 +79,7 @@ def listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def web_options(directory: Path, port: int, *, server: str = "granian", processes: int = 1) -> Options:
+def web_options(directory: Path, port: int, *, server: str = "uvicorn", processes: int = 1) -> Options:
     """Return the options with which production would start a server on this port."""
     return Options(
         data_dir=directory,

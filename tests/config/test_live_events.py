@@ -26,7 +26,7 @@ PLATFORM = "localhost"
 @pytest.fixture(scope="module")
 def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
     times = {"EVENTS_HEARTBEAT_SECONDS": "0.5", "EVENTS_MAX_CONNECTIONS_PER_TENANT": "1"}
-    with django_db_blocker.unblock(), web_process("granian", **times) as process:
+    with django_db_blocker.unblock(), web_process("uvicorn", **times) as process:
         yield process
 
 
@@ -193,7 +193,7 @@ def test_a_live_page_is_listed_and_can_be_disconnected(web: WebProcess, tenant: 
 
 def test_open_pages_hold_no_place_of_a_request(tenant: Tenant) -> None:
     browser = browser_of(new_staff(tenant))
-    with web_process("granian", WEB_SYNC_LIMIT="1") as web:
+    with web_process("uvicorn", WEB_SYNC_LIMIT="1") as web:
         pages = [watch(web, tenant, browser) for _ in range(4)]
         for page in pages:
             page.opened()
@@ -206,7 +206,7 @@ def test_open_pages_hold_no_place_of_a_request(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize(("role", "status"), [("app", 404), ("stream", 200)])
 def test_a_process_serves_it_with_the_stream(tenant: Tenant, role: str, status: int) -> None:
-    with web_process("granian", WEB_ROLE=role) as web, watch(web, tenant, browser_of(new_staff(tenant))) as live:
+    with web_process("uvicorn", WEB_ROLE=role) as web, watch(web, tenant, browser_of(new_staff(tenant))) as live:
         assert live.status == status
 
 

@@ -87,7 +87,7 @@ def two_workers(
 ) -> Iterator[WebProcess]:
     """Two processes behind one port that share their counts."""
     directory = tmp_path_factory.mktemp("metrics")
-    with django_db_blocker.unblock(), web_process("granian-2", PROMETHEUS_MULTIPROC_DIR=str(directory)) as web:
+    with django_db_blocker.unblock(), web_process("uvicorn-2", PROMETHEUS_MULTIPROC_DIR=str(directory)) as web:
         yield web
 
 

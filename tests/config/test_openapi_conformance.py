@@ -213,7 +213,7 @@ def stream_messages_are_described(context: CheckContext, answer: schemathesis.Re
 
 @pytest.fixture(scope="module")
 def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
-    with django_db_blocker.unblock(), web_process("granian", RATE_LIMITS_ENABLED="0") as running:
+    with django_db_blocker.unblock(), web_process("uvicorn", RATE_LIMITS_ENABLED="0") as running:
         yield running
 
 

@@ -48,7 +48,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[WebProcess | None]:
 @contextmanager
 def _server(name: str) -> Iterator[WebProcess]:
     options = {"EVENTS_HEARTBEAT_SECONDS": str(HEARTBEAT_SECONDS), "RATE_LIMIT_BURST": "100000", "EVENTS_DRAIN_SECONDS": "3"}
-    with web_process("granian" if name == _BEHIND_NGINX else name, **options) as web:
+    with web_process("uvicorn" if name == _BEHIND_NGINX else name, **options) as web:
         if name != _BEHIND_NGINX:
             yield web
             return

@@ -116,8 +116,8 @@ def pair(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[
     """One process that serves streams alone, and one that serves all but streams."""
     with (
         django_db_blocker.unblock(),
-        web_process("granian", WEB_ROLE="stream") as streams,
-        web_process("uvicorn", WEB_ROLE="app") as app,
+        web_process("uvicorn", WEB_ROLE="stream") as streams,
+        web_process("granian", WEB_ROLE="app") as app,
     ):
         yield [streams, app]
 

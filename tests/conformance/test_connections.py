@@ -20,7 +20,7 @@ from tests.deadlines import eventually
 def pair(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[list[WebProcess]]:
     """One process on each of two servers."""
     times = {"EVENTS_HEARTBEAT_SECONDS": "0.5"}
-    with django_db_blocker.unblock(), web_process("granian", **times) as first, web_process("uvicorn", **times) as second:
+    with django_db_blocker.unblock(), web_process("uvicorn", **times) as first, web_process("granian", **times) as second:
         yield [first, second]
 
 
@@ -88,7 +88,7 @@ def test_a_disconnected_stream_ends_with_its_offset_and_the_others_go_on(pair: l
 
 
 def test_a_reader_that_has_stopped_is_shown_as_blocked_and_cut_when_it_is_disconnected(pair: list[WebProcess], tenant: Tenant) -> None:
-    target = make_target(tenant, pair[1].address)
+    target = make_target(tenant, pair[0].address)
     with target.subscribe() as stream:
         start = stream.opened().id
     for _ in range(6):

@@ -58,7 +58,7 @@ def test_open_streams_hold_no_database_connection(target: Target) -> None:
 @pytest.fixture(scope="module")
 def without_redis(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
     """A server whose Redis does not exist."""
-    with django_db_blocker.unblock(), web_process("granian", REDIS_URL="redis://127.0.0.1:1/0") as web:
+    with django_db_blocker.unblock(), web_process("uvicorn", REDIS_URL="redis://127.0.0.1:1/0") as web:
         yield web
 
 
@@ -78,7 +78,7 @@ def test_without_redis_streams_open_deliver_and_are_counted(without_redis: WebPr
 @pytest.fixture(scope="module")
 def streams_only(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
     """A server with the stream role."""
-    with django_db_blocker.unblock(), web_process("uvicorn", WEB_ROLE="stream") as web:
+    with django_db_blocker.unblock(), web_process("granian", WEB_ROLE="stream") as web:
         yield web
 
 

@@ -30,7 +30,7 @@ def _judged(url: str, client_id: str, secret: str) -> subprocess.CompletedProces
 
 def test_a_service_is_judged_by_its_address_and_credentials_alone(tenant: Tenant) -> None:
     client = global_client(tenant)
-    with web_process("granian", LOCALHOST_TENANT=tenant.pk) as web:
+    with web_process("uvicorn", LOCALHOST_TENANT=tenant.pk) as web:
         done = _judged(f"http://127.0.0.1:{web.address[1]}/api/v2", client.client_id, client.secret)
     assert done.returncode == 0, done.stdout[-3000:]
     summary = done.stdout.strip().splitlines()[-1]

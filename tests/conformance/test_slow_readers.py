@@ -21,7 +21,7 @@ SLOTS = 8
 BYTES_PER_READER = 1024 * 1024
 
 
-@pytest.fixture(scope="module", params=["granian", "uvicorn", "daphne"])
+@pytest.fixture(scope="module", params=["uvicorn", "granian", "daphne"])
 def impatient(request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
     """A server that waits two seconds for a blocked write."""
     times = {"EVENTS_WRITE_DEADLINE_SECONDS": str(DEADLINE_SECONDS), "EVENTS_HEARTBEAT_SECONDS": "0.5"}

@@ -21,7 +21,7 @@ from config.launcher.tls import ServerCertificate
 from config.launcher.web import BUFFER_BYTES
 
 ROOT = Path(__file__).resolve().parents[2]
-SERVERS = ("granian", "uvicorn", "daphne")
+SERVERS = ("uvicorn", "granian", "daphne")
 _APPLICATION = "config.asgi:application"
 _START_SECONDS = 40.0
 
@@ -65,7 +65,7 @@ class WebProcess:
 def web_process(server: str, **environment: str) -> Iterator[WebProcess]:
     """Run a server with the test's database and settings; it is killed at the end whatever happened.
 
-    `granian-2` is the server with two worker processes.
+    `uvicorn-2` is the server with two worker processes.
     """
     with _running(server, None, environment) as web:
         yield web
@@ -73,8 +73,8 @@ def web_process(server: str, **environment: str) -> Iterator[WebProcess]:
 
 @contextmanager
 def tls_web_process(certificate: ServerCertificate, **environment: str) -> Iterator[WebProcess]:
-    """Run Granian with TLS of its own."""
-    with _running("granian", certificate, {"INSECURE_HTTP": "0"} | environment) as web:
+    """Run the chosen server with TLS of its own."""
+    with _running("uvicorn", certificate, {"INSECURE_HTTP": "0"} | environment) as web:
         yield web
 
 

@@ -22,7 +22,7 @@ PAGE = "admin:events_connections"
 
 @pytest.fixture(scope="module")
 def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
-    with django_db_blocker.unblock(), web_process("granian", EVENTS_HEARTBEAT_SECONDS="0.5") as process:
+    with django_db_blocker.unblock(), web_process("uvicorn", EVENTS_HEARTBEAT_SECONDS="0.5") as process:
         yield process
 
 

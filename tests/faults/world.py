@@ -168,7 +168,7 @@ class World:
         """Append events of so many users to the log behind a stream of recording workers; return the stream."""
         return self._run("-m", "tests.faults.appending", tenant.id, str(keys), str(rounds)).strip()
 
-    def web(self, server: str = "granian", **variables: str) -> Any:
+    def web(self, server: str = "uvicorn", **variables: str) -> Any:
         """Run a web process against these servers; a context manager."""
         return web_process(server, **(self.environment | variables))
 

@@ -47,7 +47,7 @@ _TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.cli
 
 @pytest.fixture(scope="module")
 def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
-    with django_db_blocker.unblock(), web_process("granian") as process:
+    with django_db_blocker.unblock(), web_process("uvicorn") as process:
         yield process
 
 

@@ -35,7 +35,7 @@ SCREENS = [("light", 1280), ("dark", 1280), ("light", 360), ("dark", 360)]
 
 @pytest.fixture(scope="module")
 def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
-    with django_db_blocker.unblock(), web_process("granian", EVENTS_HEARTBEAT_SECONDS="0.5", EVENTS_RETRY_MS="200") as process:
+    with django_db_blocker.unblock(), web_process("uvicorn", EVENTS_HEARTBEAT_SECONDS="0.5", EVENTS_RETRY_MS="200") as process:
         yield process
 
 

@@ -29,7 +29,7 @@ _OF_AXE = ("inline style", "widgets.css")
 
 @pytest.fixture(scope="module")
 def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
-    with django_db_blocker.unblock(), web_process("granian") as process:
+    with django_db_blocker.unblock(), web_process("uvicorn") as process:
         yield process
 
 

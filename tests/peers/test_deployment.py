@@ -98,7 +98,7 @@ def front(tenant: Tenant, tmp_path: Path) -> Iterator[tuple[str, ServerCertifica
     if NGINX is None:
         pytest.skip("nginx is not installed: make test-peers")
     served = server_certificate(tmp_path)
-    with web_process("granian", INSECURE_HTTP="0", TRUSTED_PROXIES="127.0.0.1", LOCALHOST_TENANT=tenant.pk) as web:
+    with web_process("uvicorn", INSECURE_HTTP="0", TRUSTED_PROXIES="127.0.0.1", LOCALHOST_TENANT=tenant.pk) as web:
         port, plain = free_port(), free_port()
         example = (DEPLOY / "nginx" / "edge-keys.map.example").read_text()
         (tmp_path / "edge-keys.map").write_text(f"{example}mtls.{host_of(tenant).host}  {edge_key(tenant)};\n")

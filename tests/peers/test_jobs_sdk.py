@@ -58,7 +58,7 @@ def test_the_python_client_imports_exports_and_mails(tenant: Tenant, database_co
     if not python.exists():
         pytest.skip("the Python client is not installed: make test-peers")
     token = access_token(tenant, global_client(tenant))
-    with web_process("granian", LOCALHOST_TENANT=tenant.pk) as web, jobs_worked_off(tenant):
+    with web_process("uvicorn", LOCALHOST_TENANT=tenant.pk) as web, jobs_worked_off(tenant):
         arguments = [f"http://127.0.0.1:{web.address[1]}/api/v2", token]
         driven = subprocess.run([str(python), str(DRIVER), *arguments], cwd=PLACE, capture_output=True, text=True, timeout=120, check=False)
     assert driven.returncode == 0, driven.stderr

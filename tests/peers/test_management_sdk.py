@@ -47,7 +47,7 @@ def drive(tenant: Tenant, command: list[str]) -> Any:
     token = access_token(tenant, global_client(tenant))
     action = make_deployed_action(tenant)
     # Clients know the strategy of databases by the name it has in their own types.
-    with web_process("granian", LOCALHOST_TENANT=tenant.pk, DATABASE_STRATEGY="auth0") as web:
+    with web_process("uvicorn", LOCALHOST_TENANT=tenant.pk, DATABASE_STRATEGY="auth0") as web:
         arguments = [f"http://127.0.0.1:{web.address[1]}/api/v2", token, str(action.pk)]
         driven = subprocess.run([*command, *arguments], cwd=PLACE, capture_output=True, text=True, timeout=90, check=False)
     assert driven.returncode == 0, driven.stderr

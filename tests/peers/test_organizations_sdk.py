@@ -61,7 +61,7 @@ def test_the_python_client_manages_roles_groups_organizations_clients_and_grants
     group = make_group(tenant, "engineers")
     add_group_members(tenant_id=tenant.pk, group_id=group.pk, user_ids=[ada.user_id])
     token = access_token(tenant, global_client(tenant))
-    with web_process("granian", LOCALHOST_TENANT=tenant.pk) as web:
+    with web_process("uvicorn", LOCALHOST_TENANT=tenant.pk) as web:
         arguments = [f"http://127.0.0.1:{web.address[1]}/api/v2", token, group.pk]
         command = [str(python), str(DRIVERS / "organizations.py"), *arguments]
         driven = subprocess.run(command, cwd=PLACE, capture_output=True, text=True, timeout=120, check=False)

@@ -115,7 +115,7 @@ def make(tenant: Tenant, database_connection: Connection, origin: str, browser: 
         tenant_id=tenant.pk, identifier=AUDIENCE, name="Things", scopes=[{"value": "read:things", "description": "See your things"}]
     )
     user = make_user(connection=database_connection, email=EMAIL, password=PASSWORD, given_name="Ada", email_verified=True)
-    with web_process("granian", LOCALHOST_TENANT=tenant.pk) as web:
+    with web_process("uvicorn", LOCALHOST_TENANT=tenant.pk) as web:
 
         def made(**columns: Any) -> Application:
             client, _ = create_client(

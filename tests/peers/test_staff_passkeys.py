@@ -26,7 +26,7 @@ PASSKEY_BUTTON = ".passkey-form:not([hidden]) button[type=submit]"
 
 @pytest.fixture(scope="module")
 def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
-    with django_db_blocker.unblock(), web_process("granian", STAFF_SECOND_FACTOR="all") as process:
+    with django_db_blocker.unblock(), web_process("uvicorn", STAFF_SECOND_FACTOR="all") as process:
         yield process
 
 

@@ -29,7 +29,7 @@ CUTTING = "proxy_http_version 1.1; proxy_set_header Connection ''; proxy_read_ti
 
 def examined(tenant: Tenant, location: str, directory: Path, *options: str, heartbeat_seconds: float = 0.5) -> tuple[int, dict[str, Any]]:
     """Return the exit status of the doctor, and its findings by name."""
-    with web_process("granian", EVENTS_HEARTBEAT_SECONDS=str(heartbeat_seconds)) as web:
+    with web_process("uvicorn", EVENTS_HEARTBEAT_SECONDS=str(heartbeat_seconds)) as web:
         target = make_target(tenant, web.address)
         with nginx(web.address[1], location, directory) as port:
             arguments = [*reached(target, port), "--json", "--watch", "3", "--read-timeout", "3", *options]

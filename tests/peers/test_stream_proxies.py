@@ -28,7 +28,7 @@ PROMPT_SECONDS = 2.0
 @pytest.fixture(scope="module")
 def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
     with django_db_blocker.unblock():
-        with web_process("granian", EVENTS_HEARTBEAT_SECONDS=str(HEARTBEAT_SECONDS), RATE_LIMIT_BURST="100000") as running:
+        with web_process("uvicorn", EVENTS_HEARTBEAT_SECONDS=str(HEARTBEAT_SECONDS), RATE_LIMIT_BURST="100000") as running:
             yield running
 
 

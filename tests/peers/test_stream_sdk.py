@@ -70,7 +70,7 @@ def test_a_client_reads_events_heartbeats_and_canaries(
 ) -> None:
     # The clients know the fields of the envelope by the names of their own service.
     settings.EVENT_ATTRIBUTE_PREFIX = "a0"
-    with web_process("granian", LOCALHOST_TENANT=tenant.pk, EVENT_ATTRIBUTE_PREFIX="a0", EVENTS_HEARTBEAT_SECONDS="0.3") as web:
+    with web_process("uvicorn", LOCALHOST_TENANT=tenant.pk, EVENT_ATTRIBUTE_PREFIX="a0", EVENTS_HEARTBEAT_SECONDS="0.3") as web:
         token = access_token(tenant, global_client(tenant))
         arguments = [*client, f"http://127.0.0.1:{web.address[1]}/api/v2", token]
         with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as running:

@@ -29,7 +29,7 @@ def options(tmp_path: Path) -> Options:
         is_detached=False,
         database_url="",
         redis_url="",
-        web_server="granian",
+        web_server="uvicorn",
         web_processes=1,
     )
 

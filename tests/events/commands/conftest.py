@@ -23,7 +23,7 @@ HEARTBEAT_SECONDS = 0.5
 def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
     """A server with short heartbeats and short pauses between connections."""
     with django_db_blocker.unblock():
-        with web_process("granian", EVENTS_HEARTBEAT_SECONDS=str(HEARTBEAT_SECONDS), EVENTS_RETRY_MS="100") as running:
+        with web_process("uvicorn", EVENTS_HEARTBEAT_SECONDS=str(HEARTBEAT_SECONDS), EVENTS_RETRY_MS="100") as running:
             yield running
 
 
