@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Coroutine, MutableMapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,12 +21,21 @@ STREAM = "identity.stream"
 # Headers, cookies and a bearer token fit many times over; one read of the transport may come on top.
 HEAD_BYTES = 64 * 1024
 HEAD_SECONDS = 30.0
+# As many as most servers take; each costs more than its bytes.
+MOST_HEADERS = 100
+# What an answer that nobody reads may hold; over TLS it would be half a megabyte.
+_BUFFER_BYTES = 64 * 1024
 # Who is being streamed to has nothing to say; so much is overlooked.
 _OVERHEARD_BYTES = 64 * 1024
 _REFUSALS = {
+    400: b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
     408: b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
     431: b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
 }
+
+
+class _TooManyHeaders(Exception):
+    """The head has too many lines; ends the parser."""
 
 
 class Flow(FlowControl):
@@ -75,7 +84,8 @@ class Wire:
         """Have `gone` called when the client has left, at once if it has."""
         if self._is_lost:
             gone()
-        self._gone = gone
+        else:
+            self._gone = gone
 
     def write(self, body: bytes, chunk: bytes) -> bool:
         """Hand a piece of the answer to the transport, given with and without the frame of a chunk (RFC 9112, 7.1).
@@ -110,8 +120,10 @@ class Wire:
     def lose(self) -> None:
         """Note that the connection has ended."""
         self._is_lost = True
-        if self._gone is not None:
-            self._gone()
+        # Who watches often holds this wire: let go of, nothing waits for a collection.
+        gone, self._gone = self._gone, None
+        if gone is not None:
+            gone()
 
 
 class HttpProtocol(HttpToolsProtocol):
@@ -119,11 +131,13 @@ class HttpProtocol(HttpToolsProtocol):
 
     _wire: Wire | None = None
     _head_timer: asyncio.TimerHandle | None = None
-    _head_bytes = 0
+    # Of a head, or of what follows a body: read by the parser without anything having come of it.
+    _pending_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """Begin with a deadline for the first head."""
         super().connection_made(transport)
+        transport.set_write_buffer_limits(_BUFFER_BYTES)
         self.flow = Flow(transport)
         self._await_head()
 
@@ -131,6 +145,8 @@ class HttpProtocol(HttpToolsProtocol):
         """End whatever stands on this connection."""
         self._forget_head()
         super().connection_lost(exc)
+        # uvicorn leaves it when a connection was reset, and with it everything here for as long.
+        self._unset_keepalive_if_required()
         if self._wire is not None:
             self._wire.lose()
 
@@ -139,11 +155,13 @@ class HttpProtocol(HttpToolsProtocol):
         if self._wire is not None:
             self._wire.overhear(len(data))
             return
+        self._pending_bytes += len(data)
         super().data_received(data)
-        if self._head_timer is not None:
-            self._head_bytes += len(data)
-            if self._head_bytes > HEAD_BYTES:
-                self._refuse(431)
+        if self._pending_bytes > HEAD_BYTES:
+            self._refuse(431)
+        elif self._head_timer is None and not self._is_answering():
+            # An empty line, or more of a body that is read no more: uvicorn has stopped its clock for it.
+            self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 
     def on_message_begin(self) -> None:
         """Give each further head its deadline."""
@@ -154,10 +172,32 @@ class HttpProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Hand the request to the application, with a way to take its answer over."""
         self._forget_head()
+        self._pending_bytes = 0
+        if len(self.headers) > MOST_HEADERS:
+            self._refuse(431)
+            raise _TooManyHeaders
         super().on_headers_complete()
         # The names of extensions are open, uvicorn's types of what stands under them are not.
         extensions: dict[str, Any] = {STREAM: partial(self._take_over, self.cycle)}
         self.scope["extensions"] = extensions
+        # Lines behind a body are no headers (RFC 9110, 6.5.1): the application would believe them past a proxy that checks headers.
+        self.headers = deque(maxlen=0)  # type: ignore[assignment]
+        if self.scope["http_version"] == "1.0":
+            self.cycle.send = _bare(self.cycle)  # type: ignore[method-assign, assignment]
+
+    def on_body(self, body: bytes) -> None:
+        """Read on in a body: its size is for the application to judge."""
+        self._pending_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """End a request."""
+        self._pending_bytes = 0
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP, but never in the middle of an answer."""
+        self._refuse(400)
 
     def answered(self, *, keeps_alive: bool) -> None:
         """Go back to requests after an answer that was taken over, or close."""
@@ -166,26 +206,41 @@ class HttpProtocol(HttpToolsProtocol):
             return
         self._wire = None
         self.parser = httptools.HttpRequestParser(self)
+        # As uvicorn begins with.
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
         self.pipeline = deque()
         self.on_response_complete()
 
     def _take_over(self, cycle: RequestResponseCycle, headers: Sequence[tuple[bytes, bytes]]) -> Wire:
         """Write the head of a 200 answer with these headers and return what writes the rest of it."""
         is_chunked = cycle.scope["http_version"] != "1.0"
-        keeps_alive = is_chunked and cycle.keep_alive and not cycle.more_body and not self.pipeline
+        # Of a further request, begun or whole, nothing is kept.
+        is_last = cycle.more_body or self.pipeline or self._head_timer is not None
+        keeps_alive = is_chunked and cycle.keep_alive and not is_last
         framing = [(b"transfer-encoding", b"chunked")] if is_chunked else []
         framing += [] if keeps_alive else [(b"connection", b"close")]
         lines = [name + b": " + value for name, value in (*self.server_state.default_headers, *headers, *framing)]
-        self.transport.write(b"\r\n".join([b"HTTP/1.1 200 OK", *lines, b"", b""]))
         # For uvicorn this request is answered, and its application may return.
         cycle.response_started = cycle.response_complete = True
-        self._wire = Wire(self, is_chunked=is_chunked, keeps_alive=keeps_alive)
+        wire = Wire(self, is_chunked=is_chunked, keeps_alive=keeps_alive)
+        if self.transport.is_closing():
+            # It was left while the application made up its mind; nobody would tell the wire any more.
+            wire.lose()
+            return wire
+        self.transport.write(b"\r\n".join([b"HTTP/1.1 200 OK", *lines, b"", b""]))
+        self._wire = wire
+        self._forget_head()
+        # Reading may wait for a turn that never comes, and who does not read hears of no end.
+        self.flow.resume_reading()
         self.parser = self.headers = self.scope = self.cycle = None  # type: ignore[assignment]
         self.pipeline = deque(maxlen=0)
-        return self._wire
+        return wire
+
+    def _is_answering(self) -> bool:
+        cycle: RequestResponseCycle | None = self.cycle
+        return cycle is not None and not cycle.response_complete
 
     def _await_head(self) -> None:
-        self._head_bytes = 0
         self._head_timer = self.loop.call_later(HEAD_SECONDS, self._head_is_overdue)
 
     def _forget_head(self) -> None:
@@ -194,11 +249,10 @@ class HttpProtocol(HttpToolsProtocol):
             self._head_timer = None
 
     def _head_is_overdue(self) -> None:
-        cycle: RequestResponseCycle | None = self.cycle
-        if cycle is not None and not cycle.response_complete:
+        if self._is_answering():
             # The next request waits for its turn anyway.
             self._await_head()
-        elif self._head_bytes:
+        elif self._pending_bytes:
             self._refuse(408)
         else:
             self._forget_head()
@@ -206,6 +260,27 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _refuse(self, status: int) -> None:
         self._forget_head()
-        if not self.transport.is_closing():
+        if self.transport.is_closing():
+            return
+        # Before the end of an answer, a refusal would be read as part of it.
+        if not self._is_answering():
             self.transport.write(_REFUSALS[status])
-            self.transport.close()
+        self.transport.close()
+
+
+def _bare(cycle: RequestResponseCycle) -> Callable[[Any], Coroutine[Any, Any, None]]:
+    """Return a `send` for HTTP/1.0, which knows no chunks: what tells no length ends with its connection (RFC 9112, 6.3)."""
+    send = cycle.send
+    is_bare = False
+
+    async def send_bare(message: Any) -> None:
+        nonlocal is_bare
+        if message["type"] == "http.response.start":
+            is_bare = all(name.lower() != b"content-length" for name, _ in message.get("headers", ()))
+            # uvicorn chooses chunks where nothing was chosen yet.
+            cycle.chunked_encoding = False if is_bare else None
+        elif is_bare:
+            cycle.expected_content_length = len(message.get("body", b""))
+        await send(message)
+
+    return send_bare

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Collection, Iterator, MutableMapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 import uvicorn
 
 from config import http_protocol
-from config.http_protocol import HEAD_BYTES, STREAM, HttpProtocol, Wire
+from config.http_protocol import HEAD_BYTES, MOST_HEADERS, STREAM, HttpProtocol, Wire
 from tests.deadlines import eventually
 
 _GET = b"GET /stream HTTP/1.1\r\nhost: a\r\n\r\n"
@@ -27,16 +27,25 @@ class Application:
         self.loop: asyncio.AbstractEventLoop | None = None
         self.wires: list[Wire] = []
         self.gone = 0
+        self.may_answer = threading.Event()
+        self.connections: Callable[[], Collection[object]] = tuple
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Callable[[], Any], send: Callable[[Any], Any]) -> None:
         self.loop = asyncio.get_running_loop()
-        if scope["path"] == "/stream":
+        if scope["path"].startswith("/late"):
+            await asyncio.to_thread(self.may_answer.wait, 10)
+        if scope["path"] in {"/stream", "/late-stream"}:
             wire: Wire = scope["extensions"][STREAM](_HEADERS)
             wire.watch(self._note_gone)
             self.wires.append(wire)
             return
         if scope["path"] == "/echo":
             await receive()
+        if scope["path"] == "/headers":
+            while (await receive()).get("more_body"):
+                pass
+            await _send_pieces(send, [name for name, _ in scope["headers"]])
+            return
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(scope["raw_path"]))]})
         await send({"type": "http.response.body", "body": scope["raw_path"]})
 
@@ -67,12 +76,22 @@ class Application:
         return asyncio.run_coroutine_threadsafe(done(), self.loop).result(10)
 
 
+async def _send_pieces(send: Callable[[Any], Any], pieces: list[bytes]) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    for piece in pieces:
+        await send({"type": "http.response.body", "body": piece + b";", "more_body": True})
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
 @contextmanager
-def _serving(application: Application) -> Iterator[tuple[str, int]]:
+def _serving(application: Application, *, keep_alive: int = 5) -> Iterator[tuple[str, int]]:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
-        config = uvicorn.Config(application, http=HttpProtocol, ws="none", lifespan="off", log_level="critical", access_log=False)
+        config = uvicorn.Config(
+            application, http=HttpProtocol, ws="none", lifespan="off", log_level="critical", access_log=False, timeout_keep_alive=keep_alive
+        )
         server = uvicorn.Server(config)
+        application.connections = lambda: server.server_state.connections
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
@@ -230,4 +249,82 @@ def test_who_talks_into_a_stream_without_end_is_cut_off(application: Application
     _read_until(client, b"\r\n\r\n")
     with pytest.raises(ConnectionError):
         _say_without_end(client, b"a" * 4096)
+    eventually(lambda: application.gone == 1)
+
+
+def test_a_head_of_too_many_lines_is_told_so(client: socket.socket) -> None:
+    client.sendall(b"GET / HTTP/1.1\r\nhost: a\r\n" + b"a: b\r\n" * MOST_HEADERS + b"\r\n")
+    assert _read_to_the_end(client).startswith(b"HTTP/1.1 431 ")
+
+
+@pytest.mark.parametrize("target", [b"/\xff", b"http://other", b"other:443", b"/\0"])
+def test_an_address_that_is_none_is_told_so(client: socket.socket, target: bytes) -> None:
+    client.sendall(b"GET " + target + b" HTTP/1.1\r\nhost: a\r\n\r\n")
+    assert _read_to_the_end(client).startswith(b"HTTP/1.1 400 ")
+
+
+def test_lines_behind_a_body_are_no_headers(client: socket.socket) -> None:
+    client.sendall(b"POST /headers HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n0\r\nx-forwarded-for: b\r\n\r\n")
+    answer = _read_until(client, b"0\r\n\r\n")
+    assert b"host;" in answer
+    assert b"x-forwarded-for" not in answer
+
+
+def test_lines_without_end_behind_a_body_are_refused(client: socket.socket) -> None:
+    client.sendall(b"POST /headers HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n0\r\nx-more: ")
+    with pytest.raises(ConnectionError):
+        _say_without_end(client, b"a" * 4096)
+
+
+def test_an_answer_of_unknown_length_reaches_an_old_client_bare(client: socket.socket) -> None:
+    client.sendall(b"GET /headers HTTP/1.0\r\nhost: a\r\naccept: b\r\n\r\n")
+    head, _, body = _read_to_the_end(client).partition(b"\r\n\r\n")
+    assert b"transfer-encoding" not in head
+    assert body == b"host;accept;"
+
+
+def test_an_empty_line_between_requests_keeps_no_connection_open(application: Application) -> None:
+    with _serving(application, keep_alive=1) as address, socket.create_connection(address, timeout=10) as client:
+        client.sendall(b"GET /first HTTP/1.1\r\nhost: a\r\n\r\n")
+        _read_until(client, b"/first")
+        client.sendall(b"\r\n")
+        assert _read_to_the_end(client) == b""
+
+
+def test_nothing_is_said_into_an_answer_that_is_under_way(application: Application, client: socket.socket) -> None:
+    client.sendall(b"GET /late HTTP/1.1\r\nhost: a\r\n\r\nno request\r\n\r\n")
+    read = _read_to_the_end(client)
+    application.may_answer.set()
+    assert read == b""
+
+
+def test_who_leaves_before_the_answer_is_taken_over_is_told_of(application: Application, client: socket.socket) -> None:
+    client.sendall(_GET.replace(b"/stream", b"/late-stream"))
+    eventually(lambda: application.loop is not None)
+    client.close()
+    eventually(lambda: not application.connections())
+    application.may_answer.set()
+    eventually(lambda: application.gone == 1)
+    assert not application.write(b"late")
+    with pytest.raises(ConnectionResetError):
+        application.send(b"late")
+
+
+def test_half_a_further_head_neither_breaks_into_a_stream_nor_is_taken_for_a_request(
+    monkeypatch: pytest.MonkeyPatch, application: Application
+) -> None:
+    monkeypatch.setattr(http_protocol, "HEAD_SECONDS", 0.3)
+    with _serving(application) as address, socket.create_connection(address, timeout=1) as client:
+        client.sendall(_GET + b"GET /ne")
+        assert b"connection: close\r\n" in _read_until(client, b"\r\n\r\n")
+        with pytest.raises(TimeoutError):
+            client.recv(1)
+        application.send(b"", more=False)
+        assert _read_to_the_end(client) == b"0\r\n\r\n"
+
+
+def test_who_leaves_is_told_of_although_it_has_asked_for_more(application: Application, client: socket.socket) -> None:
+    client.sendall(_GET + b"GET /next HTTP/1.1\r\nhost: a\r\n\r\n")
+    _read_until(client, b"\r\n\r\n")
+    client.close()
     eventually(lambda: application.gone == 1)
