@@ -6,8 +6,8 @@ one in which something runs. Three rules keep it from harming anybody:
 
 1. Only behind a delivery that got through within `FAST_MILLISECONDS`: nothing waits in this process for a slow destination
    while another process is idle. After anything else the claim is given back, as if it had never been made.
-2. Only while a first attempt runs, and only for a first attempt: a delivery that kills its worker takes one attempt of another
-   one with it at most, never the last.
+2. Only while a first attempt runs, and only for a first attempt that is not the last one: a delivery that kills its worker takes
+   one attempt of another one with it at most, never the last.
 3. Only a plain success is settled this way. Failures, holds and redeliveries are written at once, with nothing under way.
 """
 
@@ -44,7 +44,8 @@ class Ahead:
 
     def start(self, claim: Claim) -> None:
         """Ask for the claim after this one, which is about to run, unless that is under way or not wanted."""
-        if self._is_under_way or self._is_alone or not self._is_wanted or claim.series_attempt > 1 or connection.in_atomic_block:
+        is_unfit = claim.series_attempt > 1 or connection.in_atomic_block or not settings.DELIVERY_RETRY_DELAYS
+        if self._is_under_way or self._is_alone or not self._is_wanted or is_unfit:
             return
         self._sender = self._sender or self._opened()
         if self._sender is not None:

@@ -6,6 +6,7 @@ import time
 
 from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
+from django.db import DatabaseError
 
 from identity.tenancy import tenant_bound
 from provisioning import breaker, failpoints, lane_rows, lanes, nudges
@@ -90,19 +91,18 @@ def deliver_claim(claim: Claim, turn: Turn) -> lanes.Step:
     turn.ahead.start(claim)
     result = run_claim(claim, turn.memory)
     failpoints.reach("ran")
-    following, go_on = turn.ahead.finish(), turn.goes_on()
+    try:
+        following, go_on = turn.ahead.finish(), turn.goes_on()
+    except DatabaseError:
+        # What was under way is left to its leases. What this run came to is not, as long as the usual connection works.
+        _written(claim, result, go_on=False)
+        raise
     if go_on and isinstance(result, Success):
         if turn.ahead.settle(claim, result, following):
             return lanes.Step(next=following)
     else:
         turn.ahead.stop(following)
-    try:
-        step = _conclude(claim, result, go_on=go_on)
-    except LeaseLost:
-        step = lanes.Step(is_discarded=True)
-    if step.is_discarded:
-        warn_of_discarded(claim)
-    return step
+    return _written(claim, result, go_on=go_on)
 
 
 def run_claim(claim: Claim, memory: Memory) -> Success | Failure | NoTurn:
@@ -143,6 +143,16 @@ def failure_of(error: Exception, duration_ms: float) -> Failure:
         exchanges=getattr(error, "exchanges", None) or [],
         log_lines=getattr(error, "log_lines", None) or [],
     )
+
+
+def _written(claim: Claim, result: Success | Failure | NoTurn, *, go_on: bool) -> lanes.Step:
+    try:
+        step = _conclude(claim, result, go_on=go_on)
+    except LeaseLost:
+        step = lanes.Step(is_discarded=True)
+    if step.is_discarded:
+        warn_of_discarded(claim)
+    return step
 
 
 def _conclude(claim: Claim, result: Success | Failure | NoTurn, *, go_on: bool) -> lanes.Step:

@@ -65,7 +65,11 @@ UPDATE provisioning_delivery SET error_class = %(class)s, error_status = %(statu
 WHERE id = %(delivery)s
 """
 _UNCOUNT = "UPDATE provisioning_delivery SET series_attempts = series_attempts - 1 WHERE id = %s"
-_GIVE_BACK = "UPDATE provisioning_delivery SET series_attempts = series_attempts - 1, attempts = attempts - 1 WHERE id = %s"
+_GIVE_BACK = """
+UPDATE provisioning_delivery SET series_attempts = series_attempts - 1, attempts = attempts - 1,
+    first_attempt_at = CASE WHEN attempts > 1 THEN first_attempt_at END, last_attempt_at = CASE WHEN attempts > 1 THEN last_attempt_at END
+WHERE id = %s
+"""
 _SUPERSEDE = """
 UPDATE provisioning_delivery SET state = 'superseded', settled_at = clock_timestamp(), reason = 'a newer event was written' WHERE id = %s
 """

@@ -129,7 +129,7 @@ DELETE FROM provisioning_lane l WHERE id = %s AND {_HOLDS_NOTHING}
 _FREE_LANE = """
 UPDATE provisioning_lane SET token = NULL, lease_until = NULL, delivery_id = NULL,
     nudged_until = clock_timestamp() + make_interval(secs => %(grace)s),
-    not_before = greatest(not_before, clock_timestamp() + make_interval(secs => %(delay)s))
+    not_before = greatest(not_before, clock_timestamp() + make_interval(secs => %(delay)s::double precision))
 WHERE id = %(lane)s
 """
 
@@ -212,14 +212,15 @@ def drop_if_empty(lane_id: int) -> bool:
     return execute(_DROP_IF_EMPTY, [lane_id]) == 1
 
 
-def leave(lane_id: int, *, delay_seconds: float = 0.0, grace_seconds: float = 0.0) -> bool:
+def leave(lane_id: int, *, delay_seconds: float | None = 0.0, grace_seconds: float = 0.0) -> bool:
     """Give a locked lane up: delete it when nothing waits in it, else free it, due after the delay, and return True.
 
-    `grace_seconds` is how long the sweeper may trust that a message for the lane is under way.
+    It goes behind those that are due by then; with None as the delay it keeps its place among them. `grace_seconds` is how long
+    the sweeper may trust that a message for the lane is under way.
     """
     if drop_if_empty(lane_id):
         return False
-    execute(_FREE_LANE, {"lane": lane_id, "delay": delay_seconds, "grace": delay_seconds + grace_seconds})
+    execute(_FREE_LANE, {"lane": lane_id, "delay": delay_seconds, "grace": (delay_seconds or 0.0) + grace_seconds})
     return True
 
 

@@ -140,12 +140,12 @@ def put_off(claim: Claim, *, seconds: float) -> Step:
 
 
 def give_back(claim: Claim, *, is_settled: bool = False) -> None:
-    """Give up the lane of a claim that was not run, or whose delivery is settled already. May raise `LeaseLost`."""
+    """Give up the lane of a claim that was not run, or whose delivery is settled already, in its place. May raise `LeaseLost`."""
     with transaction.atomic():
         _require_lease(claim)
         if not is_settled:
             delivery_rows.give_back(claim.delivery_id)
-        lane_rows.leave(claim.lane_id)
+        lane_rows.leave(claim.lane_id, delay_seconds=None)
 
 
 def requeue(*, stream_id: str, key: str, tenant_id: str, delivery_id: int, is_forced: bool) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -95,11 +96,13 @@ def shortened(message: str) -> str:
 
 
 def storable(value: Any) -> Any:
-    """Return a JSON document as PostgreSQL keeps it: what a remote server said may hold NUL or half a surrogate pair."""
+    """Return a JSON document as PostgreSQL keeps it: what a remote server said may hold NUL, half a surrogate pair, or no number."""
     if isinstance(value, str):
         return value.replace("\0", "").encode("utf-8", "replace").decode()
     if isinstance(value, dict):
         return {storable(str(name)): storable(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [storable(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     return value if value is None or isinstance(value, bool | int | float) else str(value)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import select
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections
@@ -38,7 +39,7 @@ class ScriptSender:
 
     def prepare(self, statements: Sequence[Prepared]) -> None:
         """Have the statements planned anew, by the tables as they are now."""
-        with self._wrapper.cursor() as cursor:
+        with self._closed_on_error(), self._wrapper.cursor() as cursor:
             cursor.execute("DISCARD PLANS")
             prepare(cursor, statements)
 
@@ -46,7 +47,7 @@ class ScriptSender:
         """Send prepared statements as one transaction, whose commit does not wait for the disk; return at once."""
         raw: Any = self._wrapper.connection
         text = raw.cursor().mogrify(text_of(tuple(statements), is_repeatable=True), parameters)
-        with self._wrapper.wrap_database_errors:
+        with self._closed_on_error(), self._wrapper.wrap_database_errors:
             raw.pgconn.send_query(text.encode())
             while raw.pgconn.flush():
                 select.select([], [raw.pgconn.socket], [])
@@ -55,13 +56,22 @@ class ScriptSender:
         """Wait for the answer; return the row count and the first row of each statement."""
         raw: Any = self._wrapper.connection
         results: list[tuple[int, Row | None]] = []
-        with self._wrapper.wrap_database_errors:
+        with self._closed_on_error(), self._wrapper.wrap_database_errors:
             while (result := _next_result(raw.pgconn)) is not None:
                 if result.status not in _ANSWERED:
                     raise errors.error_from_result(result, encoding="utf-8")
                 results.append((result.command_tuples or 0, _first_row(result, raw)))
         # The first one switched off the wait for the disk.
         return results[1:]
+
+    @contextmanager
+    def _closed_on_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            # A time limit raises anywhere, also where the connection still waits for an answer.
+            self.close()
+            raise
 
 
 def _next_result(pgconn: Any) -> Any:

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import OperationalError, connection
+from celery.exceptions import SoftTimeLimitExceeded
+from django.db import IntegrityError, OperationalError, connection
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from events.models import EventStream
 from identity.models import Tenant
-from provisioning import ahead, delivering, destinations, dispatch, nudges, sent_scripts
+from provisioning import ahead, delivering, destinations, dispatch, lanes, nudges, sent_scripts
 from provisioning.failures import DataFailure
 from provisioning.models import Attempt, Delivery, Lane
 from provisioning.outcomes import Claim
@@ -198,6 +200,95 @@ def test_without_a_second_connection_deliveries_go_on_one_by_one(
 
     assert set(Delivery.objects.filter(stream_id=stream.pk).values_list("state", flat=True)) == {"delivered"}
     assert caplog.text.count("nothing is claimed ahead") == 1
+
+
+def test_what_is_given_back_keeps_its_place_and_shows_no_attempt(
+    tenant: Tenant, stream: EventStream, destination: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _queue(tenant, *KEYS)
+    seen: list[Delivery] = []
+
+    def be_slow() -> None:
+        eventually(lambda: _is_leased(stream, "user:d"))
+        monkeypatch.setattr(ahead, "FAST_MILLISECONDS", 0.0)
+
+    given_back = lanes.give_back
+
+    def look(claim: Claim, **is_settled: bool) -> None:
+        given_back(claim, **is_settled)
+        seen.append(_delivery(stream, claim.key))
+
+    monkeypatch.setattr(lanes, "give_back", look)
+    destination.during["user:c"] = be_slow
+    delivering.deliver_lane(stream.pk, "user:a")
+
+    assert [(row.key, row.attempts, row.first_attempt_at, row.last_attempt_at) for row in seen] == [("user:d", 0, None, None)]
+    assert [key for key, _, _ in destination.taken] == KEYS
+
+
+def test_where_a_delivery_has_one_attempt_nothing_is_claimed_ahead(
+    tenant: Tenant, stream: EventStream, destination: Watched, settings: Any
+) -> None:
+    settings.DELIVERY_RETRY_DELAYS = []
+    _queue(tenant, *KEYS)
+
+    def die() -> None:
+        assert not _is_leased(stream, "user:d")
+        raise SystemExit
+
+    destination.during["user:c"] = die
+    with pytest.raises(SystemExit):
+        delivering.deliver_lane(stream.pk, "user:a")
+    del destination.during["user:c"]
+    _let_leases_run_out(stream)
+    delivering.deliver_lane(stream.pk, "user:a")
+
+    assert list(Delivery.objects.filter(stream_id=stream.pk, state="dead").values_list("key", flat=True)) == ["user:c"]
+
+
+def test_a_second_connection_that_was_interrupted_is_not_used_again(
+    tenant: Tenant, stream: EventStream, destination: Watched, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A time limit raises anywhere: here while the connection waits for an answer, which is then still to come."""
+
+    def interrupt(cursor: Any, _statements: object) -> None:
+        cursor.connection.pgconn.send_query(b"SELECT 1")
+        raise SoftTimeLimitExceeded
+
+    _queue(tenant, *KEYS)
+    with monkeypatch.context() as patch:
+        patch.setattr(sent_scripts, "prepare", interrupt)
+        with pytest.raises(SoftTimeLimitExceeded):
+            delivering.deliver_lane(stream.pk, "user:a")
+    _let_leases_run_out(stream)
+    with caplog.at_level(logging.WARNING):
+        delivering.deliver_lane(stream.pk, "user:a")
+
+    assert "nothing is claimed ahead" not in caplog.text
+    assert set(Delivery.objects.filter(stream_id=stream.pk).values_list("state", flat=True)) == {"delivered"}
+
+
+def test_an_outcome_that_cannot_be_written_does_not_take_that_of_the_next_run_with_it(
+    tenant: Tenant, stream: EventStream, destination: Watched
+) -> None:
+    _queue(tenant, *KEYS)
+
+    def write_its_attempt() -> None:
+        delivery, now = _delivery(stream, "user:c"), timezone.now()
+        Attempt(delivery=delivery, tenant_id=tenant.pk, number=1, trigger="scheduled", started_at=now, outcome="lost").save()
+
+    destination.during["user:c"] = write_its_attempt
+    with pytest.raises(IntegrityError):
+        delivering.deliver_lane(stream.pk, "user:a")
+    destination.during.clear()
+
+    assert destination.taken[-1][0] == "user:d"
+    assert (_delivery(stream, "user:c").state, _delivery(stream, "user:d").state) == ("todo", "delivered")
+    _let_leases_run_out(stream)
+    delivering.deliver_lane(stream.pk, "user:c")
+    assert set(Delivery.objects.filter(stream_id=stream.pk).values_list("state", flat=True)) == {"delivered"}
+    assert [key for key, _, _ in destination.taken].count("user:d") == 1
+    _assert_books_agree(stream)
 
 
 def test_a_second_connection_that_breaks_ends_the_turn_and_loses_nothing(tenant: Tenant, stream: EventStream, destination: Watched) -> None:

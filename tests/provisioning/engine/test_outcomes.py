@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 from provisioning.outcomes import Failure, storable
 
 
@@ -20,3 +22,5 @@ def test_another_text_or_status_is_another_kind() -> None:
 
 def test_what_postgresql_cannot_store_is_cleaned() -> None:
     assert storable({"a\0": ["x\0y", "half \ud800 pair", 1, None, True, 1.5]}) == {"a": ["xy", "half ? pair", 1, None, True, 1.5]}
+    # A server's JSON may hold them, and Python reads them.
+    assert storable(json.loads("[NaN, -Infinity, 1e999]")) == ["nan", "-inf", "inf"]
