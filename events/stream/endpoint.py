@@ -71,7 +71,12 @@ async def serve(admitted: Admitted, shared: StreamRuntime, scope: MutableMapping
     metrics.CONNECTS.labels("200", "opened").inc()
     take_over = taking_over(scope)
     if take_over is not None:
-        shared.keep(_serve_on(take_over(_STREAM_HEADERS + admitted.headers), admitted, shared))
+        try:
+            wire = take_over(_STREAM_HEADERS + admitted.headers)
+        except BaseException:
+            shared.leases.release(admitted.lease)
+            raise
+        shared.keep(_serve_on(wire, admitted, shared))
         return
     with _opened(admitted, shared, paced(send)) as stream:
         watcher = asyncio.get_running_loop().create_task(_watch(stream, receive))
@@ -84,11 +89,18 @@ async def serve(admitted: Admitted, shared: StreamRuntime, scope: MutableMapping
 
 
 async def _serve_on(wire: Wire, admitted: Admitted, shared: StreamRuntime) -> None:
-    with _opened(admitted, shared, wire.send, wire.write) as stream:
-        # Of what the request brought, nothing is kept but the stream.
-        del admitted
-        wire.watch(partial(stream.break_off, GONE))
-        await stream.run()
+    try:
+        with _opened(admitted, shared, wire.send, wire.write) as stream:
+            # Of what the request brought, nothing is kept but the stream.
+            del admitted
+            wire.watch(partial(stream.break_off, GONE))
+            await stream.run()
+    except BaseException as error:
+        # For the server this request is over: nobody else would end the connection.
+        abort_connection(wire.send)
+        if not isinstance(error, Exception):
+            raise
+        logger.exception("A stream ended for an unexpected reason.")
 
 
 @contextmanager

@@ -37,6 +37,7 @@ _PAGES_SHARE_OF_BUDGET = 8
 # Streams close within this share of the window, the rest is for their last bytes.
 _SPREAD_SHARE = 0.8
 _MEASURE_SECONDS = 1.0
+_LAST_WORDS_SECONDS = 1.0
 
 
 class StreamRuntime:
@@ -142,6 +143,9 @@ class StreamRuntime:
         await self.drain()
         for stream in list(self.streams):
             stream.break_off(SHUTDOWN)
+        if self._kept:
+            # They give their slots back, and the connection to Redis goes below.
+            await asyncio.wait(self._kept, timeout=_LAST_WORDS_SECONDS)
         detach(self._callee)
         for task in self._tasks:
             task.cancel()
