@@ -182,7 +182,7 @@ class HttpProtocol(HttpToolsProtocol):
         self.scope["extensions"] = extensions
         # Lines behind a body are no headers (RFC 9110, 6.5.1): the application would believe them past a proxy that checks headers.
         self.headers = deque(maxlen=0)  # type: ignore[assignment]
-        if self.scope["http_version"] == "1.0":
+        if self.scope["http_version"] != "1.1":
             self.cycle.send = _bare(self.cycle)  # type: ignore[method-assign, assignment]
 
     def on_body(self, body: bytes) -> None:
@@ -213,7 +213,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _take_over(self, cycle: RequestResponseCycle, headers: Sequence[tuple[bytes, bytes]]) -> Wire:
         """Write the head of a 200 answer with these headers and return what writes the rest of it."""
-        is_chunked = cycle.scope["http_version"] != "1.0"
+        is_chunked = cycle.scope["http_version"] == "1.1"
         # Of a further request, begun or whole, nothing is kept.
         is_last = cycle.more_body or self.pipeline or self._head_timer is not None
         keeps_alive = is_chunked and cycle.keep_alive and not is_last
@@ -262,14 +262,22 @@ class HttpProtocol(HttpToolsProtocol):
         self._forget_head()
         if self.transport.is_closing():
             return
-        # Before the end of an answer, a refusal would be read as part of it.
-        if not self._is_answering():
+        if self._may_refuse():
             self.transport.write(_REFUSALS[status])
         self.transport.close()
 
+    def _may_refuse(self) -> bool:
+        """Tell whether a refusal would be read as what it is, and neither as part of another request's answer nor as that answer."""
+        if not self._is_answering():
+            return True
+        is_of_this_body = self.cycle.more_body and not self.cycle.response_started and not self.pipeline
+        # Its application has nothing to add.
+        self.cycle.disconnected = self.cycle.disconnected or is_of_this_body
+        return is_of_this_body
+
 
 def _bare(cycle: RequestResponseCycle) -> Callable[[Any], Coroutine[Any, Any, None]]:
-    """Return a `send` for HTTP/1.0, which knows no chunks: what tells no length ends with its connection (RFC 9112, 6.3)."""
+    """Return a `send` for versions that know no chunks: what tells no length ends with its connection (RFC 9112, 6.3)."""
     send = cycle.send
     is_bare = False
 
@@ -277,8 +285,9 @@ def _bare(cycle: RequestResponseCycle) -> Callable[[Any], Coroutine[Any, Any, No
         nonlocal is_bare
         if message["type"] == "http.response.start":
             is_bare = all(name.lower() != b"content-length" for name, _ in message.get("headers", ()))
-            # uvicorn chooses chunks where nothing was chosen yet.
-            cycle.chunked_encoding = False if is_bare else None
+            if is_bare:
+                # uvicorn chooses chunks where nothing was chosen yet.
+                cycle.chunked_encoding = cycle.keep_alive = False
         elif is_bare:
             cycle.expected_content_length = len(message.get("body", b""))
         await send(message)

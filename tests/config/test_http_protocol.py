@@ -263,6 +263,13 @@ def test_an_address_that_is_none_is_told_so(client: socket.socket, target: bytes
     assert _read_to_the_end(client).startswith(b"HTTP/1.1 400 ")
 
 
+def test_a_body_that_is_none_is_told_so(client: socket.socket) -> None:
+    client.sendall(b"POST /echo HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nno size\r\n")
+    read = _read_to_the_end(client)
+    assert read.startswith(b"HTTP/1.1 400 ")
+    assert read.count(b"HTTP/1.1") == 1
+
+
 def test_lines_behind_a_body_are_no_headers(client: socket.socket) -> None:
     client.sendall(b"POST /headers HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n0\r\nx-forwarded-for: b\r\n\r\n")
     answer = _read_until(client, b"0\r\n\r\n")
@@ -276,11 +283,12 @@ def test_lines_without_end_behind_a_body_are_refused(client: socket.socket) -> N
         _say_without_end(client, b"a" * 4096)
 
 
-def test_an_answer_of_unknown_length_reaches_an_old_client_bare(client: socket.socket) -> None:
-    client.sendall(b"GET /headers HTTP/1.0\r\nhost: a\r\naccept: b\r\n\r\n")
+@pytest.mark.parametrize("version", [b"1.0", b"2.0"])
+def test_an_answer_of_unknown_length_reaches_who_knows_no_chunks_bare(client: socket.socket, version: bytes) -> None:
+    client.sendall(b"GET /headers HTTP/" + version + b"\r\nhost: a\r\nconnection: keep-alive\r\n\r\n")
     head, _, body = _read_to_the_end(client).partition(b"\r\n\r\n")
     assert b"transfer-encoding" not in head
-    assert body == b"host;accept;"
+    assert body == b"host;connection;"
 
 
 def test_an_empty_line_between_requests_keeps_no_connection_open(application: Application) -> None:
