@@ -173,7 +173,7 @@ def _page(
         "unnamed": count - len(named),
         "count": count,
         # Of everything that matches one key is enough: the list is asked again.
-        "keys": [named[0].pk] if is_across else rows.values_list("pk", flat=True)[: AT_ONCE * 10],
+        "keys": [row.pk for row in named[:1]] if is_across else rows.values_list("pk", flat=True)[: AT_ONCE * 10],
         "is_across": is_across,
         "is_job": is_job,
         "is_dangerous": is_dangerous,

@@ -183,6 +183,9 @@ class JobChunkAdmin(ReadOnlyAdmin[JobChunk]):
     fields = ("job", "number", "is_done")
     empty_text = "No job is under way."
 
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[JobChunk]:
+        return only_visible(request, super().get_queryset(request), job="job__")
+
 
 class JobErrorAdmin(ReadOnlyAdmin[JobError]):
     tenant_lookup = "job__tenant_id"

@@ -55,10 +55,9 @@ class Noting(_ModelAdmin[Row]):
 
     def response_action(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> Any:  # type: ignore[override]  # as Django calls it
         """Name what is done to chosen rows after the action, with the reason where its page asked for one."""
-        chosen = self.get_actions(request).get(request.POST.get("action", ""))
-        with said(
-            str(chosen[2] % {"verbose_name_plural": self.opts.verbose_name_plural}) if chosen else "", request.POST.get("reason", "")
-        ):
+        chosen = self.get_actions(request).get(_pressed(request))
+        label = str(chosen[2] % {"verbose_name_plural": self.opts.verbose_name_plural}) if chosen else ""
+        with said(label, request.POST.get("reason", "").strip()):
             return super().response_action(request, queryset)
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None) -> HttpResponse:
@@ -66,6 +65,17 @@ class Noting(_ModelAdmin[Row]):
         about = AuditEntry.objects.filter(object_type=self.opts.label_lower, object_id=unquote(object_id)).order_by("-at", "-pk")
         entries = [(entry, _changed_columns(entry)) for entry in about[:_HISTORY_SHOWN]]
         return super().history_view(request, object_id, {"entries": entries, **(extra_context or {})})
+
+
+def _pressed(request: HttpRequest) -> str:
+    """Return the action that Django takes of several that were sent: the one at `index`, else the last."""
+    names = request.POST.getlist("action")
+    try:
+        return names[int(request.POST.get("index", 0))]
+    except ValueError:
+        return names[0] if names else ""
+    except IndexError:
+        return names[-1] if names else ""
 
 
 def _changed_columns(entry: AuditEntry) -> str:

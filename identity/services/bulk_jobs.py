@@ -13,8 +13,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, models, transaction
+from django.db import InterfaceError, OperationalError, connection, models, transaction
+from psycopg.errors import QueryCanceled
 
 from identity.acting import acting, as_document, current_act, of_document
 from identity.models import Job, JobError, Staff
@@ -33,6 +35,8 @@ _CHUNK_CHARACTERS = 256 * 1024
 # A step ends after so many rows or so much time: so long a row waits that it has changed, and so long a cancellation.
 _ROWS_PER_STEP = 100
 _STEP_SECONDS = 1.0
+# No statement of a row takes longer, so that one row does not use up the time of a task again and again.
+_STATEMENT_SECONDS = 12.0
 
 
 class NoSuchAct(NotSupported):
@@ -110,6 +114,8 @@ def _act_on_some(job: Job, act: BulkAct, numbered: list[tuple[int, str]]) -> Cou
     counts: Counter[str] = Counter()
     found = {str(row.pk): row for row in act.rows_of(job.tenant_id).filter(pk__in=[key for _, key in numbered])}
     ends = time.monotonic() + _STEP_SECONDS
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL statement_timeout = %s", [int(_STATEMENT_SECONDS * 1000)])
     for number, key in numbered:
         failed = job.summary["failed"] + counts["failed"]
         counts[_act_on_one(job, act, number, found.get(key), failed=failed)] += 1
@@ -129,9 +135,11 @@ def _act_on_one(job: Job, act: BulkAct, number: int, row: models.Model | None, *
             act_on(act, row)
     except ServiceError as refusal:
         problem = {"code": type(refusal).__name__, "message": str(refusal)}
-    except (OperationalError, InterfaceError):
-        # A deadlock or a lost connection: the whole step is run again.
-        raise
+    except (OperationalError, InterfaceError, SoftTimeLimitExceeded) as error:
+        if not isinstance(error.__cause__, QueryCanceled):
+            # A deadlock, a lost connection, or the end of the worker's patience: the whole step is run again.
+            raise
+        problem = {"code": "TookTooLong", "message": f"It took longer than {_STATEMENT_SECONDS:g} seconds, and was undone."}
     except Exception as error:
         # One odd row must not hold up the others.
         logger.exception("job %s: row %s failed", job.pk, number)

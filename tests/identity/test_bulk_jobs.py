@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from celery.exceptions import SoftTimeLimitExceeded
 from django.db import connection as database
 from django.db.models import QuerySet
 
 from identity.acting import Act, Actor, acting, current_act
 from identity.api.jobs import job_at
 from identity.models import AuditEntry, Connection, CustomDomain, Job, JobChunk, Staff, Tenant, User
+from identity.services import bulk_acts
 from identity.services.bulk_acts import BulkAct, deletion_act
 from identity.services.bulk_jobs import NobodyActs, start_bulk_job
 from identity.services.failures import Conflict, NotFound
-from identity.services.jobs import cancel_job, run_job, run_next_chunk, take_unattended_jobs
+from identity.services.jobs import FAILURE_LIMIT, cancel_job, run_job, run_next_chunk, take_unattended_jobs
 from identity.services.row_acts import BLOCK_USERS
 from identity.services.users import delete_user
 from identity.tenancy import tenant_bound
@@ -103,6 +105,46 @@ def test_a_row_that_breaks_is_undone_alone(tenant: Tenant, staff: Staff, people:
     assert f"job {job.pk}: row 1 failed" in caplog.text
     assert blocked(tenant) == 3
     assert User.objects.of(tenant.pk).get(pk=people[1].pk).blocked is None
+
+
+def test_a_row_that_outlives_the_time_of_a_task_ends_the_job_and_is_not_tried_for_ever(
+    tenant: Tenant, staff: Staff, people: list[User], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wait(_row: User) -> None:
+        # Interrupted while it waits for an answer: nothing can be asked on this connection any more.
+        database.ensure_connection()
+        database.connection.pgconn.send_query(b"SELECT 1")
+        raise SoftTimeLimitExceeded
+
+    act = BulkAct("wait", User, "Wait for selected users", "waited for", BLOCK_USERS.permission, wait)
+    monkeypatch.setitem(bulk_acts._acts, act.key, act)
+    job = started(tenant, staff, act)
+
+    for _ in range(FAILURE_LIMIT):
+        with pytest.raises(SoftTimeLimitExceeded):
+            run_job(job.pk)
+
+    job.refresh_from_db()
+    assert job.status == "failed"
+    assert "SoftTimeLimitExceeded" in job.status_details
+
+
+def test_a_row_whose_statement_takes_too_long_fails_alone(
+    tenant: Tenant, staff: Staff, people: list[User], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("identity.services.bulk_jobs._STATEMENT_SECONDS", 0.1)
+
+    def wait(row: User) -> None:
+        with database.cursor() as cursor:
+            cursor.execute("SELECT pg_sleep(%s)", [60 if row.pk == people[1].pk else 0])
+
+    act = BulkAct("wait", User, "Wait for selected users", "waited for", BLOCK_USERS.permission, wait)
+    monkeypatch.setitem(bulk_acts._acts, act.key, act)
+
+    job = ended(started(tenant, staff, act))
+
+    assert (job.status, job.summary) == ("completed", {"total": 4, "done": 3, "failed": 1, "gone": 0})
+    assert job.errors.get().errors[0]["code"] == "TookTooLong"
 
 
 def test_a_row_that_went_meanwhile_is_counted_as_gone(tenant: Tenant, staff: Staff, people: list[User]) -> None:

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from events.models import Event
 from identity.acting import Act, Actor, as_document
-from identity.models import AuditEntry, Connection, Job, JobError, Staff, Tenant, User
+from identity.models import AuditEntry, Connection, Job, JobChunk, JobError, Staff, Tenant, User
 from identity.services.connections import create_connection
 from identity.services.jobs import run_job, run_next_chunk
 from identity.services.users import block_user, create_user, new_user
@@ -98,6 +98,21 @@ def test_few_rows_are_done_while_the_person_waits(browser: Client, tenant: Tenan
     noted = AuditEntry.objects.filter(tenant_id=tenant.pk, object_type="identity.user", kind="change")
     assert set(noted.values_list("act", "reason")) == {("Block selected users", "Asked to")}
     assert not Job.objects.of(tenant.pk).exists()
+
+
+@pytest.mark.parametrize("index", ["0", "1", "7", "x"])
+def test_the_audit_log_names_what_was_done_and_not_what_else_was_sent(
+    index: str, browser: Client, tenant: Tenant, people: list[User]
+) -> None:
+    chosen = {"action": ["block_selected", "unblock_selected"], "index": index, ACTION_CHECKBOX_NAME: [people[0].pk]}
+    if index in ("1", "7"):
+        block_user(tenant_id=tenant.pk, user_id=people[0].user_id)
+
+    browser.post(LIST, {**chosen, "confirmed": "yes", "shown": "1", "reason": " Asked to "})
+
+    noted = AuditEntry.objects.filter(tenant_id=tenant.pk, object_type="identity.user", kind="change")
+    done = "Block selected users" if blocked(tenant) else "Unblock selected users"
+    assert list(noted.values_list("act", "reason")) == [(done, "Asked to")]
 
 
 def test_many_rows_want_a_reason(browser: Client, tenant: Tenant, people: list[User]) -> None:
@@ -248,10 +263,12 @@ def test_who_may_not_see_such_rows_does_not_see_the_job_on_them(tenant: Tenant) 
     error = JobError.objects.create(
         job=job, row_number=0, user={"name": "Till", "id": "1"}, errors=[{"code": "Conflict", "message": "No."}]
     )
-    pages = (page_of(job), reverse("admin:identity_joberror_change", args=(error.pk,)))
-    assert [administrator.get(page).status_code for page in pages] == [200, 200]
+    chunk = JobChunk.objects.create(job=job, number=0)
+    rows = (("joberror", error), ("jobchunk", chunk))
+    pages = (page_of(job), *(reverse(f"admin:identity_{name}_change", args=(row.pk,)) for name, row in rows))
+    assert [administrator.get(page).status_code for page in pages] == [200, 200, 200]
 
     provisioning = browser_of(new_staff(tenant, "provisioning_operator"))
 
-    assert [provisioning.get(page).status_code for page in pages] == [404, 404]
+    assert [provisioning.get(page).status_code for page in pages] == [404, 404, 404]
     assert job.pk not in provisioning.get(reverse("admin:identity_job_changelist")).content.decode()
