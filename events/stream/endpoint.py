@@ -86,6 +86,7 @@ async def serve(admitted: Admitted, shared: StreamRuntime, scope: MutableMapping
             await stream.run()
         finally:
             watcher.cancel()
+    _drop_if_stuck(stream, send)
 
 
 async def _serve_on(wire: Wire, admitted: Admitted, shared: StreamRuntime) -> None:
@@ -118,6 +119,9 @@ def _opened(admitted: Admitted, shared: StreamRuntime, send: Send, at_once: Pass
             metrics.CLOSES.labels(stream.ended_by).inc()
     finally:
         shared.leases.release(lease)
+
+
+def _drop_if_stuck(stream: Stream, send: Send) -> None:
     if stream.writer.broken_by in {SLOW, OPERATOR}:
         # The server would wait for a reader that does not read; only dropping the connection frees what is buffered.
         abort_connection(send)
