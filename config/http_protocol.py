@@ -14,8 +14,9 @@ from functools import partial
 from typing import Any
 
 import httptools
-from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from config.http_flow import Flow
 
 STREAM = "identity.stream"
 # Headers, cookies and a bearer token fit many times over; one read of the transport may come on top.
@@ -36,33 +37,6 @@ _REFUSALS = {
 
 class _TooManyHeaders(Exception):
     """The head has too many lines; ends the parser."""
-
-
-class Flow(FlowControl):
-    """Flow control that costs nothing until somebody waits."""
-
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
-        self.read_paused = False
-        self.write_paused = False
-        self._room: asyncio.Event | None = None
-
-    async def drain(self) -> None:
-        """Wait until the transport takes more."""
-        if self.write_paused:
-            self._room = self._room or asyncio.Event()
-            await self._room.wait()
-
-    def pause_writing(self) -> None:
-        """Have writers wait."""
-        self.write_paused = True
-
-    def resume_writing(self) -> None:
-        """Let writers go on."""
-        self.write_paused = False
-        if self._room is not None:
-            self._room.set()
-            self._room = None
 
 
 class Wire:
@@ -129,6 +103,7 @@ class Wire:
 class HttpProtocol(HttpToolsProtocol):
     """One connection."""
 
+    _flow: Flow
     _wire: Wire | None = None
     _head_timer: asyncio.TimerHandle | None = None
     # Of a head, or of what follows a body: read by the parser without anything having come of it.
@@ -138,7 +113,7 @@ class HttpProtocol(HttpToolsProtocol):
         """Begin with a deadline for the first head."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(_BUFFER_BYTES)
-        self.flow = Flow(transport)
+        self.flow = self._flow = Flow(transport, self.loop)
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -176,6 +151,9 @@ class HttpProtocol(HttpToolsProtocol):
         if len(self.headers) > MOST_HEADERS:
             self._refuse(431)
             raise _TooManyHeaders
+        # Who asks on reads on, unless an answer waits for room.
+        if not self._flow.write_paused:
+            self._flow.forget()
         super().on_headers_complete()
         # The names of extensions are open, uvicorn's types of what stands under them are not.
         extensions: dict[str, Any] = {STREAM: partial(self._take_over, self.cycle)}
@@ -195,6 +173,11 @@ class HttpProtocol(HttpToolsProtocol):
         self._pending_bytes = 0
         super().on_message_complete()
 
+    def on_response_complete(self) -> None:
+        """Go on to the next request, and have the rest of this answer read."""
+        super().on_response_complete()
+        self._flow.expect_reading()
+
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP, but never in the middle of an answer."""
         self._refuse(400)
@@ -203,6 +186,7 @@ class HttpProtocol(HttpToolsProtocol):
         """Go back to requests after an answer that was taken over, or close."""
         if not keeps_alive:
             self.transport.close()
+            self._flow.expect_reading()
             return
         self._wire = None
         self.parser = httptools.HttpRequestParser(self)

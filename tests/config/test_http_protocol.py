@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from config import http_protocol
+from config import http_flow, http_protocol
 from config.http_protocol import HEAD_BYTES, MOST_HEADERS, STREAM, HttpProtocol, Wire
 from tests.deadlines import eventually
 
@@ -45,6 +45,9 @@ class Application:
             while (await receive()).get("more_body"):
                 pass
             await _send_pieces(send, [name for name, _ in scope["headers"]])
+            return
+        if scope["path"] == "/large":
+            await _send_pieces(send, [b"a" * 20_000_000])
             return
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(scope["raw_path"]))]})
         await send({"type": "http.response.body", "body": scope["raw_path"]})
@@ -289,6 +292,27 @@ def test_an_answer_of_unknown_length_reaches_who_knows_no_chunks_bare(client: so
     head, _, body = _read_to_the_end(client).partition(b"\r\n\r\n")
     assert b"transfer-encoding" not in head
     assert body == b"host;connection;"
+
+
+@pytest.mark.parametrize("connection", [b"close", b"keep-alive"])
+def test_who_reads_nothing_of_an_answer_loses_the_connection(
+    monkeypatch: pytest.MonkeyPatch, application: Application, connection: bytes
+) -> None:
+    monkeypatch.setattr(http_flow, "STALLED_SECONDS", 0.3)
+    with _serving(application) as address, socket.create_connection(address, timeout=10) as client:
+        client.sendall(b"GET /large HTTP/1.1\r\nhost: a\r\nconnection: " + connection + b"\r\n\r\n")
+        eventually(application.connections)
+        client.sendall(b"GET /next HTTP/1.1\r\nhost: a\r\n\r\n")
+        eventually(lambda: not application.connections())
+
+
+def test_who_has_read_a_long_answer_may_be_silent(monkeypatch: pytest.MonkeyPatch, application: Application) -> None:
+    monkeypatch.setattr(http_flow, "STALLED_SECONDS", 0.3)
+    with _serving(application) as address, socket.create_connection(address, timeout=1) as client:
+        client.sendall(b"GET /large HTTP/1.1\r\nhost: a\r\n\r\n")
+        _read_until(client, b"0\r\n\r\n")
+        with pytest.raises(TimeoutError):
+            client.recv(1)
 
 
 def test_an_empty_line_between_requests_keeps_no_connection_open(application: Application) -> None:

@@ -1,0 +1,59 @@
+"""Backpressure of one connection, and the end of one whose reader has stopped."""
+
+from __future__ import annotations
+
+import asyncio
+
+from uvicorn.protocols.http.flow_control import FlowControl
+
+# The kernel asks for more only when a good part of its own buffer, which may be megabytes, has gone: minutes on a slow line.
+STALLED_SECONDS = 300.0
+
+
+class Flow(FlowControl):
+    """Flow control that costs nothing until somebody waits."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self.read_paused = False
+        self.write_paused = False
+        self._room: asyncio.Event | None = None
+        self._watch: asyncio.TimerHandle | None = None
+
+    async def drain(self) -> None:
+        """Wait until the transport takes more."""
+        if self.write_paused:
+            self._room = self._room or asyncio.Event()
+            await self._room.wait()
+
+    def pause_writing(self) -> None:
+        """Have writers wait."""
+        self.write_paused = True
+        self.expect_reading()
+
+    def resume_writing(self) -> None:
+        """Let writers go on."""
+        self.write_paused = False
+        self.forget()
+        if self._room is not None:
+            self._room.set()
+            self._room = None
+
+    def expect_reading(self) -> None:
+        """Drop the connection when nothing is taken of what is buffered: closing it would wait for the reader for ever."""
+        self.forget()
+        if size := self._transport.get_write_buffer_size():
+            self._watch = self._loop.call_later(STALLED_SECONDS, self._look, size)
+
+    def forget(self) -> None:
+        """Expect nothing more of the reader."""
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+
+    def _look(self, size: int) -> None:
+        if self._transport.get_write_buffer_size() < size:
+            self.expect_reading()
+        else:
+            self._transport.abort()
