@@ -6,7 +6,7 @@ import time
 
 from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError
 
 from identity.tenancy import tenant_bound
 from provisioning import breaker, failpoints, lane_rows, lanes, nudges
@@ -93,7 +93,7 @@ def deliver_claim(claim: Claim, turn: Turn) -> lanes.Step:
     failpoints.reach("ran")
     try:
         following, go_on = turn.ahead.finish(), turn.goes_on()
-    except DatabaseError:
+    except (DatabaseError, InterfaceError):
         # What was under way is left to its leases. What this run came to is not, as long as the usual connection works.
         _written(claim, result, go_on=False)
         raise
