@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from django.contrib import messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import ModelAdmin
 from django.contrib.admin.utils import unquote
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.http import HttpRequest, HttpResponse
 
@@ -55,6 +58,9 @@ class Noting(_ModelAdmin[Row]):
 
     def response_action(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> Any:  # type: ignore[override]  # as Django calls it
         """Name what is done to chosen rows after the action, with the reason where its page asked for one."""
+        if not all(_is_key(self.opts.pk, text) for text in request.POST.getlist(ACTION_CHECKBOX_NAME)):
+            self.message_user(request, "What was chosen are no keys of such rows. Nothing was done.", messages.WARNING)
+            return None
         chosen = self.get_actions(request).get(_pressed(request))
         label = str(chosen[2] % {"verbose_name_plural": self.opts.verbose_name_plural}) if chosen else ""
         with said(label, request.POST.get("reason", "").strip()):
@@ -76,6 +82,16 @@ def _pressed(request: HttpRequest) -> str:
         return names[0] if names else ""
     except IndexError:
         return names[-1] if names else ""
+
+
+def _is_key(column: Any, text: str) -> bool:
+    """Tell whether a row could have this key; what is none would be an error of the database."""
+    column = column.target_field if column.is_relation else column
+    try:
+        column.run_validators(column.to_python(text))
+    except ValidationError:
+        return False
+    return "\0" not in text
 
 
 def _changed_columns(entry: AuditEntry) -> str:

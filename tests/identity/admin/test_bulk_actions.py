@@ -115,6 +115,14 @@ def test_the_audit_log_names_what_was_done_and_not_what_else_was_sent(
     assert list(noted.values_list("act", "reason")) == [(done, "Asked to")]
 
 
+def test_a_choice_of_what_is_no_key_is_told_so(browser: Client, tenant: Tenant, people: list[User]) -> None:
+    roles = reverse("admin:identity_role_changelist")
+    for address, action, key in ((LIST, "block_selected", "abc"), (LIST, "block_selected", "9" * 40), (roles, "delete_selected", "rol_\0")):
+        answer = browser.post(address, {"action": action, "index": "0", ACTION_CHECKBOX_NAME: [people[0].pk, key]}, follow=True)
+
+        assert (answer.status_code, "are no keys of such rows" in answer.content.decode()) == (200, True)
+
+
 def test_many_rows_want_a_reason(browser: Client, tenant: Tenant, people: list[User]) -> None:
     form = fields_of(asked(browser, "block_selected").content.decode())
 
