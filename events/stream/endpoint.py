@@ -96,6 +96,7 @@ async def _serve_on(wire: Wire, admitted: Admitted, shared: StreamRuntime) -> No
             del admitted
             wire.watch(partial(stream.break_off, GONE))
             await stream.run()
+        _drop_if_stuck(stream, wire.send)
     except BaseException as error:
         # For the server this request is over: nobody else would end the connection.
         abort_connection(wire.send)
