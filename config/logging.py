@@ -116,6 +116,8 @@ def logging_settings(*, level: str, as_json: bool) -> dict[str, Any]:
             # One line for each request that is no HTTP, which anybody can send; what the application fails with stays.
             "uvicorn": {"handlers": [], "propagate": True},
             "uvicorn.error": {"level": "ERROR"},
+            # Addresses hold codes, hints and offsets. Named here, because a logger below one that is named would be let speak again.
+            "uvicorn.access": {"handlers": [], "propagate": False},
             # A 404 or 403 is an answer and no event of ours; failures of 500 stay.
             "django.request": {"level": "ERROR"},
             "django.security.DisallowedHost": {"handlers": [], "level": "CRITICAL"},

@@ -11,6 +11,7 @@ from identity.models import Tenant
 from identity.services.tenants import create_tenant
 from tests.conformance.reader import Subscriber
 from tests.conformance.target import Target, make_target
+from tests.conformance.web_process import WebProcess
 
 RATE_HEADERS = {"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"}
 
@@ -141,3 +142,9 @@ def another(target: Target) -> Target:
     """A second tenant on the same server."""
     name = f"{target.tenant.pk}-b"
     return make_target(create_tenant(tenant_id=name, name=name, host=f"{name}.example.test"), target.address)
+
+
+def test_what_is_asked_stands_in_no_log_of_the_server(target: Target, server: WebProcess) -> None:
+    with target.subscribe({"from": "an-offset-that-nobody-else-should-see"}) as refused:
+        assert refused.status == 400
+    assert "an-offset-that-nobody-else-should-see" not in server.log.read_text()

@@ -111,7 +111,7 @@ def _command(server: str, port: int, certificate: ServerCertificate | None = Non
                 options += ["--ssl-certificate", str(certificate.chain), "--ssl-keyfile", str(certificate.key)]
             return ["granian", *options, "--backpressure", "4096", "--workers-kill-timeout", "12", _APPLICATION]
         case "uvicorn":
-            options = ["--host", "127.0.0.1", "--port", str(port), "--ws", "none", "--no-proxy-headers", "--log-level", "warning"]
+            options = ["--host", "127.0.0.1", "--port", str(port), "--ws", "none", "--no-proxy-headers", "--no-access-log"]
             options += ["--http", "config.http_protocol:HttpProtocol", "--workers", workers or "1"]
             if certificate is not None:
                 options += ["--ssl-certfile", str(certificate.chain), "--ssl-keyfile", str(certificate.key)]
