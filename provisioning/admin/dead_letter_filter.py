@@ -156,7 +156,7 @@ class FilterPages(DeadLetterPage):
         return HttpResponseRedirect(self.address("change", letter.pk))
 
     def _choose_stream(self, request: HttpRequest, search: Search) -> HttpResponse:
-        """Offer the streams of what is shown: a job belongs to one."""
+        """Offer the streams of what is shown: a job belongs to one. Where there is only one, nobody is asked."""
         newest = search.rows(self.owner.limited(request, DeadLetter.objects.filter(state__in=UNSETTLED))).order_by("-pk").values("pk")
         looked_at = DeadLetter.objects.filter(pk__in=newest[:COUNT_LIMIT])
         counted = looked_at.values("stream_id").annotate(letters=Count("pk")).order_by("-letters")[:_STREAMS_OFFERED]
@@ -164,10 +164,12 @@ class FilterPages(DeadLetterPage):
             self.owner.scoped_choices(request, EventStream).filter(pk__in=[row["stream_id"] for row in counted]).values_list("pk", "name")
         )
         query = request.GET.copy()
-        rows = []
+        rows: list[dict[str, Any]] = []
         for row in counted:
             query["stream_id"] = row["stream_id"]
             rows.append({**row, "name": names.get(row["stream_id"]) or "", "url": self.address("redelivery", query=query.urlencode())})
+        if len(rows) == 1:
+            return HttpResponseRedirect(rows[0]["url"])
         return self.page(request, "admin/dead_letter_streams.html", "Redeliver all shown", rows=rows)
 
     def _back(self, request: HttpRequest, text: str) -> HttpResponse:

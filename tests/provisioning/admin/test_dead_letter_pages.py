@@ -404,8 +404,19 @@ def test_without_a_stream_the_streams_of_what_is_shown_are_offered(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     bury(tenant, stream, recorder, "user:a")
+    further = make_stream(tenant)
+    bury(tenant, further, recorder, "user:b")
     page = browser.get(place("redelivery"), {"error_status": "400"}).content.decode()
-    assert f"?error_status=400&amp;stream_id={stream.pk}" in page
+    for offered in (stream, further):
+        assert f"?error_status=400&amp;stream_id={offered.pk}" in page
+
+
+def test_the_only_stream_of_what_is_shown_is_not_asked_for(
+    browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
+    bury(tenant, stream, recorder, "user:a")
+    answer = browser.get(place("redelivery"), {"error_status": "400"})
+    assert (answer.status_code, answer["Location"]) == (302, f"{place('redelivery')}?error_status=400&stream_id={stream.pk}")
 
 
 # The page of an attempt and of a delivery
