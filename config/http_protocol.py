@@ -19,7 +19,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from config.http_flow import Flow
 
 STREAM = "identity.stream"
-# Headers, cookies and a bearer token fit many times over; one read of the transport may come on top.
+# Headers, cookies and a bearer token fit many times over.
 HEAD_BYTES = 64 * 1024
 HEAD_SECONDS = 30.0
 # As many as most servers take; each costs more than its bytes.
@@ -35,8 +35,8 @@ _REFUSALS = {
 }
 
 
-class _TooManyHeaders(Exception):
-    """The head has too many lines; ends the parser."""
+class _HeadTooLarge(Exception):
+    """The head has too many lines or bytes; ends the parser."""
 
 
 class Wire:
@@ -148,9 +148,11 @@ class HttpProtocol(HttpToolsProtocol):
         """Hand the request to the application, with a way to take its answer over."""
         self._forget_head()
         self._pending_bytes = 0
-        if len(self.headers) > MOST_HEADERS:
+        # A head may come in one read that is longer than what may be pending.
+        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        if len(self.headers) > MOST_HEADERS or size > HEAD_BYTES:
             self._refuse(431)
-            raise _TooManyHeaders
+            raise _HeadTooLarge
         # Who asks on reads on, unless an answer waits for room.
         if not self._flow.write_paused:
             self._flow.forget()

@@ -255,6 +255,11 @@ def test_who_talks_into_a_stream_without_end_is_cut_off(application: Application
     eventually(lambda: application.gone == 1)
 
 
+def test_a_long_head_that_comes_at_once_is_told_so_too(client: socket.socket) -> None:
+    client.sendall(b"GET / HTTP/1.1\r\nhost: a\r\nx-more: " + b"a" * HEAD_BYTES + b"\r\n\r\n")
+    assert _read_to_the_end(client).startswith(b"HTTP/1.1 431 ")
+
+
 def test_a_head_of_too_many_lines_is_told_so(client: socket.socket) -> None:
     client.sendall(b"GET / HTTP/1.1\r\nhost: a\r\n" + b"a: b\r\n" * MOST_HEADERS + b"\r\n")
     assert _read_to_the_end(client).startswith(b"HTTP/1.1 431 ")
