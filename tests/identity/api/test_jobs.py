@@ -222,7 +222,8 @@ def test_ids_of_the_wrong_shape_are_400_and_unknown_ones_404(api: Management) ->
 
 
 def test_a_job_of_every_type_can_be_read_but_those_of_the_admin(api: Management, tenant: Tenant) -> None:
-    by_staff = Job.objects.of(tenant.pk).create(tenant=tenant, type=Job.Type.BULK_ACTION)
+    named = {"label": "Block selected users", "model": "identity.user"}
+    by_staff = Job.objects.of(tenant.pk).create(tenant=tenant, type=Job.Type.BULK_ACTION, parameters=named)
     assert api.get(f"jobs/{by_staff.pk}").status == 404
     for job_type in set(Job.Type.values) - {Job.Type.BULK_ACTION}:
         job = Job.objects.of(tenant.pk).create(tenant=tenant, type=job_type)
