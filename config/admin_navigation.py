@@ -58,6 +58,7 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
         "provisioning.delivery",
         "provisioning.deadletter",
         "provisioning.synchronizationrow",
+        "provisioning.accountlink",
         "provisioning.alert",
         "provisioning.lane",
         "provisioning.breaker",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from events.models import EventStream
 from identity.admin.tenant_page import PagesSite
+from provisioning.admin.account_links import AccountLinkAdmin
 from provisioning.admin.action_history import ActionVersionAdmin, TrialAdmin
 from provisioning.admin.actions import ActionAdmin, ActionSecretAdmin
 from provisioning.admin.dead_letters import DeadLetterAdmin
@@ -17,6 +18,7 @@ from provisioning.admin.streams import StreamAdmin
 from provisioning.admin.synchronizations import SynchronizationRowAdmin, show_synchronizations
 from provisioning.admin.user_pages import show_user_pages
 from provisioning.models import (
+    AccountLink,
     Action,
     ActionSecret,
     ActionVersion,
@@ -49,6 +51,7 @@ def register(site: PagesSite) -> None:
     site.register(DeadLetter, DeadLetterAdmin)
     site.register(IgnoredKind, IgnoredKindAdmin)
     site.register(Alert, AlertAdmin)
+    site.register(AccountLink, AccountLinkAdmin)
     site.register(Lane, LaneAdmin)
     site.register(Breaker, BreakerAdmin)
     site.register(Sweeper, SweeperAdmin)

@@ -27,8 +27,14 @@ SECRETS = {
     scim.CONNECTION_ALLOWLIST: "Only these connections",
 }
 # The fields that are options of the template, named as they are stored.
-SWITCHES = ("upsert", "adopt_on_conflict", "enterprise")
-OPTIONS = ("server_profile", "scope", "update_mode", *SWITCHES, "requests_per_second")
+SWITCHES = ("upsert", "adopt_on_conflict", "enterprise", "trust_connection_addresses")
+CHOSEN = ("server_profile", "scope", "update_mode", "user_name_proof")
+OPTIONS = (*CHOSEN, *SWITCHES, "requests_per_second")
+_PROOFS = {
+    "verified": "An e-mail address that this service has verified (default)",
+    "never": "Nothing: only externalId and accounts that are linked already count",
+    "always": "The equal name alone. Dangerous: anyone who signs up with the address of another person gets that person's account",
+}
 _MODES = {
     "put": "PUT: the whole user, which clears what is left out",
     "patch": "PATCH without a path: what has a value replaces, nothing is cleared",
@@ -74,8 +80,21 @@ class ActionForm(ServiceForm):
     adopt_on_conflict = forms.BooleanField(
         required=False,
         label="Take over an account with the same userName",
-        help_text="When the server says that the user is there already: only an account without an externalId of somebody else, and only "
-        "while the e-mail address is verified.",
+        help_text="When the server says that the user is there already: only an account without an externalId, and only when its "
+        "userName is proven to be the user's.",
+    )
+    user_name_proof = forms.ChoiceField(
+        required=False,
+        label="What proves an account without an externalId",
+        choices=[("", "The default"), *_PROOFS.items()],
+        help_text="Asked only when the server refuses to search by externalId, or when it refuses to create a user that exists. An account "
+        "that nothing proves is never written to; its event becomes a dead letter that says so.",
+    )
+    trust_connection_addresses = forms.BooleanField(
+        required=False,
+        label="Believe verified addresses of every connection",
+        help_text="Without it only addresses of database and passwordless connections prove an account: another provider may call any "
+        "address verified.",
     )
     enterprise = forms.BooleanField(
         required=False, label="Enterprise User extension", help_text="Six more rows of the mapping, such as department and manager."
@@ -156,7 +175,7 @@ class ActionForm(ServiceForm):
             return dict(self.cleaned_data.get("options") or {})
         values = self.cleaned_data
         chosen: dict[str, Any] = {name: True for name in SWITCHES if values.get(name)}
-        chosen |= {name: values[name] for name in ("server_profile", "scope", "update_mode") if values.get(name)}
+        chosen |= {name: values[name] for name in CHOSEN if values.get(name)}
         if values.get("requests_per_second") is not None:
             chosen["requests_per_second"] = values["requests_per_second"]
         return chosen

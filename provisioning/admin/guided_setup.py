@@ -68,6 +68,7 @@ class ServerForm(ActionForm):
 
     template = scope = update_mode = upsert = adopt_on_conflict = enterprise = None  # type: ignore[assignment]  # fields left out
     requests_per_second = options = other_secrets = removed_secrets = None  # type: ignore[assignment]
+    user_name_proof = trust_connection_addresses = None  # type: ignore[assignment]
 
     class Meta(ActionForm.Meta):
         fields = ("name",)  # type: ignore[assignment]  # fewer of them

@@ -13,7 +13,8 @@ from provisioning.actions.registry import PACKAGE, TEMPLATES, TRIGGER, TRIGGER_V
 
 MOST_SECRETS = 30
 OPTIONS_TEXT = (
-    "Of the SCIM template: server_profile, update_mode, upsert, adopt_on_conflict, enterprise, requests_per_second, and scope, a "
+    "Of the SCIM template: server_profile, update_mode, upsert, adopt_on_conflict, user_name_proof (never, verified, always), "
+    "trust_connection_addresses, enterprise, requests_per_second, and scope, a "
     "JMESPath expression that is true for the users whom the action is about; others are skipped. An entry point has its own."
 )
 _TESTS = ("connection", "user", "mapping", "event")

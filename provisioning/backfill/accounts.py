@@ -66,9 +66,10 @@ def _note(run: Run, users: list[dict[str, Any]], start: int | None) -> None:
     managed = {key: user for key, user in ours.items() if str(user["id"]) not in held}
     here = run.people.existing(managed.keys())
     accounts = [Finding(Outcome.EXTRA, key, str(managed[key]["id"])) for key in sorted(managed.keys() - here)]
-    progress: Any = {"start": start} if start is not None else {}
+    progress: dict[str, Any] = {"start": start} if start is not None else {}
     there = {key: str(managed[key]["id"]) for key in here}
-    save(run.job, accounts=accounts, there=there, managed=run.job.parameters.get("managed", 0) + len(managed), tries=0, **progress)
+    progress["managed"] = run.job.parameters.get("managed", 0) + len(managed)
+    save(run.job, accounts=accounts, there=there, tries=0, **progress)
 
 
 def _note_filter(run: Run, users: list[dict[str, Any]]) -> None:

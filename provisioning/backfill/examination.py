@@ -131,10 +131,10 @@ class Examiner:
     def _ours(self, client: ScimClient, person: Person) -> Match | None:
         """Return the account that is the user by its key or by its link; a name is judged by the match rule, not here.
 
-        Raises `UnverifiableMatch` when nothing was found by a server that returned what was not asked for.
+        Raises `UnverifiableMatch` when the server returned what was not asked for, whatever else it returned.
         """
         match = client.find(replace(person, proves_name=True))
-        if match is None and client.has_met_strangers:
+        if client.has_met_strangers:
             raise UnverifiableMatch(detail="the externalId filter returned accounts that were not asked for")
         return match if match is not None and match.proof != "userName" else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, Protocol
 from urllib.parse import quote
 
@@ -153,11 +153,11 @@ class ScimClient:
             if not person.user_name:
                 raise DataFailure("the externalId filter is refused and the user has no userName to fall back on") from refused
             return self.find_by_user_name(person)
+        self.has_met_strangers = any(item.get("externalId") not in (None, "", person.external_id) for item in resources)
         self.links.look(item["id"] for item in resources)
         verdict = matches.by_external_id(resources, person, self.links)
         if isinstance(verdict, Match):
-            self._learn(person, verdict.resource)
-            return verdict
+            return self._settled(verdict, person)
         if (link := self.links.open_link) is not None:
             self._warn_of_foreign(verdict, "externalId")
             return self._linked(person, link, was_missed=isinstance(verdict, NoMatch))
@@ -285,10 +285,13 @@ class ScimClient:
         except ResourceGone:
             self.links.gone(link.remote_id)
             return None
+        self.links.look([link.remote_id])
+        if self.links.is_rival(link.remote_id):
+            raise ForeignAccount(detail=f"id {link.remote_id[:64]} is linked to another user as well")
         key = found.get("externalId")
         if key and key not in (*link.keys, person.external_id):
             raise UnverifiableMatch(detail=f"the linked account, id {link.remote_id[:64]}, carries another externalId")
-        is_named_by_key = bool(key) and key == person.external_id and person.has_own_key
+        is_named_by_key = bool(key) and key == person.external_id and person.has_own_key and not self.links.is_key_shared
         if is_named_by_key and was_missed and not self._capabilities.is_proven(self._misses):
             self._log("warning", "the externalId filter does not find an account that carries the key", scim_id=link.remote_id)
             self._capabilities.prove(self._misses)
@@ -296,13 +299,13 @@ class ScimClient:
         self.links.found_again(creation_of(found))
         return Match(link.remote_id, "link", found)
 
-    def _check_witness(self, link: Link, found: Resource, *, is_named_by_key: bool) -> None:
+    def _check_witness(self, link: Link | None, found: Resource, *, is_named_by_key: bool) -> None:
         """Raise unless something tells that the account under the linked id is still the one that was linked.
 
         An id may be given again. The creation time and a name that was sent are witnesses; another creation time, and the loss
         of a key that the server has shown, speak against it.
         """
-        if is_named_by_key:
+        if is_named_by_key or link is None:
             return
         if link.is_keyed and not found.get("externalId"):
             raise UnverifiableMatch(detail=f"the linked account, id {link.remote_id[:64]}, has lost its externalId")
@@ -322,7 +325,6 @@ class ScimClient:
 
     def _warn_of_foreign(self, verdict: object, attribute: str) -> None:
         if isinstance(verdict, NoMatch) and verdict.foreign:
-            self.has_met_strangers = True
             self._log("warning", "lookup returned other users: the filter is not trusted", attribute=attribute, count=verdict.foreign)
 
     def _settled(self, verdict: matches.Verdict | Taken, person: Person, attribute: str = "externalId") -> Match | None:
@@ -334,6 +336,9 @@ class ScimClient:
                 raise UnverifiableMatch(detail=f"the {attribute} filter is not exact; id {verdict.id[:64]}")
             return Match(verdict.id, "filter", verdict.resource)
         if isinstance(verdict, Match):
+            if verdict.proof == "link" or self.links.is_key_shared:
+                # Only a link proves this one, and its id may have been given again since it was written.
+                self._check_witness(self.links.link_to(verdict.id), verdict.resource, is_named_by_key=False)
             self._learn(person, verdict.resource)
             return verdict
         self._refuse(verdict)
@@ -344,7 +349,8 @@ class ScimClient:
         ids = f"ids {', '.join(identifier[:64] for identifier in verdict.ids[:10])}"
         if isinstance(verdict, Ambiguous):
             raise AmbiguousMatch(detail=ids)
-        raise UnverifiableMatch(detail=f"{verdict.why}; {ids}; to take the account over, {_HOW_TO_ADOPT}")
+        # The dead letter shows the message, and the ids stand in the attempt: they would make a kind of failure of each user.
+        raise UnverifiableMatch(f"{UnverifiableMatch.__doc__}: {verdict.why}. To take it over, {_HOW_TO_ADOPT}", detail=ids)
 
     def _filter_is_exact(self, value: str) -> bool:
         """Ask for what cannot exist: a random value, and ours as a server that reads patterns would find it."""
@@ -386,12 +392,19 @@ class ScimClient:
         if not (is_doubtful or conflict.is_uncertain):
             self.links.not_created()
         try:
-            existing = self._proven(person)
+            existing = self._proven(person) or self._proven_by_holder(person)
         except (DataFailure, TransientFailure) as lookup_failure:
             raise conflict from lookup_failure
         if existing is None:
             raise conflict
         return existing
+
+    def _proven_by_holder(self, person: Person) -> Match | None:
+        """Return the holder of the user name if our key or a link of another action proves it: the filter on keys has not found it."""
+        try:
+            return self.find_by_user_name(replace(person, proves_name=False))
+        except (ForeignAccount, UnverifiableMatch, FilterRefused):
+            return None
 
 
 def _post(resource: dict[str, Any]) -> Request:

@@ -94,6 +94,7 @@ class LinkBook:
         self._read: Link | None = None
         self._others: list[Link] = []
         self.own: Link | None = None
+        self._is_key_shared = False
         # Whether the server has said in this run that the linked account does not exist.
         self.is_just_gone = False
 
@@ -155,12 +156,21 @@ class LinkBook:
 
     def is_kin(self, remote_id: str) -> bool:
         """Tell whether another action of the tenant has linked this user to the account."""
-        return any(other.remote_id == remote_id and self._is_kin(other) for other in self._others)
+        return self.kin_link(remote_id) is not None
+
+    def link_to(self, remote_id: str) -> Link | None:
+        """Return the link between this user and the account, of this action or of another one of the tenant."""
+        link = self.open_link
+        return link if link is not None and link.remote_id == remote_id else self.kin_link(remote_id)
+
+    def kin_link(self, remote_id: str) -> Link | None:
+        """Return the link of another action of the tenant between this user and the account."""
+        return next((other for other in self._others if other.remote_id == remote_id and self._is_kin(other)), None)
 
     @property
-    def has_doubtful_rival(self) -> bool:
-        """Whether another tenant has sent a create for a user of the same id, and knows no answer to it."""
-        return any(other.doubt is not None and other.tenant_id != self._owner.tenant_id for other in self._doubtful)
+    def is_key_shared(self) -> bool:
+        """Whether another tenant brings a user of the same id to this server, so that the key alone does not tell whose an account is."""
+        return self._is_key_shared
 
     def shows_creation(self) -> bool:
         """Tell whether creation times of this server tell its accounts apart."""
@@ -257,9 +267,7 @@ class LinkBook:
             self.own = self._read
         others = [row for row in rows if row not in same and row.is_live]
         self._others = [row for row in others if row.is_open]
-        self._doubtful = [row for row in others if row.user_id == owner.user_id and row.ended is None]
-
-    _doubtful: Sequence[Link] = ()
+        self._is_key_shared = any(row.user_id == owner.user_id and row.tenant_id != owner.tenant_id for row in others)
 
     def _is_kin(self, other: Link) -> bool:
         return (other.tenant_id, other.user_id) == (self._owner.tenant_id, self._owner.user_id)

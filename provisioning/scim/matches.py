@@ -80,7 +80,7 @@ class Claims(Protocol):
     def is_kin(self, remote_id: str) -> bool: ...
 
     @property
-    def has_doubtful_rival(self) -> bool: ...
+    def is_key_shared(self) -> bool: ...
 
 
 def by_external_id(resources: Iterable[Resource], person: Person, claims: Claims) -> Verdict:
@@ -144,8 +144,8 @@ def _by_key(found: list[Resource], person: Person, claims: Claims) -> Match | Am
             return Match(linked[0]["id"], "externalId", linked[0])
     if len(keyed) > 1:
         return Ambiguous(_ids(keyed))
-    if claims.has_doubtful_rival:
-        return Unverifiable(_ids(keyed), "another tenant has sent a create with this externalId and waits for its answer")
+    if claims.is_key_shared:
+        return Unverifiable(_ids(keyed), "another tenant brings a user of the same id to this server, and no link names the account")
     if not person.has_own_key:
         return Unverifiable(_ids(keyed), "externalId is mapped from something that a user can choose, and no link names the account")
     return Match(keyed[0]["id"], "externalId", keyed[0])

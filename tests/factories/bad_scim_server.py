@@ -135,8 +135,11 @@ class BadServer:
 
     def _written(self, method: str, identifier: str, document: dict[str, Any]) -> Answer:
         account = self.accounts[identifier]
-        if account["owner"] != self.acting and not self.is_excused(account):
-            self.violations.append(f"{method} of {account} for {self.acting}")
+        if account["owner"] != self.acting:
+            if not self.is_excused(account):
+                self.violations.append(f"{method} of {account} for {self.acting}")
+            # From now on nothing tells it from one that the user has had all along.
+            account["owner"] = self.acting
         if method == "DELETE":
             if self.manners.only_deactivates:
                 account["active"] = False

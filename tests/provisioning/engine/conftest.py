@@ -23,6 +23,7 @@ class Answer:
     reason: str = ""
     detail: dict[str, Any] = field(default_factory=dict)
     log_lines: list[dict[str, Any]] = field(default_factory=list)
+    links: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Recorder:

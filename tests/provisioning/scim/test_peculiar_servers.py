@@ -204,13 +204,19 @@ def test_a_user_who_is_not_there_is_not_taken_for_somebody_who_is(kind: type[Pec
     assert (server.users, server.strangers) == ({item["id"]: item for item in STRANGERS}, STRANGERS)
 
 
-def test_a_conflict_without_a_type_is_ours_only_when_the_lookup_shows_our_key() -> None:
+def test_a_conflict_without_a_type_is_ours_when_the_holder_of_the_name_carries_our_key() -> None:
     server = FindsNothing()
     with misbehaving_server(server) as running:
         assert run_event(running.base_url).reason == "created"
-        ran = run_event(running.base_url)
-    assert (ran.failed.class_name, ran.failed.status) == ("Conflict", 409)
+        assert run_event(running.base_url).reason == "duplicate delivery"
     assert sum(item["userName"] == ANNA["email"] for item in server.users.values()) == 1
+
+
+def test_a_conflict_with_the_holder_of_another_key_is_raised() -> None:
+    server = FindsNothing()
+    server.users["9"] = {"id": "9", "userName": ANNA["email"], "externalId": "hr|9"}
+    with misbehaving_server(server) as running:
+        assert (run_event(running.base_url).failed.class_name, server.users["9"]["externalId"]) == ("Conflict", "hr|9")
 
 
 def test_user_names_are_compared_without_case_on_our_side() -> None:

@@ -1,0 +1,98 @@
+"""Admin pages of links: which account on which server is which user, and confirming those that only a name has proven."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db import models
+from django.http import HttpRequest
+
+from identity.admin.badges import badge
+from identity.admin.bulk_actions import bulk_action
+from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
+from identity.admin.scope import staff_of
+from identity.admin.tenant_scope import ReadOnlyAdmin
+from provisioning.models import AccountLink, Action
+from provisioning.services import account_links
+from provisioning.services.row_acts import CONFIRM_LINKS
+
+_CONFIRM = (
+    "From now on the account is changed and deleted with the user. Run a comparison of the stream first, and check that each account "
+    "belongs to its user: a suspect was found by its name alone, and a name can belong to another person."
+)
+
+
+def _confirm(_request: HttpRequest, row: AccountLink, _values: dict[str, Any]) -> str:
+    account_links.confirm_links(tenant_id=row.tenant_id, link_ids=[row.pk])
+    return f"The account {row.remote_id} is linked to {row.user_id}."
+
+
+def _forget(_request: HttpRequest, row: AccountLink, _values: dict[str, Any]) -> str:
+    account_links.forget_link(tenant_id=row.tenant_id, link_id=row.pk)
+    return "The link is gone. Nothing was sent to the server."
+
+
+class AccountLinkAdmin(ReadOnlyAdmin[AccountLink], ObjectActionsAdmin[AccountLink]):
+    list_display = ("user_id", "remote_id", "state", "origin", "action", "tenant_id")
+    list_filter = ("is_suspect",)
+    sortable_by = ()
+    ordering = ("-pk",)
+    search_fields = ("=user_id", "=remote_id")
+    search_help_text = "A user id (database|…) or the id of an account on the server."
+    actions = (bulk_action(CONFIRM_LINKS, permission="confirm", effect=_CONFIRM, is_dangerous=True),)
+    fields = ("tenant_id", "action", "user_id", "remote_id", "state", "origin", "user_names", "keys", "birth", "ended", "updated_at")
+    readonly_fields = ("action", "state")
+    empty_text = "No links yet. One appears with each account that a delivery creates or finds by its externalId."
+    object_actions = (
+        ObjectAction(
+            name="confirm",
+            label="Confirm",
+            explain=lambda *_: _CONFIRM,
+            run=_confirm,
+            is_offered=lambda row: row.is_suspect,
+            is_dangerous=True,
+        ),
+        ObjectAction(
+            name="forget",
+            label="Forget",
+            explain=lambda *_: (
+                "The account stays as it is on the server. The next event of the user looks for it by externalId; where the server cannot "
+                "find it that way, the event becomes a dead letter or is skipped."
+            ),
+            run=_forget,
+            is_dangerous=True,
+        ),
+    )
+
+    def has_confirm_permission(self, request: HttpRequest) -> bool:
+        """Tell whether this account may confirm what is chosen in the list."""
+        staff = staff_of(request)
+        return staff is not None and staff.has_perm("provisioning.change_accountlink")
+
+    def rows_to_list(self, request: HttpRequest, rows: models.QuerySet[AccountLink]) -> models.QuerySet[AccountLink]:
+        """Show the name of the action; one that is gone has none."""
+        names = Action.all_tenants.filter(pk=models.OuterRef("action_id")).values("name")[:1]
+        shown: models.QuerySet[AccountLink] = super().rows_to_list(request, rows)
+        return shown.annotate(action_name=models.Subquery(names))
+
+    @admin.display(description="Action")
+    def action(self, row: AccountLink) -> str:
+        name = (
+            getattr(row, "action_name", None)
+            or Action.objects.of(row.tenant_id).filter(pk=row.action_id).values_list("name", flat=True).first()
+        )
+        return name or "deleted"
+
+    @admin.display(description="State")
+    def state(self, row: AccountLink) -> str:
+        """Return what the link is good for now."""
+        if row.ended is not None:
+            return badge("Ended", "quiet")
+        if row.is_suspect:
+            return badge("Suspect", "warn")
+        if row.doubt is not None:
+            return badge("In doubt", "warn")
+        if not row.remote_id:
+            return badge("No account", "quiet")
+        return badge("Missing", "warn") if row.is_missing else badge("Linked", "good")

@@ -1,0 +1,19 @@
+"""Confirming and forgetting links between users and accounts, by people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from provisioning.models import AccountLink
+
+
+def confirm_links(*, tenant_id: str, link_ids: Iterable[int]) -> int:
+    """Let suspected links of the tenant authorize writes from now on; return how many were suspects."""
+    suspects = AccountLink.objects.filter(tenant_id=tenant_id, pk__in=list(link_ids), is_suspect=True)
+    return suspects.update(is_suspect=False, origin=AccountLink.Origin.ADOPTED)
+
+
+def forget_link(*, tenant_id: str, link_id: int) -> bool:
+    """Delete a link of the tenant; the next event finds the account by its key, or not at all. False when it is gone."""
+    deleted, _ = AccountLink.objects.filter(tenant_id=tenant_id, pk=link_id).delete()
+    return bool(deleted)

@@ -1,0 +1,326 @@
+"""Links in the database: read before a write, written with the outcome, and locked where two streams share a server."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from events.models import EventStream
+from events.numbering import number_tenant
+from identity.models import Connection, Tenant
+from identity.services.tenants import create_tenant
+from identity.services.users import create_user, delete_user, update_user
+from provisioning import alerts, delivering, dispatch, lanes
+from provisioning.account_links import DatabaseRows, RunLinks, accounts_of_other_tenants, write_links
+from provisioning.links_of_the_past import learn_links_of_the_past
+from provisioning.models import AccountLink, AccountLock, Action, ActionVersion, Alert, DeadLetter, Delivery
+from provisioning.named_deletions import TooManyNamedDeletions, allow_named_deletion
+from provisioning.not_found import users_not_found
+from provisioning.outcomes import Claim
+from provisioning.pace import NoTurn
+from provisioning.retrying import RetryLater
+from provisioning.scim.links import Link, server_of
+from provisioning.services.account_links import confirm_links, forget_link
+from provisioning.services.actions import create_action
+from provisioning.setups import draft_setup
+from provisioning.streams import create_stream, resume_stream
+from tests.factories.links import MemoryLinks, MemoryRows
+from tests.factories.scim import TOKEN, RealServer, by_verb, misbehaving_server, reply, running_scim_server, scim_error
+
+SERVER = server_of("https://scim.example.test/v2")
+USER_EVENTS = ["user.created", "user.updated", "user.deleted"]
+
+
+@pytest.fixture(scope="module")
+def server_process() -> Iterator[RealServer]:
+    with running_scim_server() as server:
+        yield server
+
+
+@pytest.fixture
+def server(server_process: RealServer) -> Iterator[RealServer]:
+    yield server_process
+    server_process.clear()
+
+
+@pytest.fixture(autouse=True)
+def _settings(settings: Settings) -> None:
+    settings.DELIVERY_RETRY_DELAYS = []
+
+
+def stream_to(tenant: Tenant, base_url: str, name: str = "to scim", **options: Any) -> EventStream:
+    secrets = {"SCIM_BASE_URL": base_url, "SCIM_BEARER_TOKEN": TOKEN, "SCIM_MAX_RETRIES": "0"}
+    known = {"tenant_id": tenant.pk, "name": name}
+    action = create_action(**known, template="scim-user-provisioning", secrets=secrets, options=options, deploy=True)
+    return create_stream(**known, subscriptions=USER_EVENTS, destination_type="action", destination={"action_id": str(action.pk)})
+
+
+def deliver(tenant: Tenant, *streams: EventStream) -> list[str]:
+    """Deliver everything once; return how every delivery of the first stream ended so far, in order."""
+    number_tenant(tenant.pk)
+    dispatch.dispatch_tenant(tenant.pk)
+    for stream in streams:
+        for key in Delivery.objects.filter(stream_id=stream.pk).values_list("key", flat=True).distinct():
+            try:
+                delivering.deliver_lane(stream.pk, key)
+            except RetryLater:
+                continue
+    rows = Delivery.objects.filter(stream_id=streams[0].pk).order_by("position")
+    return [row.reason or row.error_message or row.state for row in rows]
+
+
+def link(action_id: str, **more: Any) -> Link:
+    return Link("acme", action_id, SERVER, "database|anna", **more)
+
+
+def test_the_database_and_the_twin_in_memory_keep_the_same_rows(committed_db: None) -> None:
+    """Random writes and beginnings, late ones and old ones among them, leave the same link in both."""
+    chance = random.Random(7)
+    for _ in range(60):
+        action_id, memory = str(uuid4()), MemoryLinks()
+        stored, kept = DatabaseRows(SERVER, "database|anna"), MemoryRows(memory, SERVER, "database|anna")
+        for _ in range(12):
+            at = chance.randrange(1, 9)
+            row = link(
+                action_id,
+                remote_id=chance.choice(["", "1", "2"]),
+                birth=chance.randrange(0, at + 1),
+                ended=chance.choice([None, None, at]),
+                position=at,
+                user_names=tuple(chance.sample(["a", "b", "c"], chance.randrange(3))),
+                is_missing=chance.random() < 0.3,
+                is_suspect=chance.random() < 0.2,
+                doubt=chance.choice([None, at]),
+            )
+            if chance.random() < 0.5:
+                stored.write(row)
+                kept.write(row)
+            else:
+                fresh = link(action_id, birth=at, position=at, doubt=at, origin="created")
+                assert [known for known in stored.begin(fresh) if known.action_id == action_id] == kept.begin(fresh)
+            assert [known for known in stored.read(()) if known.action_id == action_id] == kept.read(())
+
+
+def test_a_create_is_linked_and_the_link_ends_with_the_deletion(
+    tenant: Tenant, database_connection: Connection, server: RealServer
+) -> None:
+    stream = stream_to(tenant, server.base_url)
+    user = create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+    assert deliver(tenant, stream) == ["created"]
+    row = AccountLink.objects.get(tenant_id=tenant.pk)
+    made = server.user(user.user_id)
+    assert made is not None
+    assert (row.remote_id, row.user_id, row.user_names, row.is_keyed) == (made["id"], user.user_id, ["anna@example.test"], True)
+    assert (row.origin, row.doubt, row.ended, row.server) == ("created", None, None, server_of(server.base_url + "/"))
+    update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"email": "berg@example.test"})
+    deliver(tenant, stream)
+    row.refresh_from_db()
+    assert (row.user_names, row.user_name) == (["anna@example.test", "berg@example.test"], "berg@example.test")
+    delete_user(tenant_id=tenant.pk, user_id=user.user_id)
+    assert deliver(tenant, stream)[-1] == "deleted"
+    row.refresh_from_db()
+    assert row.ended == Delivery.objects.filter(stream_id=stream.pk).latest("position").position
+
+
+def test_an_account_is_a_fact_although_the_lease_of_its_create_was_lost(tenant: Tenant, database_connection: Connection) -> None:
+    def slow(request: Any) -> bytes:
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE provisioning_lane SET token = gen_random_uuid() WHERE tenant_id = %s", [tenant.pk])
+        connection.close()
+        return reply(201, {"id": "9", "userName": "anna@example.test"})
+
+    with misbehaving_server(by_verb(POST=slow)) as server:
+        stream = stream_to(tenant, server.base_url)
+        create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+        assert deliver(tenant, stream) == ["todo"]
+    assert AccountLink.objects.get(tenant_id=tenant.pk).remote_id == "9"
+
+
+def test_a_doubt_is_stored_before_the_create_is_sent_and_goes_with_a_refusal(tenant: Tenant, database_connection: Connection) -> None:
+    seen: list[int | None] = []
+
+    def answer(request: Any) -> bytes:
+        seen.extend(AccountLink.objects.filter(tenant_id=tenant.pk).values_list("doubt", flat=True))
+        connection.close()
+        return scim_error(400, "invalidValue")
+
+    with misbehaving_server(by_verb(POST=answer)) as server:
+        stream = stream_to(tenant, server.base_url)
+        create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+        deliver(tenant, stream)
+    assert seen == [Delivery.objects.get(stream_id=stream.pk).position]
+    assert AccountLink.objects.get(tenant_id=tenant.pk).doubt is None
+
+
+def test_a_secret_that_the_server_echoes_as_an_id_is_not_kept(tenant: Tenant, database_connection: Connection) -> None:
+    with misbehaving_server(by_verb(POST=reply(201, {"id": TOKEN}))) as server:
+        stream = stream_to(tenant, server.base_url)
+        create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+        assert deliver(tenant, stream) == ["created"]
+    rows = list(AccountLink.objects.filter(tenant_id=tenant.pk).values())
+    assert rows[0]["remote_id"] == ""
+    assert TOKEN not in str(rows)
+
+
+def test_an_account_that_another_tenant_is_linked_to_is_not_written_to(
+    tenant: Tenant, database_connection: Connection, server: RealServer
+) -> None:
+    stream = stream_to(tenant, server.base_url)
+    other = create_tenant(tenant_id=f"o-{uuid4().hex[:12]}", name="other", host=f"{uuid4().hex}.example.test")
+    theirs = create_action(tenant_id=other.pk, name="theirs", template="scim-user-provisioning")
+    user = create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+    account = server.add(userName="somebody@example.test", externalId=user.user_id)
+    held = Link(other.pk, str(theirs.pk), server_of(server.base_url), user.user_id, remote_id=account["id"], birth=1, position=1)
+    write_links([held.document()])
+    deliver(tenant, stream)
+    update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"name": "Anna"})
+    delete_user(tenant_id=tenant.pk, user_id=user.user_id)
+    deliver(tenant, stream)
+    assert [found["userName"] for found in server.users()] == ["somebody@example.test"]
+    assert accounts_of_other_tenants(held.server, [account["id"]], tenant_id=tenant.pk) == {account["id"]}
+    assert accounts_of_other_tenants(held.server, [account["id"]], tenant_id=other.pk) == set()
+
+
+def test_streams_of_one_tenant_with_one_server_take_turns_on_a_user(
+    tenant: Tenant, database_connection: Connection, server: RealServer
+) -> None:
+    first, second = stream_to(tenant, server.base_url), stream_to(tenant, server.base_url + "/", "the other")
+    user = create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+    setup = draft_setup(Action.objects.of(tenant.pk).get(pk=first.destination["action_id"]))
+    here = server_of(server.base_url)
+    with RunLinks(setup, 1, shared_servers=frozenset({here})).lock(here, user.user_id, seconds=30):
+        deliver(tenant, second)
+        waiting = Delivery.objects.get(stream_id=second.pk)
+        assert (waiting.state, waiting.attempts) == ("todo", 0)
+        with pytest.raises(NoTurn), RunLinks(setup, 1, shared_servers=frozenset({here})).lock(here, user.user_id, seconds=30):
+            pytest.fail("the lock was given twice")
+    assert not AccountLock.objects.filter(tenant_id=tenant.pk).exists()
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE provisioning_lane SET not_before = now() - interval '1 second' WHERE stream_id = %s", [second.pk])
+    assert deliver(tenant, second, first) == ["created"]
+    assert Delivery.objects.get(stream_id=first.pk).reason == "duplicate delivery"
+
+
+def test_a_stream_with_a_server_of_its_own_takes_no_lock(tenant: Tenant, server: RealServer) -> None:
+    stream = stream_to(tenant, server.base_url)
+    setup = draft_setup(Action.objects.of(tenant.pk).get(pk=stream.destination["action_id"]))
+    with RunLinks(setup, 1).lock(SERVER, "database|anna", seconds=30):
+        assert not AccountLock.objects.filter(tenant_id=tenant.pk).exists()
+
+
+def test_the_lock_of_a_dead_worker_runs_out(tenant: Tenant, server: RealServer) -> None:
+    setup = draft_setup(Action.objects.of(tenant.pk).get(pk=stream_to(tenant, server.base_url).destination["action_id"]))
+    AccountLock.objects.create(tenant_id=tenant.pk, server=SERVER, user_id="database|anna", token=uuid4(), until=timezone.now())
+    with RunLinks(setup, 1, shared_servers=frozenset({SERVER})).lock(SERVER, "database|anna", seconds=30):
+        assert AccountLock.objects.filter(tenant_id=tenant.pk, until__gt=timezone.now()).exists()
+
+
+def test_deletions_that_only_a_name_proves_hold_the_stream_after_five_in_an_hour(tenant: Tenant, database_connection: Connection) -> None:
+    def answer(request: Any) -> bytes:
+        if request.filter.startswith("externalId"):
+            return scim_error(400, "invalidFilter")
+        name = request.filter.partition(" eq ")[2].strip('"')
+        found = {"id": name, "userName": name}
+        return reply(200, {"Resources": [found], "totalResults": 1})
+
+    with misbehaving_server(by_verb(GET=answer, POST=scim_error(400), DELETE=reply(204))) as server:
+        stream = stream_to(tenant, server.base_url)
+        for number in range(6):
+            user = create_user(tenant_id=tenant.pk, connection=database_connection, email=f"u{number}@example.test", email_verified=True)
+            delete_user(tenant_id=tenant.pk, user_id=user.user_id)
+        deliver(tenant, stream)
+        assert sum(line.startswith("DELETE") for line in server.lines) == 5
+        stream.refresh_from_db()
+        assert "only their userName" in stream.held_reason
+        assert not DeadLetter.objects.filter(stream_id=stream.pk, event_type="user.deleted").exists()
+        resume_stream(tenant_id=tenant.pk, stream_id=stream.pk)
+        deliver(tenant, stream)
+        assert sum(line.startswith("DELETE") for line in server.lines) == 6
+
+
+def test_the_hour_of_named_deletions_passes(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
+    settings.DELETIONS_BY_NAME_PER_HOUR = 1
+    known = {"stream_id": stream.pk, "tenant_id": tenant.pk}
+    allow_named_deletion(**known)
+    with pytest.raises(TooManyNamedDeletions):
+        allow_named_deletion(**known)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE provisioning_nameddeletions SET window_began_at = now() - interval '61 minutes'")
+    allow_named_deletion(**known)
+
+
+def test_recorded_creates_become_links_and_other_writes_suspects(
+    tenant: Tenant, database_connection: Connection, server: RealServer
+) -> None:
+    stream = stream_to(tenant, server.base_url)
+    users = [create_user(tenant_id=tenant.pk, connection=database_connection, email=f"u{number}@example.test") for number in range(3)]
+    deliver(tenant, stream)
+    delete_user(tenant_id=tenant.pk, user_id=users[2].user_id)
+    deliver(tenant, stream)
+    Delivery.objects.filter(stream_id=stream.pk, key=f"user:{users[1].user_id}").update(reason="updated")
+    before = {row.user_id: row for row in AccountLink.objects.filter(tenant_id=tenant.pk)}
+    AccountLink.objects.filter(tenant_id=tenant.pk).delete()
+    actions, versions = Action.objects.of(tenant.pk), ActionVersion.objects.filter(action__tenant_id=tenant.pk)
+    assert learn_links_of_the_past(actions, versions) == 3
+    assert learn_links_of_the_past(actions, versions) == 0
+    after = {row.user_id: row for row in AccountLink.objects.filter(tenant_id=tenant.pk)}
+    for user_id, row in after.items():
+        same = before[user_id]
+        assert (row.remote_id, row.server, row.user_names, row.ended) == (same.remote_id, same.server, same.user_names, same.ended)
+    assert [after[user.user_id].is_suspect for user in users] == [False, True, False]
+    assert [after[user.user_id].birth for user in users] == [before[users[0].user_id].birth, 0, before[users[2].user_id].birth]
+
+
+def test_confirming_and_forgetting_links_ends_at_the_tenant(tenant: Tenant) -> None:
+    row = replace(link(str(uuid4()), remote_id="1", is_suspect=True), tenant_id=tenant.pk)
+    write_links([row.document()])
+    stored = AccountLink.objects.get(tenant_id=tenant.pk)
+    assert confirm_links(tenant_id="another", link_ids=[stored.pk]) == 0
+    assert not forget_link(tenant_id="another", link_id=stored.pk)
+    assert confirm_links(tenant_id=tenant.pk, link_ids=[stored.pk]) == 1
+    assert confirm_links(tenant_id=tenant.pk, link_ids=[stored.pk]) == 0
+    assert forget_link(tenant_id=tenant.pk, link_id=stored.pk)
+
+
+def test_users_that_a_server_does_not_find_are_counted_and_told_of_above_a_share(
+    tenant: Tenant, database_connection: Connection, settings: Settings
+) -> None:
+    settings.NOT_FOUND_ALERT_USERS = 3
+    settings.DEAD_LETTER_ALERT_FIRST = False
+    nothing = reply(200, {"Resources": [], "totalResults": 0})
+    with misbehaving_server(by_verb(GET=nothing)) as server:
+        stream = stream_to(tenant, server.base_url)
+        users = [create_user(tenant_id=tenant.pk, connection=database_connection, email=f"u{number}@example.test") for number in range(3)]
+        Delivery.objects.filter(stream_id=stream.pk).delete()
+        number_tenant(tenant.pk)
+        dispatch.dispatch_tenant(tenant.pk)
+        Delivery.objects.filter(stream_id=stream.pk).delete()
+        for user in users[:2]:
+            delete_user(tenant_id=tenant.pk, user_id=user.user_id)
+        assert deliver(tenant, stream) == ["no user to delete"] * 2
+        alerts.raise_alerts()
+        assert not Alert.objects.filter(stream_id=stream.pk, kind="not_found").exists()
+        delete_user(tenant_id=tenant.pk, user_id=users[2].user_id)
+        deliver(tenant, stream)
+    assert users_not_found(stream.pk) == 3
+    alerts.raise_alerts()
+    raised = Alert.objects.get(stream_id=stream.pk, kind="not_found")
+    assert (raised.facts["count"], raised.facts["settled"]) == (3, 3)
+
+
+def test_the_claim_tells_the_position_of_its_event(tenant: Tenant, database_connection: Connection, server: RealServer) -> None:
+    stream = stream_to(tenant, server.base_url)
+    create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+    number_tenant(tenant.pk)
+    dispatch.dispatch_tenant(tenant.pk)
+    claim = lanes.claim_oldest(stream.pk)
+    assert isinstance(claim, Claim)
+    assert claim.position == Delivery.objects.get(stream_id=stream.pk).position > 0
