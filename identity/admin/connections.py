@@ -57,8 +57,7 @@ class ConnectionForm(ServiceForm):
         typed = Connection(strategy=self.instance.strategy or self.cleaned_data.get("strategy", ""))
         parts = split(typed.option_schema, options)
         if parts.secrets:
-            self.data = self.data.copy()
-            self.data[self.add_prefix("options")] = pretty(parts.shown)
+            self.data = {**dict(self.data.items()), self.add_prefix("options"): pretty(parts.shown)}
             self.add_error(None, f"Enter these again: {', '.join(sorted(parts.secrets))}.")
 
 
