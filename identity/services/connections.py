@@ -37,6 +37,7 @@ def create_connection(*, tenant_id: str, name: str, strategy: str, options: dict
     if strategy not in known_strategies():
         raise Invalid({"strategy": [f"One of {', '.join(known_strategies())}."]})
     _refuse_unknown(fields)
+    _check_switches(fields)
     refuse_in_closing_tenant(tenant_id)
     connection = Connection(tenant_id=tenant_id, name=name, strategy=strategy, **fields)
     connection.realms = connection.realms or [name]
@@ -57,6 +58,7 @@ def update_connection(*, tenant_id: str, connection_id: str, changes: dict[str, 
     fields = dict(changes)
     has_options, options = "options" in fields, fields.pop("options", None)
     _refuse_unknown(fields)
+    _check_switches(fields)
     for field, value in fields.items():
         setattr(connection, field, value)
     saved = list(fields)
@@ -127,6 +129,14 @@ def locked_connection(*, tenant_id: str, connection_id: str) -> Connection:
         raise NotFound("The connection does not exist.")
     refuse_if_being_deleted(connection)
     return connection
+
+
+def _check_switches(fields: dict[str, Any]) -> None:
+    """Refuse members of the two free objects beside the switch: every member of them is published."""
+    for name in ("authentication", "connected_accounts"):
+        value = fields.get(name)
+        if value is not None and not (isinstance(value, dict) and set(value) == {"active"} and isinstance(value["active"], bool)):
+            raise Invalid({name: ["An object with active, which is true or false, is expected."]})
 
 
 def _check_options(connection: Connection, options: dict[str, Any] | None) -> None:

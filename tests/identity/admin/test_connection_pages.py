@@ -75,6 +75,14 @@ def test_an_address_that_changes_asks_for_the_secret_that_is_sent_there(browser:
     assert now(company).options == {"client_id": "x"}
 
 
+def test_members_beside_a_switch_are_refused_because_they_would_be_published(browser: Client, company: Connection) -> None:
+    sent = {"options": '{"client_id": "x"}', "authentication": '{"active": true, "password": "x"}'}
+    answer = browser.post(page(company), sent)
+
+    assert "An object with active" in answer.content.decode()
+    assert now(company).authentication is None
+
+
 def test_a_taken_name_is_said_on_the_form(browser: Client, company: Connection) -> None:
     answer = browser.post(reverse("admin:identity_connection_add"), {"name": "company", "strategy": "samlp"})
 
