@@ -15,6 +15,8 @@ from identity.option_schemas.shared import TARGETS
 
 # Each sealed value costs an encryption, and one when it is opened.
 MOST_SEALED = 500
+# As many names as a refusal repeats.
+_NAMED = 5
 Sealed = dict[str, Any]
 
 
@@ -72,7 +74,7 @@ def _refuse_redirected(
         # A target with a secret in it is sealed itself, and kept with the others.
         before = _opened(sealed[target], target, place) if target in sealed else value_at(target, shown)
         if target not in kept and value_at(target, now) != before:
-            names = ", ".join(credentials)
+            names = ", ".join(credentials[:_NAMED]) + (f" and {len(credentials) - _NAMED} more" if len(credentials) > _NAMED else "")
             raise OptionsRefused(f"{target} changes, and {names} would be sent there: send {names} again, or null to remove.")
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 from django.db import connection, transaction
 
 from events.models import Event, Mark
+from identity import migrations
 from identity.models import Connection, Tenant
 from identity.services.connections import create_connection, update_connection
 from tests.events.log_reading import numbered
 
-_MIGRATION = import_module("identity.migrations.0021_connection_options_sealed")
+_NAME = next(module.name for module in iter_modules(migrations.__path__) if module.name.endswith("_connection_options_sealed"))
+_MIGRATION = import_module(f"{migrations.__name__}.{_NAME}")
 PLAIN = {"from": "+1", "twilio_token": "secret-one", "gateway_authentication": {"method": "m", "secret": "secret-two"}, "homemade": [1]}
 
 
