@@ -40,27 +40,26 @@ def _record(tenant: Tenant, name: str) -> None:
 def test_frames_are_dropped_in_every_process_and_later_ones_still_come(tenant: Tenant, settings: Settings) -> None:
     settings.REDIS_PREFIX = f"{settings.REDIS_PREFIX}:{time.monotonic_ns()}"
 
-    async def until_read(runtime: StreamRuntime, position: int) -> None:
+    async def until_read(runtime: StreamRuntime, tail: Tail, position: int) -> None:
         while runtime.tails.buffered == 0 or tail.ring.end < position:
             runtime.tails.look_now()
             await asyncio.sleep(0.01)
 
     async def story() -> None:
-        nonlocal tail
         runtime = StreamRuntime()
         await runtime.start()
         try:
             bounds = await runtime.log.bounds(tenant.pk)
             tail = runtime.tails.follow(Reader(), tenant.pk, bounds, runtime.sealer(tenant.pk))
             await asyncio.to_thread(_record, tenant, "first")
-            await until_read(runtime, 1)
+            await until_read(runtime, tail, 1)
 
             answered, silent = await asyncio.to_thread(forget_frames, tenant.pk)
 
             assert (answered >= 1, silent) == (True, 0)
             assert runtime.tails.buffered == 0
             await asyncio.to_thread(_record, tenant, "second")
-            await until_read(runtime, 2)
+            await until_read(runtime, tail, 2)
             assert [frame.position for frame in tail.ring.frames_after(1)] == [2]
         finally:
             await runtime.stop()
@@ -69,5 +68,4 @@ def test_frames_are_dropped_in_every_process_and_later_ones_still_come(tenant: T
         async with asyncio.timeout(30):
             await story()
 
-    tail: Tail
     asyncio.run(told())
