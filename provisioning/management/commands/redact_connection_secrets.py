@@ -12,7 +12,7 @@ from provisioning.redaction_run import RedactionReport, redact
 
 _HELP = """Take secret options of connections out of the log, dead letters, attempts and the audit log, and list what must be rotated.
 
-Versions before 1.2 kept options such as twilio_token, gateway_authentication.secret, decryptionKey, signing_key and configuration in
+Earlier versions kept options such as twilio_token, gateway_authentication.secret, decryptionKey, signing_key and configuration in
 clear, returned them, and published them in connection events. The migration seals the rows. This command rewrites the rest.
 
 Without --apply nothing is changed: it shows how many rows of each table hold such values, and which secrets they are.
