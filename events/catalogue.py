@@ -68,7 +68,8 @@ class DocumentKind:
     """A resource or relation whose changes are events: its table, the types of its changes, the fields that alone are none.
 
     Every table has the key column `id`; `key_type` is its SQL type. `identity` are the document fields by which
-    consumers know the resource, as paths. `updated` is None where a change of a relation is no event.
+    consumers know the resource, as paths. `updated` is None where a change of a relation is no event. `unshown` are columns
+    of the root that no document shows and whose change is an event all the same.
     """
 
     name: str
@@ -79,6 +80,7 @@ class DocumentKind:
     deleted: str
     updated: str | None = None
     silent: frozenset[str] = frozenset()
+    unshown: frozenset[str] = frozenset()
     parts: tuple[Part, ...] = ()
     references: tuple[Reference, ...] = ()
     parent: Parent | None = None
@@ -116,8 +118,9 @@ DOCUMENT_KINDS: tuple[DocumentKind, ...] = (
         created="connection.created",
         updated="connection.updated",
         deleted="connection.deleted",
-        # Secrets of a connection are in no document.
-        silent=_TIMES | _DELETION | {"sealed_options"},
+        silent=_TIMES | _DELETION,
+        # Secrets are in no document, but that one has changed is an event.
+        unshown=frozenset({"sealed_options"}),
     ),
     DocumentKind(
         name="user",
@@ -233,10 +236,13 @@ class Change:
     previous: dict[str, Any] | None = None
 
 
-def changes_between(kind: DocumentKind, before: dict[str, Any] | None, after: dict[str, Any] | None) -> list[Change]:
+def changes_between(
+    kind: DocumentKind, before: dict[str, Any] | None, after: dict[str, Any] | None, *, has_unshown_change: bool = False
+) -> list[Change]:
     """Return the events that lead from one document to the other: none when nothing visible differs.
 
-    A resource that changed the id consumers know it by is, to them, a deletion and a creation.
+    `has_unshown_change` says that a column differs which counts and is not shown. A resource that changed the id consumers
+    know it by is, to them, a deletion and a creation.
     """
     if before is None:
         return [Change(kind.created, after)] if after is not None else []
@@ -244,7 +250,7 @@ def changes_between(kind: DocumentKind, before: dict[str, Any] | None, after: di
         return [Change(kind.deleted, before)]
     if _identity(kind, before) != _identity(kind, after):
         return [Change(kind.deleted, before), Change(kind.created, after)]
-    if kind.updated is None or _visible(kind, before) == _visible(kind, after):
+    if kind.updated is None or not (has_unshown_change or _visible(kind, before) != _visible(kind, after)):
         return []
     return [Change(kind.updated, after, before)]
 

@@ -69,11 +69,16 @@ def encode_envelope(
     if purpose is not None:
         envelope[f"{prefix}purpose"] = purpose
     envelope[f"{prefix}stream"] = stream_id
-    body = escape_terminator(_encoded(envelope))
+    body = encode_stored(envelope)
     size = message_size(event_type, body)
     if size > max_bytes:
         raise EventTooLarge(size, max_bytes)
     return body
+
+
+def encode_stored(envelope: dict[str, Any]) -> bytes:
+    """Return the bytes of an envelope that was read from stored bytes, its members in their order."""
+    return escape_terminator(_encoded(envelope))
 
 
 def escape_terminator(encoded: bytes) -> bytes:

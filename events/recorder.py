@@ -104,13 +104,18 @@ def _event_rows(kind: DocumentKind, snapshot: Snapshot, references: References, 
     before = document_of(kind, snapshot.before, references)
     after = document_of(kind, snapshot.now, references)
     rows = []
-    for change in changes_between(kind, before, after):
+    for change in changes_between(kind, before, after, has_unshown_change=_has_unshown_change(kind, snapshot)):
         data = event_data(kind, change, snapshot, references, moment)
         check_data(change.type, data)
         event_id = new_event_id()
         body = _body(change.type, event_id, data, log, moment)
         rows.append((event_id, log.tenant_id, change.type, kind.root_of(change.document), moment, body))
     return rows
+
+
+def _has_unshown_change(kind: DocumentKind, snapshot: Snapshot) -> bool:
+    before, now = snapshot.before.root, snapshot.now.root
+    return before is not None and now is not None and any(before[column] != now[column] for column in kind.unshown)
 
 
 def _body(event_type: str, event_id: str, data: dict[str, object], log: LogIdentity, moment: datetime) -> bytes:

@@ -25,6 +25,10 @@ _HARMLESS = re.compile(
     r"|(country|language|postal|zip|status|error)_code",
     re.IGNORECASE,
 )
+# What of an address may be a token: the user name and password, and the query string.
+_ADDRESS = re.compile(
+    r"(?P<scheme>[a-z][a-z0-9+.-]*://)(?P<user>[^/?#@\s]*@)?(?P<place>[^?#\s]*)(?P<query>\?[^#\s]*)?(?P<rest>#\S*)?", re.IGNORECASE
+)
 # Members of a JSON web key that are private (RFC 7518, 6).
 _PRIVATE_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 
@@ -41,7 +45,9 @@ def shown(name: str, value: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     """Return `value` as JSON, secrets within it hidden."""
-    if value is None or isinstance(value, bool | int | float | str):
+    if isinstance(value, str):
+        return _without_tokens(value)
+    if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, bytes | bytearray | memoryview):
         return HIDDEN
@@ -59,6 +65,15 @@ def _member(name: str, value: Any) -> Any:
     if is_secret(name):
         return value if value is None or value == "" or isinstance(value, bool) else HIDDEN
     return _plain(value)
+
+
+def _without_tokens(text: str) -> str:
+    """Return an address without its credentials and its query string, and any other text as it is."""
+    found = _ADDRESS.fullmatch(text)
+    if found is None or not (found["user"] or found["query"]):
+        return text
+    user, query = f"{HIDDEN}@" if found["user"] else "", f"?{HIDDEN}" if found["query"] else ""
+    return f"{found['scheme']}{user}{found['place']}{query}{found['rest'] or ''}"
 
 
 def _cut(value: Any) -> Any:

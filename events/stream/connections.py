@@ -18,6 +18,7 @@ from events.stream.stream import Stream
 
 DESCRIBE = "describe"
 DISCONNECT = "disconnect"
+FORGET = "forget"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,15 @@ def disconnect(tenant_id: str, connection_id: str) -> bool:
     The client may come back with that offset at once: who must stay away loses the grant or the client.
     """
     return any(calls.ask(DISCONNECT, tenant_id, connection=connection_id).given)
+
+
+def forget_frames(tenant_id: str) -> tuple[int, int]:
+    """Let every process drop what it keeps of the tenant's log in memory; return how many did, and how many said nothing in time.
+
+    Streams go on and read what they are missing from the log. Called after stored events were rewritten.
+    """
+    answers = calls.ask(FORGET, tenant_id)
+    return len(answers.given), answers.silent_processes
 
 
 def describe_all(streams: Iterable[Stream]) -> list[dict[str, Any]]:

@@ -96,6 +96,8 @@ class SharedPages:
         self._size = 0
         # By tenant and cursor.
         self._running: dict[tuple[str, Cursor], asyncio.Task[FramePage]] = {}
+        # Those of them that began before the log was rewritten.
+        self._forgotten: set[tuple[str, Cursor]] = set()
 
     @property
     def size(self) -> int:
@@ -133,6 +135,7 @@ class SharedPages:
 
     def _has_read(self, place: tuple[str, Cursor], reading: asyncio.Task[FramePage]) -> None:
         del self._running[place]
+        self._forgotten.discard(place)
         if not reading.cancelled():
             # Looked at, because everybody who waited may have left.
             reading.exception()
@@ -140,7 +143,8 @@ class SharedPages:
     async def _read(self, tenant_id: str, cursor: Cursor, sealer: CursorSealer) -> FramePage:
         async with self._turn:
             page = await read_page(self._log, tenant_id, cursor, sealer)
-        if page.frames and page.frames[-1].position < page.bounds.head:
+        is_whole = page.frames and page.frames[-1].position < page.bounds.head
+        if is_whole and (tenant_id, cursor) not in self._forgotten:
             self._keep((tenant_id, cursor), page)
         return page
 
@@ -154,6 +158,12 @@ class SharedPages:
         """Drop the pages that nobody has asked for lately; `now` is a time of the event loop."""
         while self._kept and now - next(iter(self._kept.values())).asked_at >= KEPT_SECONDS:
             self._drop_oldest()
+
+    def forget(self, tenant_id: str) -> None:
+        """Drop the pages of a tenant; one that is being read now is given out and not kept."""
+        for place in [place for place in self._kept if place[0] == tenant_id]:
+            self._size -= self._kept.pop(place).page.size
+        self._forgotten.update(place for place in self._running if place[0] == tenant_id)
 
     def _drop_oldest(self) -> None:
         _, dropped = self._kept.popitem(last=False)

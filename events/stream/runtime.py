@@ -19,7 +19,7 @@ from events.numbering import on_numbered
 from events.stream.calls import Callee, Details, attach, call_channel, detach
 from events.stream.canary import CANARY, canary_of
 from events.stream.canary_watch import CANARY_FATE, SentCanaries
-from events.stream.connections import DESCRIBE, DISCONNECT, describe_all, disconnect_one
+from events.stream.connections import DESCRIBE, DISCONNECT, FORGET, describe_all, disconnect_one
 from events.stream.leases import Leases
 from events.stream.measures import measures
 from events.stream.pages import SharedPages
@@ -64,7 +64,13 @@ class StreamRuntime:
         self.streams: set[Stream] = set()
         self._streams_of: defaultdict[str, set[Stream]] = defaultdict(set)
         self._canaries = SentCanaries()
-        handlers = {DESCRIBE: self._describe, DISCONNECT: self._disconnect, CANARY: self._offer_canary, CANARY_FATE: self._canaries.tell}
+        handlers = {
+            DESCRIBE: self._describe,
+            DISCONNECT: self._disconnect,
+            FORGET: self._forget_frames,
+            CANARY: self._offer_canary,
+            CANARY_FATE: self._canaries.tell,
+        }
         self._callee = Callee(settings.REDIS_URL, handlers)
         self.is_draining = False
         self._empty = asyncio.Event()
@@ -165,6 +171,11 @@ class StreamRuntime:
 
     def _disconnect(self, call: Details) -> bool:
         return disconnect_one(self._streams_of.get(call["tenant"], ()), call)
+
+    def _forget_frames(self, call: Details) -> bool:
+        self.tails.forget_frames(call["tenant"])
+        self.sources.pages.forget(call["tenant"])
+        return True
 
     def _offer_canary(self, call: Details) -> None:
         canary = canary_of(call)

@@ -131,6 +131,13 @@ class Tails:
         if tail is not None and tail.is_behind:
             self._queue(tail)
 
+    def forget_frames(self, tenant_id: str) -> None:
+        """Drop the frames of the tenant's ring: the log holds them otherwise by now. Streams that need them read pages."""
+        tail = self._tails.get(tenant_id)
+        if tail is not None:
+            tail.ring.clear()
+            self._budget.filled(tail.ring)
+
     @property
     def buffered(self) -> int:
         """Bytes of the frames in all rings."""

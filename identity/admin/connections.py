@@ -7,13 +7,15 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.http import HttpRequest
 
 from identity.admin.deletions import DeletedInPartsAdmin
-from identity.admin.json_fields import ShapedJSONField
+from identity.admin.json_fields import ShapedJSONField, pretty
 from identity.admin.service_form import ServiceForm
 from identity.models import Connection
-from identity.models.connections import SECRET_OPTIONS, known_strategies
+from identity.models.connections import known_strategies
+from identity.option_schemas.nodes import is_kept, split
 from identity.services import connections
 
 
@@ -25,8 +27,8 @@ class ConnectionForm(ServiceForm):
     strategy = forms.ChoiceField(choices=strategy_choices, help_text="Where the users come from. Never changes.")
     options = ShapedJSONField(
         label="Options",
-        help_text=f"A JSON object. {', '.join(SECRET_OPTIONS)} are encrypted and never shown again; "
-        "they stay as they are until they are entered again, and null removes one.",
+        help_text="A JSON object. Secrets and members that the strategy does not know are encrypted and never shown again. "
+        "They stay as they are until they are entered again, and null removes one.",
     )
     realms = ShapedJSONField(label="Realms", shape=list, help_text="A JSON list of names. Empty: the name of the connection.")
     enabled_clients = ShapedJSONField(
@@ -40,20 +42,40 @@ class ConnectionForm(ServiceForm):
         model = Connection
         fields = ()  # The admin class names them.
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["options"] = self.instance.shown_options
 
-def with_kept_secrets(connection: Connection, options: dict[str, Any]) -> dict[str, Any]:
-    """Return new options together with the secrets that were not entered again; null drops one."""
-    kept = {name: connection.secret_option(name) for name in connection.sealed_options if name not in options}
-    return {name: value for name, value in {**kept, **options}.items() if not (name in SECRET_OPTIONS and value is None)}
+    def _post_clean(self) -> None:
+        options = self.cleaned_data.get("options")
+        super()._post_clean()
+        if self.errors and options:
+            self._forget_secrets(options)
+
+    def _forget_secrets(self, options: dict[str, Any]) -> None:
+        """Take the secrets out of what a refused form shows again."""
+        typed = Connection(strategy=self.instance.strategy or self.cleaned_data.get("strategy", ""))
+        parts = split(typed.option_schema, options)
+        if parts.secrets:
+            self.data = {**dict(self.data.items()), self.add_prefix("options"): pretty(parts.shown)}
+            self.add_error(None, f"Enter these again: {', '.join(sorted(parts.secrets))}.")
 
 
-def _names_a_secret(options: str) -> bool:
+def _touches_a_secret(row: Connection, options: str) -> bool:
+    """Tell whether options of a form set a sealed member of the connection or take one away."""
     try:
-        sent = json.loads(options)
-    except ValueError:
+        sent = json.loads(options or "{}")
+    except (ValueError, RecursionError):
         # The form refuses it and nothing is saved.
         return False
-    return isinstance(sent, dict) and any(name in sent for name in SECRET_OPTIONS)
+    if not isinstance(sent, dict):
+        return False
+    named = split(row.option_schema, sent).secrets
+    return bool(named) or _holds_null(sent) or not all(is_kept(path, shown=row.shown_options, sent=sent) for path in row.sealed_options)
+
+
+def _holds_null(value: object) -> bool:
+    return value is None or (isinstance(value, dict) and any(_holds_null(inner) for inner in value.values()))
 
 
 class ConnectionAdmin(DeletedInPartsAdmin[Connection]):
@@ -78,8 +100,12 @@ class ConnectionAdmin(DeletedInPartsAdmin[Connection]):
 
     def wants_proof(self, request: HttpRequest, object_id: str | None) -> bool:
         """Ask where a secret option is entered or taken away."""
-        is_sent = request.method == "POST" and _names_a_secret(request.POST.get("options", ""))
-        return super().wants_proof(request, object_id) or (is_sent and self.has_change_permission(request))
+        if super().wants_proof(request, object_id):
+            return True
+        if request.method != "POST" or not self.has_change_permission(request):
+            return False
+        row = None if object_id is None else self.get_object(request, unquote(object_id))
+        return _touches_a_secret(row or Connection(strategy=request.POST.get("strategy", "")), request.POST.get("options", ""))
 
     def get_readonly_fields(self, request: HttpRequest, obj: Connection | None = None) -> Any:
         own = ("id", "secrets", "created_at", "updated_at")
@@ -95,7 +121,5 @@ class ConnectionAdmin(DeletedInPartsAdmin[Connection]):
 
     def change(self, request: HttpRequest, row: Connection, form: Any) -> None:
         changes = form.changes()
-        if "options" in changes:
-            changes["options"] = with_kept_secrets(row, changes["options"])
         if changes:
             connections.update_connection(tenant_id=row.tenant_id, connection_id=row.pk, changes=changes)

@@ -13,7 +13,6 @@ _MOST_METADATA = 10
 # What null leaves behind where the row itself holds no null.
 _CLEARED: dict[str, Any] = {
     "display_name": "",
-    "options": {},
     "enabled_clients": [],
     "is_domain_connection": False,
     "realms": [],

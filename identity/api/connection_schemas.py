@@ -16,7 +16,13 @@ _PROPERTIES: dict[str, Schema] = {
     "name": _TEXT,
     "strategy": _TEXT,
     "display_name": _TEXT,
-    "options": {"type": "object", "additionalProperties": True, "description": "Secrets are written and never returned."},
+    "options": {
+        "type": "object",
+        "additionalProperties": True,
+        "description": "Secrets, and members that the strategy does not know, are written and never returned. Such a member stays until "
+        "it is sent again; null removes it, and so does a change that leaves out the readable object around it. Credentials have to be "
+        "sent again where an address changes that they are sent to.",
+    },
     "realms": _TEXTS,
     "enabled_clients": {**_TEXTS, "description": "Not in lists, unless named in `fields`."},
     "show_as_button": _SWITCH,

@@ -46,7 +46,7 @@ class ConnectionEndpoint(Endpoint):
         ),
         "partial_update": Operation(
             "update_connection",
-            "Change a connection; `options` are replaced whole",
+            "Change a connection; `options` are replaced whole, but sealed members that are not named stay",
             ("update:connections",),
             200,
             CONNECTION,

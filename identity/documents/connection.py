@@ -11,10 +11,10 @@ _OPTIONAL = ("display_name", "options", "realms", "enabled_clients", "show_as_bu
 
 
 def connection_document(connection: Connection) -> dict[str, Any]:
-    """Return the connection as the management interface and its events show it; secret options are not in it."""
+    """Return the connection as the management interface and its events show it; sealed options are not in it."""
     document: dict[str, Any] = {"id": connection.id, "name": connection.name, "strategy": connection.strategy}
     for field in _OPTIONAL:
-        value = getattr(connection, field)
+        value = connection.shown_options if field == "options" else getattr(connection, field)
         if value not in (None, "", [], {}):
             document[field] = value
     document["is_domain_connection"] = connection.is_domain_connection

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
 from django.core.validators import RegexValidator
 from django.db import models
 
-from identity import vault
 from identity.ids import new_connection_id
 from identity.models.base import DeletedInParts, RecordedModel
+from identity.option_schemas import schema_of
+from identity.option_schemas.nodes import Members, Path, split
+from identity.sealed_options import changed_options, open_option, open_options, seal_options
 
 PASSWORDLESS_STRATEGIES = ("email", "sms")
 ENTERPRISE_STRATEGIES = ("oidc", "okta", "samlp", "pingfederate", "adfs", "ad", "waad", "google-apps")
 SOCIAL_STRATEGIES = ("google-oauth2", "oauth2")
 OTHER_STRATEGIES = ("custom",)
-SECRET_OPTIONS = ("client_secret", "password", "private_key", "bindPassword", "token")
 
 
 def known_strategies() -> tuple[str, ...]:
@@ -72,16 +75,55 @@ class Connection(DeletedInParts, RecordedModel):
     def is_social(self) -> bool:
         return self.strategy in SOCIAL_STRATEGIES
 
-    def set_options(self, options: dict[str, Any]) -> None:
-        """Replace the options; known secret ones are encrypted and never shown again."""
-        self.options = {name: value for name, value in options.items() if name not in SECRET_OPTIONS}
-        self.sealed_options = {
-            name: vault.seal(str(value), place=f"{self.tenant_id}:connection:{self.id}:{name}")
-            for name, value in options.items()
-            if name in SECRET_OPTIONS
-        }
+    @property
+    def option_schema(self) -> Members:
+        """What of the options may be read; everything else is sealed."""
+        return schema_of(self.strategy, is_database=self.is_database)
 
-    def secret_option(self, name: str) -> str | None:
-        """Return a secret option in clear, or None when it was never set."""
-        token = self.sealed_options.get(name)
-        return vault.unseal(token, place=f"{self.tenant_id}:connection:{self.id}:{name}") if token else None
+    @property
+    def shown_options(self) -> dict[str, Any]:
+        """The options as they may be shown, also of a row that an older version of the service wrote."""
+        return split(self.option_schema, self.options).shown
+
+    def set_options(self, options: Mapping[str, Any]) -> None:
+        """Replace the options; raise `OptionsRefused`. A sealed member stays unless `options` names it (docs/adr/0075)."""
+        self.seal_plain_options()
+        self.options, self.sealed_options = changed_options(
+            self.option_schema, options, shown=self.options, sealed=self.sealed_options, place=self._secrets_place
+        )
+
+    def seal_plain_options(self) -> dict[Path, Any]:
+        """Seal what an older version of the service, or of the schema, left in clear; return it by path."""
+        parts = split(self.option_schema, self.options)
+        # A value that is sealed already is the newer one.
+        found = {path: value for path, value in parts.secrets.items() if path not in self.sealed_options}
+        if parts.shown != self.options:
+            sealed = {**self.sealed_options, **seal_options(found, place=self._secrets_place)}
+            self.options, self.sealed_options = parts.shown, dict(sorted(sealed.items()))
+        return parts.secrets
+
+    def clear_options(self) -> None:
+        """Drop all options, the sealed ones too."""
+        self.options, self.sealed_options = {}, {}
+
+    def open_options(self) -> dict[str, Any]:
+        """Return all options in clear; for code that acts on them, never for an answer."""
+        return open_options(self.options, self.sealed_options, place=self._secrets_place)
+
+    def secret_option(self, path: Path) -> str | None:
+        """Return a sealed option in clear as text, or None when it was never set."""
+        sealed = self.sealed_options.get(path)
+        if sealed is None:
+            return None
+        value = open_option(sealed, path, place=self._secrets_place)
+        return value if isinstance(value, str) else json.dumps(value)
+
+    @classmethod
+    def shown_image(cls, image: dict[str, Any]) -> dict[str, Any]:
+        """Return the columns of a row as the audit log may see them: without values that an older version left in clear."""
+        row = cls(strategy=image["strategy"], options=image["options"])
+        return {**image, "options": row.shown_options}
+
+    @property
+    def _secrets_place(self) -> str:
+        return f"{self.tenant_id}:connection:{self.id}"

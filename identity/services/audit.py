@@ -117,7 +117,9 @@ def image_of(row: models.Model) -> dict[str, Any] | None:
 def images_of(rows: models.QuerySet[Any]) -> dict[Any, dict[str, Any]]:
     """Return the columns of each row by its key, as they stand in the database now."""
     key = rows.model._meta.pk.attname
-    return {image[key]: image for image in models.QuerySet(rows.model).filter(pk__in=rows.values("pk")).values()}
+    shown = getattr(rows.model, "shown_image", None)
+    images: models.QuerySet[Any, dict[str, Any]] = models.QuerySet(rows.model).filter(pk__in=rows.values("pk")).values()
+    return {image[key]: image if shown is None else shown(image) for image in images}
 
 
 def tenant_of(row: models.Model) -> str | None:

@@ -6,8 +6,10 @@ from typing import Any
 
 from identity.connection_options import database_options, options_problem
 from identity.hooks import changes_together
+from identity.json_values import json_problem
 from identity.models import Connection, Group, GroupMember, Job, LinkedIdentity, OrganizationConnection, OrganizationMember, User
 from identity.models.connections import known_strategies
+from identity.sealed_options import OptionsRefused
 from identity.services.deletions import deletion_of, refuse_if_being_deleted
 from identity.services.failures import Invalid, NotFound
 from identity.services.groups import empty_groups
@@ -35,28 +37,34 @@ def create_connection(*, tenant_id: str, name: str, strategy: str, options: dict
     if strategy not in known_strategies():
         raise Invalid({"strategy": [f"One of {', '.join(known_strategies())}."]})
     _refuse_unknown(fields)
+    _check_switches(fields)
     refuse_in_closing_tenant(tenant_id)
     connection = Connection(tenant_id=tenant_id, name=name, strategy=strategy, **fields)
     connection.realms = connection.realms or [name]
     _check_options(connection, options)
-    connection.set_options(database_options(options or {}) if connection.is_database else options or {})
+    _set_options(connection, database_options(options or {}) if connection.is_database else options or {})
     validated_save(connection)
     return connection
 
 
 @unit_of_work
 def update_connection(*, tenant_id: str, connection_id: str, changes: dict[str, Any]) -> Connection:
-    """Replace the named fields; `options` replaces the whole object. Name and strategy never change."""
+    """Replace the named fields. Name and strategy never change.
+
+    `options` replaces the whole object, except that sealed members which it does not name are kept; None clears it with all of
+    them. Raises `Invalid`, also where an address changes that kept credentials are sent to.
+    """
     connection = locked_connection(tenant_id=tenant_id, connection_id=connection_id)
     fields = dict(changes)
-    options = fields.pop("options", None)
+    has_options, options = "options" in fields, fields.pop("options", None)
     _refuse_unknown(fields)
+    _check_switches(fields)
     for field, value in fields.items():
         setattr(connection, field, value)
     saved = list(fields)
-    _check_options(connection, options)
-    if options is not None:
-        connection.set_options(options)
+    _check_options(connection, (options or {}) if has_options else None)
+    if has_options:
+        _set_options(connection, options)
         saved += ["options", "sealed_options"]
     if saved:
         validated_save(connection, fields=saved)
@@ -123,12 +131,34 @@ def locked_connection(*, tenant_id: str, connection_id: str) -> Connection:
     return connection
 
 
+def _check_switches(fields: dict[str, Any]) -> None:
+    """Refuse members of the two free objects beside the switch: every member of them is published."""
+    for name in ("authentication", "connected_accounts"):
+        value = fields.get(name)
+        if value is not None and not (isinstance(value, dict) and set(value) == {"active"} and isinstance(value["active"], bool)):
+            raise Invalid({name: ["An object with active, which is true or false, is expected."]})
+
+
 def _check_options(connection: Connection, options: dict[str, Any] | None) -> None:
     problem = options_problem(connection.strategy, options, is_database=connection.is_database) if options is not None else None
     if problem:
         raise Invalid({"options": [problem]})
     if connection.is_database and connection.show_as_button is not None:
         raise Invalid({"show_as_button": ["Not for database connections."]})
+
+
+def _set_options(connection: Connection, options: dict[str, Any] | None) -> None:
+    if options is None:
+        connection.clear_options()
+        return
+    # Judged before it is parted: what is sealed is not looked at when the row is saved.
+    problem = json_problem(options)
+    if problem:
+        raise Invalid({"options": [problem]})
+    try:
+        connection.set_options(options)
+    except OptionsRefused as refusal:
+        raise Invalid({"options": [str(refusal)]}) from refusal
 
 
 def _refuse_unknown(fields: dict[str, Any]) -> None:

@@ -37,6 +37,22 @@ def entry(tenant: Tenant, *, days_ago: float = 0, **values: Any) -> AuditEntry:
 
 
 @pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("https://hooks.example.test/in?token=abc", "https://hooks.example.test/in?(hidden)"),
+        ("https://user:abc@hooks.example.test/in", "https://(hidden)@hooks.example.test/in"),
+        ("https://hooks.example.test/in#part", "https://hooks.example.test/in#part"),
+        ("What is at https://hooks.example.test/?a=b", "What is at https://hooks.example.test/?a=b"),
+        ({"webhook_endpoint": "https://h.example.test/?t=abc"}, {"webhook_endpoint": "https://h.example.test/?(hidden)"}),
+        (["https://a.example.test/?t=abc"], ["https://a.example.test/?(hidden)"]),
+    ],
+)
+def test_an_address_is_noted_without_its_credentials_and_its_query(value: Any, expected: Any) -> None:
+    assert shown("destination", value) == expected
+    assert shown("callbacks", value) == expected
+
+
+@pytest.mark.parametrize(
     "statement",
     [
         "UPDATE identity_auditentry SET actor_name = 'eve' WHERE id = %s",

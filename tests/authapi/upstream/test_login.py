@@ -138,7 +138,8 @@ def test_a_connection_that_was_pointed_elsewhere_meanwhile_gets_no_code(login: L
     sent = login.leave()
     options = {"client_id": CLIENT_ID, "issuer": "https://attacker.example.test", "token_endpoint": f"{login.provider.issuer}/token"}
     addresses = {"authorization_endpoint": "https://attacker.example.test/a", "jwks_uri": f"{login.provider.issuer}/jwks"}
-    update_connection(tenant_id=login.tenant.pk, connection_id=login.connection.pk, changes={"options": options | addresses})
+    moved = options | addresses | {"client_secret": SECRET}
+    update_connection(tenant_id=login.tenant.pk, connection_id=login.connection.pk, changes={"options": moved})
     assert refused(login, login.come_back(sent))[0] == "access_denied"
     assert "/token" not in login.provider.paths
 

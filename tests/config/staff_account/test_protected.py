@@ -179,6 +179,19 @@ def test_secret_options_of_a_connection_are_not_taken_in_a_session_that_is_old(t
     assert "/prove/" not in plain.headers.get("location", "")
 
 
+@pytest.mark.parametrize("sent", ['{"from": "+1"}', "{}", "", '{"gateway_authentication": "text"}', '{"homemade": 1}'])
+def test_a_session_that_is_old_neither_adds_nor_removes_sealed_options(tenant: Tenant, sent: str) -> None:
+    options = {"from": "+1", "gateway_authentication": {"method": "bearer", "secret": "s"}}
+    connection = create_connection(tenant_id=tenant.pk, name="texts", strategy="sms", options=options)
+    browser = browser_of(new_staff(tenant))
+    grow_old(browser)
+
+    answer = browser.post(place_of("identity.connection", "change", quote(connection.pk)), {"options": sent})
+
+    assert answer.headers["location"].startswith("/admin/account/prove/?next=")
+    assert Connection.objects.of(tenant.pk).get(pk=connection.pk).open_options() == options
+
+
 def test_an_account_without_the_right_is_refused_and_not_asked(tenant: Tenant) -> None:
     rows = Rows(tenant)
     auditor = browser_of(new_staff(tenant, "auditor"))

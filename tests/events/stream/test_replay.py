@@ -130,6 +130,31 @@ def test_pages_that_nobody_asks_for_any_more_are_let_go() -> None:
     run_story(story)
 
 
+def test_pages_of_a_log_that_was_rewritten_are_read_again() -> None:
+    async def story() -> None:
+        log = SlowLog()
+        log.head = 300
+        pages = SharedPages(log, limit=1_000_000)  # type: ignore[arg-type]  # the methods that pages use
+        log.may_answer.set()
+        await pages.after("acme", Cursor(1, 0), SEALER)
+        other = await pages.after("other", Cursor(1, 0), SEALER)
+        log.may_answer.clear()
+        reading = pages.begin("acme", Cursor(1, 100), SEALER)
+        await until(lambda: log.waiting == 1)
+
+        pages.forget("acme")
+
+        log.may_answer.set()
+        await reading
+        assert pages.size == other.size
+        await pages.after("acme", Cursor(1, 0), SEALER)
+        await pages.after("acme", Cursor(1, 100), SEALER)
+        assert log.asked == [0, 0, 100, 0, 100]
+        assert pages.size > other.size
+
+    run_story(story)
+
+
 def _frames_in_memory() -> int:
     return sum(type(one) is Frame for one in gc.get_objects())
 

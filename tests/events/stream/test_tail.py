@@ -228,3 +228,25 @@ def test_what_is_read_for_streams_that_have_left_meanwhile_is_not_kept() -> None
         assert tails.buffered == 0
 
     _run(story)
+
+
+def test_a_tail_that_forgets_its_frames_goes_on_with_new_ones() -> None:
+    async def story(log: FakeLog, tails: Tails) -> None:
+        stream = Stream()
+        tail = tails.follow(stream, "acme", log.bounds(), SEALER)
+        log.head = 3
+        tails.heard("acme", 3)
+        await _until(stream, tail, 3)
+
+        tails.forget_frames("acme")
+        tails.forget_frames("nobody")
+
+        # A stream that still needs the old ones reads pages.
+        assert not tail.ring.covers(2)
+        assert tails.buffered == 0
+        log.head = 4
+        tails.heard("acme", 4)
+        await _until(stream, tail, 4)
+        assert [frame.position for frame in tail.ring.frames_after(3)] == [4]
+
+    _run(story)

@@ -52,6 +52,37 @@ def test_a_secret_is_replaced_by_a_new_one_and_dropped_by_null(browser: Client, 
     assert now(company).secret_option("client_secret") is None
 
 
+def test_a_refused_form_does_not_show_the_secrets_again_that_were_entered(browser: Client, company: Connection) -> None:
+    options = (
+        '{"client_id": "y", "issuer": "https://a:b@idp.example.test", "client_secret": "typed-secret", "unknown": {"pin": "typed-too"}}'
+    )
+    answer = browser.post(
+        reverse("admin:identity_connection_add"), {"name": "company", "strategy": "oidc", "options": options, "display_name": "Shown"}
+    )
+
+    said = answer.content.decode()
+    assert answer.status_code == 200
+    assert "already exists" in said
+    assert "Enter these again: client_secret, issuer, unknown." in said
+    assert ("Shown" in said, "client_id" in said) == (True, True)
+    assert [text for text in ("typed-secret", "typed-too", "a:b@") if text in said] == []
+
+
+def test_an_address_that_changes_asks_for_the_secret_that_is_sent_there(browser: Client, company: Connection) -> None:
+    answer = browser.post(page(company), {"options": '{"client_id": "x", "issuer": "https://elsewhere.example.test"}'})
+
+    assert "send client_secret again" in answer.content.decode()
+    assert now(company).options == {"client_id": "x"}
+
+
+def test_members_beside_a_switch_are_refused_because_they_would_be_published(browser: Client, company: Connection) -> None:
+    sent = {"options": '{"client_id": "x"}', "authentication": '{"active": true, "password": "x"}'}
+    answer = browser.post(page(company), sent)
+
+    assert "An object with active" in answer.content.decode()
+    assert now(company).authentication is None
+
+
 def test_a_taken_name_is_said_on_the_form(browser: Client, company: Connection) -> None:
     answer = browser.post(reverse("admin:identity_connection_add"), {"name": "company", "strategy": "samlp"})
 

@@ -1,0 +1,105 @@
+"""Seals what older versions kept in clear in the options of connections, and lets the redaction change entries of the audit log.
+
+The values were also published: run `manage.py redact_connection_secrets` afterwards, and rotate what it lists (docs/adr/0075).
+"""
+
+import json
+
+from django.conf import settings
+from django.db import migrations
+
+from identity.option_schemas import schema_of
+from identity.option_schemas.nodes import split
+from identity.sealed_options import seal_options
+
+_AT_ONCE = 500
+# An entry changes for one reason only: values of a connection's options are taken out of it, in a transaction that says so.
+_GUARD = """
+CREATE OR REPLACE FUNCTION identity_audit_guard() RETURNS trigger LANGUAGE plpgsql AS $body$
+DECLARE
+    named text := coalesce(current_setting('identity.audit_prune_before', true), '');
+BEGIN
+    IF TG_OP = 'DELETE' AND named <> '' THEN
+        IF OLD.at < named::timestamptz AND OLD.at < now() - interval '30 days' THEN
+            RETURN OLD;
+        END IF;
+    END IF;
+    IF TG_OP = 'UPDATE' AND coalesce(current_setting('identity.audit_redaction', true), '') = 'connection options' THEN
+        IF OLD.object_type = 'identity.connection'
+           AND to_jsonb(OLD) - 'before' - 'after' = to_jsonb(NEW) - 'before' - 'after'
+           AND OLD.before - 'options' IS NOT DISTINCT FROM NEW.before - 'options'
+           AND OLD.after - 'options' IS NOT DISTINCT FROM NEW.after - 'options'
+           AND (OLD.before ? 'options') IS NOT DISTINCT FROM (NEW.before ? 'options')
+           AND (OLD.after ? 'options') IS NOT DISTINCT FROM (NEW.after ? 'options') THEN
+            RETURN NEW;
+        END IF;
+    END IF;
+    RAISE EXCEPTION 'the audit log is append-only' USING ERRCODE = 'insufficient_privilege';
+END
+$body$
+"""
+_GUARD_BEFORE = """
+CREATE OR REPLACE FUNCTION identity_audit_guard() RETURNS trigger LANGUAGE plpgsql AS $body$
+DECLARE
+    named text := coalesce(current_setting('identity.audit_prune_before', true), '');
+BEGIN
+    IF TG_OP = 'DELETE' AND named <> '' THEN
+        IF OLD.at < named::timestamptz AND OLD.at < now() - interval '30 days' THEN
+            RETURN OLD;
+        END IF;
+    END IF;
+    RAISE EXCEPTION 'the audit log is append-only' USING ERRCODE = 'insufficient_privilege';
+END
+$body$
+"""
+
+
+def seal_old_rows(apps, schema_editor):
+    """Part the options of every connection anew. Sealed values that are there keep their tokens.
+
+    The triggers of the table rest meanwhile: they would keep a copy of each row as it was, with its secrets, and subscribers
+    would hear of a change that nobody made.
+    """
+    with schema_editor.connection.cursor() as cursor:
+        cursor.execute("SELECT EXISTS (SELECT 1 FROM identity_connection)")
+        if not cursor.fetchone()[0]:
+            return
+        cursor.execute("ALTER TABLE identity_connection DISABLE TRIGGER USER")
+        last = ""
+        while rows := _rows_after(cursor, last):
+            for row in rows:
+                _seal(cursor, *row)
+            last = rows[-1][0]
+        cursor.execute("ALTER TABLE identity_connection ENABLE TRIGGER USER")
+
+
+def _rows_after(cursor, last):
+    cursor.execute(
+        "SELECT id, tenant_id, strategy, options, sealed_options FROM identity_connection WHERE id > %s ORDER BY id LIMIT %s",
+        [last, _AT_ONCE],
+    )
+    return cursor.fetchall()
+
+
+def _seal(cursor, identifier, tenant_id, strategy, options, sealed):
+    # Django's connections hand jsonb over as text.
+    options, sealed = json.loads(options), json.loads(sealed)
+    parts = split(schema_of(strategy, is_database=strategy == settings.DATABASE_STRATEGY), options)
+    if parts.shown == options:
+        return
+    # A value that is sealed already is the newer one.
+    found = {path: value for path, value in parts.secrets.items() if path not in sealed}
+    sealed |= seal_options(found, place=f"{tenant_id}:connection:{identifier}")
+    cursor.execute(
+        "UPDATE identity_connection SET options = %s, sealed_options = %s WHERE id = %s",
+        [json.dumps(parts.shown), json.dumps(sealed), identifier],
+    )
+
+
+class Migration(migrations.Migration):
+    dependencies = [("identity", "0020_bulk_actions_at_work")]
+    operations = [
+        # Values stay sealed on the way back: an older version does not read them, and shows less.
+        migrations.RunPython(seal_old_rows, migrations.RunPython.noop),
+        migrations.RunSQL(_GUARD, _GUARD_BEFORE),
+    ]

@@ -1,0 +1,91 @@
+"""One run that takes secret options of connections out of everything that keeps them, and says what must be rotated.
+
+Sources before what is derived from them, in reverse: attempts are masked with the values that stand in events and dead letters,
+so those are rewritten last, and a run that was stopped still knows all values when it is started again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from django.db import transaction
+
+from events import option_redaction as stored_events
+from events.models import Head
+from events.stream.connections import forget_frames
+from identity.services.audit import record
+from identity.services.option_redaction import Findings, plain_rows, redact_audit_log, seal_row
+from provisioning.masking import Mask
+from provisioning.option_redaction import letter_redactions, redact_attempts, redact_letters
+
+_NAMED_AT_ONCE = 100
+
+
+@dataclass
+class RedactionReport:
+    """What a run found or changed, by table, and which secrets were readable there."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    findings: Findings = field(default_factory=Findings)
+    # Processes that said nothing when they were asked to drop old frames, by tenant.
+    silent_processes: dict[str, int] = field(default_factory=dict)
+
+
+def redact(*, tenant_id: str | None, is_applied: bool) -> RedactionReport:
+    """Look through everything of one tenant or of all, and take the secrets out where `is_applied`.
+
+    1. Rows, events, dead letters and the audit log are read, and what stands there in clear is noted.
+    2. What must be rotated is noted in the audit log of each tenant, before the first value goes.
+    3. Attempts and deliveries, dead letters, events and marks are rewritten, tenant by tenant, and web processes drop their frames.
+    4. The audit log and the rows of connections come last.
+    """
+    report = RedactionReport()
+    tenants = sorted(Head.objects.values_list("tenant_id", flat=True)) if tenant_id is None else [tenant_id]
+    rows = plain_rows(report.findings, tenant_id=tenant_id)
+    for one in tenants:
+        _look(one, report)
+    report.counts["audit log"] = redact_audit_log(report.findings, tenant_id=tenant_id, is_applied=False)
+    report.counts["connections"] = len(rows)
+    report.counts["marks"] = stored_events.plain_marks(tenant_id)
+    if is_applied:
+        for one in report.findings.tenants():
+            _note(one, report.findings)
+    for one in tenants:
+        _rewrite(one, report, is_applied=is_applied)
+    if is_applied:
+        stored_events.redact_marks(tenant_id)
+        redact_audit_log(report.findings, tenant_id=tenant_id, is_applied=True)
+        for owner, connection_id in rows:
+            seal_row(tenant_id=owner, connection_id=connection_id)
+    return report
+
+
+def _look(tenant_id: str, report: RedactionReport) -> None:
+    for _, found in stored_events.redactions(tenant_id):
+        report.counts["events"] += 1
+        for connection_id, path, value in found.removed:
+            report.findings.note(tenant_id, connection_id, path, value, table="events")
+    for _, _, found in letter_redactions(tenant_id):
+        report.counts["dead letters"] += 1
+        for connection_id, path, value in found.removed:
+            report.findings.note(tenant_id, connection_id, path, value, table="dead letters")
+
+
+def _note(tenant_id: str, findings: Findings) -> None:
+    """Keep in the audit log what must be rotated: a run that is stopped and started again finds less."""
+    named = [f"{connection_id} {path}" for connection_id, path, _ in findings.of(tenant_id)]
+    with transaction.atomic():
+        for first in range(0, len(named), _NAMED_AT_ONCE):
+            record("Took options of connections out of the log", tenant_id=tenant_id, rotate=named[first : first + _NAMED_AT_ONCE])
+
+
+def _rewrite(tenant_id: str, report: RedactionReport, *, is_applied: bool) -> None:
+    mask = Mask(report.findings.texts(tenant_id))
+    report.counts["attempts and deliveries"] += redact_attempts(tenant_id, mask, is_applied=is_applied)
+    if not is_applied:
+        return
+    redact_letters(tenant_id, mask)
+    # Also after a run that was stopped between the two.
+    if stored_events.redact_events(tenant_id) or report.findings.of(tenant_id):
+        report.silent_processes[tenant_id] = forget_frames(tenant_id)[1]

@@ -1,0 +1,27 @@
+"""Options of a strategy with a value of its own at every place where a secret may stand."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from identity.option_schemas import schema_of
+from identity.option_schemas.nodes import joined, secret_paths
+
+# What some strategies cannot do without.
+_NEEDED = {"client_id": "readable-client", "pingFederateBaseUrl": "https://ping.example.test"}
+
+
+def hidden_text() -> str:
+    return f"hidden-{secrets.token_hex(8)}"
+
+
+def options_with_secrets(strategy: str, *, is_database: bool = False) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return options, and the hidden text at each path: declared secrets, unknown members of several shapes, misplaced secrets."""
+    paths = [path.replace("*", "any name") for path in secret_paths(schema_of(strategy, is_database=is_database))]
+    hidden = {path: hidden_text() for path in (*paths, "unknown", "unknownObject", "unknownList", "icon_url")}
+    values: dict[str, Any] = dict(hidden)
+    values["unknownObject"] = {"inner": [{"deep": hidden["unknownObject"]}]}
+    values["unknownList"] = [hidden["unknownList"]]
+    values["icon_url"] = f"https://user:{hidden['icon_url']}@icons.example.test/a.png"
+    return joined(_NEEDED, values), hidden
