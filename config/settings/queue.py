@@ -31,6 +31,8 @@ _ALWAYS: dict[str, Any] = {
     "CELERY_TASK_SOFT_TIME_LIMIT": 20,
     "CELERY_TASK_SERIALIZER": "json",
     "CELERY_ACCEPT_CONTENT": ["json"],
+    # A process that may write to Redis could shut workers down, or take queues from them.
+    "CELERY_WORKER_ENABLE_REMOTE_CONTROL": False,
     "CELERY_WORKER_PREFETCH_MULTIPLIER": 1,
     "CELERY_WORKER_MAX_TASKS_PER_CHILD": 1000,
     "CELERY_WORKER_ETA_TASK_LIMIT": 1000,
