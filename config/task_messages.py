@@ -15,9 +15,10 @@ from datetime import datetime
 from typing import Any
 
 import orjson
-from django.conf import settings
 from kombu.transport import TRANSPORT_ALIASES
 from kombu.transport.redis import Channel, Transport
+
+from config.settings.queue import TASK_SECONDS
 
 logger = logging.getLogger(__name__)
 
@@ -86,8 +87,7 @@ def _is_limit(value: Any) -> bool:
     """Tell whether the limits of time of a message are none, or no longer than ours: it would outlive them."""
     if value is None:
         return True
-    longest = settings.CELERY_TASK_TIME_LIMIT
-    return isinstance(value, list) and all(part is None or (isinstance(part, int) and 0 < part <= longest) for part in value)
+    return isinstance(value, list) and all(part is None or (isinstance(part, int) and 0 < part <= TASK_SECONDS) for part in value)
 
 
 def _is_id(value: Any) -> bool:
@@ -108,24 +108,24 @@ def _is_moment(value: Any) -> bool:
     return True
 
 
-class CheckedChannel(Channel):  # type: ignore[misc]  # kombu has no types
+class CheckedChannel(Channel):
     """A channel that passes over what is no JSON."""
 
     def _brpop_read(self, **options: Any) -> Any:
         try:
-            return super()._brpop_read(**options)
+            return super()._brpop_read(**options)  # type: ignore[misc]  # kombu's types leave it out
         except (ValueError, RecursionError) as error:
             # It was taken from the queue already; its text stays out of the log.
             logger.error("a message that cannot be read was dropped: %s", type(error).__name__)  # noqa: TRY400  (the trace quotes it)
             return True
 
 
-class CheckedTransport(Transport):  # type: ignore[misc]  # as above
+class CheckedTransport(Transport):
     """A transport that drops what our processes do not write."""
 
     Channel = CheckedChannel
 
-    def _deliver(self, message: Any, queue: str) -> None:
+    def _deliver(self, message: Any, queue: str | None) -> None:
         from config.celery import app  # noqa: PLC0415  (it registers this transport)
 
         if is_task_message(message, app.tasks):

@@ -12,6 +12,7 @@ from config.settings import frameworks
 
 # The longest time a worker may keep a message without settling it; Redis gives it to another one afterwards.
 _VISIBILITY_SECONDS = 120
+TASK_SECONDS = 30
 
 _ALWAYS: dict[str, Any] = {
     # Three places, because the shortest one anywhere wins (Celery, "Using Redis", visibility timeout).
@@ -27,7 +28,7 @@ _ALWAYS: dict[str, Any] = {
     "CELERY_TASK_IGNORE_RESULT": True,
     "CELERY_TASK_ACKS_LATE": True,
     "CELERY_TASK_REJECT_ON_WORKER_LOST": True,
-    "CELERY_TASK_TIME_LIMIT": 30,
+    "CELERY_TASK_TIME_LIMIT": TASK_SECONDS,
     "CELERY_TASK_SOFT_TIME_LIMIT": 20,
     "CELERY_TASK_SERIALIZER": "json",
     "CELERY_ACCEPT_CONTENT": ["json"],
