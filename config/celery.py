@@ -12,6 +12,9 @@ from celery import Celery, signals
 from django.conf import settings
 from django.db import close_old_connections
 
+from config.task_messages import use_checked_transport
+
+use_checked_transport()
 app = Celery("identity")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()

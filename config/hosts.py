@@ -41,6 +41,9 @@ def guarded(application: Application) -> Application:
     # No coroutine of its own: one would stay with every open stream.
     def guard(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         scope = {**scope, "root_path": ""}
+        if sum(name == b"host" for name, _ in scope["headers"]) > 1:
+            # RFC 9112, 3.2: two lines have two readers, a proxy that takes the first and a server that takes the last.
+            return answer(send, Refused(400, "The Host header is repeated."), head_only=scope["method"] == "HEAD")
         if any(name in _REFUSED_HEADERS for name, _ in scope["headers"]):
             scope["headers"] = [pair for pair in scope["headers"] if pair[0] not in _REFUSED_HEADERS]
         if not settings.INSECURE_HTTP:

@@ -69,5 +69,8 @@ class ProviderSession:
 
 def _place(url: str) -> str:
     """Return what the log may say of an address: its query may hold secrets."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "an address that is none"
     return f"{parts.hostname or ''}{parts.path}"[:200]

@@ -16,6 +16,7 @@ from joserfc.jwk import ECKey, RSAKey
 
 from authapi.failures import Case
 from authapi.upstream.failures import UpstreamFailed
+from identity.json_values import text_problem
 
 # Signatures with private keys only: with HS256 the public key or a shared secret would do to forge one.
 KEY_TYPES = {
@@ -25,6 +26,8 @@ KEY_TYPES = {
 LEEWAY_SECONDS = 60
 MAX_TOKEN_BYTES = 16 * 1024
 _LONGEST_SUBJECT = 255
+# RFC 7518, 3.3: 2048 bits or more.
+_SHORTEST_RSA, _LONGEST_RSA = 2048, 8192
 _IMPORTERS: dict[str, type[RSAKey | ECKey]] = {"RSA": RSAKey, "EC": ECKey}
 _CURVES = {"ES256": "P-256", "ES384": "P-384"}
 _REFUSED_HEADERS = ("crit", "b64", "zip", "enc")
@@ -60,7 +63,7 @@ def verified_claims(
     except (JoseError, ValueError, TypeError) as error:
         raise _refused(f"A claim does not fit: {type(error).__name__} {getattr(error, 'claim', '')}") from error
     subject = claims.get("sub")
-    if not isinstance(subject, str) or not 0 < len(subject) <= _LONGEST_SUBJECT:
+    if not isinstance(subject, str) or not 0 < len(subject) <= _LONGEST_SUBJECT or text_problem(subject):
         raise _refused("It names no subject.")
     return dict(claims)
 
@@ -82,15 +85,22 @@ def _key_for(algorithm: str, kid: Any, published: list[dict[str, Any]]) -> RSAKe
     # Only the numbers: whatever else stands there, such as a private part or an address, has no meaning.
     numbers: dict[str, Any] = {name: fitting[0][name] for name in ("kty", "n", "e", "crv", "x", "y") if name in fitting[0]}
     try:
+        # A short key is factored, a huge one keeps the processor busy.
+        if kind == "RSA" and not _SHORTEST_RSA <= int.from_bytes(_decoded(numbers["n"])).bit_length() <= _LONGEST_RSA:
+            return None
         return _IMPORTERS[kind].import_key(numbers)
     except (JoseError, ValueError, TypeError, KeyError):
         return None
 
 
+def _decoded(text: str) -> bytes:
+    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+
+
 def _header(token: str) -> dict[str, Any]:
     first = token.partition(".")[0]
     try:
-        header = orjson.loads(base64.b64decode(first + "=" * (-len(first) % 4), altchars=b"-_", validate=True))
+        header = orjson.loads(_decoded(first))
     except (binascii.Error, ValueError) as error:
         raise _refused("It is no token.") from error
     if not isinstance(header, dict):

@@ -59,7 +59,7 @@ def begin(*, request_row: AuthorizationRequest, connection: Connection, host: Ho
     for name in ("state", "nonce", "response_type", "redirect_uri", "client_id", "scope", "code_challenge", "code_challenge_method"):
         parameters.pop(name, None)
     address, _ = _client(provider, callback).create_authorization_url(
-        metadata.address("authorization_endpoint"),
+        metadata.browser_address("authorization_endpoint"),
         state=state,
         nonce=waiting.nonce,
         code_verifier=waiting.verifier if provider.uses_pkce else None,

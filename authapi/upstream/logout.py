@@ -11,7 +11,7 @@ from authapi.models import Session
 from authapi.services.sessions import upstream_of
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.login import Proven
-from authapi.upstream.metadata import metadata_of
+from authapi.upstream.metadata import is_browser_address, metadata_of
 from authapi.upstream.provider import provider_of
 from identity.models import Connection
 
@@ -42,7 +42,7 @@ def federated_logout_address(session: Session, *, return_to: str) -> str | None:
         address = metadata_of(provider).addresses.get("end_session_endpoint", "")
     except UpstreamFailed:
         return None
-    if urlsplit(address).scheme not in ("https", "http"):
+    if not is_browser_address(address):
         return None
     hint = {"id_token_hint": named["id_token"]} if named.get("id_token") else {}
     parameters = {"client_id": provider.client_id, "post_logout_redirect_uri": return_to, **hint}

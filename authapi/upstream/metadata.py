@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
 
 from authapi.failures import Case
 from authapi.remembered import Remembered
@@ -33,6 +36,26 @@ class Metadata:
         if not address:
             raise UpstreamFailed(Case.UPSTREAM_MISCONFIGURED, f"The provider names no {name}.")
         return address
+
+    def browser_address(self, name: str) -> str:
+        """Return an address to which a browser is sent; raise `UpstreamFailed` where the provider has none, or an odd one."""
+        address = self.address(name)
+        if not is_browser_address(address):
+            raise UpstreamFailed(Case.UPSTREAM_MISCONFIGURED, f"The {name} of the provider is no web address.")
+        return address
+
+
+def is_browser_address(address: str) -> bool:
+    """Tell whether a browser may be sent to an address that a provider publishes: a web page, over TLS where we ask over TLS."""
+    if not address.isprintable() or " " in address:
+        return False
+    try:
+        parts = urlsplit(address)
+        host, _port = parts.hostname, parts.port
+    except ValueError:
+        return False
+    is_web = parts.scheme == "https" or (parts.scheme == "http" and settings.OUTBOUND_ALLOW_HTTP)
+    return is_web and bool(host) and "@" not in parts.netloc and "\\" not in address
 
 
 def _load_document(url: str) -> dict[str, Any]:

@@ -27,9 +27,18 @@ def profile_of(claims: Mapping[str, Any], userinfo: Mapping[str, Any], attribute
     profile = _standard(claims, userinfo)
     for field, template in _attributes(attribute_map).items():
         value = _filled(template, claims, userinfo)
-        if value is not None:
+        if value is None:
+            continue
+        if field == "email":
+            profile.pop("email_verified", None)
+            profile |= _proven_address(value, claims, userinfo)
+        else:
             profile[field] = value
-    return {field: value for field, value in profile.items() if _fits(field, value)}
+    fitting = {field: value for field, value in profile.items() if _fits(field, value)}
+    if "email" not in fitting:
+        # What a provider says of an address that is left out must not verify the address that the user has.
+        fitting.pop("email_verified", None)
+    return fitting
 
 
 def _standard(claims: Mapping[str, Any], userinfo: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,6 +57,12 @@ def _proven(claims: Mapping[str, Any], userinfo: Mapping[str, Any], field: str, 
         return {}
     # Verified only where the provider says so in so many words.
     return {field: source[field], **({proof: source[proof] is True or source[proof] == "true"} if proof in source else {})}
+
+
+def _proven_address(address: str, claims: Mapping[str, Any], userinfo: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a mapped address, verified only where the place that names the same address verifies it."""
+    source = next((place for place in (claims, userinfo) if place.get("email") == address), {})
+    return {"email": address} | _proven(source, {}, "email", "email_verified")
 
 
 def _phone(claims: Mapping[str, Any], userinfo: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -105,7 +105,7 @@ async def _read_body(receive: Receive) -> bytes | None:
 
 
 def _answer(endpoint: Endpoint, name: str, methods: tuple[str, ...], scope: Scope, body: bytes) -> Answer:
-    headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope["headers"]}
+    headers = _joined(scope["headers"])
     rate: throttling.Rate | None = None
     try:
         host = _tenant_of(headers)
@@ -119,6 +119,15 @@ def _answer(endpoint: Endpoint, name: str, methods: tuple[str, ...], scope: Scop
     except Exception as error:  # noqa: BLE001  (the edge: every failure becomes a row of the table)
         answer = _failed(error, methods)
     return replace(answer, headers=cors.answer_headers() | (rate.headers if rate else {}) | answer.headers)
+
+
+def _joined(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Return the headers by name, repeated lines as one list (RFC 9110, 5.3): what may come once only is then unreadable."""
+    headers: dict[str, str] = {}
+    for key, value in pairs:
+        name, text = key.decode("latin-1").lower(), value.decode("latin-1")
+        headers[name] = f"{headers[name]}, {text}" if name in headers else text
+    return headers
 
 
 def _tenant_of(headers: dict[str, str]) -> HostMatch:

@@ -140,13 +140,25 @@ def _connection(call: Call, form: Mapping[str, Any], client: Client | None) -> C
     found = named_database(call.host.tenant_id, name)
     if found is None:
         raise _Problem("invalid_request", "The connection does not exist.")
-    if _text(form, "client_id") and client is not None and not _is_enabled(client, found):
-        raise _Problem("unauthorized", "The connection is not enabled for the client.", name="UnauthorizedError")
+    if _text(form, "client_id") and client is not None:
+        if not _is_enabled(client, found):
+            raise _Problem("unauthorized", "The connection is not enabled for the client.", name="UnauthorizedError")
+    elif not _is_in_use(found):
+        raise _Problem("unauthorized", "The connection is not enabled for any client.", name="UnauthorizedError")
     return found
 
 
 def _is_enabled(client: Client, connection: Connection) -> bool:
     return takes_passwords(connection) and any(one.pk == connection.pk for one in client_connections(client))
+
+
+def _is_in_use(connection: Connection) -> bool:
+    """Tell whether a client of the tenant uses the connection.
+
+    Client ids are public, so a request without one may do what a request that names a client may do, and no more.
+    """
+    named = Client.objects.of(connection.tenant_id).filter(client_id__in=connection.enabled_clients, revoked_at__isnull=True)
+    return takes_passwords(connection) and named.exists()
 
 
 def _refusal(connection: Connection, password: str, refused: SignUpRefused) -> _Problem:

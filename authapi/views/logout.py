@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from django.http import HttpRequest, HttpResponse
 
@@ -40,7 +41,11 @@ class Ending:
 
 @tenant_page("logout", methods=("GET",))
 def plain_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """`/v2/logout`: end the session of this browser and go where the client, or without one the tenant, allows."""
+    """`/v2/logout`: end the session of this browser and go where the client, or without one the tenant, allows.
+
+    The contract ends the session at any GET, also that of an image on a page elsewhere. Here a navigation ends it; otherwise the
+    person is asked first.
+    """
     sent = _sent(request.GET)
     client = _named_client(host, single(sent, "client_id"))
     allowed = _allowed(host, client)
@@ -50,7 +55,11 @@ def plain_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
     first = next((one for one in allowed if "*" not in one), "") if client is not None else ""
     session = find_session(tenant_id=host.tenant_id, cookie=read_cookie(request, SESSION))
     # `federated` is there or not; it needs no value.
-    return _end(request, host, Ending(session, client, address or first, "federated" in request.GET))
+    ending = Ending(session, client, address or first, "federated" in request.GET)
+    if session is None or is_navigation(request):
+        return _end(request, host, ending)
+    asked = {"client_id": client.client_id if client else "", "post_logout_redirect_uri": ending.address}
+    return _question(request, host, ending, asked)
 
 
 @tenant_page("logout")
@@ -62,11 +71,9 @@ def rp_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
         single(parameters, name)
     hint = read_hint(parameters.get("id_token_hint"), tenant_id=host.tenant_id) if parameters.get("id_token_hint") else None
     ending = _checked(request, host, parameters, hint, is_federated="federated" in sent)
-    session = ending.session
-    if session is None or not _must_ask(host, parameters, hint, session):
+    if ending.session is None or not _must_ask(request, host, parameters, hint, ending.session):
         return _end(request, host, ending)
-    asked = {name: parameters.get(name) for name in _NAMES if parameters.get(name)}
-    return _question(request, host, session, asked | ({"federated": "1"} if ending.is_federated else {}))
+    return _question(request, host, ending, {name: parameters.get(name) for name in _NAMES})
 
 
 @tenant_page("logout", methods=("POST",))
@@ -78,7 +85,7 @@ def confirmed_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
     if ending.session is not None and not is_own_form(request, read_cookie(request, SESSION)):
         raise RequestRefused(Case.FOREIGN_BROWSER)
     if request.POST.get("answer") != "yes":
-        return see_other(request, ending.address or _DONE) if ending.address else _done(request, host)
+        return see_other(request, ending.address) if ending.address else hosted_page(request, host, "logout", {"is_kept": True})
     return _end(request, host, ending)
 
 
@@ -105,17 +112,27 @@ def _checked(request: HttpRequest, host: HostMatch, parameters: Parameters, hint
     return Ending(session, client, address, is_federated)
 
 
-def _must_ask(host: HostMatch, parameters: Parameters, hint: Hint | None, session: Session) -> bool:
+def is_navigation(request: HttpRequest) -> bool:
+    """Tell whether a browser says that the request loads a page into a window of its own (Fetch Metadata, 2).
+
+    Images, scripts, frames and prefetches of other pages are none, nor is a request of a browser that does not say what it is.
+    """
+    headers = request.headers
+    is_page = (headers.get("Sec-Fetch-Mode"), headers.get("Sec-Fetch-Dest")) == ("navigate", "document")
+    return is_page and request.method != "HEAD" and "prefetch" not in headers.get("Sec-Purpose", "")
+
+
+def _must_ask(request: HttpRequest, host: HostMatch, parameters: Parameters, hint: Hint | None, session: Session) -> bool:
     """Tell whether the person is asked: nothing in the request shows that it is about this session.
 
     Otherwise any page could log people out (RP-Initiated Logout 1.0, 6). A tenant may forgo the question where there is no
-    hint at all; a hint about somebody else is always asked about.
+    hint at all, for navigations; a hint about another user is always asked about.
     """
     if hint is not None:
         return session.pk != hint.sid and (session.user.user_id != hint.subject or bool(hint.sid))
     if parameters.get("logout_hint"):
         return parameters.get("logout_hint") != session.pk
-    return sign_in_settings(host.tenant_id).is_logout_prompt_enabled
+    return sign_in_settings(host.tenant_id).is_logout_prompt_enabled or not is_navigation(request)
 
 
 def _end(request: HttpRequest, host: HostMatch, ending: Ending) -> HttpResponse:
@@ -142,10 +159,15 @@ def _end(request: HttpRequest, host: HostMatch, ending: Ending) -> HttpResponse:
     return answer
 
 
-def _question(request: HttpRequest, host: HostMatch, session: Session, asked: Mapping[str, str]) -> HttpResponse:
-    context = {"user": session.user, "asked": asked, "form_token": form_token(read_cookie(request, SESSION))}
+def _question(request: HttpRequest, host: HostMatch, ending: Ending, sent: Mapping[str, str]) -> HttpResponse:
+    """Ask the person of the session; `sent` is what the form repeats, as `/oidc/logout` names it."""
+    asked = {name: value for name, value in sent.items() if value} | ({"federated": "1"} if ending.is_federated else {})
+    user = ending.session.user if ending.session is not None else None
+    context = {"user": user, "asked": asked, "form_token": form_token(read_cookie(request, SESSION))}
     # The answer leads to whatever address was checked above, and may lead on from there.
-    return hosted_page(request, host, "logout", context, form_targets=["https:", "http:"])
+    own_scheme = urlsplit(ending.address).scheme
+    targets = dict.fromkeys(("https:", "http:", *([f"{own_scheme}:"] if own_scheme else ())))
+    return hosted_page(request, host, "logout", context, form_targets=targets)
 
 
 def _done(request: HttpRequest, host: HostMatch) -> HttpResponse:

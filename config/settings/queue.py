@@ -12,6 +12,7 @@ from config.settings import frameworks
 
 # The longest time a worker may keep a message without settling it; Redis gives it to another one afterwards.
 _VISIBILITY_SECONDS = 120
+TASK_SECONDS = 30
 
 _ALWAYS: dict[str, Any] = {
     # Three places, because the shortest one anywhere wins (Celery, "Using Redis", visibility timeout).
@@ -27,10 +28,12 @@ _ALWAYS: dict[str, Any] = {
     "CELERY_TASK_IGNORE_RESULT": True,
     "CELERY_TASK_ACKS_LATE": True,
     "CELERY_TASK_REJECT_ON_WORKER_LOST": True,
-    "CELERY_TASK_TIME_LIMIT": 30,
+    "CELERY_TASK_TIME_LIMIT": TASK_SECONDS,
     "CELERY_TASK_SOFT_TIME_LIMIT": 20,
     "CELERY_TASK_SERIALIZER": "json",
     "CELERY_ACCEPT_CONTENT": ["json"],
+    # A process that may write to Redis could shut workers down, or take queues from them.
+    "CELERY_WORKER_ENABLE_REMOTE_CONTROL": False,
     "CELERY_WORKER_PREFETCH_MULTIPLIER": 1,
     "CELERY_WORKER_MAX_TASKS_PER_CHILD": 1000,
     "CELERY_WORKER_ETA_TASK_LIMIT": 1000,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib.admin.filters import AllValuesFieldListFilter, BooleanFieldListFilter, RelatedFieldListFilter
 from django.contrib.admin.options import BaseModelAdmin
+from django.contrib.admin.utils import get_fields_from_path
 from django.db import models
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 CHOICES_SHOWN = 200
 _ROWS_LOOKED_AT = 1_000
+_COMPARISONS = frozenset({"exact", "isempty", "isnull", "in", "gt", "gte", "lt", "lte"})
 
 
 class ScopedRelatedFilter(RelatedFieldListFilter):
@@ -43,6 +46,24 @@ class YesOrNoFilter(BooleanFieldListFilter):
         if self.lookup_val == "0":
             return queryset.exclude(**{self.field_path: True})
         return super().queryset(request, queryset)
+
+
+def is_offered(model: type[models.Model], lookup: str, list_filter: Iterable[Any]) -> bool:
+    """Tell whether a lookup of an address compares a field of `list_filter` in one of the ways that filters use.
+
+    Patterns, parts of dates and other transforms are none of these: no index serves them, and some fail in the database.
+    """
+    for item in list_filter:
+        path = item[0] if isinstance(item, (list, tuple)) else item
+        if not isinstance(path, str) or not f"{lookup}__".startswith(f"{path}__"):
+            continue
+        parts = lookup[len(path) :].split("__")[1:]
+        target = getattr(get_fields_from_path(model, path)[-1], "target_field", None)
+        if parts and target is not None and parts[0] == target.name:
+            parts = parts[1:]
+        if not parts or (len(parts) == 1 and parts[0] in _COMPARISONS):
+            return True
+    return False
 
 
 def scoped_filter(model: type[models.Model], item: Any) -> Any:

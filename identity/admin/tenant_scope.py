@@ -6,9 +6,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 from django.contrib import admin
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ChangeList
 from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
-from django.db import models
+from django.db import DataError, models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import escape
@@ -17,7 +18,7 @@ from django.utils.text import capfirst
 
 from identity.admin.bounded_paginator import BoundedPaginator
 from identity.admin.bulk_progress import jobs_at_work
-from identity.admin.list_filters import scoped_filter
+from identity.admin.list_filters import is_offered, scoped_filter
 from identity.admin.noting import Noting
 from identity.admin.paged_by_keys import PagedByKeys
 from identity.admin.scope import TENANT_FIELDS, is_operator, only_tenant, staff_of, tenant_in_scope, tenant_path
@@ -124,12 +125,15 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         """Let the address of a list filter by what the list offers as a filter, and by no other column.
 
-        Django lets it filter by every column of the row: a hidden one, such as a password hash, could be told letter by letter.
+        Django lets it filter by every column of the row: a hidden one, such as a password hash, could be told letter by letter,
+        and a regular expression could keep the database busy for hours.
         """
         name = lookup.partition("__")[0]
         columns = {column for field in self.model._meta.get_fields() for column in (field.name, getattr(field, "attname", field.name))}
-        offered = {item[0] if isinstance(item, tuple) else item for item in self.get_list_filter(request)}
-        return super().lookup_allowed(lookup, value, request) and (name not in columns or name in offered)
+        is_column = name == "pk" or name in columns
+        return super().lookup_allowed(lookup, value, request) and (
+            not is_column or is_offered(self.model, lookup, self.get_list_filter(request))
+        )
 
     # The tenant itself: shown where rows of several are mixed, never chosen
 
@@ -212,7 +216,11 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
         return is_operator(request) or self.tenant_column is not None
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
-        changelist = super().get_changelist_instance(request)
+        try:
+            changelist = super().get_changelist_instance(request)
+        except (DataError, OverflowError) as error:
+            # A value that a column cannot hold or compare is found out only by the query itself.
+            raise IncorrectLookupParameters(error) from error
         changelist.empty_text = self.empty_text  # type: ignore[attr-defined]
         changelist.jobs_at_work = partial(jobs_at_work, request, self.model)  # type: ignore[attr-defined]
         changelist.title = self.list_title or capfirst(str(self.opts.verbose_name_plural))

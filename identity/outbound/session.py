@@ -89,7 +89,12 @@ class OutboundSession:
                 return Greeting(address, secured.version() or "", certificate.get("notAfter", ""))
 
     def _check_url(self, url: str) -> None:
-        scheme = urlsplit(url).scheme
+        try:
+            parts = urlsplit(url)
+            scheme, _port = parts.scheme, parts.port
+        except ValueError as error:
+            # An address in brackets that is none, or a port out of range: what a provider publishes may be anything.
+            raise UrlRefused from error
         if scheme != "https" and not (scheme == "http" and self._rules.allow_http):
             raise UrlRefused("Only https addresses can be used.")
 

@@ -34,9 +34,11 @@ def send(
     headers: Mapping[str, str] | None = None,
     chunks: tuple[bytes, ...] = (b"",),
     address: str = "192.0.2.1",
+    repeated: tuple[tuple[str, str], ...] = (),
 ) -> Received:
-    """Send a request whose body arrives in `chunks`; return what came back."""
-    pairs = [(b"host", host.encode()), *((name.lower().encode(), value.encode()) for name, value in (headers or {}).items())]
+    """Send a request whose body arrives in `chunks`, with header lines that are `repeated`; return what came back."""
+    lines = [("host", host), *(headers or {}).items(), *repeated]
+    pairs = [(name.lower().encode(), value.encode()) for name, value in lines]
     scope = {"type": "http", "method": method, "path": "/", "query_string": b"", "headers": pairs, "client": (address, 1)}
     waiting = [{"type": "http.request", "body": chunk, "more_body": index < len(chunks) - 1} for index, chunk in enumerate(chunks)]
     sent: list[Any] = []

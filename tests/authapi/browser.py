@@ -15,6 +15,8 @@ from config.asgi import routes
 from identity.models import Tenant
 
 FORM = "application/x-www-form-urlencoded"
+# What a browser sends along when it loads a page into a window (Fetch Metadata).
+NAVIGATION = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,9 @@ class Browser:
 
     def send(self, method: str, target: str, *, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Page:
         parts = urlsplit(target)
-        sent = {"host": self.host, **{name.lower().replace("_", "-"): value for name, value in (headers or {}).items()}}
+        named = {"host": self.host, **NAVIGATION, **{name.lower().replace("_", "-"): value for name, value in (headers or {}).items()}}
+        # An empty value takes a header away.
+        sent = {name: value for name, value in named.items() if value}
         if self.cookies:
             sent["cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         scope = {

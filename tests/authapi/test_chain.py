@@ -41,6 +41,35 @@ def test_every_failure_becomes_a_row_of_the_table(tenant: Tenant, error: Excepti
     assert ("retry-after" in answer.headers) == (status == 503)
 
 
+@pytest.mark.parametrize("other", ["nobody.example.test", "tenant"])
+def test_a_repeated_host_is_no_host(tenant: Tenant, other: str) -> None:
+    host = f"{tenant.pk}.example.test"
+    application = hot_endpoint(lambda _call: Answer(200, b""), name="probe", methods=("GET",))
+    repeated = (("Host", host if other == "tenant" else other),)
+    for first, lines in ((host, repeated), (repeated[0][1], (("host", host),))):
+        assert send(application, "GET", host=first, repeated=lines).status == 404
+
+
+def test_repeated_lines_of_a_header_are_one_list(tenant: Tenant, settings: Any) -> None:
+    settings.TRUSTED_PROXIES = ["192.0.2.0/24"]
+    seen: list[Call] = []
+
+    def endpoint(call: Call) -> Answer:
+        seen.append(call)
+        return Answer(200, b"")
+
+    application = hot_endpoint(endpoint, name="probe", methods=("GET",))
+    # Each of two proxies adds a line; the address before the first of them is the client's.
+    lines = (
+        ("X-Forwarded-For", "198.51.100.7"),
+        ("X-Forwarded-For", "192.0.2.9"),
+        ("Authorization", "Bearer a"),
+        ("authorization", "Bearer b"),
+    )
+    assert send(application, "GET", host=f"{tenant.pk}.example.test", repeated=lines).status == 200
+    assert (seen[0].address, seen[0].headers["authorization"]) == ("198.51.100.7", "Bearer a, Bearer b")
+
+
 def test_a_client_that_leaves_while_sending_gets_no_answer(tenant: Tenant) -> None:
     reached: list[Call] = []
 

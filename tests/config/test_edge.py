@@ -11,10 +11,11 @@ import orjson
 import pytest
 from pytest_django import Settings
 
-from config.asgi import application, refuse_websocket
+from config.asgi import application, refuse_websocket, routes
 from config.bounds import bounded_body, bounded_count
 from config.hosts import Application, Receive, Scope, Send, for_tenant, guarded, is_believed
 from identity.models import Tenant
+from tests.factories.admin import new_tenant
 
 
 @dataclass
@@ -144,6 +145,21 @@ def test_hosts_are_resolved_before_anything_else(tenant: Tenant) -> None:
     assert _asked(app, _scope(host="nobody.example.test, other")).status == 404
     doubled = _scope(host=f"{tenant.pk}.example.test", headers=[(b"host", b"nobody.example.test")])
     assert _asked(app, doubled).status == 404
+
+
+@pytest.mark.parametrize("path", ["/users", "/oauth/token", "/.well-known/jwks.json", "/userinfo", "/api/v2/events", "/admin/", "/metrics"])
+def test_two_host_lines_are_refused_everywhere(tenant: Tenant, path: str) -> None:
+    hosts = [f"{tenant.pk}.example.test", f"{new_tenant().pk}.example.test"]
+    for first, second in (hosts, hosts[::-1], (hosts[0], hosts[0])):
+        doubled = _scope(path=path, host=first, headers=[(b"host", second.encode())], server=("127.0.0.1", 80))
+        refused = _asked(guarded(routes("all")), doubled)
+        assert (refused.status, orjson.loads(refused.body)["message"]) == (400, "The Host header is repeated.")
+
+
+@pytest.mark.usefixtures("over_tls")
+def test_two_host_lines_are_redirected_to_neither(tenant: Tenant) -> None:
+    doubled = _scope(host=f"{tenant.pk}.example.test", headers=[(b"host", b"evil.test")])
+    assert _asked(guarded(ok), doubled).status == 400
 
 
 @pytest.mark.usefixtures("committed_db")

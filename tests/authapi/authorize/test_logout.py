@@ -144,6 +144,63 @@ def test_only_the_session_of_this_browser_ends(inside: Login) -> None:
     assert "code" in inside.ask(prompt="none").answer
 
 
+# What a page elsewhere makes a browser send without leaving it, and what says nothing of itself.
+ASIDE = {
+    "image": {"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
+    "fetch": {"Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"},
+    "frame": {"Sec-Fetch-Dest": "iframe"},
+    "prefetch": {"Sec-Purpose": "prefetch"},
+    "prerender": {"Sec-Purpose": "prefetch;prerender"},
+    "two modes": {"Sec-Fetch-Mode": "navigate, navigate"},
+    "old browser": {"Sec-Fetch-Mode": "", "Sec-Fetch-Dest": ""},
+}
+
+
+@pytest.mark.parametrize("headers", ASIDE.values(), ids=ASIDE)
+def test_a_plain_logout_that_is_no_navigation_asks_first(inside: Login, headers: dict[str, str]) -> None:
+    sent = {"client_id": inside.client.client_id, "returnTo": f"{HOME}?x=1"}
+    page = inside.browser.get("/v2/logout", sent, **headers)
+    assert (page.status, "Log out?" in page.text) == (200, True)
+    assert has_session(inside)
+    assert not LogoutNotice.objects.of(inside.tenant.pk).exists()
+    assert inside.browser.submit(page, answer="no").location == f"{HOME}?x=1"
+    assert has_session(inside)
+    assert inside.browser.submit(page, answer="yes").location == f"{HOME}?x=1"
+    assert not has_session(inside)
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "same-origin", "none"])
+def test_a_client_that_navigates_the_window_logs_out_at_once(inside: Login, site: str) -> None:
+    headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    assert inside.browser.get("/v2/logout", {"client_id": inside.client.client_id}, **headers).location == HOME
+    assert not has_session(inside)
+
+
+def test_a_head_request_ends_nothing(inside: Login) -> None:
+    for path in ("/v2/logout", "/oidc/logout"):
+        inside.browser.send("HEAD", f"{path}?client_id={inside.client.client_id}")
+        assert has_session(inside)
+
+
+def test_who_stays_logged_in_is_told_so(inside: Login) -> None:
+    page = inside.browser.get("/v2/logout", **ASIDE["old browser"])
+    kept = inside.browser.submit(page, answer="no")
+    assert (kept.status, "You are still logged in" in kept.text) == (200, True)
+    assert has_session(inside)
+
+
+def test_the_question_leads_on_to_the_scheme_of_an_application(inside: Login) -> None:
+    set_client(inside, post_logout_redirect_uris="com.example.app://bye")
+    page = inside.browser.get("/v2/logout", {"client_id": inside.client.client_id}, **ASIDE["old browser"])
+    assert "form-action 'self' https: http: com.example.app:;" in page.headers["content-security-policy"]
+    assert inside.browser.submit(page, answer="yes").location == "com.example.app://bye"
+
+
+def test_the_question_keeps_the_wish_to_log_out_elsewhere(inside: Login) -> None:
+    page = inside.browser.get("/v2/logout", {"federated": ""}, **ASIDE["image"])
+    assert page.fields()["federated"] == "1"
+
+
 # --- /oidc/logout ----------------------------------------------------------------------------------------------------------------
 
 
@@ -216,6 +273,14 @@ def test_a_tenant_may_forgo_the_question(inside: Login) -> None:
     allow_for_tenant(inside, sessions={"oidc_logout_prompt_enabled": False})
     inside.browser.get("/oidc/logout")
     assert not has_session(inside)
+
+
+@pytest.mark.parametrize("headers", ASIDE.values(), ids=ASIDE)
+def test_what_is_no_navigation_is_asked_about_even_then(inside: Login, headers: dict[str, str]) -> None:
+    allow_for_tenant(inside, sessions={"oidc_logout_prompt_enabled": False})
+    page = inside.browser.get("/oidc/logout", **headers)
+    assert "Log out?" in page.text
+    assert has_session(inside)
 
 
 def test_a_hint_about_another_user_is_asked_about_even_then(inside: Login) -> None:

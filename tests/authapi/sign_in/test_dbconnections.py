@@ -189,9 +189,31 @@ def test_attributes_decide_which_identifiers_are_wanted(tenant: Tenant, client: 
     assert answer.json().keys() == {"_id", "phone_number", "phone_verified"}
 
 
-def test_without_a_client_the_connection_alone_decides(tenant: Tenant, connection: Connection) -> None:
+def test_without_a_client_id_a_connection_that_a_client_uses_takes_sign_ups(tenant: Tenant, connection: Connection) -> None:
     body = {"connection": "people", "email": "new@example.test", "password": PASSWORD}
     assert post(tenant, "signup", body).status == 200
+
+
+@pytest.mark.parametrize("path", ["signup", "change_password"])
+@pytest.mark.parametrize("use", ["none", "revoked client", "client of another tenant"])
+def test_without_a_client_id_a_connection_that_no_client_uses_is_refused(
+    tenant: Tenant, connection: Connection, client: Client, path: str, use: str
+) -> None:
+    enabled: list[str] = []
+    if use == "revoked client":
+        enabled = [client.client_id]
+        Client.objects.of(tenant.pk).filter(pk=client.pk).update(revoked_at=BEGIN)
+    elif use == "client of another tenant":
+        enabled = [web_client(new_tenant())[0].client_id]
+    # A stale or foreign id may stay in the column, whatever the service refuses today.
+    connection.enabled_clients = enabled
+    connection.save()
+    body = {"connection": "people", "email": "new@example.test", "password": PASSWORD}
+    refused = post(tenant, path, body)
+    assert (refused.status, refused.json()["code"]) == (400, "unauthorized")
+    assert refused.json()["description"] == "The connection is not enabled for any client."
+    assert not User.objects.of(tenant.pk).exists()
+    assert not Job.objects.of(tenant.pk).exists()
 
 
 def test_the_new_user_gets_the_mail_that_verifies_the_address_where_mail_reaches_people(

@@ -72,6 +72,53 @@ def test_a_map_fills_fields_from_both_places_and_knows_no_others() -> None:
     assert profile_of({"first": "Ada"}, {"last": "King"}, {**attribute_map, "mapping_mode": "basic_profile"}) == {}
 
 
+@pytest.mark.parametrize(
+    ("template", "claims", "userinfo", "kept"),
+    [
+        # The id token verifies its own address, and the map takes another one.
+        (
+            "${context.tokenset.upn}",
+            {"email": "eve@example.test", "email_verified": True, "upn": "ada@example.test"},
+            {},
+            ("ada@example.test", False),
+        ),
+        (
+            "${context.userinfo.email}",
+            {"email": "eve@example.test", "email_verified": True},
+            {"email": "ada@example.test"},
+            ("ada@example.test", False),
+        ),
+        (
+            "${context.tokenset.given_name}@corp.test",
+            {"email": "a@b.test", "email_verified": True, "given_name": "ada"},
+            {},
+            ("ada@corp.test", False),
+        ),
+        # The proof of the place that names the mapped address.
+        ("${context.tokenset.email}", {"email": "ada@example.test", "email_verified": True}, {}, ("ada@example.test", True)),
+        (
+            "${context.userinfo.email}",
+            {"email": "eve@example.test", "email_verified": False},
+            {"email": "ada@example.test", "email_verified": True},
+            ("ada@example.test", True),
+        ),
+    ],
+)
+def test_a_mapped_address_is_not_verified_by_the_proof_of_another_address(
+    template: str, claims: dict[str, Any], userinfo: dict[str, Any], kept: tuple[str, bool]
+) -> None:
+    attribute_map = {"mapping_mode": "use_map", "attributes": {"email": template}}
+    found = profile_of(claims, userinfo, attribute_map)
+    assert (found["email"], found.get("email_verified", False)) == kept
+
+
+@pytest.mark.parametrize("attributes", [{}, {"email": "${context.tokenset.nickname}"}])
+def test_the_proof_of_an_address_that_is_left_out_is_left_out(attributes: dict[str, str]) -> None:
+    claims = {"email": "no address", "email_verified": True, "nickname": "no address either"}
+    assert "email_verified" not in profile_of(claims, {}, {"mapping_mode": "use_map", "attributes": attributes})
+    assert profile_of({}, {"email": ["ada@example.test"], "email_verified": True}, None) == {}
+
+
 def test_the_provider_is_asked_for_more_only_where_something_is_missing() -> None:
     assert needs_userinfo({"email": "ada@example.test"})
     assert not needs_userinfo({"email": "ada@example.test", "name": "Ada"})
