@@ -132,8 +132,8 @@ def map_user(document: Mapping[str, Any], table: Iterable[MappingRow], operation
         if value is not None:
             set_value(resource, path, value)
         elif row.if_empty == "error":
-            told = fitting.problems[known][1] if is_unusable else "it is empty, and its row says that this is an error"
-            raise MappingFailed(f"{row.path}: {told}.")
+            told = f": {fitting.problems[known][1]}" if is_unusable else " is empty"
+            raise MappingFailed(f"{row.path}{told}, and its row says that this is an error.")
         elif row.if_empty == "remove" and not is_unusable:
             # A value of the wrong type is a mistake in the table, and no reason to remove what the server has.
             emptied.append(path)

@@ -20,6 +20,7 @@ from provisioning.mapping import MappingFailed, map_user, person_of
 from provisioning.mapping_preview import request_of
 from provisioning.models import DeadLetter, Delivery
 from provisioning.models.actions import SCIM_USER_PROVISIONING
+from provisioning.name_holders import foresee
 from provisioning.remote_changes import changes
 from provisioning.scim.client import user_path
 from provisioning.scim.transport import Request
@@ -120,6 +121,10 @@ def _look(session: ScimSession, envelope: Mapping[str, Any], shown: Preview) -> 
     if place is not None:
         shown.before = _resource(session.transport.send(Request("GET", place, "/Users/{id}", place)))
     _judge(session, message.type, document, place, shown)
+    if shown.verb in ("POST", "PUT", "PATCH"):
+        own_id = None if found is None else found.id
+        foreseen = foresee(session.client, person, document, session.options, own_id=own_id, before=shown.before)
+        shown.notes += [] if foreseen is None else [f"{foreseen.text} {foreseen.advice}".strip()]
 
 
 def _resource(answer: Answer) -> dict[str, Any]:
@@ -150,6 +155,7 @@ def _judge(session: ScimSession, event_type: str, document: Mapping[str, Any], p
 def _write(session: ScimSession, document: Mapping[str, Any], place: str | None, shown: Preview) -> None:
     mapped = map_user(document, session.table, "create" if place is None else "update")
     shown.path = place or "/Users"
+    shown.notes += [f"Left out: {text}" for text in mapped.left_out]
     shown.verb, shown.sent = request_of(mapped, session.options, "create" if place is None else "update")
     shown.changes = changes(
         shown.before,

@@ -115,7 +115,7 @@ def is_empty(value: Any) -> bool:
 
 
 def _fits_json(number: float) -> bool:
-    return math.isfinite(number) if isinstance(number, float) else -(2**63) <= number < 2**64
+    return math.isfinite(number) if type(number) is float else -(2**63) <= number < 2**64
 
 
 def _named(value: Any) -> str:
