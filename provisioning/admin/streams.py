@@ -19,6 +19,7 @@ from provisioning import deletion_guard, streams
 from provisioning.admin import deletion_guards, synchronizations
 from provisioning.admin.stream_form import ACTION, WEBHOOK_FIELDS, StreamForm
 from provisioning.models import Action, DeadLetter, Lane
+from provisioning.overlaps import overlap_warnings
 
 _MOST_COUNTED = 1000
 
@@ -154,6 +155,7 @@ class StreamAdmin(ServiceAdmin[EventStream]):
             (Cell("Open dead letters"), Cell(_bounded(dead), f"{reverse(f'{place}:provisioning_deadletter_changelist')}?{query}")),
         ]
         rows.append(deletion_guards.guard_cells(stream))
+        rows += [(Cell("Warning"), Cell(text)) for text in overlap_warnings(stream.tenant_id).get(stream.pk, [])]
         return Panel(
             "Deliveries", ("", "Now"), rows, more_url=f"{reverse(f'{place}:provisioning_delivery_changelist')}?{query}", more_text="All"
         )
