@@ -235,7 +235,7 @@ class ActionAdmin(ServiceAdmin[Action]):
         if not missing:
             return told
         lacking = badge(f"Missing: {', '.join(missing)}", "warn")
-        return format_html("{} {} A stream is held until it is deployed with them.", told, lacking)
+        return format_html("{} {} The action cannot be deployed without them.", told, lacking)
 
     @admin.display(description="About the server")
     def server_notes(self, row: Action) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from provisioning.scim.attributes import Attribute, attribute_of
@@ -41,12 +41,12 @@ class ScimPath:
     leaf: str = ""
     described: Attribute | None = field(default=None, compare=False)
 
-    @property
+    @cached_property
     def part(self) -> Attribute | None:
         """What the schema says of the leaf."""
         return self.described.part(self.leaf) if self.described is not None and self.leaf else None
 
-    @property
+    @cached_property
     def is_in_list(self) -> bool:
         """Whether the leaf is one of the elements of a list."""
         is_list = self.described is not None and self.described.is_list

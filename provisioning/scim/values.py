@@ -31,6 +31,9 @@ class Fitting:
     def at(self, path: ScimPath, value: Any) -> Any:
         """Return what is set at the path: None when there is nothing to send, a list for a list without a type."""
         described = path.part if path.leaf else path.described
+        if type(value) is str and described is not None and described.kind == "string":
+            # Nearly every value of nearly every user.
+            return value if value.strip() else None
         if path.is_in_list and not path.element_type and isinstance(value, list):
             items = [self._fitted(path.text, item, described) for item in value]
             return items if any(item is not None for item in items) else None
