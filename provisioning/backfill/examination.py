@@ -79,7 +79,7 @@ class Examiner:
         client = self._remote.client()
         held = self._ours(client, person)
         if held is not None:
-            return self._aligned(client, user_id, document, held)
+            return self._aligned(client, user_id, document, held, person)
         if self._plan.only_reports:
             return Finding(Outcome.MISSING, user_id)
         trusted = self._trusted(client, person, document)
@@ -87,7 +87,7 @@ class Examiner:
             return self._linked(client, user_id, document, trusted)
         return self._created(client, user_id, document, person)
 
-    def _aligned(self, client: ScimClient, user_id: str, document: dict[str, Any], held: Resource) -> Finding:
+    def _aligned(self, client: ScimClient, user_id: str, document: dict[str, Any], held: Resource, person: Person) -> Finding:
         mapped = self._remote.mapped(document, "update")
         found = differences(mapped, held, self._remote.table, clears=self._remote.options.update_mode == "put")
         if not held.get("externalId"):
@@ -99,6 +99,9 @@ class Examiner:
             return Finding(Outcome.UNCHANGED, user_id, scim_id)
         if self._plan.only_reports:
             return Finding(Outcome.DIFFERENT, user_id, scim_id, differences=told)
+        if not self._plan.writes and any(difference.path == USER_NAME for difference in found):
+            # A write would be answered with 409.
+            self._refuse_taken_name(client, person)
         return Finding(Outcome.UPDATED, user_id, scim_id, differences=told, is_written=self._written(client, scim_id, document))
 
     def _linked(self, client: ScimClient, user_id: str, document: dict[str, Any], trusted: Resource) -> Finding:
