@@ -19,7 +19,7 @@ from provisioning.services.actions import create_action
 from provisioning.streams import create_stream
 from tests.deadlines import eventually
 from tests.factories.scim import TOKEN, Received, by_verb, listing, misbehaving_server, reply, scim_error
-from tests.provisioning.engine.conftest import Recorder
+from tests.provisioning.engine.conftest import Answer, Recorder
 from tests.provisioning.engine.logs import append_events
 
 KEYS = ["user:a", "user:b", "user:c"]
@@ -32,11 +32,11 @@ def _retries(settings: Settings) -> None:
     settings.BREAKER_PROBE_SECONDS = 60.0
 
 
-def unauthorized() -> ConfigurationFailure:
+def unauthorized() -> Answer | Exception:
     return ConfigurationFailure("POST /Users answered 401", status=401)
 
 
-def forbidden() -> ConfigurationFailure:
+def forbidden() -> Answer | Exception:
     return ConfigurationFailure("PUT /Users/{id} answered 403", status=403)
 
 
@@ -149,7 +149,12 @@ def test_403_of_one_user_sends_a_worker_to_ask_whether_reading_is_refused_too(
 ) -> None:
     settings.DELIVERY_NUDGES_ENABLED = True
     sent: list[tuple[str, ...]] = []
-    monkeypatch.setattr(nudges, "send", lambda task, *arguments, **_: not sent.append((task, *arguments)))
+
+    def send(task: str, *arguments: str, **_: object) -> bool:
+        sent.append((task, *arguments))
+        return True
+
+    monkeypatch.setattr(nudges, "send", send)
     queue(tenant, KEYS)
     recorder.answers = {"user:a": [forbidden()], "user:b": [DataFailure("too long", status=400)]}
     run(stream, "user:b")
