@@ -33,7 +33,7 @@ def undescribed(table: Iterable[MappingRow]) -> list[str]:
     """Return a sentence for each enabled row whose attribute its schema does not have: it is sent, and may be a slip."""
     rows = [(row, parse_path(row.path)) for row in table if row.enabled]
     return [
-        f"{row.path}: RFC 7643 has no such attribute. It is sent with the JSON type of its value, and most servers ignore or refuse it."
+        f"RFC 7643 has no attribute {row.path}: it is sent with the JSON type of its value, and most servers ignore or refuse it."
         for row, path in rows
         if path.described is None and is_described(path.urn)
     ]

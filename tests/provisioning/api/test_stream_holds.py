@@ -171,7 +171,7 @@ def test_an_action_is_answered_with_its_warnings(api: Management) -> None:
     assert made.status == 201, made.body
     budget, attribute = made.json["warnings"]
     assert "more than its budget" in budget
-    assert attribute.startswith("favoriteColor: RFC 7643")
+    assert attribute.startswith("RFC 7643 has no attribute favoriteColor:")
     assert api.get(f"actions/actions/{made.json['id']}").json["warnings"] == made.json["warnings"]
     refused = api.post(f"actions/actions/{made.json['id']}/deploy")
     assert (refused.status, "SCIM_BASE_URL" in refused.json["message"]) == (400, True)
