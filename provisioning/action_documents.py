@@ -10,6 +10,7 @@ from identity.timestamps import wire_time
 from provisioning.actions.registry import TRIGGER, TRIGGER_VERSION
 from provisioning.models import Action, ActionVersion
 from provisioning.services.action_versions import is_draft_deployed
+from provisioning.services.action_warnings import warnings_of
 from provisioning.services.actions import deployed_version
 
 RUNTIME = "python"
@@ -32,7 +33,7 @@ def with_details(actions: QuerySet[Action]) -> QuerySet[Action]:
 
 
 def action_document(action: Action) -> dict[str, Any]:
-    """Return the draft, and the version that deliveries run."""
+    """Return the draft, the version that deliveries run, and `warnings` where there are any."""
     deployed = deployed_version(action)
     document = {
         "id": str(action.pk),
@@ -47,7 +48,8 @@ def action_document(action: Action) -> dict[str, Any]:
         document["current_version"] = document["deployed_version"] = _version(deployed)
     if action.built_at is not None:
         document["built_at"] = wire_time(action.built_at)
-    return {**document, "created_at": wire_time(action.created_at), "updated_at": wire_time(action.updated_at)}
+    told = {"warnings": warnings} if (warnings := warnings_of(action)) else {}
+    return {**document, "created_at": wire_time(action.created_at), "updated_at": wire_time(action.updated_at), **told}
 
 
 def version_document(version: ActionVersion) -> dict[str, Any]:

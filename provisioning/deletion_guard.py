@@ -18,7 +18,7 @@ from provisioning.statements import execute
 from provisioning.streams import locked_stream
 
 LONGEST_WINDOW_SECONDS = 7 * 86400
-_MOST = 1_000_000
+HIGHEST_THRESHOLD = 1_000_000
 _ALLOW = "UPDATE provisioning_deletionguard SET staged_since = NULL, counted = 0, window_began_at = clock_timestamp() WHERE stream_id = %s"
 
 
@@ -27,8 +27,8 @@ def set_guard(*, tenant_id: str, stream_id: str, threshold: int | None, window_s
 
     Raises `NotFound` and `Invalid`.
     """
-    if threshold is not None and not 0 <= threshold <= _MOST:
-        raise Invalid({"threshold": [f"A number of deletions from 0 to {_MOST:,}."]})
+    if threshold is not None and not 0 <= threshold <= HIGHEST_THRESHOLD:
+        raise Invalid({"threshold": [f"A number of deletions from 0 to {HIGHEST_THRESHOLD:,}."]})
     if not 1 <= window_seconds <= LONGEST_WINDOW_SECONDS:
         raise Invalid({"window_seconds": [f"A number of seconds from 1 to {LONGEST_WINDOW_SECONDS:,}."]})
     with transaction.atomic():

@@ -177,10 +177,6 @@ def _conclude(claim: Claim, result: Success | Failure | NoTurn, *, go_on: bool) 
         return lanes.Step()
     else:
         step = lanes.fail(claim, result, go_on=go_on)
-        if step.trips_breaker:
-            failpoints.reach("tripped")
-            reason = f"{settings.BREAKER_FAILURES} deliveries in a row failed, the last one with: {result.message}"
-            breaker.hold_stream(stream_id=claim.stream_id, tenant_id=claim.tenant_id, reason=reason)
     if claim.is_probe:
         failpoints.reach("probed")
         breaker.resume_stream(stream_id=claim.stream_id, tenant_id=claim.tenant_id)

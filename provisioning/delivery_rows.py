@@ -6,6 +6,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from provisioning import breaker
 from provisioning.account_links import UPSERT, as_jsonb
 from provisioning.outcomes import Claim, Failure, Success, shortened, storable
 from provisioning.statements import Prepared, execute, run_script
@@ -165,7 +166,13 @@ def supersede(delivery_id: int) -> None:
 
 
 def bury(delivery_id: int, cause: Failure | None = None) -> None:
-    """Turn the delivery into a dead letter with its last failure, or with `cause` where no attempt could tell."""
+    """Turn the delivery into a dead letter with its last failure, or with `cause` where no attempt could tell.
+
+    A delivery whose last failure belongs to a hold goes on waiting instead, and that attempt does not count.
+    """
+    if cause is None and breaker.catches(delivery_id):
+        execute(_UNCOUNT, [delivery_id])
+        return
     if cause is not None:
         told = {"class": cause.error_class, "status": cause.status, "scim_type": "", "message": cause.message}
         execute(_NOTE_FAILURE, {**told, "delivery": delivery_id, "fingerprint": cause.fingerprint})

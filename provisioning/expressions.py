@@ -57,6 +57,11 @@ def compile_expression(text: str) -> Expression:
     return lambda document: _evaluated(node, document)
 
 
+def is_constant(text: str) -> bool:
+    """Tell whether a readable expression is a literal, whose value is the same for every user."""
+    return bool(_parsed(text.strip())["type"] == "literal")
+
+
 class _BoundedInterpreter(TreeInterpreter):  # type: ignore[misc]  # jmespath has no types
     """Counts what an evaluation does: projections and flattening can double a list at every step."""
 

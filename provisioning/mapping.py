@@ -9,8 +9,9 @@ from typing import Any, Literal
 import orjson
 
 from provisioning.expressions import MAX_CHARACTERS, ExpressionFailed, ExpressionRefused, compile_expression
-from provisioning.scim.paths import PathRefused, ScimPath, parse_path, set_value
+from provisioning.scim.paths import PathRefused, ScimPath, drop_empty_elements, parse_path, set_value
 from provisioning.scim.schemas import ENTERPRISE_USER, USER
+from provisioning.scim.values import Fitting
 
 Operation = Literal["create", "update"]
 
@@ -82,11 +83,15 @@ DEFAULT_TABLE: tuple[MappingRow, ...] = (
 
 @dataclass(frozen=True)
 class MappedUser:
-    """The SCIM user, the paths to remove in per-attribute updates, and the paths whose value had no usable type."""
+    """The SCIM user, the paths to remove in per-attribute updates, and the paths whose value cannot be sent.
+
+    `left_out` says of each of the last ones what the attribute takes and what the value is.
+    """
 
     resource: dict[str, Any]
     removed: tuple[str, ...] = ()
     unusable: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -122,25 +127,36 @@ def map_user(document: Mapping[str, Any], table: Iterable[MappingRow], operation
     not fit this user, or a user too large.
     """
     resource: dict[str, Any] = {"schemas": [USER]}
-    removed: list[str] = []
-    unusable: list[str] = []
+    emptied: list[ScimPath] = []
+    fitting = Fitting()
     for row in table:
         if not row.enabled or row.when not in ("both", operation):
             continue
-        path = parse_path(row.path)
-        found = _found(row, document)
-        value = _typed(found, path)
+        path, known = parse_path(row.path), len(fitting.problems)
+        value = fitting.at(path, _found(row, document))
+        is_unusable = len(fitting.problems) > known
         if value is not None:
             set_value(resource, path, value)
         elif row.if_empty == "error":
-            raise MappingFailed(f"{row.path} is empty, and its row says that this is an error.")
-        elif row.if_empty == "remove":
-            removed.append(row.path)
-        if value is None and not _is_empty(found):
-            unusable.append(row.path)
+            told = f": {fitting.problems[known][1]}" if is_unusable else " is empty"
+            raise MappingFailed(f"{row.path}{told}, and its row says that this is an error.")
+        elif row.if_empty == "remove" and not is_unusable:
+            # A value of the wrong type is a mistake in the table, and no reason to remove what the server has.
+            emptied.append(path)
+    drop_empty_elements(resource)
     resource["schemas"] += [name for name in resource if name.startswith("urn:")]
     _check_size(resource)
-    return MappedUser(resource, tuple(removed), tuple(unusable))
+    return MappedUser(
+        resource,
+        removed=tuple(dict.fromkeys(path.removal for path in emptied if not (path.is_in_list and _is_sent(path, resource)))),
+        unusable=tuple(dict.fromkeys(place for place, _ in fitting.problems)),
+        left_out=tuple(f"{place}: {text}." for place, text in dict.fromkeys(fitting.problems)),
+    )
+
+
+def _is_sent(path: ScimPath, resource: Mapping[str, Any]) -> bool:
+    """Tell whether the attribute is sent: a list that is sent replaces the whole one, so nothing of it has to be removed."""
+    return path.attribute in (resource.get(path.urn, {}) if path.urn else resource)
 
 
 def person_of(document: Mapping[str, Any], table: Iterable[MappingRow]) -> Person:
@@ -149,7 +165,7 @@ def person_of(document: Mapping[str, Any], table: Iterable[MappingRow]) -> Perso
     Raises `MappingFailed` as `map_user` does.
     """
     rows = [row for row in table if row.path in _REQUIRED_PATHS]
-    values = {row.path: _typed(_found(row, document), parse_path(row.path)) for row in rows}
+    values = {row.path: Fitting().at(parse_path(row.path), _found(row, document)) for row in rows}
     return Person(values.get("externalId") or "", values.get("userName") or "", has_own_key=is_keyed_by_user_id(rows))
 
 
@@ -163,24 +179,6 @@ def _found(row: MappingRow, document: Mapping[str, Any]) -> Any:
         return compile_expression(row.source)(document)
     except ExpressionFailed as error:
         raise MappingFailed(f"The expression of {row.path} has no value for this user: {error}.") from error
-
-
-def _typed(value: Any, path: ScimPath) -> Any:
-    """Return the value in the type of the attribute, or None when it is empty or of no usable type.
-
-    Only booleans are sent for booleans: servers store the text "False" as a text, and a text is true.
-    """
-    if path.is_boolean:
-        return value if isinstance(value, bool) else None
-    if isinstance(value, bool) or _is_empty(value):
-        return None
-    if isinstance(value, int | float):
-        return str(value)
-    return value if isinstance(value, str) else None
-
-
-def _is_empty(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip())
 
 
 def _check_size(resource: dict[str, Any]) -> None:

@@ -19,12 +19,17 @@ from provisioning.scope import is_in_scope
 
 @dataclass(frozen=True)
 class Preview:
-    """The request of one operation, the paths whose value had no usable type, and whether the user is in scope: else nothing is sent."""
+    """The request of one operation, and whether the user is in scope: else nothing is sent.
+
+    `left_out` says of each value that cannot be sent why; `notes` say what the server will answer.
+    """
 
     method: str
     body: bytes
     unusable: tuple[str, ...] = ()
     is_in_scope: bool = True
+    left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def preview(document: dict[str, Any], table: tuple[MappingRow, ...], options: ScimOptions, operation: Operation) -> Preview:
@@ -32,7 +37,7 @@ def preview(document: dict[str, Any], table: tuple[MappingRow, ...], options: Sc
     is_meant = is_in_scope(document, options.scope)
     mapped = map_user(document, table, operation)
     method, body = request_of(mapped, options, operation)
-    return Preview(method, encoded(body) or b"", mapped.unusable, is_meant)
+    return Preview(method, encoded(body) or b"", mapped.unusable, is_meant, mapped.left_out)
 
 
 def request_of(mapped: MappedUser, options: ScimOptions, operation: Operation) -> tuple[str, dict[str, Any]]:

@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 DISPATCH = "provisioning.dispatch"
 DELIVER = "provisioning.deliver"
 PROBE = "provisioning.probe"
+READ_PROBE = "provisioning.read_probe"
 ALERT = "provisioning.alert"
 TRY = "provisioning.try_event"
 

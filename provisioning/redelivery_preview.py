@@ -19,6 +19,7 @@ from provisioning.mapping import MappingFailed, map_user, person_of
 from provisioning.mapping_preview import request_of
 from provisioning.models import DeadLetter, Delivery
 from provisioning.models.actions import SCIM_USER_PROVISIONING
+from provisioning.name_holders import foresee
 from provisioning.remote_changes import changes
 from provisioning.scim.client import user_path
 from provisioning.scim.name_proof import proves_name
@@ -119,8 +120,9 @@ def _look(session: ScimSession, envelope: Mapping[str, Any], shown: Preview) -> 
         return
     strategy = message.data.connection_strategy
     is_proven = proves_name(document, person, session.options, strategy=strategy, trusted_strategies=trusted_strategies())
+    person = replace(person, proves_name=is_proven)
     client = session.client_of(str(document.get("user_id", "")))
-    found = client.find(replace(person, proves_name=is_proven))
+    found = client.find(person)
     if client.links.is_stale:
         shown.notes.append("The event is older than the account that is linked to the user, or than its deletion: nothing is sent.")
         return
@@ -128,6 +130,10 @@ def _look(session: ScimSession, envelope: Mapping[str, Any], shown: Preview) -> 
     if found is not None:
         shown.before = client.read(found.id)
     _judge(session, message.type, document, place, shown)
+    if shown.verb in ("POST", "PUT", "PATCH"):
+        own_id = None if found is None else found.id
+        foreseen = foresee(client, person, session.options, own_id=own_id, before=shown.before)
+        shown.notes += [] if foreseen is None else [f"{foreseen.text} {foreseen.advice}".strip()]
 
 
 def _judge(session: ScimSession, event_type: str, document: Mapping[str, Any], place: str | None, shown: Preview) -> None:
@@ -148,6 +154,7 @@ def _judge(session: ScimSession, event_type: str, document: Mapping[str, Any], p
 def _write(session: ScimSession, document: Mapping[str, Any], place: str | None, shown: Preview) -> None:
     mapped = map_user(document, session.table, "create" if place is None else "update")
     shown.path = place or "/Users"
+    shown.notes += [f"Left out: {text}" for text in mapped.left_out]
     shown.verb, shown.sent = request_of(mapped, session.options, "create" if place is None else "update")
     shown.changes = changes(
         shown.before,

@@ -23,6 +23,8 @@ from provisioning.named_deletions import forget_named_deletions
 from provisioning.secrets import seal_webhook
 from provisioning.webhooks.configuration import ConfigurationRefused, parse_configuration
 
+DELETIONS_WAIT = "Deletions of this stream wait for a person: allow them, or leave the stream as it is."
+
 
 def create_stream(
     *,
@@ -80,22 +82,33 @@ def update_stream(
 def enable_stream(*, tenant_id: str, stream_id: str) -> EventStream:
     """Enable the stream at the head of the log: what was recorded while it was disabled is never delivered by it.
 
-    Raises `Conflict` while a synchronisation is at work that enables it at its cursor: users that have changed since they
-    were read would be left behind.
+    A held stream, enabled already or not, is resumed as well. Raises `Conflict` as `check_enabling` does.
     """
     number_tenant(tenant_id)
     with transaction.atomic():
         stream = locked_stream(tenant_id=tenant_id, stream_id=stream_id)
-        if stream.status == EventStream.Status.ENABLED:
-            return stream
-        if enabling_positions(tenant_id, stream_id):
-            raise Conflict(
-                "A synchronisation of this stream is at work and enables it when it is complete; cancel it to enable the stream now."
-            )
-        stream.status = EventStream.Status.ENABLED
-        stream.position = _head_position(tenant_id)
-        validated_save(stream, fields=["status", "position"])
+        check_enabling(stream)
+        if stream.status != EventStream.Status.ENABLED:
+            stream.status = EventStream.Status.ENABLED
+            stream.position = _head_position(tenant_id)
+            validated_save(stream, fields=["status", "position"])
+        if stream.held_since is not None:
+            _resume(stream)
     return stream
+
+
+def check_enabling(stream: EventStream) -> None:
+    """Raise `Conflict` where the stream must not be enabled now.
+
+    While deletions wait for a person, enabling must not let them pass. While a synchronisation is at work that enables it at its
+    cursor, users that have changed since they were read would be left behind.
+    """
+    if DeletionGuard.objects.filter(stream_id=stream.pk, tenant_id=stream.tenant_id, staged_since__isnull=False).exists():
+        raise Conflict(DELETIONS_WAIT)
+    if stream.status != EventStream.Status.ENABLED and enabling_positions(stream.tenant_id, stream.pk):
+        raise Conflict(
+            "A synchronisation of this stream is at work and enables it when it is complete; cancel it to enable the stream now."
+        )
 
 
 def enable_stream_at(*, tenant_id: str, stream_id: str, position: int) -> None:
@@ -156,13 +169,7 @@ def delete_stream(*, tenant_id: str, stream_id: str) -> None:
 def resume_stream(*, tenant_id: str, stream_id: str) -> bool:
     """Let a held stream deliver again, in order; False when it was not held. Raises `NotFound`."""
     with transaction.atomic():
-        locked_stream(tenant_id=tenant_id, stream_id=stream_id)
-        is_resumed = breaker.resume_stream(stream_id=stream_id, tenant_id=tenant_id)
-        forget_named_deletions(stream_id)
-    if is_resumed:
-        for lane in Lane.objects.filter(stream_id=stream_id).order_by("not_before", "id")[: nudges.FIRST_MESSAGES]:
-            nudges.post(nudges.DELIVER, stream_id, lane.key)
-    return is_resumed
+        return _resume(locked_stream(tenant_id=tenant_id, stream_id=stream_id))
 
 
 def locked_stream(*, tenant_id: str, stream_id: str) -> EventStream:
@@ -209,6 +216,19 @@ def _set_destination(stream: EventStream, configuration: dict[str, Any]) -> None
         raise Invalid({f"destination.configuration.{error.name}": [str(error)]}) from error
     seal_webhook(tenant_id=stream.tenant_id, stream_id=stream.pk, webhook=webhook)
     stream.destination = webhook.shown
+
+
+def _resume(stream: EventStream) -> bool:
+    """Resume a locked stream inside the caller's transaction, and send workers into its first lanes after it."""
+    # A person has looked: as many accounts that only their name proves may be deleted again.
+    forget_named_deletions(stream.pk)
+    if not breaker.resume_stream(stream_id=stream.pk, tenant_id=stream.tenant_id):
+        return False
+    stream.refresh_from_db(fields=["held_since", "held_reason"])
+    keys = Lane.objects.filter(stream_id=stream.pk).order_by("not_before", "id").values_list("key", flat=True)
+    for key in keys[: nudges.FIRST_MESSAGES]:
+        transaction.on_commit(partial(nudges.post, nudges.DELIVER, stream.pk, key), robust=True)
+    return True
 
 
 def _status(*, is_enabled: bool) -> str:

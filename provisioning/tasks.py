@@ -8,6 +8,7 @@ from provisioning import delivering, dispatch, nudges, redrives, retention, swee
 from provisioning.alert_sending import send_alert
 from provisioning.backfill import work  # noqa: F401  (it registers what its jobs do)
 from provisioning.event_trials import work_on_event
+from provisioning.read_probe import hold_when_reading_is_refused
 from provisioning.retrying import RetryingTask
 from provisioning.services import row_acts  # noqa: F401  (it registers what jobs of the admin do)
 
@@ -29,6 +30,12 @@ def deliver(stream_id: str, key: str) -> None:
 def probe(stream_id: str, tenant_id: str) -> None:
     """Try one delivery of a held stream."""
     delivering.probe_stream(stream_id, tenant_id)
+
+
+@shared_task(name=nudges.READ_PROBE)
+def read_probe(stream_id: str, tenant_id: str) -> None:
+    """Hold a stream that was answered with 403 when its destination refuses to be read too."""
+    hold_when_reading_is_refused(stream_id=stream_id, tenant_id=tenant_id)
 
 
 @shared_task(name=nudges.ALERT)

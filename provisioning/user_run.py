@@ -18,6 +18,7 @@ from provisioning.lane_holds import held_lanes, waiting_deliveries
 from provisioning.mapping import MappedUser, MappingFailed, Operation, Person, map_user, person_of
 from provisioning.mapping_preview import request_of, user_named
 from provisioning.models import Trial
+from provisioning.name_holders import foresee
 from provisioning.remote_changes import changes
 from provisioning.scim.client import ScimClient
 from provisioning.scim.counting import counted
@@ -151,8 +152,8 @@ class _UserRun:
         method, body = request_of(self._mapped, self._session.options, self._operation)
         sent = {"method": method, "body": (encoded(body) or b"").decode()}
         if self._mapped.unusable:
-            left = ", ".join(self._mapped.unusable)
-            return Finding(f"Mapped; left out, because the value has no usable type: {left}.", "warning", "Change these rows.", sent)
+            left = " ".join(self._mapped.left_out)
+            return Finding(f"Mapped; left out: {left}", "warning", "Change these rows.", sent)
         return Finding(f"Mapped into {counted(len(self._mapped.resource) - 1, 'attribute')}.", details=sent)
 
     def _difference(self, waiting: int) -> Finding:
@@ -163,6 +164,11 @@ class _UserRun:
             clears_rest=self._operation == "update" and options.update_mode == "put",
             removed=self._mapped.removed if options.update_mode == "patch_per_attribute" else (),
         )
+        own_id = None if self._match is None else self._match.id
+        foreseen = foresee(self._client, self._person, options, own_id=own_id, before=self._before)
+        details = {"changes": found, "before": self._before}
+        if foreseen is not None and foreseen.is_refused:
+            return Finding(foreseen.text, "failed", foreseen.advice, details)
         verb = "create the user" if self._match is None else "update the user"
         text = (
             f"Would {verb}: {counted(len(found), 'attribute')} differ{'s' if len(found) == 1 else ''}."
@@ -170,7 +176,9 @@ class _UserRun:
             else "Nothing would change."
         )
         advice = f"{waiting} deliveries of this user wait and will be written first." if waiting else ""
-        return Finding(text, "warning" if waiting else "ok", advice, {"changes": found, "before": self._before})
+        if foreseen is not None:
+            text = f"{text} {foreseen.text}"
+        return Finding(text, "warning" if waiting or foreseen is not None else "ok", advice, details)
 
     def _write(self) -> Finding:
         session = self._session

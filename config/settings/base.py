@@ -144,6 +144,10 @@ ATTEMPT_BODIES_DAYS = env.number("ATTEMPT_BODIES_DAYS", 14.0, "How long the mask
 DELIVERY_RETENTION_DAYS = env.number("DELIVERY_RETENTION_DAYS", 30.0, "How long settled deliveries and their attempts are kept.")
 BREAKER_FAILURES = env.integer("BREAKER_FAILURES", 20, "Failures in a row that hold a stream; 0 never holds it.")
 BREAKER_USERS = env.integer("BREAKER_USERS", 3, "Different users these failures must touch.", minimum=1)
+BREAKER_UNAUTHORIZED = env.integer("BREAKER_UNAUTHORIZED", 3, "Answers with 401 in a row that hold a stream; 0 never holds it.")
+BREAKER_FORBIDDEN_USERS = env.integer(
+    "BREAKER_FORBIDDEN_USERS", 2, "Users answered with 403 in a row that hold a stream; 0 never holds it, nor asks whether reading works."
+)
 BREAKER_PROBE_SECONDS = env.number("BREAKER_PROBE_SECONDS", 60.0, "Pause between two tries of a held stream.", minimum=0.1)
 DELETIONS_BY_NAME_PER_HOUR = env.integer(
     "DELETIONS_BY_NAME_PER_HOUR",

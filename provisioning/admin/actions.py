@@ -28,7 +28,7 @@ from provisioning.models import Action, ActionSecret
 from provisioning.models.actions import SCIM_USER_PROVISIONING
 from provisioning.scim import settings as scim
 from provisioning.scim.profiles import PROFILES
-from provisioning.services import action_versions, actions
+from provisioning.services import action_versions, action_warnings, actions
 
 _SHOWN = 5
 # What a form without secrets sends of them.
@@ -235,7 +235,7 @@ class ActionAdmin(ServiceAdmin[Action]):
         if not missing:
             return told
         lacking = badge(f"Missing: {', '.join(missing)}", "warn")
-        return format_html("{} {} A stream is held until it is deployed with them.", told, lacking)
+        return format_html("{} {} The action cannot be deployed without them.", told, lacking)
 
     @admin.display(description="About the server")
     def server_notes(self, row: Action) -> str:
@@ -248,10 +248,10 @@ class ActionAdmin(ServiceAdmin[Action]):
     def worst_case(self, row: Action) -> str:
         """Say what a run may take with these secrets, and warn where that is more than it gets."""
         try:
-            warnings = actions.warnings_of(row)
+            warning = action_warnings.budget_warning_of(row)
         except Misconfigured as error:
             return badge(str(error), "bad")
-        return format_html("{} {}", badge("Too long", "warn"), warnings[0]) if warnings else "Within the time that a run gets."
+        return format_html("{} {}", badge("Too long", "warn"), warning) if warning else "Within the time that a run gets."
 
     @admin.display(description="What the server can do")
     def capabilities_text(self, row: Action) -> str:
@@ -280,7 +280,7 @@ class ActionAdmin(ServiceAdmin[Action]):
             self._warn(request, action)
 
     def _warn(self, request: HttpRequest, action: Action) -> None:
-        for sentence in actions.warnings_of(action):
+        for sentence in action_warnings.warnings_of(action):
             self.message_user(request, sentence, messages.WARNING)
 
 

@@ -35,7 +35,7 @@ class LaneAdmin(NamesStreams, ReadOnlyAdmin[Lane]):
 
 class BreakerAdmin(NamesStreams, ReadOnlyAdmin[Breaker]):
     grows = False
-    list_display = ("stream", "failures", "probe_at", "tenant_id")
+    list_display = ("stream", "failures", "unauthorized", "probe_at", "tenant_id")
     sortable_by = ()
     ordering = ("pk",)
     search_fields = ("=stream_id",)

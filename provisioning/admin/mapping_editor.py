@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -25,6 +25,7 @@ from provisioning.mapping import DEFAULT_TABLE, MAX_ROWS
 from provisioning.mapping_preview import Preview
 from provisioning.models import Action
 from provisioning.services.action_tests import mapping_preview
+from provisioning.services.action_warnings import warnings_of
 from provisioning.services.actions import update_action
 from provisioning.setups import draft_setup
 
@@ -80,8 +81,8 @@ def mapping_view(model_admin: Any, request: HttpRequest, action: Action) -> Http
             if "preview" in request.POST:
                 shown = _preview(action, forms_in_order, asked.cleaned_data)
             else:
-                _save(action, forms_in_order, enterprise=asked.cleaned_data["enterprise"])
-                return _saved(model_admin, request, action, "The mapping is saved in the draft. Deploy the action to use it.")
+                warnings = _save(action, forms_in_order, enterprise=asked.cleaned_data["enterprise"])
+                return _saved(model_admin, request, action, "The mapping is saved in the draft. Deploy the action to use it.", warnings)
         except Misconfigured as error:
             asked.add_error(None, str(error))
         except refusals() as refusal:
@@ -111,12 +112,13 @@ def _rows(kept: list[MappingRowForm]) -> list[dict[str, Any]]:
     return [{name: form.cleaned_data[name] for name in MappingRowForm.base_fields} for form in kept]
 
 
-def _save(action: Action, kept: list[MappingRowForm], *, enterprise: bool) -> None:
+def _save(action: Action, kept: list[MappingRowForm], *, enterprise: bool) -> list[str]:
+    """Save the table; return what is odd about the draft nevertheless."""
     rows = _rows(kept)
     changes: dict[str, Any] = {"mapping": None if rows == _DEFAULT_ROWS else rows}
     if enterprise != action.options.get("enterprise", False):
         changes["options"] = {**action.options, "enterprise": enterprise}
-    update_action(tenant_id=action.tenant_id, action_id=action.pk, changes=changes)
+    return warnings_of(update_action(tenant_id=action.tenant_id, action_id=action.pk, changes=changes))
 
 
 def _preview(action: Action, kept: list[MappingRowForm], asked: Mapping[str, Any]) -> Preview:
@@ -142,9 +144,11 @@ def _show(refusal: Exception, kept: list[MappingRowForm], asked: PreviewForm) ->
             asked.add_error(place if place in asked.fields else None, texts)
 
 
-def _saved(model_admin: Any, request: HttpRequest, action: Action, text: str) -> HttpResponse:
+def _saved(model_admin: Any, request: HttpRequest, action: Action, text: str, warnings: Iterable[str] = ()) -> HttpResponse:
     model_admin.log_change(request, action, "Mapping")
     model_admin.message_user(request, text, messages.SUCCESS)
+    for warning in warnings:
+        model_admin.message_user(request, warning, messages.WARNING)
     return HttpResponseRedirect(request.path)
 
 

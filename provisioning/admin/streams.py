@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -20,6 +20,7 @@ from provisioning.admin import deletion_guards, synchronizations
 from provisioning.admin.stream_form import ACTION, WEBHOOK_FIELDS, StreamForm
 from provisioning.models import Action, DeadLetter, Lane
 from provisioning.not_found import users_not_found
+from provisioning.overlaps import overlap_warnings
 
 _MOST_COUNTED = 1000
 
@@ -159,19 +160,22 @@ class StreamAdmin(ServiceAdmin[EventStream]):
         url = f"{reverse(f'{place}:provisioning_delivery_changelist')}?{urlencode(shown)}"
         rows.append((Cell("Users not found on the server, last 24 hours"), Cell(f"{missing:,}", url)))
         rows.append(deletion_guards.guard_cells(stream))
+        rows += [(Cell("Warning"), Cell(text)) for text in overlap_warnings(stream.tenant_id).get(stream.pk, [])]
         return Panel(
             "Deliveries", ("", "Now"), rows, more_url=f"{reverse(f'{place}:provisioning_delivery_changelist')}?{query}", more_text="All"
         )
 
     def create(self, request: HttpRequest, form: Any) -> EventStream:
         values = form.cleaned_data
-        return streams.create_stream(
+        stream = streams.create_stream(
             tenant_id=self.tenant_for_new(request),
             name=values["name"] or None,
             subscriptions=values["subscriptions"],
             destination_type=values["destination_type"],
             destination=form.destination(),
         )
+        self._warn(request, stream)
+        return stream
 
     def change(self, request: HttpRequest, row: EventStream, form: Any) -> None:
         changes = form.changes(without=("action", *WEBHOOK_FIELDS))
@@ -179,6 +183,11 @@ class StreamAdmin(ServiceAdmin[EventStream]):
             changes["destination"] = form.destination()
         if changes:
             streams.update_stream(tenant_id=row.tenant_id, stream_id=row.pk, **changes)
+            self._warn(request, row)
+
+    def _warn(self, request: HttpRequest, stream: EventStream) -> None:
+        for sentence in overlap_warnings(stream.tenant_id).get(stream.pk, []):
+            self.message_user(request, sentence, messages.WARNING)
 
 
 def _bounded(count: int) -> str:

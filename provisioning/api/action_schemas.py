@@ -93,6 +93,8 @@ _TEST_RESULT = {
     "method": _TEXT,
     "body": {**_TEXT, "description": "Of a mapping: exactly what would be sent."},
     "in_scope": {**_BOOLEAN, "description": "Of a mapping: whether it would be sent at all."},
+    "left_out": {**_list(_TEXT), "description": "Of a mapping: values that cannot be sent, each with the reason."},
+    "notes": {**_list(_TEXT), "description": "Of a mapping: what the server will answer, such as 409 to a taken userName."},
 }
 COMPONENTS: dict[str, Schema] = {
     "Action": _object(
@@ -106,8 +108,9 @@ COMPONENTS: dict[str, Schema] = {
             "current_version": VERSION,
             "deployed_version": VERSION,
             **_TIMES,
+            "warnings": {**_list(_TEXT), "description": "About the draft; only where there are any."},
         },
-        optional=("template", "entry_point", "current_version", "deployed_version", "built_at"),
+        optional=("template", "entry_point", "current_version", "deployed_version", "built_at", "warnings"),
     ),
     "ActionVersion": _object({**_VERSION, "action": _OBJECT}, optional=("template", "entry_point", "action")),
     "ActionExecution": _object(

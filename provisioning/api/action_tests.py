@@ -70,7 +70,13 @@ class ActionTestEndpoint(Endpoint):
             operation=payload.get("operation", "update"),
             **({"mapping": payload["mapping"]} if "mapping" in payload else {}),
         )
-        return {"method": shown.method, "body": shown.body.decode(), "in_scope": shown.is_in_scope}
+        return {
+            "method": shown.method,
+            "body": shown.body.decode(),
+            "in_scope": shown.is_in_scope,
+            "left_out": list(shown.left_out),
+            "notes": list(shown.notes),
+        }
 
 
 def _setup(action: Action, payload: dict[str, Any], *, dry_run: bool) -> Setup:

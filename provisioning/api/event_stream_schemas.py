@@ -11,6 +11,7 @@ _TEXT: Schema = {"type": "string"}
 _TIME: Schema = {"type": "string", "format": "date-time"}
 
 EVENT_STREAM = reference("EventStream")
+DELETION_THRESHOLD = reference("EventStreamDeletionThreshold")
 EVENT_STREAMS = taken_list("eventStreams", EVENT_STREAM)
 COMPONENTS: dict[str, Schema] = {
     "EventStream": {
@@ -37,6 +38,25 @@ COMPONENTS: dict[str, Schema] = {
                 "required": ["since", "reason"],
                 "properties": {"since": _TIME, "reason": _TEXT},
             },
+            "warnings": {
+                "type": "array",
+                "items": _TEXT,
+                "description": "Only where there are any, such as another stream that writes to the same server for the same connections.",
+            },
+        },
+    },
+    "EventStreamDeletionThreshold": {
+        "type": "object",
+        "required": ["threshold"],
+        "properties": {
+            "threshold": {
+                "type": "integer",
+                "nullable": True,
+                "description": "So many deletions of users pass within a window; null: they are not counted.",
+            },
+            "window_seconds": {"type": "integer"},
+            "counted": {"type": "integer", "description": "In the window that runs now."},
+            "staged_since": {**_TIME, "description": "Only while deletions wait until they are allowed."},
         },
     },
     **synchronization_schemas.COMPONENTS,

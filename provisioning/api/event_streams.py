@@ -20,6 +20,7 @@ from provisioning import streams
 from provisioning.api.event_stream_bodies import EventStreamToChange, EventStreamToCreate
 from provisioning.api.event_stream_schemas import EVENT_STREAM, EVENT_STREAMS
 from provisioning.destinations import DESTINATIONS
+from provisioning.overlaps import overlap_warnings
 
 _LISTING = Listing("eventStreams", only_take=True)
 _ID_LENGTH = 26
@@ -56,7 +57,12 @@ class EventStreamEndpoint(Endpoint):
     }
 
     def list(self, request: Request) -> Response:
-        return Response(answer_list(EventStream.objects.all(), request.query_params, _LISTING, stream_resource))
+        warnings = overlap_warnings(self.tenant_id)
+
+        def shown(stream: EventStream) -> dict[str, Any]:
+            return stream_resource(stream, warnings.get(stream.pk))
+
+        return Response(answer_list(EventStream.objects.all(), request.query_params, _LISTING, shown))
 
     def create(self, request: Request) -> Response:
         body = self.body_of(request, EventStreamToCreate)
@@ -70,10 +76,10 @@ class EventStreamEndpoint(Endpoint):
             destination=destination["configuration"],
             is_enabled=body.get("status", EventStream.Status.ENABLED) == EventStream.Status.ENABLED,
         )
-        return Response(stream_resource(stream), status=201)
+        return Response(one_stream_resource(stream), status=201)
 
     def retrieve(self, request: Request, id: str) -> Response:
-        return Response(stream_resource(self._found(id)))
+        return Response(one_stream_resource(self._found(id)))
 
     def partial_update(self, request: Request, id: str) -> Response:
         body = self.body_of(request, EventStreamToChange)
@@ -81,6 +87,9 @@ class EventStreamEndpoint(Endpoint):
         destination = body.get("destination")
         if destination is not None and destination["type"] != stream.destination_type:
             raise invalid_body("The type of a destination cannot be changed", "destination.type")
+        if body.get("status") == EventStream.Status.ENABLED:
+            # Before anything is written: what is refused changes nothing.
+            streams.check_enabling(stream)
         if body.keys() - {"status"}:
             stream = streams.update_stream(
                 tenant_id=self.tenant_id,
@@ -91,7 +100,7 @@ class EventStreamEndpoint(Endpoint):
             )
         if "status" in body:
             stream = _SWITCHES[body["status"]](tenant_id=self.tenant_id, stream_id=id)
-        return Response(stream_resource(stream))
+        return Response(one_stream_resource(stream))
 
     def destroy(self, request: Request, id: str) -> Response:
         check_stream_id(id)
@@ -106,8 +115,13 @@ class EventStreamEndpoint(Endpoint):
         return stream
 
 
-def stream_resource(stream: EventStream) -> dict[str, Any]:
-    """Return the stream in the order of the contract; `held` only while deliveries wait."""
+def one_stream_resource(stream: EventStream) -> dict[str, Any]:
+    """Return the stream with its warnings."""
+    return stream_resource(stream, overlap_warnings(stream.tenant_id).get(stream.pk))
+
+
+def stream_resource(stream: EventStream, warnings: list[str] | None = None) -> dict[str, Any]:
+    """Return the stream in the order of the contract; `held` only while deliveries wait, `warnings` only where there are any."""
     document: dict[str, Any] = {"id": stream.id, "status": str(stream.status)}
     if stream.name is not None:
         document["name"] = stream.name
@@ -117,6 +131,8 @@ def stream_resource(stream: EventStream) -> dict[str, Any]:
     document["destination"] = {"type": stream.destination_type, "configuration": stream.destination}
     if stream.held_since is not None:
         document["held"] = {"since": wire_time(stream.held_since), "reason": stream.held_reason}
+    if warnings:
+        document["warnings"] = warnings
     return document
 
 

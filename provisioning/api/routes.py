@@ -7,6 +7,7 @@ from provisioning.api.action_tests import ActionTestEndpoint, BindingEndpoint, E
 from provisioning.api.actions import ActionEndpoint, VersionEndpoint
 from provisioning.api.deliveries import DeliveryEndpoint, RedeliveryEndpoint, StreamStatisticsEndpoint, TestEventEndpoint
 from provisioning.api.event_streams import EventStreamEndpoint
+from provisioning.api.stream_holds import DeletionThresholdEndpoint, StreamHoldEndpoint
 from provisioning.api.synchronizations import SynchronizationAnswerEndpoint, SynchronizationEndpoint, SynchronizationReportEndpoint
 
 _ACTION = "actions/actions/<segment:id>"
@@ -28,6 +29,9 @@ ROUTES = (
     Route("actions/triggers/<segment:trigger_id>/bindings", BindingEndpoint, {"get": "list", "patch": "partial_update"}),
     Route("event-streams", EventStreamEndpoint, {"get": "list", "post": "create"}),
     Route(_STREAM, EventStreamEndpoint, {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}),
+    Route(f"{_STREAM}/resume", StreamHoldEndpoint, {"post": "resume"}),
+    Route(f"{_STREAM}/allow-deletions", StreamHoldEndpoint, {"post": "allow_deletions"}),
+    Route(f"{_STREAM}/deletion-threshold", DeletionThresholdEndpoint, {"get": "retrieve", "put": "update", "delete": "destroy"}),
     Route(f"{_STREAM}/test", TestEventEndpoint, {"post": "create"}),
     Route(f"{_STREAM}/stats", StreamStatisticsEndpoint, {"get": "retrieve"}),
     Route(f"{_STREAM}/deliveries", DeliveryEndpoint, {"get": "list"}),

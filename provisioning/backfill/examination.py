@@ -104,6 +104,9 @@ class Examiner:
             return Finding(Outcome.UNCHANGED, user_id, held.id)
         if self._plan.only_reports:
             return Finding(Outcome.DIFFERENT, user_id, held.id, differences=told)
+        if not self._plan.writes and any(difference.path == USER_NAME for difference in found):
+            # A write would be answered with 409.
+            self._refuse_taken_name(client, person)
         return Finding(Outcome.UPDATED, user_id, held.id, differences=told, is_written=self._written(client, held, document, person))
 
     def _linked(self, client: ScimClient, user_id: str, document: dict[str, Any], trusted: Resource, person: Person) -> Finding:

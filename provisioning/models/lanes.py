@@ -7,6 +7,7 @@ None has a database foreign key to the tenant or the stream: a purge would deadl
 from __future__ import annotations
 
 from django.db import models
+from django.db.models import Value
 from django.db.models.functions import Now
 
 
@@ -43,6 +44,12 @@ class Breaker(models.Model):
     tenant_id = models.CharField(max_length=63)
     failures = models.PositiveIntegerField(default=0)
     keys = models.JSONField(default=list, help_text="Different order keys that failed, as many as the breaker asks for.")
+    unauthorized = models.PositiveIntegerField(default=0, db_default=0, help_text="Answers with 401 in a row, while there are failures.")
+    forbidden_keys = models.JSONField(
+        default=list,
+        db_default=Value([], models.JSONField()),
+        help_text="Different order keys that were answered with 403 in a row, while there are failures.",
+    )
     probe_at = models.DateTimeField(null=True, help_text="When one delivery is tried although the stream is held.")
 
     def __str__(self) -> str:

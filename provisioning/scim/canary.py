@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from provisioning.scim_sessions import ScimSession
 
 MARK = "identity-canary"
-# In the order in which they are recommended: only PUT also clears what became empty.
 _MODES = {"put": "Update by PUT", "patch": "Update by PATCH without a path", "patch_per_attribute": "Update by PATCH per attribute"}
 _OUTDATED = 'W/"never-a-version"'
+# PUT clears what became empty, PATCH per attribute can remove it, and PATCH without a path keeps it for ever.
+_RECOMMENDED = ("put", "patch_per_attribute", "patch")
 _LEFT_BEHIND = f"Delete it on the server: its userName begins with {MARK}."
 
 
@@ -53,7 +54,7 @@ class Canary:
                 self._steps.take("if_match", "Refuse an outdated write", self._write_outdated)
         finally:
             self._steps.take("delete", "Delete it", self._delete)
-        return self._good_modes[0] if self._good_modes else ""
+        return next((mode for mode in _RECOMMENDED if mode in self._good_modes), "")
 
     def _create(self) -> Finding:
         mapped, person = self._mapped(0, "create"), self._person(0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from provisioning.scim.schemas import PATCH_OP
@@ -17,18 +17,26 @@ def per_attribute(resource: Mapping[str, Any], removed: Iterable[str] = ()) -> d
     """Return one `replace` per attribute, for servers that want a path on each, and one `remove` per path in `removed`.
 
     Multi-valued attributes are sent whole, because value filters in paths are refused by some servers; attributes of
-    an extension carry its URN in the path (spec, "Requests made", rule 2).
+    an extension carry its URN in the path, and their parts have a path each (spec, "Requests made", rule 2).
     """
     operations: list[dict[str, Any]] = []
     for name, value in resource.items():
         if name == "schemas":
             continue
         if name.startswith("urn:"):
-            operations += [_replace(f"{name}:{leaf}", leaf_value) for leaf, leaf_value in value.items()]
+            operations += [_replace(path, leaf) for path, leaf in _leaves(name, value)]
         else:
             operations.append(_replace(name, value))
     operations += [{"op": "remove", "path": path} for path in removed]
     return _message(operations)
+
+
+def _leaves(urn: str, extension: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in extension.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{urn}:{name}.{part}", leaf) for part, leaf in value.items())
+        else:
+            yield f"{urn}:{name}", value
 
 
 def _replace(path: str, value: Any) -> dict[str, Any]:

@@ -9,7 +9,10 @@ GENERIC = ""
 
 @dataclass(frozen=True)
 class ServerProfile:
-    """One kind of server. What an action sets itself comes before its profile."""
+    """One kind of server. What an action sets itself comes before its profile.
+
+    `update_mode` is a way that can remove an attribute: PUT, or PATCH with an operation per attribute.
+    """
 
     label: str
     update_mode: str = "put"
@@ -26,7 +29,7 @@ PROFILES: dict[str, ServerProfile] = {
         notes=("Takes one e-mail address, phone number and address per user, and PATCH without a path for single attributes only.",),
     ),
     "deel": ServerProfile("Deel", requests_per_second=5),
-    "entra": ServerProfile("Microsoft Entra ID", update_mode="patch", notes=("Its tokens do not allow PUT.",)),
+    "entra": ServerProfile("Microsoft Entra ID", update_mode="patch_per_attribute", notes=("Its tokens do not allow PUT.",)),
     "github": ServerProfile(
         "GitHub Enterprise",
         notes=(
@@ -34,15 +37,15 @@ PROFILES: dict[str, ServerProfile] = {
             "A deletion suspends the account for good; below an organization, deactivation removes the link and the id.",
         ),
     ),
-    "gitlab": ServerProfile("GitLab", update_mode="patch", notes=("Of an update it takes active and nothing else.",)),
-    "google": ServerProfile("Google Cloud Identity", update_mode="patch", notes=("Knows no PUT.",)),
+    "gitlab": ServerProfile("GitLab", update_mode="patch_per_attribute", notes=("Of an update it takes active and nothing else.",)),
+    "google": ServerProfile("Google Cloud Identity", update_mode="patch_per_attribute", notes=("Knows no PUT.",)),
     "launchdarkly": ServerProfile(
         "LaunchDarkly", notes=("A deactivated user is updated only together with its activation; the owner cannot be deactivated.",)
     ),
     "miro": ServerProfile("Miro", requests_per_second=0.6, notes=("Takes 20 deletions in 30 seconds.",)),
     "pagerduty": ServerProfile("PagerDuty", notes=("A blocked user is deleted there: active false means so.",)),
     "peakon": ServerProfile("Peakon", requests_per_second=6.5, notes=("Counts 25,000 requests an hour.",)),
-    "salesforce": ServerProfile("Salesforce", update_mode="patch", notes=("Users cannot be deleted, only deactivated.",)),
+    "salesforce": ServerProfile("Salesforce", update_mode="patch_per_attribute", notes=("Users cannot be deleted, only deactivated.",)),
     "slack": ServerProfile(
         "Slack", requests_per_second=3, notes=("A deletion deactivates.", "All SCIM applications of an organization share one limit.")
     ),

@@ -60,9 +60,9 @@ def differences(mapped: MappedUser, found: Resource, table: Iterable[MappingRow]
 def _difference(path: ScimPath, mapped: MappedUser, found: Resource, *, clears: bool) -> Difference | None:
     here, there = values_at(mapped.resource, path), values_at(found, path)
     # RFC 7643, 4.1.1: a server may leave `active` out; nobody is inactive because of that.
-    if here == there or (path.is_boolean and here == [True] and not there):
+    if here == there or (path.attribute.casefold() == "active" and not path.urn and here == [True] and not there):
         return None
-    if not here and not clears and path.text not in mapped.removed:
+    if not here and not clears and path.removal not in mapped.removed:
         return None
     return Difference(path.text, _single(here), _single(there))
 

@@ -15,20 +15,17 @@ from identity.services.saving import validated_save
 from identity.transactions import lock_name, unit_of_work
 from provisioning.actions.registry import EntryPointRefused, entry_point
 from provisioning.mapping import MappingRefused, parse_table
+from provisioning.mapping_review import check_sendable
 from provisioning.models.actions import SCIM_USER_PROVISIONING, Action, ActionSecret, ActionVersion
 from provisioning.scim.options import OptionsRefused, parse_options
 from provisioning.scim.settings import (
     BASE_URL,
     BEARER_TOKEN,
-    MAX_RETRIES,
-    TIMEOUT_MS,
+    REQUIRED,
     SecretRefused,
-    budget_warning,
     check_secret,
-    parse_max_retries,
-    parse_timeout_ms,
 )
-from provisioning.secrets import open_secrets, seal_secret, takes_token_elsewhere
+from provisioning.secrets import seal_secret, takes_token_elsewhere
 from provisioning.services import action_versions
 
 MAX_ACTIONS = 100
@@ -69,7 +66,7 @@ def create_action(
         mapping=mapping,
         built_at=timezone.now(),
     )
-    _check_set_up(action)
+    _check_set_up(action, is_mapping_new=True)
     lock_name(f"actions of {tenant_id}")
     if Action.objects.of(tenant_id).count() >= MAX_ACTIONS:
         raise Conflict(f"A tenant has at most {MAX_ACTIONS} actions.")
@@ -106,7 +103,7 @@ def update_action(
         setattr(action, field, value)
     if "entry_point" in fields:
         _check_entry_point(action.template, action.entry_point)
-    _check_set_up(action)
+    _check_set_up(action, is_mapping_new="mapping" in fields)
     validated_save(action, fields=list(fields))
     if only_secrets is not None:
         action.secrets.exclude(name__in=only_secrets).delete()
@@ -124,7 +121,10 @@ def set_secret(*, tenant_id: str, action_id: Any, name: str, value: str | None) 
 
 @unit_of_work
 def deploy_action(*, tenant_id: str, action_id: Any) -> Action:
-    """Make a version of the draft, which deliveries run from their next turn on. A draft that is deployed stays as it is."""
+    """Make a version of the draft, which deliveries run from their next turn on. A draft that is deployed stays as it is.
+
+    Raises `Invalid` naming a required secret that has no value.
+    """
     action = locked_action(tenant_id=tenant_id, action_id=action_id)
     if not action_versions.is_draft_deployed(action, deployed_version(action)):
         _deploy(action, action_versions.contents_of_draft(action))
@@ -170,19 +170,6 @@ def delete_action(*, tenant_id: str, action_id: Any, force: bool = False) -> Non
     action.delete()
 
 
-def warnings_of(action: Action) -> list[str]:
-    """Return the sentences shown beside a saved action: its worst case, when that exceeds the budget of a run."""
-    if action.template != SCIM_USER_PROVISIONING:
-        return []
-    secrets = open_secrets(action)
-    warning = budget_warning(
-        parse_timeout_ms(secrets.get(TIMEOUT_MS, "")),
-        parse_max_retries(secrets.get(MAX_RETRIES, "")),
-        budget_ms=round(settings.DELIVERY_BUDGET_SECONDS * 1000),
-    )
-    return [warning] if warning else []
-
-
 def mapping_problems(refused: MappingRefused) -> dict[str, list[str]]:
     """Return what is wrong with a table by place, such as `mapping[2].source`; places count from 0."""
     found: dict[str, list[str]] = {}
@@ -205,6 +192,10 @@ def locked_action(*, tenant_id: str, action_id: Any) -> Action:
 
 
 def _deploy(action: Action, contents: dict[str, Any]) -> ActionVersion:
+    """Deploy the contents as a new version; raise `Invalid` naming each required secret that has no value."""
+    known = {secret["name"] for secret in contents["secrets"]}
+    if contents["template"] == SCIM_USER_PROVISIONING and (missing := [name for name in REQUIRED if name not in known]):
+        raise Invalid({"secrets": [f"{name} is required and has no value: the action cannot be deployed without it." for name in missing]})
     version = action_versions.add_version(action, contents)
     action.is_deployed = True
     action.built_at = timezone.now()
@@ -219,7 +210,8 @@ def _check_entry_point(template: str, path: str) -> None:
         raise Invalid({"template" if template else "entry_point": [str(error)]}) from error
 
 
-def _check_set_up(action: Action) -> None:
+def _check_set_up(action: Action, *, is_mapping_new: bool) -> None:
+    """Raise `Invalid` for options or a table that cannot be used; only a new table is also held against the schema."""
     if action.template != SCIM_USER_PROVISIONING:
         return
     try:
@@ -227,7 +219,9 @@ def _check_set_up(action: Action) -> None:
     except OptionsRefused as error:
         raise Invalid({"options": [str(error)]}) from error
     try:
-        parse_table(action.mapping)
+        table = parse_table(action.mapping)
+        if is_mapping_new:
+            check_sendable(table)
     except MappingRefused as error:
         raise Invalid(mapping_problems(error)) from error
 

@@ -61,6 +61,8 @@ _FILES = {"POST /jobs/users-imports"}
 _IN_TIME = {
     "POST /event-streams/{id}/redeliver/{event_id}": {404},
     "POST /event-streams/{id}/redeliver": {202, 409},
+    # No deletions are held back.
+    "POST /event-streams/{id}/allow-deletions": {409},
     "POST /event-streams/{id}/synchronizations": {202, 409},
     # The one there is has ended.
     **{f"POST /event-streams/{{id}}/synchronizations/{{job_id}}/{answer}": {409} for answer in ("resume", "confirm", "decline", "cancel")},

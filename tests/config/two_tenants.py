@@ -166,6 +166,7 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "ConnectionToCreate": {"name": fresh, "strategy": "email"},
         "CredentialToChange": {"expires_at": None},
         "CredentialToCreate": {"credential_type": "cert_subject_dn", "subject_dn": f"CN={fresh}"},
+        "DeletionThresholdToSet": {"threshold": 5},
         "EnabledConnectionToAdd": {"connection_id": ids["connection"]},
         "EnabledConnectionToChange": {"show_as_button": False},
         "EventStreamToChange": {"name": "Changed"},

@@ -9,9 +9,18 @@ from events.models import EventStream
 from identity.models import Tenant
 from identity.services.failures import AlreadyExists, Invalid, NotFound
 from identity.services.tenants import create_tenant
-from provisioning.models import Action, ActionSecret
+from provisioning.models import Action, ActionSecret, ActionVersion
 from provisioning.secrets import open_secrets
-from provisioning.services.actions import ActionInUse, create_action, delete_action, deploy_action, set_secret, update_action, warnings_of
+from provisioning.services.action_warnings import warnings_of
+from provisioning.services.actions import (
+    ActionInUse,
+    create_action,
+    delete_action,
+    deploy_action,
+    deploy_version,
+    set_secret,
+    update_action,
+)
 
 TEMPLATE = "scim-user-provisioning"
 
@@ -23,7 +32,34 @@ def make(tenant: Tenant, **more: Any) -> Action:
 def test_a_new_action_has_the_default_mapping_and_is_not_deployed(tenant: Tenant) -> None:
     action = make(tenant)
     assert (action.mapping, action.options, action.is_deployed, action.status) == (None, {}, False, "built")
+
+
+@pytest.mark.parametrize("name", ["SCIM_BASE_URL", "SCIM_BEARER_TOKEN"])
+def test_an_action_without_a_required_secret_is_not_deployed(tenant: Tenant, name: str) -> None:
+    secrets = {"SCIM_BASE_URL": "https://scim.example.test/v2", "SCIM_BEARER_TOKEN": "token"}
+    action = make(tenant, secrets={key: value for key, value in secrets.items() if key != name})
+    with pytest.raises(Invalid) as refused:
+        deploy_action(tenant_id=tenant.pk, action_id=action.pk)
+    assert [text.split()[0] for text in refused.value.errors["secrets"]] == [name]
+    with pytest.raises(Invalid):
+        make(tenant, name="at once", deploy=True)
+    assert not ActionVersion.objects.filter(action__tenant_id=tenant.pk).exists()
+    assert not Action.objects.of(tenant.pk).filter(is_deployed=True).exists()
+    assert not Action.objects.of(tenant.pk).filter(name="at once").exists()
+
+    update_action(tenant_id=tenant.pk, action_id=action.pk, secrets=secrets)
     assert deploy_action(tenant_id=tenant.pk, action_id=action.pk).is_deployed
+
+
+def test_a_version_that_lacks_a_required_secret_is_not_deployed_again(tenant: Tenant) -> None:
+    secrets = {"SCIM_BASE_URL": "https://scim.example.test/v2", "SCIM_BEARER_TOKEN": "token"}
+    action = make(tenant, secrets=secrets, deploy=True)
+    version = ActionVersion.objects.get(action=action)
+    version.secrets = [secret for secret in version.secrets if secret["name"] != "SCIM_BEARER_TOKEN"]
+    version.save(update_fields=["secrets"])
+    with pytest.raises(Invalid, match="SCIM_BEARER_TOKEN"):
+        deploy_version(tenant_id=tenant.pk, action_id=action.pk, version_id=version.pk)
+    assert ActionVersion.objects.filter(action=action).count() == 1
 
 
 def test_names_are_unique_per_tenant_only(tenant: Tenant) -> None:

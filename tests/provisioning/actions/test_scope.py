@@ -135,7 +135,7 @@ def test_the_preview_and_the_run_on_demand_show_who_is_outside(
     tenant: Tenant, database_connection: Connection, scoped: ScopedAction
 ) -> None:
     anna = person(database_connection, "Support")
-    with misbehaving_server(by_verb()) as server:
+    with misbehaving_server(by_verb(GET=listing())) as server:
         action = scoped(server)
         assert previewed(action, anna).is_in_scope is False
         path = f"actions/actions/{action.pk}/test"

@@ -22,11 +22,12 @@ from provisioning.streams import create_stream
 from tests.factories.scim import TOKEN, RealServer, running_scim_server
 from tests.provisioning.actions.test_delivered_users import deliver
 
+NEEDED = {"SCIM_BASE_URL": "http://127.0.0.1:9/v2", "SCIM_BEARER_TOKEN": "first"}
+
 
 @pytest.fixture
 def action(tenant: Tenant) -> Action:
-    secrets = {"SCIM_BASE_URL": "http://127.0.0.1:9/v2", "SCIM_BEARER_TOKEN": "first"}
-    return create_action(tenant_id=tenant.pk, name="to scim", template="scim-user-provisioning", secrets=secrets)
+    return create_action(tenant_id=tenant.pk, name="to scim", template="scim-user-provisioning", secrets=NEEDED)
 
 
 def change(action: Action, **changes: Any) -> None:
@@ -87,7 +88,7 @@ def test_rolling_back_deploys_the_earlier_version_as_a_new_one(action: Action) -
 
 
 def test_a_version_of_another_action_is_not_deployed(tenant: Tenant, action: Action) -> None:
-    other = deploy(create_action(tenant_id=tenant.pk, name="other", template="scim-user-provisioning"))
+    other = deploy(create_action(tenant_id=tenant.pk, name="other", template="scim-user-provisioning", secrets=NEEDED))
     for version_id in (ActionVersion.objects.get(action=other).pk, uuid.uuid4(), "no uuid"):
         with pytest.raises(NotFound):
             deploy_version(tenant_id=tenant.pk, action_id=action.pk, version_id=version_id)

@@ -147,6 +147,14 @@ def test_the_preview_says_who_is_outside_the_scope_and_where_the_scope_does_not_
         assert (shown in answer, note in answer) == (True, scope == "email_verified")
 
 
+def test_saving_the_table_points_out_an_attribute_that_no_schema_has(browser: Client, action: Action) -> None:
+    rows = [*ROWS, {"path": "favoriteColor", "source": "nickname", "when": "both", "if_empty": "omit", "enabled": True}]
+    saved = browser.post(page(action, "mapping"), table_of(rows, save="1"), follow=True).content.decode()
+    assert "RFC 7643 has no attribute favoriteColor" in saved
+    refused = browser.post(page(action, "mapping"), table_of([*rows[:-1], {**rows[-1], "path": "name.first"}], save="1")).content.decode()
+    assert "name has no part first" in refused
+
+
 def test_the_preview_is_what_would_be_sent_and_saves_nothing(browser: Client, action: Action, anna: User) -> None:
     rows = [*ROWS, {"path": "nickName", "source": "nickname"}]
     answer = browser.post(page(action, "mapping"), table_of(rows, preview="1", user="anna@example.test"))

@@ -14,7 +14,7 @@ from provisioning import breaker, delivering, dispatch
 from provisioning.failures import DataFailure
 from provisioning.models import Action, Attempt, DeadLetter, Delivery, Lane
 from provisioning.secrets import open_secrets
-from provisioning.services.actions import create_action, deploy_action
+from tests.factories.actions import make_deployed_action
 from tests.factories.admin import browser_of
 from tests.provisioning.engine.conftest import Recorder
 from tests.provisioning.engine.logs import append_events, make_stream
@@ -164,8 +164,7 @@ def test_an_odd_secret_is_refused_with_a_sentence(browser: Client) -> None:
 
 
 def test_a_stream_is_bound_to_a_deployed_action_and_disabled_and_enabled(browser: Client, tenant: Tenant) -> None:
-    action = create_action(tenant_id=tenant.pk, name="scim", template="scim-user-provisioning")
-    deploy_action(tenant_id=tenant.pk, action_id=action.pk)
+    action = make_deployed_action(tenant)
 
     values = {"name": "users", "subscriptions": ["user.created", "user.deleted"], "destination_type": "action", "action": str(action.pk)}
     answer = browser.post(reverse("admin:events_eventstream_add"), values)

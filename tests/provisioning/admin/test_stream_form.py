@@ -15,8 +15,8 @@ from pytest_django.fixtures import Settings
 from events.models import EventStream
 from identity.models import Tenant
 from provisioning.secrets import open_webhook
-from provisioning.services.actions import create_action
 from provisioning.streams import create_stream
+from tests.factories.actions import make_deployed_action
 from tests.factories.admin import browser_of, new_staff
 
 ADD = "admin:events_eventstream_add"
@@ -156,7 +156,7 @@ def test_a_stored_secret_is_never_sent_to_another_address(browser: Client, strea
 
 
 def test_the_kind_of_a_destination_stays(browser: Client, stream: EventStream, tenant: Tenant) -> None:
-    action = create_action(tenant_id=tenant.pk, name="scim", template="scim-user-provisioning", deploy=True)
+    action = make_deployed_action(tenant)
     browser.post(page(stream), {**SAME, "destination_type": "action", "action": str(action.pk)})
 
     stream.refresh_from_db()

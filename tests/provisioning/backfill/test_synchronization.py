@@ -90,6 +90,18 @@ def test_a_dry_run_reports_the_same_and_writes_nothing(
     assert outcomes_of(dry) == outcomes_of(synchronize()) == {"created": 1, "linked": 1}
 
 
+def test_a_dry_run_foresees_that_a_new_user_name_is_taken(
+    database_connection: Connection, server: RealServer, synchronize: Synchronize
+) -> None:
+    user = make_user(connection=database_connection, email="new@example.test")
+    server.add(externalId=user.user_id, userName="old@example.test")
+    server.add(externalId="database|stranger", userName="new@example.test")
+    dry = synchronize(is_dry_run=True)
+    assert outcomes_of(dry)["skipped"] == 1
+    assert rows(dry, "skipped")[0].reason.startswith("foreign account")
+    assert outcomes_of(synchronize()) == outcomes_of(dry)
+
+
 @pytest.mark.parametrize(("match", "verified"), [("userName", False), ("none", True)])
 def test_an_account_with_our_user_name_is_left_alone_without_a_reason_to_trust_it(
     match: str, verified: bool, database_connection: Connection, server: RealServer, synchronize: Synchronize

@@ -88,6 +88,18 @@ def test_with_the_current_profile_it_shows_what_the_user_is_now(person: User) ->
     assert [shown.sent["name"]["givenName"] for shown in (exact, current)] == ["Ada", "Augusta"]
 
 
+def test_a_taken_user_name_is_said_before_anything_is_sent(person: User) -> None:
+    holder = user("9", userName="ADA@example.test", externalId="database|stranger")
+    handler = by_verb(
+        GET=lambda request: listing(holder) if request.filter.startswith("userName") else listing(), POST=scim_error(409, "uniqueness")
+    )
+    with misbehaving_server(handler) as server:
+        shown = preview(buried(server, person, "user.updated", upsert=True), current_profile=False)
+    assert shown.verb == "POST"
+    assert [note for note in shown.notes if "409: the account 9 holds this userName" in note]
+    assert {request.verb for request in server.received} == {"GET"}
+
+
 def test_a_deletion_of_a_user_that_is_there_again_says_so(person: User) -> None:
     there = known(person)
     handler = by_verb(GET=lambda request: reply(200, there) if request.path.endswith("/7") else listing(there), DELETE=scim_error(400))

@@ -201,10 +201,14 @@ def test_options_that_cannot_be_used_are_refused(options: dict[str, Any]) -> Non
 
 def test_what_is_known_of_a_server_holds_where_nothing_is_set() -> None:
     slack, google = parse_options({"server_profile": "slack"}), parse_options({"server_profile": "google"})
-    assert (slack.requests_per_second, google.update_mode) == (3, "patch")
+    assert (slack.requests_per_second, google.update_mode) == (3, "patch_per_attribute")
     assert rate_of({"server_profile": "slack"}) == 3.0
     own = {"server_profile": "slack", "requests_per_second": None, "update_mode": "patch_per_attribute"}
     assert (parse_options(own).requests_per_second, rate_of(own), parse_options(own).update_mode) == (None, None, "patch_per_attribute")
+
+
+def test_every_profile_updates_in_a_way_that_can_remove_an_attribute() -> None:
+    assert {profile.update_mode for profile in PROFILES.values()} == {"put", "patch_per_attribute"}
 
 
 @pytest.mark.parametrize("name", list(PROFILES))

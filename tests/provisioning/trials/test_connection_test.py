@@ -358,6 +358,17 @@ def test_a_patch_that_doubles_e_mails_is_seen_and_the_other_way_recommended(make
     assert server.users == {}
 
 
+class RefusesPut(ScimServer):
+    def put(self, request: Received, identifier: str) -> Wire:
+        return scim_error(405)
+
+
+def test_a_way_that_can_remove_attributes_is_recommended_before_one_that_cannot(make_action: Callable[..., Action]) -> None:
+    report = flown(make_action, RefusesPut())
+    assert [states(report)[mode] for mode in ("put", "patch", "patch_per_attribute")] == ["warning", "ok", "ok"]
+    assert report.findings["recommended_update_mode"] == "patch_per_attribute"
+
+
 def test_attributes_that_are_not_kept_are_named(make_action: Callable[..., Action]) -> None:
     report = flown(make_action, server := DropsExternalId())
     assert (states(report)["create"], at(report, "create").details["not_kept"]) == ("warning", ["externalId"])

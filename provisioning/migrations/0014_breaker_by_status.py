@@ -1,0 +1,23 @@
+"""Count answers with 401 and 403 in a row beside the other failures of a stream."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+
+    dependencies = [
+        ('provisioning', '0013_links_of_the_past'),
+    ]
+
+    operations = [
+        migrations.AddField(
+            model_name='breaker',
+            name='forbidden_keys',
+            field=models.JSONField(db_default=models.Value([], models.JSONField()), default=list, help_text='Different order keys that were answered with 403 in a row, while there are failures.'),
+        ),
+        migrations.AddField(
+            model_name='breaker',
+            name='unauthorized',
+            field=models.PositiveIntegerField(db_default=0, default=0, help_text='Answers with 401 in a row, while there are failures.'),
+        ),
+    ]

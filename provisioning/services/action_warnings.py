@@ -1,0 +1,44 @@
+"""What is odd about an action that can be saved nevertheless: sentences beside it, in the admin and in the interface."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from django.conf import settings
+
+from provisioning.failures import Misconfigured
+from provisioning.mapping import MappingRefused, parse_table
+from provisioning.mapping_review import undescribed
+from provisioning.models.actions import SCIM_USER_PROVISIONING, Action
+from provisioning.scim.settings import MAX_RETRIES, TIMEOUT_MS, SecretRefused, budget_warning, parse_max_retries, parse_timeout_ms
+from provisioning.secrets import open_sealed
+from provisioning.setups import draft_setup
+
+
+def budget_warning_of(action: Action) -> str:
+    """Return a sentence when a run of the draft may take longer than it gets, else an empty text; raise `Misconfigured`."""
+    if action.template != SCIM_USER_PROVISIONING:
+        return ""
+    setup = draft_setup(action)
+    # The numbers alone: nothing else has to be opened for each action of a list.
+    numbers = open_sealed(replace(setup, sealed={name: setup.sealed[name] for name in (TIMEOUT_MS, MAX_RETRIES) if name in setup.sealed}))
+    try:
+        timeout_ms, max_retries = parse_timeout_ms(numbers.get(TIMEOUT_MS, "")), parse_max_retries(numbers.get(MAX_RETRIES, ""))
+    except SecretRefused as error:
+        raise Misconfigured(str(error)) from error
+    return budget_warning(timeout_ms, max_retries, budget_ms=round(settings.DELIVERY_BUDGET_SECONDS * 1000))
+
+
+def warnings_of(action: Action) -> list[str]:
+    """Return the sentences about the draft: its worst case, attributes that no schema has, and secrets that cannot be read."""
+    if action.template != SCIM_USER_PROVISIONING:
+        return []
+    try:
+        budget = budget_warning_of(action)
+    except Misconfigured as error:
+        budget = f"{error}."
+    try:
+        rows = undescribed(parse_table(action.mapping))
+    except MappingRefused as error:
+        rows = [str(error)]
+    return [budget, *rows] if budget else rows

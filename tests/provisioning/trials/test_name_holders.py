@@ -1,0 +1,109 @@
+"""A `userName` that another account holds: previews and dry runs say what the server will answer, and a delivery meets exactly that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from identity.models import Connection, Tenant, User
+from identity.services.users import create_user
+from provisioning.models import Action
+from provisioning.services.action_tests import mapping_preview
+from provisioning.services.actions import create_action
+from provisioning.setups import draft_setup
+from tests.factories.scim import RealServer, by_verb, listing, misbehaving_server, scim_error
+from tests.management import Management
+from tests.provisioning.trials.test_connection_test import at
+from tests.provisioning.trials.test_user_run import run
+
+NAME = "anna@example.test"
+
+
+@pytest.fixture
+def anna(tenant: Tenant, database_connection: Connection) -> User:
+    return create_user(tenant_id=tenant.pk, connection=database_connection, email=NAME, email_verified=True, name="Anna Berg")
+
+
+def notes(action: Action, user: User, operation: Any = "create", **more: Any) -> tuple[str, ...]:
+    return mapping_preview(draft_setup(action), user_id=user.user_id, operation=operation, **more).notes
+
+
+def test_nothing_is_said_where_the_name_is_free_or_the_account_is_the_users_own(action: Action, anna: User, server: RealServer) -> None:
+    assert run(action, anna, dry_run=True).summary.startswith("Would create")
+    assert notes(action, anna) == ()
+    server.add(externalId=anna.user_id, userName=NAME)
+    assert run(action, anna, dry_run=True).summary.startswith("Would update")
+    assert notes(action, anna, "update") == ()
+
+
+@pytest.mark.parametrize("external_id", ["database|stranger", None])
+def test_a_create_that_a_taken_name_stands_against_is_foreseen(
+    action: Action, anna: User, server: RealServer, external_id: str | None
+) -> None:
+    holder = server.add(userName=NAME.upper(), **({"externalId": external_id} if external_id else {}))
+    dry = run(action, anna, dry_run=True)
+    assert dry.steps.has_failed
+    assert f"409: the account {holder['id']}" in at(dry, "write").text
+    (note,) = notes(action, anna)
+    assert f"409: the account {holder['id']}" in note
+
+    written = run(action, anna, dry_run=False)
+    assert "409" in at(written, "write").text
+    assert server.users() == [holder]
+
+
+def test_a_create_that_takes_the_account_over_is_foreseen_as_that(
+    make_action: Callable[..., Action], anna: User, server: RealServer
+) -> None:
+    action = make_action(server.base_url, options={"adopt_on_conflict": True})
+    holder = server.add(userName=NAME)
+    dry = run(action, anna, dry_run=True)
+    assert not dry.steps.has_failed
+    assert f"the account {holder['id']}, which holds this userName, is then taken over" in at(dry, "write").text
+    assert run(action, anna, dry_run=False).summary == "Done: adopted."
+
+
+def test_an_update_to_a_taken_name_is_foreseen(action: Action, anna: User, server: RealServer) -> None:
+    server.add(externalId=anna.user_id, userName="before@example.test")
+    holder = server.add(externalId="database|stranger", userName=NAME)
+    dry = run(action, anna, dry_run=True)
+    assert f"409: the account {holder['id']}" in at(dry, "write").text
+    assert f"409: the account {holder['id']}" in notes(action, anna, "update")[0]
+    assert "409" in at(run(action, anna, dry_run=False), "write").text
+
+
+def test_a_server_that_does_not_tell_leaves_the_preview_and_says_so(make_action: Callable[..., Action], anna: User) -> None:
+    with misbehaving_server(by_verb(GET=scim_error(500))) as server:
+        (note,) = notes(make_action(server.base_url), anna)
+    assert note.startswith("It is not known whether another account holds the userName")
+
+
+def test_a_server_that_ignores_the_filter_names_no_stranger(make_action: Callable[..., Action], anna: User) -> None:
+    stranger = {"id": "7", "userName": "stranger@example.test", "externalId": "x"}
+    with misbehaving_server(by_verb(GET=listing(stranger))) as server:
+        assert notes(make_action(server.base_url), anna) == ()
+
+
+def test_without_its_secrets_nothing_is_asked(tenant: Tenant, anna: User) -> None:
+    assert notes(create_action(tenant_id=tenant.pk, name="empty", template="scim-user-provisioning"), anna) == ()
+
+
+def test_the_preview_over_the_wire_says_what_is_left_out_and_what_the_server_answers(
+    tenant: Tenant, action: Action, anna: User, server: RealServer
+) -> None:
+    server.add(userName=NAME, externalId="database|stranger")
+    rows = [
+        {"path": "externalId", "source": "user_id"},
+        {"path": "userName", "source": "email"},
+        {"path": "title", "source": "email_verified"},
+    ]
+    payload = {"test": "mapping", "user_id": anna.user_id, "operation": "create", "mapping": rows}
+    shown = Management(tenant).post(f"actions/actions/{action.pk}/test", {"payload": payload}).json["payload"]
+    assert shown["left_out"] == ["title: a text is expected, not true or false."]
+    assert "409" in shown["notes"][0]
+    refused = Management(tenant).post(
+        f"actions/actions/{action.pk}/test", {"payload": {**payload, "mapping": [*rows[:2], {"path": "active", "source": "'true'"}]}}
+    )
+    assert refused.status == 400
