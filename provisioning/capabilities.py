@@ -21,8 +21,10 @@ class ActionCapabilities:
         self._setup = setup
 
     def is_proven(self, name: str) -> bool:
-        """Tell whether the probe `name` was passed within a day."""
+        """Tell whether the probe `name` was passed within a day, or was found to hold for good."""
         stored = self._setup.capabilities.get(name)
+        if stored is True:
+            return True
         return isinstance(stored, str) and timezone.now() - datetime.fromisoformat(stored) < _BELIEVED_FOR
 
     def prove(self, name: str) -> None:
@@ -30,7 +32,7 @@ class ActionCapabilities:
         self.note(name, timezone.now().isoformat())
 
     def note(self, name: str, finding: Any) -> None:
-        """Store what a test has found under `name`; only a time counts as a passed probe."""
+        """Store what a test has found under `name`; a time counts as a probe that was passed then, True as one that holds for good."""
         with transaction.atomic():
             row = Action.objects.of(self._setup.tenant_id).select_for_update(no_key=True).filter(pk=self._setup.action_id).first()
             if row is None:

@@ -10,6 +10,7 @@ from django.db import DatabaseError, InterfaceError
 
 from identity.tenancy import tenant_bound
 from provisioning import breaker, failpoints, lane_rows, lanes, nudges
+from provisioning.account_links import write_links
 from provisioning.ahead import Ahead, warn_of_discarded
 from provisioning.destinations import Memory, run_destination
 from provisioning.models import FailureClass
@@ -125,6 +126,7 @@ def run_claim(claim: Claim, memory: Memory) -> Success | Failure | NoTurn:
         reason=outcome.reason or "",
         detail=outcome.detail,
         log_lines=outcome.log_lines,
+        links=outcome.links,
     )
 
 
@@ -142,14 +144,20 @@ def failure_of(error: Exception, duration_ms: float) -> Failure:
         retry_after=getattr(error, "retry_after", None),
         exchanges=getattr(error, "exchanges", None) or [],
         log_lines=getattr(error, "log_lines", None) or [],
+        links=getattr(error, "links", None) or [],
     )
 
 
 def _written(claim: Claim, result: Success | Failure | NoTurn, *, go_on: bool) -> lanes.Step:
     try:
+        if isinstance(result, Failure):
+            # What was learned of an account is a fact, whatever becomes of the claim.
+            write_links(result.links)
         step = _conclude(claim, result, go_on=go_on)
     except LeaseLost:
         step = lanes.Step(is_discarded=True)
+        if isinstance(result, Success):
+            write_links(result.links)
     if step.is_discarded:
         warn_of_discarded(claim)
     return step

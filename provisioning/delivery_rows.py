@@ -6,6 +6,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from provisioning.account_links import UPSERT, as_jsonb
 from provisioning.outcomes import Claim, Failure, Success, shortened, storable
 from provisioning.statements import Prepared, execute, run_script
 
@@ -21,7 +22,8 @@ VALUES (%(delivery)s, %(tenant)s, %(number)s, %(trigger)s, %(started_at)s, %(dur
 """
 )
 # One statement, since it runs for every delivery: nothing of it happens unless the claim still holds its lane, and the
-# lane stays locked. A write also ends the row of failures that the breaker counts.
+# lane stays locked. A write also ends the row of failures that the breaker counts. What was learned of the account is a fact even
+# when the claim is lost.
 _SETTLE = f"""
 WITH lane AS (
     SELECT id FROM provisioning_lane WHERE id = %(lane)s AND token = %(token)s AND lease_until > clock_timestamp() FOR UPDATE
@@ -35,7 +37,8 @@ tried AS (
 reset AS (
     UPDATE provisioning_breaker SET failures = 0, keys = '[]'
     WHERE stream_id = %(stream)s AND failures > 0 AND %(reached)s AND EXISTS (SELECT 1 FROM lane)
-)
+),
+linked AS ({UPSERT})
 UPDATE provisioning_delivery SET state = %(outcome)s, is_written = %(written)s, reason = %(reason)s, detail = %(detail)s,
     settled_at = clock_timestamp(), error_class = '', error_status = NULL, error_scim_type = '', error_message = '',
     error_fingerprint = ''
@@ -57,6 +60,7 @@ _SETTLE_TYPES = {
     "written": "boolean",
     "reason": "text",
     "detail": "jsonb",
+    "links": "jsonb",
 }
 SETTLE = Prepared("provisioning_settle", _SETTLE, _SETTLE_TYPES)
 _NOTE_FAILURE = """
@@ -117,6 +121,7 @@ def success_values(claim: Claim, success: Success) -> dict[str, Any]:
         "written": success.is_written,
         "reason": shortened(success.reason)[:128],
         "detail": Jsonb(storable(success.detail)),
+        "links": as_jsonb(success.links),
     }
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 import orjson
 
 from events.envelope import with_stream
+from provisioning.account_links import RunLinks
 from provisioning.failures import Misconfigured
+from provisioning.named_deletions import allow_named_deletion
 from provisioning.outcomes import Claim
 from provisioning.secrets import open_webhook
-from provisioning.setups import deployed_setup
+from provisioning.setups import Setup, deployed_setup
+from provisioning.shared_servers import servers_of_other_streams
 
 
 class Outcome(Protocol):
@@ -25,6 +29,8 @@ class Outcome(Protocol):
     def detail(self) -> dict[str, Any]: ...
     @property
     def log_lines(self) -> list[dict[str, Any]]: ...
+    @property
+    def links(self) -> list[dict[str, Any]]: ...
 
 
 # What a turn has read already, such as an action with its secrets: a change holds from the next turn on.
@@ -48,7 +54,22 @@ def run_bound_action(claim: Claim, envelope: dict[str, Any], deadline_seconds: f
     setup = memory[action_id]
     if setup is None:
         raise Misconfigured("The stream's action does not exist or is not deployed.")
-    return run_action(setup, envelope, attempt=claim.attempt, deadline_seconds=deadline_seconds, correlation_id=claim.event_id)
+    return run_action(
+        setup,
+        envelope,
+        attempt=claim.attempt,
+        deadline_seconds=deadline_seconds,
+        correlation_id=claim.event_id,
+        links=_links_of(claim, setup, memory),
+        allow_named_deletion=partial(allow_named_deletion, stream_id=claim.stream_id, tenant_id=claim.tenant_id),
+    )
+
+
+def _links_of(claim: Claim, setup: Setup, memory: Memory) -> RunLinks:
+    others = f"servers beside {claim.stream_id}"
+    if others not in memory:
+        memory[others] = servers_of_other_streams(tenant_id=claim.tenant_id, stream_id=claim.stream_id)
+    return RunLinks(setup, claim.position, shared_servers=memory[others])
 
 
 def post_to_webhook(claim: Claim, _envelope: dict[str, Any], deadline_seconds: float, memory: Memory) -> Outcome:

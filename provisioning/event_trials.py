@@ -25,6 +25,7 @@ from identity.services.failures import Conflict, Invalid, NotFound
 from identity.tenancy import tenant_bound
 from identity.timestamps import wire_time
 from provisioning import nudges
+from provisioning.account_links import RunLinks, head_position
 from provisioning.failures import ActionError, Misconfigured
 from provisioning.models import ActionVersion, Trial
 from provisioning.outcomes import shortened, storable
@@ -113,9 +114,10 @@ def _run(trial: Trial, event: dict[str, Any]) -> dict[str, Any]:
     step: dict[str, Any] = {"name": "run", "title": "Run the entry point", "state": "ok"}
     try:
         with tenant_bound(trial.action.tenant_id):
-            outcome = run_action(
-                _setup_of(trial), event, attempt=1, deadline_seconds=settings.DELIVERY_BUDGET_SECONDS, correlation_id=f"trial-{trial.pk}"
-            )
+            setup = _setup_of(trial)
+            links = RunLinks(setup, head_position(setup.tenant_id))
+            budget = settings.DELIVERY_BUDGET_SECONDS
+            outcome = run_action(setup, event, attempt=1, deadline_seconds=budget, correlation_id=f"trial-{trial.pk}", links=links)
     except ActionError as failure:
         said = {"kind": failure.kind, "log": failure.log_lines, "exchanges": failure.exchanges[:_LONGEST_DETAIL]}
         return {**step, "state": "failed", "message": str(failure), "details": said}

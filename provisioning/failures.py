@@ -28,9 +28,12 @@ class ActionError(Exception):
         self.scim_type = scim_type
         self.detail = detail
         self.retry_after = retry_after
-        # Filled by the runner: what was sent and said during this attempt.
+        # Whether the server may have acted on the request that failed, or on an earlier try of it.
+        self.is_uncertain = False
+        # Filled by the runner: what was sent and said during this attempt, and the links that it has learned.
         self.exchanges: list[dict[str, Any]] = []
         self.log_lines: list[dict[str, Any]] = []
+        self.links: list[dict[str, Any]] = []
 
     @property
     def class_name(self) -> str:

@@ -45,7 +45,7 @@ _OLDEST_LANE = f"SELECT l.id, l.stream_id, l.key, l.tenant_id, l.token, l.delive
 _TAKE = """
 WITH lane AS ({lane}),
 waiting AS (
-    SELECT d.id, d.event_id, d.event_type, d.redeliveries > 0 AS is_redelivery, clock_timestamp() AS now,
+    SELECT d.id, d.event_id, d.event_type, d.position, d.redeliveries > 0 AS is_redelivery, clock_timestamp() AS now,
         coalesce(letter.rebuilt_body, e.body, letter.body) AS body, letter.rebuilt_body IS NOT NULL AS is_rebuilt,
         s.destination_type, s.destination,
         d.redeliveries > 0 AND NOT d.is_forced AND letter.rebuilt_body IS NULL AND EXISTS (
@@ -82,7 +82,8 @@ claimed AS (
     RETURNING l.token, counted.attempts, counted.series_attempts
 )
 SELECT lane.id, lane.stream_id, lane.key, lane.tenant_id, w.id, w.event_id, w.event_type, claimed.attempts, claimed.series_attempts,
-    w.is_redelivery, w.body, w.destination_type, w.destination, w.is_superseded, claimed.token, w.now, w.is_rebuilt
+    w.is_redelivery, w.body, w.destination_type, w.destination, w.is_superseded, claimed.token, w.now, w.is_rebuilt,
+    w.position
 FROM lane LEFT JOIN waiting w ON true LEFT JOIN claimed ON true
 """
 # The claim's own lane while it is there, else the oldest one; the lane is this transaction's since the settling.
@@ -165,6 +166,7 @@ class Taken:
     token: UUID | None
     now: datetime
     is_rebuilt: bool | None
+    position: int | None
 
 
 def lock_named(stream_id: str, key: str) -> NamedLane | None:

@@ -295,4 +295,5 @@ def claim_of(taken: lane_rows.Taken, *, is_probe: bool = False) -> Claim | None:
         is_probe=is_probe,
         started_at=taken.now,
         is_rebuilt=bool(taken.is_rebuilt),
+        position=taken.position or 0,
     )

@@ -91,10 +91,16 @@ class MappedUser:
 
 @dataclass(frozen=True)
 class Person:
-    """How a user is found: the correlation key and, for servers that refuse to filter on it, the user name."""
+    """How a user is found: the correlation key and, for servers that refuse to filter on it, the user name.
+
+    `has_own_key` says that the key is the user id itself and nothing that a user can choose. `proves_name` says that an account
+    with this user name and without a key counts as this user's (`provisioning.scim.name_proof`).
+    """
 
     external_id: str
     user_name: str
+    has_own_key: bool = True
+    proves_name: bool = False
 
 
 def parse_table(rows: Any, *, enterprise: bool = False) -> tuple[MappingRow, ...]:
@@ -142,8 +148,14 @@ def person_of(document: Mapping[str, Any], table: Iterable[MappingRow]) -> Perso
 
     Raises `MappingFailed` as `map_user` does.
     """
-    values = {row.path: _typed(_found(row, document), parse_path(row.path)) for row in table if row.path in _REQUIRED_PATHS}
-    return Person(values.get("externalId") or "", values.get("userName") or "")
+    rows = [row for row in table if row.path in _REQUIRED_PATHS]
+    values = {row.path: _typed(_found(row, document), parse_path(row.path)) for row in rows}
+    return Person(values.get("externalId") or "", values.get("userName") or "", has_own_key=is_keyed_by_user_id(rows))
+
+
+def is_keyed_by_user_id(table: Iterable[MappingRow]) -> bool:
+    """Tell whether the correlation key is the id of the user, which no user can choose."""
+    return any(row.path == "externalId" and row.enabled and row.source.strip() == "user_id" for row in table)
 
 
 def _found(row: MappingRow, document: Mapping[str, Any]) -> Any:

@@ -43,6 +43,8 @@ class Claim:
     started_at: datetime
     # `body` is not the event as it was recorded but one with the profile of the moment at which it was redelivered.
     is_rebuilt: bool = False
+    # The event's position in the tenant's log.
+    position: int = 0
 
     @property
     def is_deletion(self) -> bool:
@@ -67,6 +69,8 @@ class Success:
     reason: str = ""
     detail: dict[str, Any] = field(default_factory=dict)
     log_lines: list[dict[str, Any]] = field(default_factory=list)
+    # What was learned of the user's account: rows of `AccountLink`, which a mask must not touch.
+    links: list[dict[str, Any]] = field(default_factory=list, repr=False)
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,7 @@ class Failure:
     retry_after: float | None = None
     exchanges: list[dict[str, Any]] = field(default_factory=list)
     log_lines: list[dict[str, Any]] = field(default_factory=list)
+    links: list[dict[str, Any]] = field(default_factory=list, repr=False)
 
     @property
     def fingerprint(self) -> str:

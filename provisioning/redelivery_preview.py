@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -11,19 +11,18 @@ from django.conf import settings
 
 from events.envelope import with_stream
 from events.models import Event, EventStream
-from identity.outbound.outcomes import Answer
 from identity.services.failures import Conflict
 from provisioning.actions.event_stream.v1.objects import Message
 from provisioning.current_profile import deletes_living_user, with_current_profile
-from provisioning.failures import ActionError, InvalidResponseShape
+from provisioning.failures import ActionError
 from provisioning.mapping import MappingFailed, map_user, person_of
 from provisioning.mapping_preview import request_of
 from provisioning.models import DeadLetter, Delivery
 from provisioning.models.actions import SCIM_USER_PROVISIONING
 from provisioning.remote_changes import changes
 from provisioning.scim.client import user_path
-from provisioning.scim.transport import Request
-from provisioning.scim_sessions import ScimSession, mask_of, open_session
+from provisioning.scim.name_proof import proves_name
+from provisioning.scim_sessions import ScimSession, mask_of, open_session, trusted_strategies
 from provisioning.scope import is_in_scope
 from provisioning.setups import Setup, deployed_setup
 
@@ -63,7 +62,7 @@ def preview(letter: DeadLetter, *, current_profile: bool) -> Preview:
     setup = deployed_setup(tenant_id=letter.tenant_id, action_id=stream.destination.get("action_id"))
     if setup is None or setup.template != SCIM_USER_PROVISIONING:
         raise Conflict("What this stream's destination does with an event is known to it alone; there is no dry run.")
-    return _of_scim(setup, envelope, shown)
+    return _of_scim(setup, envelope, shown, position=None if current_profile else _position(letter))
 
 
 def _body(letter: DeadLetter, *, current_profile: bool) -> bytes:
@@ -77,21 +76,24 @@ def _body(letter: DeadLetter, *, current_profile: bool) -> bytes:
     return with_stream(exact, letter.stream_id)
 
 
+def _position(letter: DeadLetter) -> int:
+    return Delivery.objects.filter(pk=letter.delivery_id).values_list("position", flat=True).first() or 0
+
+
 def _obstacles(letter: DeadLetter, *, current_profile: bool) -> list[str]:
     newer = Delivery.objects.filter(stream_id=letter.stream_id, key=letter.key, is_written=True)
-    position = Delivery.objects.filter(pk=letter.delivery_id).values_list("position", flat=True).first() or 0
     notes = []
-    if not current_profile and newer.filter(position__gt=position).exists():
+    if not current_profile and newer.filter(position__gt=_position(letter)).exists():
         notes.append("A newer event of the same user was written: without force, this one ends as superseded and nothing is sent.")
     if deletes_living_user(letter.tenant_id, letter.event_type, letter.key):
         notes.append("The user exists again: without force, this deletion is not sent.")
     return notes
 
 
-def _of_scim(setup: Setup, envelope: Mapping[str, Any], shown: Preview) -> Preview:
+def _of_scim(setup: Setup, envelope: Mapping[str, Any], shown: Preview, *, position: int | None) -> Preview:
     session = None
     try:
-        session = open_session(setup, mask_of(setup), seconds=_BUDGET_SECONDS)
+        session = open_session(setup, mask_of(setup), seconds=_BUDGET_SECONDS, position=position)
         _look(session, envelope, shown)
     except ActionError as failure:
         shown.notes.append(f"It would fail now: {failure}")
@@ -115,21 +117,17 @@ def _look(session: ScimSession, envelope: Mapping[str, Any], shown: Preview) -> 
     if not person.external_id or (not person.user_name and message.type != "user.deleted"):
         shown.notes.append(f"Skipped: the user has no {'userName' if person.external_id else 'externalId'}.")
         return
-    found = session.client.find(person)
+    strategy = message.data.connection_strategy
+    is_proven = proves_name(document, person, session.options, strategy=strategy, trusted_strategies=trusted_strategies())
+    client = session.client_of(str(document.get("user_id", "")))
+    found = client.find(replace(person, proves_name=is_proven))
+    if client.links.is_stale:
+        shown.notes.append("The event is older than the account that is linked to the user, or than its deletion: nothing is sent.")
+        return
     place = None if found is None else user_path(found.id)
-    if place is not None:
-        shown.before = _resource(session.transport.send(Request("GET", place, "/Users/{id}", place)))
+    if found is not None:
+        shown.before = client.read(found.id)
     _judge(session, message.type, document, place, shown)
-
-
-def _resource(answer: Answer) -> dict[str, Any]:
-    try:
-        found = orjson.loads(answer.body)
-    except orjson.JSONDecodeError:
-        found = None
-    if not isinstance(found, dict):
-        raise InvalidResponseShape("invalid response shape: the user is no JSON object", status=answer.status)
-    return found
 
 
 def _judge(session: ScimSession, event_type: str, document: Mapping[str, Any], place: str | None, shown: Preview) -> None:

@@ -6,7 +6,7 @@ It holds no transaction and writes no delivery: what the outcome means is decide
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db import connection
 
 from identity.outbound.session import outbound_session
+from provisioning.account_links import RunLinks
 from provisioning.actions.event_stream.v1.cache import ProcessCaches
 from provisioning.actions.event_stream.v1.objects import Api, Event, Message, Run
 from provisioning.actions.registry import EntryPoint, EntryPointRefused, entry_point
@@ -28,6 +29,7 @@ from provisioning.results import Result, delivered
 from provisioning.run_log import RunLog
 from provisioning.scim.exchanges import ExchangeRecorder
 from provisioning.scim.settings import BEARER_TOKEN, NOT_CONFIDENTIAL
+from provisioning.scim_sessions import trusted_strategies
 from provisioning.secrets import open_sealed
 from provisioning.setups import Setup
 
@@ -46,6 +48,8 @@ class ActionOutcome:
     reason: str
     detail: dict[str, Any] = field(default_factory=dict)
     log_lines: list[dict[str, Any]] = field(default_factory=list)
+    # Rows of links, unmasked: an id in which a secret occurs must still be the id.
+    links: list[dict[str, Any]] = field(default_factory=list, repr=False)
 
     @property
     def exchanges(self) -> list[dict[str, Any]]:
@@ -53,9 +57,18 @@ class ActionOutcome:
 
 
 def run_action(
-    setup: Setup, event_envelope: Mapping[str, Any], *, attempt: int, deadline_seconds: float, correlation_id: str
+    setup: Setup,
+    event_envelope: Mapping[str, Any],
+    *,
+    attempt: int,
+    deadline_seconds: float,
+    correlation_id: str,
+    links: RunLinks,
+    allow_named_deletion: Callable[[], None] = lambda: None,
 ) -> ActionOutcome:
     """Run the action for one event within `deadline_seconds`; `attempt` counts from 1 over the life of the delivery.
+
+    `links` knows the accounts of the event's user; what the run learns of them is in the outcome, or in the failure.
 
     Raises a subclass of `ActionError` for everything that is no delivery, with the log lines and exchanges attached, and
     `NoTurn` when the limit of requests leaves no room now and nothing was written.
@@ -65,6 +78,7 @@ def run_action(
     deadline = time.monotonic() + deadline_seconds
     secrets = open_sealed(setup)
     mask = Mask(_confidential(secrets))
+    links.keep_out(_confidential(secrets))
     log = RunLog(mask)
     recorder = ExchangeRecorder(mask)
     message = Message.of_envelope(event_envelope, prefix=settings.EVENT_ATTRIBUTE_PREFIX)
@@ -79,6 +93,9 @@ def run_action(
             recorder=recorder,
             mask=mask,
             capabilities=ActionCapabilities(setup),
+            links=links,
+            trusted_strategies=trusted_strategies(),
+            allow_named_deletion=allow_named_deletion,
             pace=pace_of(setup, may_be_put_off=True),
             allow_http=settings.OUTBOUND_ALLOW_HTTP,
         )
@@ -87,11 +104,11 @@ def run_action(
     except ActionError as failure:
         _mask_failure(failure, mask)
         _log_failure(failure, message, log)
-        failure.log_lines, failure.exchanges = log.lines, recorder.documents()
+        failure.log_lines, failure.exchanges, failure.links = log.lines, recorder.documents(), links.changes
         raise
     finally:
         _repeat_lines(log, setup, message, correlation_id)
-    return ActionOutcome(recorder, result.status, result.reason, mask.value(result.detail), log.lines)
+    return ActionOutcome(recorder, result.status, result.reason, mask.value(result.detail), log.lines, links.changes)
 
 
 def _confidential(secrets: Mapping[str, str]) -> list[str]:

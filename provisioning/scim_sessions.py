@@ -11,6 +11,7 @@ from django.conf import settings
 
 from identity.outbound.session import OutboundSession, outbound_session
 from identity.services.failures import NotSupported
+from provisioning.account_links import RunLinks, head_position
 from provisioning.capabilities import ActionCapabilities
 from provisioning.failures import Misconfigured
 from provisioning.mapping import MappingRefused, MappingRow, parse_table
@@ -20,6 +21,8 @@ from provisioning.pace import pace_of
 from provisioning.run_log import RunLog
 from provisioning.scim.client import ScimClient
 from provisioning.scim.exchanges import ExchangeRecorder
+from provisioning.scim.links import server_of
+from provisioning.scim.name_proof import PASSWORDLESS_STRATEGIES
 from provisioning.scim.options import OptionsRefused, ScimOptions, parse_options
 from provisioning.scim.settings import BEARER_TOKEN, NOT_CONFIDENTIAL, ScimSettings, parse_settings
 from provisioning.scim.transport import ScimTransport
@@ -41,6 +44,16 @@ class ScimSession:
     capabilities: ActionCapabilities
     log: RunLog
     deadline: float
+    links: RunLinks
+
+    def client_of(self, user_id: str) -> ScimClient:
+        """Return the client for one user, whose links it reads and learns; `links.store` keeps what it has learned."""
+        return self.client.for_user(self.links.book(server_of(self.settings.base_url), user_id))
+
+
+def trusted_strategies() -> frozenset[str]:
+    """Return the strategies of connections whose verified addresses prove whose account it is (`design` 6.1, rule 3)."""
+    return PASSWORDLESS_STRATEGIES | {settings.DATABASE_STRATEGY}
 
 
 def require_scim(setup: Setup) -> None:
@@ -64,8 +77,11 @@ def set_up_of(setup: Setup) -> tuple[ScimOptions, tuple[MappingRow, ...]]:
         raise Misconfigured(str(error)) from error
 
 
-def open_session(setup: Setup, mask: Mask, *, seconds: float) -> ScimSession:
-    """Return the session of a trial that may take so long; raise `Misconfigured`."""
+def open_session(setup: Setup, mask: Mask, *, seconds: float, position: int | None = None) -> ScimSession:
+    """Return the session of a trial that may take so long, as new as the log unless it is for the event at `position`.
+
+    Raises `Misconfigured`.
+    """
     options, table = set_up_of(setup)
     scim = parse_settings(open_sealed(setup), allow_http=settings.OUTBOUND_ALLOW_HTTP)
     recorder, log, deadline = ExchangeRecorder(mask), RunLog(mask), time.monotonic() + seconds
@@ -73,4 +89,6 @@ def open_session(setup: Setup, mask: Mask, *, seconds: float) -> ScimSession:
     arguments: dict[str, Any] = {"mask": mask, "deadline": deadline, "correlation_id": f"trial-{uuid.uuid4().hex}", "pace": pace_of(setup)}
     transport = ScimTransport(sender, scim, recorder, **arguments)
     client = ScimClient(transport, recorder, capabilities, log)
-    return ScimSession(scim, options, table, sender, transport, client, recorder, capabilities, log, deadline)
+    links = RunLinks(setup, head_position(setup.tenant_id) if position is None else position)
+    links.keep_out([scim.bearer_token, scim.base_url])
+    return ScimSession(scim, options, table, sender, transport, client, recorder, capabilities, log, deadline, links)

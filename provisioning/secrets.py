@@ -54,6 +54,11 @@ def open_sealed(setup: Setup) -> dict[str, str]:
     return opened
 
 
+def open_sealed_secret(setup: Setup, name: str) -> str:
+    """Return one secret; raise `KeyError` where there is none and `vault.SecretUnreadable` when it does not open."""
+    return vault.unseal(setup.sealed[name], place=_place_of(setup.tenant_id, setup.action_id, name))
+
+
 def seal_webhook(*, tenant_id: str, stream_id: str, webhook: WebhookConfiguration) -> None:
     """Store what the stream's webhook sends and where to, as one value, so that a delivery never mixes two configurations."""
     sealed = vault.seal(json.dumps(asdict(webhook)), place=_place_of_webhook(tenant_id, stream_id))

@@ -19,6 +19,7 @@ from identity.services.jobs import unfinished
 from identity.services.saving import validated_save
 from provisioning import breaker, dispatch, nudges, retention
 from provisioning.models import Action, Breaker, DeletionGuard, Lane, WebhookSecrets
+from provisioning.named_deletions import forget_named_deletions
 from provisioning.secrets import seal_webhook
 from provisioning.webhooks.configuration import ConfigurationRefused, parse_configuration
 
@@ -147,6 +148,7 @@ def delete_stream(*, tenant_id: str, stream_id: str) -> None:
     Lane.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()
     Breaker.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()
     DeletionGuard.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()
+    forget_named_deletions(stream_id)
     WebhookSecrets.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()
     retention.drop_stream_rows(stream_id)
 
@@ -156,6 +158,7 @@ def resume_stream(*, tenant_id: str, stream_id: str) -> bool:
     with transaction.atomic():
         locked_stream(tenant_id=tenant_id, stream_id=stream_id)
         is_resumed = breaker.resume_stream(stream_id=stream_id, tenant_id=tenant_id)
+        forget_named_deletions(stream_id)
     if is_resumed:
         for lane in Lane.objects.filter(stream_id=stream_id).order_by("not_before", "id")[: nudges.FIRST_MESSAGES]:
             nudges.post(nudges.DELIVER, stream_id, lane.key)

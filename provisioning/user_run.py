@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
-
-import orjson
 
 from events.models import EventStream
 from events.numbering import number_tenant
@@ -13,19 +12,21 @@ from identity.documents.user import user_document
 from identity.models import User
 from identity.services.failures import Conflict
 from provisioning import dispatch, nudges
-from provisioning.failures import DataFailure, InvalidResponseShape
+from provisioning.account_links import head_position
+from provisioning.failures import DataFailure
 from provisioning.lane_holds import held_lanes, waiting_deliveries
 from provisioning.mapping import MappedUser, MappingFailed, Operation, Person, map_user, person_of
 from provisioning.mapping_preview import request_of, user_named
 from provisioning.models import Trial
 from provisioning.remote_changes import changes
-from provisioning.scim.client import user_path
+from provisioning.scim.client import ScimClient
 from provisioning.scim.counting import counted
 from provisioning.scim.matches import Match
+from provisioning.scim.name_proof import proves_name
 from provisioning.scim.refusals import FilterRefused
-from provisioning.scim.transport import Request, encoded
-from provisioning.scim.user_sync import UserSync
-from provisioning.scim_sessions import ScimSession, mask_of, open_session, require_scim
+from provisioning.scim.transport import encoded
+from provisioning.scim.user_sync import Circumstances, UserSync
+from provisioning.scim_sessions import ScimSession, mask_of, open_session, require_scim, trusted_strategies
 from provisioning.scope import is_in_scope
 from provisioning.setups import Setup
 from provisioning.trial_steps import Finding, Steps
@@ -55,10 +56,12 @@ def run_for_user(setup: Setup, *, user_id: str, actor: str, dry_run: bool) -> Tr
     if not dry_run:
         hold = held_lanes(stream_ids, tenant_id=setup.tenant_id, key=key, seconds=_HOLD_SECONDS)
     with hold, trial(setup, kind, steps, actor=actor, user_id=user.user_id) as report:
-        # Read once the lanes are held: what is recorded from now on is delivered after this.
+        # Read once the lanes are held: what is recorded from now on is delivered after this. The position comes first, so that no
+        # change is taken for older than what is written here.
+        position = head_position(setup.tenant_id)
         user.refresh_from_db()
         waiting = waiting_deliveries(stream_ids, tenant_id=setup.tenant_id, key=key)
-        run = _UserRun(setup, steps, user)
+        run = _UserRun(setup, steps, user, position)
         run.take_all(dry_run=dry_run, waiting=waiting)
         report.summary = steps.taken[-1].finding.text if not steps.has_failed else _first_failure(steps)
     return report
@@ -67,12 +70,15 @@ def run_for_user(setup: Setup, *, user_id: str, actor: str, dry_run: bool) -> Tr
 class _UserRun:
     """The steps of one run."""
 
-    def __init__(self, setup: Setup, steps: Steps, user: User) -> None:
+    def __init__(self, setup: Setup, steps: Steps, user: User, position: int) -> None:
         self._setup = setup
+        self._position = position
         self._steps = steps
         self._document = user_document(user)
         self._connection_name = user.connection.name
+        self._strategy = user.connection.strategy
         self._session: ScimSession
+        self._client: ScimClient
         self._person = Person("", "")
         self._match: Match | None = None
         self._before: dict[str, Any] | None = None
@@ -95,7 +101,8 @@ class _UserRun:
                 return
 
     def _connect(self) -> Finding:
-        self._session = session = open_session(self._setup, mask_of(self._setup), seconds=BUDGET_SECONDS)
+        self._session = session = open_session(self._setup, mask_of(self._setup), seconds=BUDGET_SECONDS, position=self._position)
+        self._client = session.client_of(str(self._document["user_id"]))
         if not session.settings.allows(self._connection_name):
             advice = "Add the connection to SCIM_CONNECTION_ALLOWLIST, or choose another user."
             return Finding(f"Users of the connection {self._connection_name} are not synchronised.", "failed", advice)
@@ -111,27 +118,29 @@ class _UserRun:
 
     def _look_up(self) -> Finding:
         try:
-            self._person = person_of(self._document, self._session.table)
+            person = person_of(self._document, self._session.table)
         except MappingFailed as error:
             raise DataFailure(f"the user cannot be mapped: {error}") from error
+        is_proven = proves_name(
+            self._document, person, self._session.options, strategy=self._strategy, trusted_strategies=trusted_strategies()
+        )
+        self._person = replace(person, proves_name=is_proven)
         if not self._person.external_id or not self._person.user_name:
             missing = "userName" if self._person.external_id else "externalId"
             return Finding(
                 f"The user has no {missing}, so a delivery skips it.", "failed", f"Give the user what the row of {missing} reads."
             )
         try:
-            found = self._session.client.filtered("externalId", self._person.external_id)
+            found = self._client.filtered("externalId", self._person.external_id)
         except FilterRefused as refused:
             return Finding(f"The server refuses the search by externalId: {refused}.", "warning", "The userName decides instead.")
         return Finding(f"The search by externalId returned {counted(len(found), 'user')}.")
 
     def _find(self) -> Finding:
-        self._match = self._session.client.find(self._person)
+        self._match = self._client.find(self._person)
         if self._match is None:
             return Finding("No user there is this one: it would be created.")
-        path = user_path(self._match.id)
-        answer = self._session.transport.send(Request("GET", path, "/Users/{id}", path))
-        self._before = _json_object(answer.body, answer.status)
+        self._before = self._client.read(self._match.id)
         return Finding(f"It is the user {self._match.id}, proven by {self._match.proof}.", details={"id": self._match.id})
 
     def _map(self) -> Finding:
@@ -165,8 +174,12 @@ class _UserRun:
 
     def _write(self) -> Finding:
         session = self._session
-        sync = UserSync(session.client, session.table, session.options, session.log, event_id="", is_repetition=False)
-        result = sync.created(self._document) if self._match is None else sync.updated(self._document)
+        circumstances = Circumstances("", is_repetition=False, strategy=self._strategy, trusted_strategies=trusted_strategies())
+        sync = UserSync(self._client, session.table, session.options, session.log, circumstances)
+        try:
+            result = sync.created(self._document) if self._match is None else sync.updated(self._document)
+        finally:
+            session.links.store()
         details = {**result.detail, "exchanges": session.recorder.documents(), "log": session.log.lines}
         if result.status == "skipped":
             return Finding(f"Nothing was written: {result.reason}.", "warning", "A delivery would end the same way.", details)
@@ -188,16 +201,6 @@ def _deliver_to_lanes(tenant_id: str) -> None:
     for done in dispatch.dispatch_tenant(tenant_id):
         for key in done.new_lanes[: nudges.FIRST_MESSAGES]:
             nudges.post(nudges.DELIVER, done.stream_id, key)
-
-
-def _json_object(body: bytes, status: int) -> dict[str, Any]:
-    try:
-        document = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise InvalidResponseShape("invalid response shape: the user is no JSON", status=status) from error
-    if not isinstance(document, dict):
-        raise InvalidResponseShape("invalid response shape: the user is no JSON object", status=status)
-    return document
 
 
 def _first_failure(steps: Steps) -> str:

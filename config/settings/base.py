@@ -145,6 +145,11 @@ DELIVERY_RETENTION_DAYS = env.number("DELIVERY_RETENTION_DAYS", 30.0, "How long 
 BREAKER_FAILURES = env.integer("BREAKER_FAILURES", 20, "Failures in a row that hold a stream; 0 never holds it.")
 BREAKER_USERS = env.integer("BREAKER_USERS", 3, "Different users these failures must touch.", minimum=1)
 BREAKER_PROBE_SECONDS = env.number("BREAKER_PROBE_SECONDS", 60.0, "Pause between two tries of a held stream.", minimum=0.1)
+DELETIONS_BY_NAME_PER_HOUR = env.integer(
+    "DELETIONS_BY_NAME_PER_HOUR",
+    5,
+    "Deletions per stream and hour of accounts that only their userName proves to be the users'; one more holds the stream.",
+)
 HOLD_MAX_SECONDS = env.number("HOLD_MAX_SECONDS", 604800.0, "After so long on hold, what waits becomes dead letters.", minimum=1)
 DEAD_LETTER_ALERT_FIRST = env.flag("DEAD_LETTER_ALERT_FIRST", default=True, effect="Alert on the first dead letter of each kind.")
 DEAD_LETTER_ALERT_OPEN = env.integer("DEAD_LETTER_ALERT_OPEN", 100, "Alert when a stream has so many open dead letters; 0 never.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from provisioning.account_links import head_position
 from provisioning.backfill import phases
 from provisioning.backfill.findings import Finding, Outcome
 from provisioning.backfill.run import MOST_TRIES, Run, Stopped
@@ -25,6 +26,7 @@ def note_accounts(run: Run) -> None:
         run.keep_pace()
         try:
             page = run.remote.page(start)
+            _note_filter(run, page.users)
         except TransientFailure as failure:
             _rest_or_stop(run, failure)
             return
@@ -59,11 +61,27 @@ def delete_accounts(run: Run) -> None:
 
 def _note(run: Run, users: list[dict[str, Any]], start: int | None) -> None:
     providers = run.people.providers()
-    managed = {key: user for user in users if (key := _key_of_ours(user, providers))}
-    missing = managed.keys() - run.people.existing(managed.keys())
-    accounts = [Finding(Outcome.EXTRA, key, str(managed[key]["id"])) for key in sorted(missing)]
-    progress: dict[str, Any] = {"start": start} if start is not None else {}
-    save(run.job, accounts=accounts, managed=run.job.parameters.get("managed", 0) + len(managed), tries=0, **progress)
+    ours = {key: user for user in users if (key := _key_of_ours(user, providers))}
+    held = run.remote.held_by_others([str(user["id"]) for user in ours.values()])
+    managed = {key: user for key, user in ours.items() if str(user["id"]) not in held}
+    here = run.people.existing(managed.keys())
+    accounts = [Finding(Outcome.EXTRA, key, str(managed[key]["id"])) for key in sorted(managed.keys() - here)]
+    progress: Any = {"start": start} if start is not None else {}
+    there = {key: str(managed[key]["id"]) for key in here}
+    save(run.job, accounts=accounts, there=there, managed=run.job.parameters.get("managed", 0) + len(managed), tries=0, **progress)
+
+
+def _note_filter(run: Run, users: list[dict[str, Any]]) -> None:
+    """Ask once for an account of the listing by its key: a server whose filter misses it is asked by name from then on."""
+    if run.job.parameters.get("filter_is_tried"):
+        return
+    providers = run.people.providers()
+    sample = next((user for user in users if _key_of_ours(user, providers)), None)
+    if sample is None:
+        return
+    missed = run.remote.note_missed(sample)
+    text = "The externalId filter of this server does not find accounts that its own listing holds: the userName is asked for as well."
+    save(run.job, filter_is_tried=True, **({"notes": [*run.job.parameters.get("notes", ()), text]} if missed else {}))
 
 
 def _key_of_ours(user: dict[str, Any], providers: frozenset[str]) -> str:
@@ -78,7 +96,8 @@ def _delete(run: Run, account: SynchronizationRow) -> bool:
         save_deletion(run.job, account, is_deleted=False, reason="a user with this id is here again")
         return True
     try:
-        is_deleted = run.examiner.delete(Person(account.user_id, ""), account.scim_id)
+        person = Person(account.user_id, "")
+        is_deleted = run.examiner.delete(person, account.user_id, head_position(run.job.tenant_id), account.scim_id)
     except TransientFailure as failure:
         _rest_or_stop(run, failure)
         return False

@@ -7,6 +7,7 @@ return proves nothing either.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from provisioning.backfill.findings import Finding, Outcome
@@ -14,7 +15,8 @@ from provisioning.backfill.plan import USER_NAME, MatchRule, Plan, match_rule
 from provisioning.backfill.remote import Remote
 from provisioning.failures import DataFailure
 from provisioning.mapping import Person
-from provisioning.scim.client import AmbiguousMatch, ForeignAccount, ScimClient, UnverifiableMatch
+from provisioning.scim.client import AmbiguousMatch, EventOutdated, ForeignAccount, ScimClient, UnverifiableMatch
+from provisioning.scim.matches import Match, has_name
 from provisioning.scim.paths import parse_path
 from provisioning.scim.reading import Difference, differences, filter_attribute, values_at
 from provisioning.scim.refusals import Conflict, FilterRefused
@@ -33,11 +35,13 @@ class Examiner:
         self._plan = plan
         self._rule = match_rule(plan.match)
 
-    def examine(self, document: dict[str, Any]) -> Finding:
+    def examine(self, document: dict[str, Any], position: int) -> Finding:
         """Bring one user to the server; raise a subclass of `ActionError` when the server failed.
 
+        `position` is one of the log that is no newer than the document.
+
         1. A user outside the scope, or without a correlation key or user name, is skipped, as its events are.
-        2. The account that carries our `externalId` is updated, unless it equals what would be written.
+        2. The account that carries our `externalId`, or that is linked to the user, is updated, unless it equals what would be written.
         3. Otherwise the one account that the match rule trusts is linked: an update that also sets `externalId`.
         4. Otherwise the user is created, if nobody holds its user name.
         """
@@ -45,9 +49,11 @@ class Examiner:
         if (skip := self.outside(document)) is not None:
             return skip
         try:
-            return self._examined(user_id, document)
+            return self._examined(user_id, document, position)
         except (AmbiguousMatch, UnverifiableMatch) as failure:
             return Finding(Outcome.AMBIGUOUS, user_id, reason=self._said(failure), error_class=failure.class_name)
+        except EventOutdated:
+            return Finding(Outcome.SKIPPED, user_id, reason="changed here meanwhile")
         except (ForeignAccount, Conflict) as failure:
             return Finding(Outcome.SKIPPED, user_id, reason=f"foreign account: {self._said(failure)}", error_class=failure.class_name)
 
@@ -57,53 +63,55 @@ class Examiner:
             return None
         return Finding(Outcome.SKIPPED, str(document["user_id"]), reason=OUTSIDE)
 
-    def withdraw(self, document: dict[str, Any]) -> Finding:
+    def withdraw(self, document: dict[str, Any], position: int) -> Finding:
         """Delete the account of a user that was deleted here while it was being written; its event may have come too early."""
-        person = self._remote.person(document)
-        self.delete(person)
+        self.delete(self._remote.person(document), str(document["user_id"]), position)
         return Finding(Outcome.SKIPPED, str(document["user_id"]), reason="deleted here meanwhile")
 
-    def delete(self, person: Person, scim_id: str = "") -> bool:
-        """Delete the account that carries the key of `person`; False when it is not there, or has another id than expected."""
-        client = self._remote.client()
-        held = self._ours(client, person)
-        if held is None or (scim_id and held["id"] != scim_id):
-            return False
-        client.delete(str(held["id"]), person)
+    def delete(self, person: Person, user_id: str, position: int, scim_id: str = "") -> bool:
+        """Delete the account of a user that is gone; False when it is not there, or has another id than expected."""
+        with self._remote.client(user_id, position) as client:
+            held = self._ours(client, person)
+            if held is None or (scim_id and held.id != scim_id):
+                return False
+            client.delete(held, person)
+            client.links.deleted()
         return True
 
-    def _examined(self, user_id: str, document: dict[str, Any]) -> Finding:
+    def _examined(self, user_id: str, document: dict[str, Any], position: int) -> Finding:
         person = self._remote.person(document)
         if not person.external_id or not person.user_name:
             return Finding(Outcome.SKIPPED, user_id, reason=f"missing {'userName' if person.external_id else 'externalId'}")
-        client = self._remote.client()
-        held = self._ours(client, person)
-        if held is not None:
-            return self._aligned(client, user_id, document, held)
-        if self._plan.only_reports:
-            return Finding(Outcome.MISSING, user_id)
-        trusted = self._trusted(client, person, document)
-        if trusted is not None:
-            return self._linked(client, user_id, document, trusted)
-        return self._created(client, user_id, document, person)
+        with self._remote.client(user_id, position) as client:
+            held = self._ours(client, person)
+            if held is not None:
+                return self._aligned(client, user_id, document, held, person)
+            if self._plan.only_reports:
+                return Finding(Outcome.MISSING, user_id)
+            trusted = self._trusted(client, person, document)
+            if trusted is not None:
+                return self._linked(client, user_id, document, trusted, person)
+            return self._created(client, user_id, document, person)
 
-    def _aligned(self, client: ScimClient, user_id: str, document: dict[str, Any], held: Resource) -> Finding:
+    def _aligned(self, client: ScimClient, user_id: str, document: dict[str, Any], held: Match, person: Person) -> Finding:
         mapped = self._remote.mapped(document, "update")
-        found = differences(mapped, held, self._remote.table, clears=self._remote.options.update_mode == "put")
-        if not held.get("externalId"):
-            # A server that filters by the key exactly and never returns it.
+        found = differences(mapped, held.resource, self._remote.table, clears=self._remote.options.update_mode == "put")
+        if not held.resource.get("externalId"):
+            # A server that keeps the key and never returns it, or does not keep it.
             found = [difference for difference in found if difference.path != "externalId"]
         told = [self._told(difference) for difference in found]
-        scim_id = str(held["id"])
         if not found:
-            return Finding(Outcome.UNCHANGED, user_id, scim_id)
+            return Finding(Outcome.UNCHANGED, user_id, held.id)
         if self._plan.only_reports:
-            return Finding(Outcome.DIFFERENT, user_id, scim_id, differences=told)
-        return Finding(Outcome.UPDATED, user_id, scim_id, differences=told, is_written=self._written(client, scim_id, document))
+            return Finding(Outcome.DIFFERENT, user_id, held.id, differences=told)
+        return Finding(Outcome.UPDATED, user_id, held.id, differences=told, is_written=self._written(client, held, document, person))
 
-    def _linked(self, client: ScimClient, user_id: str, document: dict[str, Any], trusted: Resource) -> Finding:
-        scim_id = str(trusted["id"])
-        return Finding(Outcome.LINKED, user_id, scim_id, is_written=self._written(client, scim_id, document))
+    def _linked(self, client: ScimClient, user_id: str, document: dict[str, Any], trusted: Resource, person: Person) -> Finding:
+        client.links.look([trusted["id"]])
+        if client.links.is_rival(trusted["id"]):
+            raise ForeignAccount(detail=f"id {str(trusted['id'])[:64]} is linked to another user")
+        match = Match(str(trusted["id"]), "userName", trusted, origin="synchronized")
+        return Finding(Outcome.LINKED, user_id, match.id, is_written=self._written(client, match, document, person))
 
     def _created(self, client: ScimClient, user_id: str, document: dict[str, Any], person: Person) -> Finding:
         self._refuse_taken_name(client, person)
@@ -113,28 +121,22 @@ class Examiner:
         made = client.create(mapped.resource, person, is_repetition=False)
         return Finding(Outcome.CREATED, user_id, made.id, is_written=True)
 
-    def _written(self, client: ScimClient, scim_id: str, document: dict[str, Any]) -> bool:
+    def _written(self, client: ScimClient, match: Match, document: dict[str, Any], person: Person) -> bool:
         verb, body = update_request(self._remote.options, self._remote.mapped(document, "update"))
         if self._plan.writes:
-            (client.replace if verb == "PUT" else client.patch)(scim_id, body)
+            write = client.replace if verb == "PUT" else client.patch
+            client.once_more_if_changed(person, match, lambda found: write(found, body, person))
         return self._plan.writes
 
-    def _ours(self, client: ScimClient, person: Person) -> Resource | None:
-        """Return the one account with our `externalId`; where the server refuses that filter, judge by user name."""
-        try:
-            found = client.filtered("externalId", person.external_id)
-        except FilterRefused:
-            if not person.user_name:
-                raise
-            named = _only(client.filtered("userName", person.user_name), "userName", lambda item: _has_name(item, person.user_name))
-            found = [item for item in named if item.get("externalId") == person.external_id]
-        if len(found) == 1 and not found[0].get("externalId"):
-            match = client.find(person)
-            if match is None or match.proof != "filter" or match.id != found[0]["id"]:
-                raise UnverifiableMatch(detail="the server does not return externalId")
-            return found[0]
-        ours = _only(found, "externalId", lambda item: item.get("externalId") == person.external_id)
-        return _single(ours)
+    def _ours(self, client: ScimClient, person: Person) -> Match | None:
+        """Return the account that is the user by its key or by its link; a name is judged by the match rule, not here.
+
+        Raises `UnverifiableMatch` when nothing was found by a server that returned what was not asked for.
+        """
+        match = client.find(replace(person, proves_name=True))
+        if match is None and client.has_met_strangers:
+            raise UnverifiableMatch(detail="the externalId filter returned accounts that were not asked for")
+        return match if match is not None and match.proof != "userName" else None
 
     def _trusted(self, client: ScimClient, person: Person, document: dict[str, Any]) -> Resource | None:
         """Return the one account without a key that the match rule says is this user."""
@@ -161,7 +163,7 @@ class Examiner:
         except FilterRefused:
             # The server judges by itself, when it is asked to create the user.
             return
-        for item in _only(found, "userName", lambda item: _has_name(item, person.user_name)):
+        for item in _only(found, "userName", lambda item: has_name(item, person.user_name)):
             raise ForeignAccount(detail=f"userName is held by id {str(item['id'])[:64]}, which the match rule does not trust")
 
     def _told(self, difference: Difference) -> dict[str, Any]:
@@ -186,11 +188,6 @@ def _single(found: list[dict[str, Any]]) -> dict[str, Any] | None:
     if len(found) > 1:
         raise AmbiguousMatch(detail=f"ids {', '.join(str(item['id'])[:64] for item in found[:10])}")
     return found[0] if found else None
-
-
-def _has_name(item: Resource, user_name: str) -> bool:
-    name = item.get("userName")
-    return isinstance(name, str) and name.casefold() == user_name.casefold()
 
 
 def _holds(item: Resource, rule: MatchRule, value: str) -> bool:

@@ -11,14 +11,16 @@ from django.db.models import Prefetch, QuerySet
 
 from identity.documents import user_document
 from identity.models import Connection, LinkedIdentity, User
+from provisioning.account_links import head_position
 
 
 @dataclass(frozen=True)
 class LocalUser:
-    """A user here: the key of the row, by which the pages go, and the document."""
+    """A user here: the key of the row, by which the pages go, the document, and a position that is no newer than the document."""
 
     key: int
     document: dict[str, Any]
+    position: int
 
     @property
     def user_id(self) -> str:
@@ -37,12 +39,14 @@ class People:
 
     def page(self, after: int, limit: int) -> list[LocalUser]:
         """Return the next users behind the key `after`."""
-        return [_local(row) for row in self._detailed().filter(pk__gt=after).order_by("pk")[:limit]]
+        position = head_position(self.tenant_id)
+        return [_local(row, position) for row in self._detailed().filter(pk__gt=after).order_by("pk")[:limit]]
 
     def now(self, key: int) -> LocalUser | None:
         """Return the user as it is now, None when it is gone."""
+        position = head_position(self.tenant_id)
         row = self._detailed().filter(pk=key).first()
-        return None if row is None else _local(row)
+        return None if row is None else _local(row, position)
 
     def existing(self, user_ids: Collection[str]) -> set[str]:
         """Return which of these users are there, in whatever connection."""
@@ -62,5 +66,5 @@ class People:
         return self._rows().select_related("connection").prefetch_related(linked)
 
 
-def _local(row: User) -> LocalUser:
-    return LocalUser(row.pk, user_document(row, list(row.linked_identities.all())))
+def _local(row: User, position: int) -> LocalUser:
+    return LocalUser(row.pk, user_document(row, list(row.linked_identities.all())), position)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
 
 from identity.outbound.session import outbound_session
+from provisioning.account_links import RunLinks, accounts_of_other_tenants
 from provisioning.capabilities import ActionCapabilities
 from provisioning.failures import DataFailure
-from provisioning.mapping import MappedUser, MappingFailed, Operation, Person, map_user, person_of
+from provisioning.mapping import MappedUser, MappingFailed, Operation, Person, is_keyed_by_user_id, map_user, person_of
 from provisioning.pace import pace_of
 from provisioning.run_log import RunLog
 from provisioning.scim.client import ScimClient
 from provisioning.scim.exchanges import ExchangeRecorder
+from provisioning.scim.links import server_of
 from provisioning.scim.listing import Page, page_of_users
 from provisioning.scim.settings import parse_settings
 from provisioning.scim.transport import ScimTransport
@@ -37,12 +41,28 @@ class Remote:
     @property
     def is_keyed_by_user_id(self) -> bool:
         """Whether the correlation key is the id of the user, so that an account without a user here can be told."""
-        return any(row.path == "externalId" and row.enabled and row.source.strip() == "user_id" for row in self.table)
+        return is_keyed_by_user_id(self.table)
 
-    def client(self) -> ScimClient:
-        """Return a client with the time that one user may take."""
+    @contextmanager
+    def client(self, user_id: str, position: int) -> Iterator[ScimClient]:
+        """Give a client for one user, with the time that one user may take; what it learns of the account is stored at the end."""
+        recorder, links = ExchangeRecorder(self.mask), RunLinks(self._setup, position)
+        links.keep_out([self.settings.bearer_token, self.settings.base_url])
+        book = links.book(server_of(self.settings.base_url), user_id)
+        try:
+            yield ScimClient(self._transport(recorder), recorder, self._capabilities, RunLog(self.mask), book)
+        finally:
+            links.store()
+
+    def held_by_others(self, remote_ids: Collection[str]) -> set[str]:
+        """Return which of these accounts other tenants are linked to."""
+        return accounts_of_other_tenants(server_of(self.settings.base_url), remote_ids, tenant_id=self._setup.tenant_id)
+
+    def note_missed(self, user: dict[str, Any]) -> bool:
+        """Ask for an account that the listing holds by its key; note, and tell, that the filter does not find it."""
         recorder = ExchangeRecorder(self.mask)
-        return ScimClient(self._transport(recorder), recorder, self._capabilities, RunLog(self.mask))
+        client = ScimClient(self._transport(recorder), recorder, self._capabilities, RunLog(self.mask))
+        return client.misses(str(user["id"]), str(user["externalId"]))
 
     def page(self, start: int) -> Page:
         """Return the accounts from the 1-based place `start` on."""

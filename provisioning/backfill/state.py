@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -33,6 +33,7 @@ def save(
     findings: Sequence[Finding] = (),
     *,
     accounts: Sequence[Finding] = (),
+    there: Mapping[str, str] | None = None,
     total: int = 0,
     details: str | None = None,
     lease_seconds: float = LEASE.total_seconds(),
@@ -40,7 +41,8 @@ def save(
 ) -> None:
     """Write what was found and how far the job is in one transaction, and bring `job` up to date.
 
-    `accounts` are those without a user here; one that was noted before is not noted twice. Raises `Overtaken` unless the
+    `accounts` are those without a user here; one that was noted before is not noted twice. `there` names users whom the listing of
+    the server holds, with the ids of their accounts: none of them is missing, whatever its filter found. Raises `Overtaken` unless the
     job stands where `job` says.
     """
     row = Job.objects.of(job.tenant_id).select_for_update(no_key=True).get(pk=job.pk)
@@ -48,6 +50,7 @@ def save(
         raise Overtaken
     outcomes = _keep(row, findings)
     SynchronizationRow.objects.bulk_create([_row(row, account) for account in accounts], ignore_conflicts=True)
+    _correct_missing(row, outcomes, there or {})
     if accounts or "phase" in progress:
         outcomes |= account_counts(row)
     done = row.summary.get("done", 0) + len(findings)
@@ -91,13 +94,26 @@ def _keep(row: Job, findings: Sequence[Finding]) -> dict[str, int]:
     for finding in findings:
         is_outside = finding.outcome == Outcome.SKIPPED and finding.reason == OUTSIDE
         inside = outcomes[finding.outcome] - (outside if finding.outcome == Outcome.SKIPPED else 0)
-        if (outside if is_outside else inside) < ROWS_KEPT:
+        # All that are missing are kept: the listing of the server may say that they are not.
+        if (outside if is_outside else inside) < ROWS_KEPT or finding.outcome == Outcome.MISSING:
             kept.append(_row(row, finding))
         outside += is_outside
         outcomes[str(finding.outcome)] += 1
     row.parameters = {**row.parameters, "outside": outside}
     SynchronizationRow.objects.bulk_create(kept)
     return dict(outcomes)
+
+
+def _correct_missing(row: Job, outcomes: dict[str, int], there: Mapping[str, str]) -> None:
+    """Take back that users are missing whose accounts the server's own listing holds."""
+    wrong = SynchronizationRow.objects.filter(job=row, outcome=Outcome.MISSING, user_id__in=there.keys())
+    for found in wrong:
+        found.outcome, found.scim_id = Outcome.UNSEARCHABLE, there[found.user_id][:512]
+        found.reason = "the listing holds the account, and the search by externalId does not find it"
+    changed = SynchronizationRow.objects.bulk_update(wrong, ["outcome", "scim_id", "reason"]) if wrong else 0
+    if changed:
+        outcomes[str(Outcome.MISSING)] = outcomes.get(str(Outcome.MISSING), 0) - changed
+        outcomes[str(Outcome.UNSEARCHABLE)] = outcomes.get(str(Outcome.UNSEARCHABLE), 0) + changed
 
 
 def _row(job: Job, finding: Finding) -> SynchronizationRow:

@@ -89,17 +89,17 @@ class _UserTurn:
     def _settled(self, user: LocalUser) -> Finding:
         """Write the user until what was written is what is there: a change in between may have been delivered before our write."""
         self._run.keep_pace()
-        found = finding = self._run.examiner.examine(user.document)
+        found = finding = self._run.examiner.examine(user.document, user.position)
         for _ in range(_MOST_ROUNDS):
             if not found.is_written:
                 return finding
             now = self._run.people.now(user.key)
             if now is None:
-                return self._run.examiner.withdraw(user.document)
+                return self._run.examiner.withdraw(user.document, user.position)
             if now.document == user.document:
                 return finding
             user = now
-            found = self._run.examiner.examine(user.document)
+            found = self._run.examiner.examine(user.document, user.position)
             finding = replace(finding, scim_id=found.scim_id or finding.scim_id)
         return finding
 

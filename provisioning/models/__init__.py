@@ -1,5 +1,6 @@
 """The rows of provisioning."""
 
+from provisioning.models.account_links import AccountLink, AccountLock, NamedDeletions
 from provisioning.models.actions import Action, ActionSecret, ActionVersion, Trial
 from provisioning.models.alerts import Alert
 from provisioning.models.dead_letters import DeadLetter, IgnoredKind
@@ -10,6 +11,8 @@ from provisioning.models.synchronizations import DeletionGuard, SynchronizationR
 from provisioning.models.webhooks import WebhookSecrets
 
 __all__ = [
+    "AccountLink",
+    "AccountLock",
     "Action",
     "ActionSecret",
     "ActionVersion",
@@ -22,6 +25,7 @@ __all__ = [
     "FailureClass",
     "IgnoredKind",
     "Lane",
+    "NamedDeletions",
     "Pace",
     "Sweeper",
     "SynchronizationRow",

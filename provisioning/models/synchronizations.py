@@ -21,6 +21,7 @@ class SynchronizationRow(models.Model):
         UPDATED = "updated", "Updated"
         UNCHANGED = "unchanged", "Unchanged"
         MISSING = "missing", "Missing on the server"
+        UNSEARCHABLE = "unsearchable", "There, but not found by its key"
         DIFFERENT = "different", "Different on the server"
         SKIPPED = "skipped", "Skipped"
         AMBIGUOUS = "ambiguous", "Not told apart"

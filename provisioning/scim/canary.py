@@ -15,9 +15,10 @@ import orjson
 
 from provisioning.failures import ActionError, DataFailure, InvalidResponseShape
 from provisioning.mapping import MappedUser, MappingFailed, Person, map_user, person_of
-from provisioning.scim.client import user_path
+from provisioning.scim.client import if_match_of, user_path
 from provisioning.scim.counting import counted
-from provisioning.scim.refusals import ResourceGone
+from provisioning.scim.matches import Match
+from provisioning.scim.refusals import PreconditionFailed, ResourceGone
 from provisioning.scim.transport import Request
 from provisioning.scim.user_sync import update_request
 from provisioning.trial_steps import Finding, Steps, failed
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 MARK = "identity-canary"
 # In the order in which they are recommended: only PUT also clears what became empty.
 _MODES = {"put": "Update by PUT", "patch": "Update by PATCH without a path", "patch_per_attribute": "Update by PATCH per attribute"}
+_OUTDATED = 'W/"never-a-version"'
 _LEFT_BEHIND = f"Delete it on the server: its userName begins with {MARK}."
 
 
@@ -48,6 +50,7 @@ class Canary:
                 self._steps.take("find", "Find it by externalId", self._find)
                 for number, (mode, title) in enumerate(_MODES.items(), start=1):
                     self._steps.take(mode, title, partial(self._update, mode, number))
+                self._steps.take("if_match", "Refuse an outdated write", self._write_outdated)
         finally:
             self._steps.take("delete", "Delete it", self._delete)
         return self._good_modes[0] if self._good_modes else ""
@@ -75,9 +78,9 @@ class Canary:
         verb, body = update_request(replace(self._session.options, update_mode=mode), mapped)
         try:
             if verb == "PUT":
-                self._session.client.replace(self._id, body)
+                self._session.client.replace(self._match(), body, self._person(number))
             else:
-                self._session.client.patch(self._id, body)
+                self._session.client.patch(self._match(), body, self._person(number))
         except ActionError as error:
             # Not every server offers every way; one that works is enough, and that is judged at the end.
             return replace(failed(error), state="warning")
@@ -89,13 +92,31 @@ class Canary:
         self._good_modes.append(mode)
         return Finding("Every attribute is what was sent, and none is there twice.")
 
+    def _write_outdated(self) -> Finding:
+        """Find out whether the server honors `If-Match` (RFC 7644, 3.14): it then closes the gap between a check and its write."""
+        name = if_match_of(self._session.transport.server)
+        meta = self._stored().get("meta")
+        if not isinstance(meta, dict) or not meta.get("version"):
+            self._session.capabilities.note(name, finding=False)
+            return Finding("The server shows no version of its users, so writes cannot expect one.", "skipped")
+        body, path = self._mapped(len(_MODES), "update").resource, user_path(self._id)
+        try:
+            self._session.transport.send(Request("PUT", path, "/Users/{id}", path, body, if_match=_OUTDATED))
+        except PreconditionFailed:
+            self._session.capabilities.note(name, finding=True)
+            return Finding("A write that expects another version is refused; deliveries make use of that.")
+        except ActionError as error:
+            return replace(failed(error), state="warning")
+        self._session.capabilities.note(name, finding=False)
+        return Finding("A write that expects another version is accepted: the server ignores If-Match.")
+
     def _delete(self) -> Finding:
         if not self._id:
             self._id = self._id_after_all()
         if not self._id:
             return Finding("There is nothing to delete.", "skipped")
         try:
-            self._session.client.delete(self._id, Person(self._key, ""))
+            self._session.client.delete(self._match(), Person(self._key, ""))
         except ActionError as error:
             return replace(failed(error), text=f"{error}. The marked user may still be there.", advice=_LEFT_BEHIND)
         return self._gone()
@@ -121,6 +142,10 @@ class Canary:
             return ""
         ours = [item["id"] for item in found if item.get("externalId") == self._key]
         return ours[0] if len(ours) == 1 else ""
+
+    def _match(self) -> Match:
+        """Return the marked user, of which nothing is known but its id."""
+        return Match(self._id, "externalId", {})
 
     def _stored(self) -> dict[str, Any]:
         answer = self._session.transport.send(Request("GET", user_path(self._id), "/Users/{id}", user_path(self._id)))

@@ -1,24 +1,33 @@
 """Which of the resources that a lookup returned is really our user. Pure.
 
-Servers ignore filters, match another attribute, or treat the value as a pattern, and answer 200. So nothing is written
-to or deleted because it was found: it must carry our correlation key, or the filter must be proven exact.
+Servers ignore filters, match another attribute, or treat the value as a pattern, and answer 200. So an account is never written
+to because it was found: it carries our key, a link names it, or the rules of `design` 6.1 prove it otherwise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-Proof = Literal["externalId", "filter", "userName"]
+from provisioning.mapping import Person
+from provisioning.scim.links import same_name
+
+Proof = Literal["externalId", "filter", "link", "userName"]
+Resource = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Match:
-    """The one resource that is our user, and what proves it."""
+    """The one resource that is our user, what proves it, and the resource as the server showed it.
+
+    `origin` is what a link that begins with this match is said to come from.
+    """
 
     id: str
     proof: Proof
+    resource: Resource
+    origin: str = "adopted"
 
 
 @dataclass(frozen=True)
@@ -30,16 +39,18 @@ class NoMatch:
 
 @dataclass(frozen=True)
 class Unproven:
-    """A single resource without the attribute that was asked for: accepted only when the filter is proven exact."""
+    """A single resource without the key that was asked for: accepted only when the filter is proven exact."""
 
     id: str
+    resource: Resource
 
 
 @dataclass(frozen=True)
 class Unverifiable:
-    """Resources without the attribute that was asked for: none can be told from a stranger."""
+    """Resources that cannot be told from a stranger's, and why."""
 
     ids: tuple[str, ...]
+    why: str = "the server does not return externalId"
 
 
 @dataclass(frozen=True)
@@ -51,61 +62,93 @@ class Ambiguous:
 
 @dataclass(frozen=True)
 class Taken:
-    """The resource with our user name belongs to another correlation key."""
+    """The resource with our user name belongs to another key, user or tenant."""
 
     id: str
 
 
 Verdict = Match | NoMatch | Unproven | Unverifiable | Ambiguous
-Resource = Mapping[str, Any]
 
 
-def by_external_id(resources: Iterable[Resource], external_id: str, user_name: str) -> Verdict:
+class Claims(Protocol):
+    """Who is linked to which account; see `LinkBook`."""
+
+    def is_rival(self, remote_id: str) -> bool: ...
+
+    def is_own(self, remote_id: str) -> bool: ...
+
+    def is_kin(self, remote_id: str) -> bool: ...
+
+    @property
+    def has_doubtful_rival(self) -> bool: ...
+
+
+def by_external_id(resources: Iterable[Resource], person: Person, claims: Claims) -> Verdict:
     """Judge the answer to a filter on `externalId`. RFC 7643, 3.1: it is compared exactly, code point by code point."""
     found = list(resources)
-    verified = [item for item in found if item.get("externalId") == external_id]
-    if len(verified) > 1:
-        return Ambiguous(_ids(verified))
-    if verified:
-        return Match(verified[0]["id"], "externalId")
-    unnamed = [item for item in found if not item.get("externalId")]
+    if (keyed := _by_key(found, person, claims)) is not None:
+        return keyed
+    unnamed = [item for item in found if not item.get("externalId") and not claims.is_rival(item["id"])]
     if not unnamed:
         return NoMatch(foreign=len(found))
-    # A stranger among the answers shows that the filter is not exact; no probe could prove the opposite.
-    inexact = len(unnamed) < len(found)
-    return _by_same_name(unnamed, user_name) or (Unverifiable(_ids(unnamed)) if inexact else _unproven(unnamed))
+    if len(unnamed) < len(found):
+        # A stranger among the answers shows that the filter is not exact; no probe could prove the opposite.
+        return Unverifiable(_ids(unnamed))
+    if len(unnamed) > 1:
+        return Unverifiable(_ids(unnamed))
+    name = unnamed[0].get("userName")
+    if isinstance(name, str) and same_name(name, person.external_id) and not same_name(name, person.user_name):
+        return Unverifiable(_ids(unnamed), "the server compares userName when it is asked for externalId")
+    return Unproven(unnamed[0]["id"], unnamed[0])
 
 
-def by_user_name(resources: Iterable[Resource], external_id: str, user_name: str) -> Verdict | Taken:
-    """Judge the answer to a filter on `userName`, which RFC 7643, 4.1.1 compares without regard to case."""
+def by_user_name(resources: Iterable[Resource], person: Person, claims: Claims) -> Verdict | Taken:
+    """Judge the answer to a filter on `userName`, of which only an equal name counts, and one without a key only with a proof."""
     found = list(resources)
-    verified = [item for item in found if item.get("externalId") == external_id]
-    same_name = [item for item in found if _has_name(item, user_name) and item not in verified]
-    ours = verified or [item for item in same_name if not item.get("externalId")]
-    if len(ours) > 1:
-        return Ambiguous(_ids(ours))
-    if ours:
-        return Match(ours[0]["id"], "externalId" if verified else "userName")
-    if same_name:
-        return Taken(same_name[0]["id"])
-    unnamed = [item for item in found if not item.get("externalId") and not item.get("userName")]
-    return _unproven(unnamed) if unnamed else NoMatch(foreign=len(found))
+    if (keyed := _by_key(found, person, claims)) is not None:
+        return keyed
+    named = [item for item in found if has_name(item, person.user_name)]
+    if not named:
+        return NoMatch(foreign=len(found))
+    if len(named) > 1:
+        return Ambiguous(_ids(named))
+    (holder,) = named
+    if holder.get("externalId") or claims.is_rival(holder["id"]):
+        return Taken(holder["id"])
+    if claims.is_kin(holder["id"]):
+        return Match(holder["id"], "link", holder)
+    if person.proves_name:
+        return Match(holder["id"], "userName", holder)
+    return Unverifiable(_ids(named), "the account with this userName carries no key, and the name is not proven to be this user's")
 
 
-def _by_same_name(unnamed: list[Resource], user_name: str) -> Verdict | None:
-    same = [item for item in unnamed if _has_name(item, user_name)]
-    if len(same) > 1:
-        return Ambiguous(_ids(same))
-    return Match(same[0]["id"], "userName") if same else None
+def by_key_alone(resources: Iterable[Resource], person: Person, claims: Claims) -> Verdict:
+    """Judge an answer of which nothing but our key counts."""
+    found = list(resources)
+    return _by_key(found, person, claims) or NoMatch(foreign=len(found))
 
 
-def _unproven(unnamed: list[Resource]) -> Unproven | Unverifiable:
-    return Unproven(unnamed[0]["id"]) if len(unnamed) == 1 else Unverifiable(_ids(unnamed))
-
-
-def _has_name(item: Resource, user_name: str) -> bool:
+def has_name(item: Resource, user_name: str) -> bool:
+    """Tell whether a resource has this user name."""
     name = item.get("userName")
-    return bool(user_name) and isinstance(name, str) and name.casefold() == user_name.casefold()
+    return bool(user_name) and isinstance(name, str) and same_name(name, user_name)
+
+
+def _by_key(found: list[Resource], person: Person, claims: Claims) -> Match | Ambiguous | Unverifiable | None:
+    """Return what the resources with our key come to, or None when there is none that could be ours."""
+    keyed = [item for item in found if item.get("externalId") == person.external_id and not claims.is_rival(item["id"])]
+    if not keyed:
+        return None
+    for linked in ([item for item in keyed if claims.is_own(item["id"])], [item for item in keyed if claims.is_kin(item["id"])]):
+        if len(linked) == 1:
+            return Match(linked[0]["id"], "externalId", linked[0])
+    if len(keyed) > 1:
+        return Ambiguous(_ids(keyed))
+    if claims.has_doubtful_rival:
+        return Unverifiable(_ids(keyed), "another tenant has sent a create with this externalId and waits for its answer")
+    if not person.has_own_key:
+        return Unverifiable(_ids(keyed), "externalId is mapped from something that a user can choose, and no link names the account")
+    return Match(keyed[0]["id"], "externalId", keyed[0])
 
 
 def _ids(items: list[Resource]) -> tuple[str, ...]:

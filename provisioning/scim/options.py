@@ -12,7 +12,8 @@ from provisioning.scim.profiles import GENERIC, PROFILES
 UPDATE_MODES = ("put", "patch", "patch_per_attribute")
 SLOWEST_RATE = 0.5
 FASTEST_RATE = 1000
-_SWITCHES = ("upsert", "adopt_on_conflict", "enterprise")
+USER_NAME_PROOFS = ("never", "verified", "always")
+_SWITCHES = ("upsert", "adopt_on_conflict", "enterprise", "trust_connection_addresses")
 
 
 class OptionsRefused(ValueError):
@@ -23,10 +24,12 @@ class OptionsRefused(ValueError):
 class ScimOptions:
     """How updates are written, and what happens to users that the server lacks or already has.
 
-    `upsert` creates a missing user on update, `adopt_on_conflict` takes over an existing resource with the same,
-    verified e-mail address, `enterprise` switches on the rows of the Enterprise User extension. Of `requests_per_second`
-    no process sends more, all of them together; None is no limit. What is not set comes from the `server_profile`. `scope` is an
-    expression that is true for the users whom the action is about; an empty one is about everybody.
+    `upsert` creates a missing user on update. `adopt_on_conflict` takes over an existing resource whose user name is proven to
+    be the user's. `user_name_proof` says what proves it: `never` anything, `verified` an e-mail address that this service has
+    verified, `always` the equal name. `trust_connection_addresses` also believes addresses that other connections call verified.
+    `enterprise` switches on the rows of the Enterprise User extension. Of `requests_per_second` no process sends more, all of them
+    together; None is no limit. What is not set comes from the `server_profile`. `scope` is an expression that is true for the users
+    whom the action is about; an empty one is about every user.
     """
 
     update_mode: str = "put"
@@ -36,17 +39,21 @@ class ScimOptions:
     requests_per_second: float | None = None
     server_profile: str = GENERIC
     scope: str = ""
+    user_name_proof: str = "verified"
+    trust_connection_addresses: bool = False
 
 
 def parse_options(options: Mapping[str, Any]) -> ScimOptions:
     """Read the options; raise `OptionsRefused` with a sentence for an unknown name or value."""
-    unknown = sorted(set(options) - {"server_profile", "update_mode", "requests_per_second", "scope", *_SWITCHES})
+    unknown = sorted(set(options) - {"server_profile", "update_mode", "requests_per_second", "scope", "user_name_proof", *_SWITCHES})
     if unknown:
         raise OptionsRefused(f"Unknown option: {', '.join(unknown)}.")
     if not isinstance(name := options.get("server_profile", GENERIC), str) or name not in PROFILES:
         raise OptionsRefused(f"server_profile is one of {', '.join(filter(None, PROFILES))}.")
     if options.get("update_mode", "put") not in UPDATE_MODES:
         raise OptionsRefused(f"update_mode is one of {', '.join(UPDATE_MODES)}.")
+    if options.get("user_name_proof", "verified") not in USER_NAME_PROOFS:
+        raise OptionsRefused(f"user_name_proof is one of {', '.join(USER_NAME_PROOFS)}.")
     for name in _SWITCHES:
         if not isinstance(options.get(name, False), bool):
             raise OptionsRefused(f"{name} is true or false.")

@@ -21,6 +21,10 @@ class Conflict(DataFailure):
     """The server says that the resource already exists."""
 
 
+class PreconditionFailed(DataFailure):
+    """The resource has changed since it was read."""
+
+
 class ResourceGone(DataFailure):
     """The server says, in a SCIM error, that the resource does not exist."""
 
@@ -38,6 +42,7 @@ _CLASSES: dict[int, type[ActionError]] = {
     407: ConfigurationFailure,
     408: TransientFailure,
     409: Conflict,
+    412: PreconditionFailed,
     425: TransientFailure,
     429: TransientFailure,
     # Not implemented: waiting does not implement it.
@@ -65,7 +70,7 @@ def refusal(label: str, status: int, headers: Mapping[str, str], body: bytes, *,
 
 
 def _class_of(label: str, status: int, *, is_scim: bool) -> type[ActionError]:
-    if status == 400 and label.startswith("GET"):
+    if status == 400 and label.startswith("GET") and "{id}" not in label:
         return FilterRefused
     # Only under an id: a SCIM error for the collection itself says that the base address is wrong.
     if status == 404 and is_scim and "{id}" in label:

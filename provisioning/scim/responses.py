@@ -22,22 +22,36 @@ class ScimError:
     is_scim: bool = False
 
 
-def created_id(status: int, body: bytes) -> str:
-    """Return the id of the user in a 2xx answer to a create (spec, "SCIM server requirements")."""
-    return _user_id(_document("POST", status, body), "POST", status)
+def created_user(status: int, body: bytes) -> Mapping[str, Any]:
+    """Return the user in a 2xx answer to a create; its `id` is a text (spec, "SCIM server requirements")."""
+    document = _document("POST", status, body)
+    _user_id(document, "POST", status)
+    return document
 
 
-def check_written(verb: str, status: int, body: bytes, resource_id: str) -> None:
-    """Accept a 2xx answer to PUT or PATCH: 204 without a body, or 200/201 with the user that was written.
+def read_user(status: int, body: bytes, resource_id: str) -> dict[str, Any]:
+    """Return the user in a 2xx answer to a GET by id, which must be the one that was asked for (RFC 7644, 3.4.1)."""
+    if status != 200:
+        raise invalid_shape("GET", status, "200 with the user is expected")
+    document = _document("GET", status, body)
+    if _user_id(document, "GET", status) != resource_id:
+        raise invalid_shape("GET", status, "the user has another id than the one asked for")
+    return dict(document)
+
+
+def written_user(verb: str, status: int, body: bytes, resource_id: str) -> Mapping[str, Any]:
+    """Return the user in a 2xx answer to PUT or PATCH: nothing with 204, or the user that was written with 200 or 201.
 
     RFC 7644, 3.5.1 and 3.5.2. Anything else is treated as the spec treats a create without an id.
     """
     if status == 204 and not body:
-        return
+        return {}
     if status not in (200, 201):
         raise invalid_shape(verb, status, "204 without a body, or 200 with the user, is expected")
-    if _user_id(_document(verb, status, body), verb, status) != resource_id:
+    document = _document(verb, status, body)
+    if _user_id(document, verb, status) != resource_id:
         raise invalid_shape(verb, status, "the user has another id than the one written")
+    return document
 
 
 def check_deleted(status: int) -> None:

@@ -44,6 +44,8 @@ class Request:
     label: str
     shown_path: str
     body: dict[str, Any] | None = None
+    # The version of the resource that a write expects (RFC 7644, 3.14); empty for none.
+    if_match: str = ""
 
 
 @dataclass
@@ -97,12 +99,14 @@ class ScimTransport:
         raises to stop that. Raises the failure of the last try, with what `Retry-After` asked of the delivery.
         """
         body = encoded(request.body)
-        repeats = 0
+        repeats, is_uncertain = 0, False
         while True:
             outcome = self._try(request, body)
             if isinstance(outcome, Answer):
                 return outcome
             repeats += 1
+            is_uncertain = is_uncertain or outcome.may_have_arrived
+            outcome.failure.is_uncertain = is_uncertain
             if not outcome.is_repeatable or repeats > self._settings.max_retries or not self._pause(repeats, outcome.failure):
                 raise outcome.failure
             if outcome.may_have_arrived and before_uncertain_repeat is not None:
@@ -110,10 +114,10 @@ class ScimTransport:
 
     def _try(self, request: Request, body: bytes | None) -> Answer | _Try:
         if self._remaining() <= 0:
-            raise TransientFailure(f"{request.verb} {request.label} was not sent: the time of this run is spent")
+            return _Try(TransientFailure(f"{request.verb} {request.label} was not sent: the time of this run is spent"))
         if self._pace is not None:
             self._pace.take(request.verb, self._remaining() - _SHORTEST_TRY_SECONDS)
-        headers = self._headers(has_body=body is not None)
+        headers = self._headers(has_body=body is not None) | ({"If-Match": request.if_match} if request.if_match else {})
         exchange = self._recorder.begin(request.verb, request.shown_path, headers, body)
         started = time.monotonic()
         deadline = min(started + self._settings.timeout_ms / 1000, self._deadline)
@@ -136,7 +140,7 @@ class ScimTransport:
         self._recorder.failed(exchange, str(error), duration_ms)
         text = f"{request.verb} {request.label} got no answer: {error}"
         if isinstance(error, AnswerTooLarge):
-            return _Try(InvalidResponseShape(f"invalid response shape: {request.verb} {request.label}: {error}"))
+            return _Try(InvalidResponseShape(f"invalid response shape: {request.verb} {request.label}: {error}"), may_have_arrived=True)
         if isinstance(error, AddressRefused | TlsFailed | UrlRefused):
             return _Try(ConfigurationFailure(text))
         return _Try(TransientFailure(text), is_repeatable=True, may_have_arrived=error.may_have_arrived)

@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from provisioning.failures import DataFailure
 from provisioning.mapping import MappedUser, MappingFailed, MappingRow, Operation, Person, map_user, person_of
 from provisioning.results import Result, delivered, skipped
 from provisioning.scim import patch
-from provisioning.scim.client import ForeignAccount, Log, ScimClient
+from provisioning.scim.client import EventOutdated, ForeignAccount, Log, ScimClient, UnverifiableMatch
 from provisioning.scim.matches import Match
+from provisioning.scim.name_proof import proves_name
 from provisioning.scim.options import ScimOptions
 from provisioning.scim.refusals import Conflict, ResourceGone
 
 Document = Mapping[str, Any]
+OUTDATED = "older than the account"
+NO_USER_TO_UPDATE = "no user to update"
+NO_USER_TO_DELETE = "no user to delete"
+
+
+class DeletionInDoubt(DataFailure):
+    """deletion in doubt: the answer to a create of this user was lost, and no account was found that is proven to be the user"""
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What a run knows beside the user: its event, whether an earlier attempt may have reached the server, and whose word counts.
+
+    `strategy` is that of the user's connection. `allow_named_deletion` raises when too many accounts were deleted of late that
+    only their name has proven.
+    """
+
+    event_id: str
+    is_repetition: bool
+    strategy: str = ""
+    trusted_strategies: frozenset[str] = frozenset()
+    allow_named_deletion: Callable[[], None] = lambda: None
 
 
 def update_request(options: ScimOptions, mapped: MappedUser) -> tuple[str, dict[str, Any]]:
@@ -27,24 +51,23 @@ def update_request(options: ScimOptions, mapped: MappedUser) -> tuple[str, dict[
 
 
 class UserSync:
-    """Brings one user of one event to one server. `is_repetition`: an earlier attempt may have reached it."""
+    """Brings one user of one event to one server."""
 
     def __init__(
-        self, client: ScimClient, table: tuple[MappingRow, ...], options: ScimOptions, log: Log, *, event_id: str, is_repetition: bool
+        self, client: ScimClient, table: tuple[MappingRow, ...], options: ScimOptions, log: Log, circumstances: Circumstances
     ) -> None:
         self._client = client
         self._table = table
         self._options = options
         self._log = log
-        self._event_id = event_id
-        self._is_repetition = is_repetition
+        self._run = circumstances
 
     def created(self, document: Document) -> Result:
         """POST the mapped user; a user without the property mapped to `userName` is skipped (spec, mapping rule 1)."""
         person = self._person(document)
         if (skip := self._unidentified(person, document, "create")) is not None:
             return skip
-        return self._create(document, person, reason="created", is_repetition=self._is_repetition)
+        return self._create(document, person, reason="created", is_repetition=self._run.is_repetition)
 
     def updated(self, document: Document) -> Result:
         """Look the user up, then write the whole mapped user; a missing one is skipped or, with upsert, created.
@@ -55,86 +78,106 @@ class UserSync:
         if (skip := self._unidentified(person, document, "update")) is not None:
             return skip
         found = self._client.find(person)
+        if self._client.links.is_stale:
+            return self._outdated(person)
         if found is None:
             return self._missing(document, person)
         try:
-            return self._update(found.id, document)
+            return self._update(found, document)
         except ResourceGone:
             again = self._client.find(person)
             if again is None:
                 return self._missing(document, person)
             if again.id == found.id:
                 raise
-            return self._update(again.id, document)
+            return self._update(again, document)
 
     def deleted(self, document: Document) -> Result:
-        """Look the user up, then DELETE; a user that is not there is done. A user without an e-mail is deleted too."""
+        """Look the user up, then DELETE; a user that is not there is done. A user without an e-mail is deleted too.
+
+        A user whose create was never answered and who is not found is not done: an account may be there.
+        """
         person = self._person(document)
         if not person.external_id:
-            self._log("warning", "delete skipped: no externalId", event_id=self._event_id)
+            self._log("warning", "delete skipped: no externalId", event_id=self._run.event_id)
             return skipped("missing externalId")
         found = self._client.find(person)
+        links = self._client.links
+        if links.is_stale:
+            return self._outdated(person)
         if found is None:
-            return skipped("no user to delete", user_id=person.external_id)
-        is_ours = self._client.delete(found.id, person)
+            if links.is_in_doubt:
+                raise DeletionInDoubt
+            links.deleted()
+            return skipped(NO_USER_TO_DELETE, user_id=person.external_id)
+        if found.proof == "userName":
+            self._run.allow_named_deletion()
+        is_ours = self._client.once_more_if_changed(person, found, lambda match: self._client.delete(match, person))
+        links.deleted()
         ids = {"user_id": person.external_id, "scim_id": found.id}
         return delivered("deleted", **ids) if is_ours else skipped("already gone", **ids)
 
     def _unidentified(self, person: Person, document: Document, verb: str) -> Result | None:
         if not person.external_id:
-            self._log("warning", f"{verb} skipped: no externalId", event_id=self._event_id)
+            self._log("warning", f"{verb} skipped: no externalId", event_id=self._run.event_id)
             return skipped("missing externalId")
         if not person.user_name:
-            self._log("warning", f"{verb} skipped: no userName", event_id=self._event_id, user_id=document.get("user_id"))
+            self._log("warning", f"{verb} skipped: no userName", event_id=self._run.event_id, user_id=document.get("user_id"))
             return skipped("missing userName", user_id=person.external_id)
         return None
+
+    def _outdated(self, person: Person) -> Result:
+        self._log("warning", "skipped: the event is older than the account or its deletion", event_id=self._run.event_id)
+        return skipped(OUTDATED, user_id=person.external_id)
 
     def _missing(self, document: Document, person: Person) -> Result:
         if self._options.upsert:
             # The lookup of a moment ago found nothing: no second one is needed before the POST.
             return self._create(document, person, reason="created-from-update", is_repetition=False)
-        self._log("warning", "update skipped: no matching user, upsert is off", event_id=self._event_id, user_id=person.external_id)
-        return skipped("no user to update", user_id=person.external_id)
+        self._log("warning", "update skipped: no matching user, upsert is off", event_id=self._run.event_id, user_id=person.external_id)
+        return skipped(NO_USER_TO_UPDATE, user_id=person.external_id)
 
     def _create(self, document: Document, person: Person, *, reason: str, is_repetition: bool) -> Result:
         mapped = self._mapped(document, "create")
         try:
             created = self._client.create(mapped.resource, person, is_repetition=is_repetition)
+        except EventOutdated:
+            return self._outdated(person)
         except Conflict as conflict:
             return self._adopt(document, person, conflict)
-        if created.is_new:
+        if created.existing is None:
             return delivered(reason, user_id=person.external_id, scim_id=created.id)
-        if reason != "created":
-            return self._update(created.id, document)
+        # An account that an earlier event has linked does not hold yet what this one says.
+        if reason != "created" or self._client.links.is_linked_before:
+            return self._update(created.existing, document)
         if is_repetition:
             # Not a skip: a redelivery of something older must see that this event was written.
             return delivered("created by an earlier attempt", user_id=person.external_id, scim_id=created.id)
         return skipped("duplicate delivery", user_id=person.external_id, scim_id=created.id)
 
-    def _update(self, resource_id: str, document: Document, *, reason: str = "updated") -> Result:
+    def _update(self, found: Match, document: Document, *, reason: str = "updated") -> Result:
+        person = self._person(document)
         verb, body = update_request(self._options, self._mapped(document, "update"))
-        if verb == "PUT":
-            self._client.replace(resource_id, body)
-        else:
-            self._client.patch(resource_id, body)
-        return delivered(reason, user_id=self._person(document).external_id, scim_id=resource_id)
+        write = self._client.replace if verb == "PUT" else self._client.patch
+        self._client.once_more_if_changed(person, found, lambda match: write(match, body, person))
+        return delivered(reason, user_id=person.external_id, scim_id=found.id)
 
     def _adopt(self, document: Document, person: Person, conflict: Conflict) -> Result:
-        """Take over the resource that holds our user name, when the option says so and the address is verified."""
+        """Take over the resource that holds our user name, when the option says so and the name is proven to be the user's."""
         if not self._options.adopt_on_conflict:
             raise conflict
-        if document.get("email_verified") is not True or str(document.get("email", "")).casefold() != person.user_name.casefold():
-            # Anybody may sign up with somebody else's address: an unverified one must not open an existing account.
-            self._log("warning", "not adopted: the userName is not a verified e-mail address", user_id=person.external_id)
+        if not person.proves_name:
+            # Anyone can sign up with a stranger's address: an unverified one must not open an existing account.
+            self._log("warning", "not adopted: the userName is not proven to be the user's", user_id=person.external_id)
             raise conflict
         found = self._holder_of_name(person, conflict)
         self._log("info", "adopting the existing user with this userName", user_id=person.external_id, scim_id=found.id)
-        return self._update(found.id, document, reason="adopted")
+        return self._update(found, document, reason="adopted")
 
     def _holder_of_name(self, person: Person, conflict: Conflict) -> Match:
         try:
             found = self._client.find_by_user_name(person)
-        except ForeignAccount as foreign:
+        except (ForeignAccount, UnverifiableMatch) as foreign:
             raise conflict from foreign
         if found is None:
             raise conflict
@@ -142,9 +185,12 @@ class UserSync:
 
     def _person(self, document: Document) -> Person:
         try:
-            return person_of(document, self._table)
+            person = person_of(document, self._table)
         except MappingFailed as error:
             raise DataFailure(f"the user cannot be mapped: {error}") from error
+        run = self._run
+        is_proven = proves_name(document, person, self._options, strategy=run.strategy, trusted_strategies=run.trusted_strategies)
+        return replace(person, proves_name=is_proven)
 
     def _mapped(self, document: Document, operation: Operation) -> MappedUser:
         try:
@@ -152,5 +198,5 @@ class UserSync:
         except MappingFailed as error:
             raise DataFailure(f"the user cannot be mapped: {error}") from error
         if mapped.unusable:
-            self._log("warning", "left out: the value has no usable type", paths=", ".join(mapped.unusable), event_id=self._event_id)
+            self._log("warning", "left out: the value has no usable type", paths=", ".join(mapped.unusable), event_id=self._run.event_id)
         return mapped

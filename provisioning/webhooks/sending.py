@@ -30,6 +30,7 @@ class WebhookOutcome:
     status: str = "delivered"
     reason: str = "delivered"
     log_lines: list[dict[str, Any]] = field(default_factory=list)
+    links: list[dict[str, Any]] = field(default_factory=list)
 
 
 def post_event(webhook: WebhookConfiguration, *, event_id: str, body: bytes, deadline_seconds: float) -> WebhookOutcome:

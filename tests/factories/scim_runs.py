@@ -18,6 +18,7 @@ from provisioning.masking import Mask
 from provisioning.results import Result
 from provisioning.run_log import RunLog
 from provisioning.scim.exchanges import ExchangeRecorder
+from tests.factories.links import MemoryLinks, MemoryRun
 from tests.factories.scim import TOKEN
 
 LOOPBACK = OutboundRules(private_networks=(ip_network("127.0.0.0/8"),), allow_http=True)
@@ -85,7 +86,10 @@ def envelope(event_type: str, document: dict[str, Any] | None = None, *, connect
         "source": "urn:svc:acme.acme.example.test",
         "id": "evt_1234567890123456789012",
         "time": "2026-11-21T10:00:00.000Z",
-        "data": {"object": ANNA if document is None else document, "context": {"connection": {"id": "con_1", "name": connection}}},
+        "data": {
+            "object": ANNA if document is None else document,
+            "context": {"connection": {"id": "con_1", "name": connection, "strategy": "database"}},
+        },
         "x0tenant": "acme",
         "x0stream": "est_1234567890123456789012",
         **more,
@@ -104,8 +108,17 @@ def run_event(
     deadline_seconds: float = 10.0,
     findings: Findings | None = None,
     message: dict[str, Any] | None = None,
+    links: MemoryLinks | None = None,
+    position: int = 0,
+    at: MemoryRun | None = None,
+    sender: Any = None,
 ) -> Ran:
-    """Run the SCIM action for one event and return how it ended, whatever it raised."""
+    """Run the SCIM action for one event and return how it ended, whatever it raised.
+
+    `links` are those of earlier runs; without a `position` the event is the newest one that they have seen.
+    """
+    links = links or MemoryLinks()
+    at = at or links.at(position or links.newest + 1)
     values = {"SCIM_BASE_URL": base_url, "SCIM_BEARER_TOKEN": TOKEN, **(secrets or {})}
     mask = Mask([values["SCIM_BEARER_TOKEN"], values["SCIM_BASE_URL"]])
     log, recorder, findings = RunLog(mask), ExchangeRecorder(mask), findings or Findings()
@@ -116,10 +129,12 @@ def run_event(
         attempt=attempt,
         deadline=started + deadline_seconds,
         correlation_id="evt_1234567890123456789012",
-        sender=_SESSION,
+        sender=sender or _SESSION,
         recorder=recorder,
         mask=mask,
         capabilities=findings,
+        links=at,
+        trusted_strategies=frozenset({"database", "email", "sms"}),
         allow_http=True,
     )
     event = Event(Message.of_envelope(message or envelope(event_type, document), prefix="x0"), values)
@@ -128,4 +143,5 @@ def run_event(
         result = ScimUserProvisioning().on_execute_event_stream(event, Api(ProcessCaches().of("action", time.time), log, run))
     except ActionError as error:
         failure = error
+    at.settle()
     return Ran(result, failure, recorder.documents(), log.lines, time.monotonic() - started, findings)

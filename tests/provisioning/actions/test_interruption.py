@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from identity.models import Tenant
+from provisioning.account_links import RunLinks
 from provisioning.actions.event_stream import v1
 from provisioning.actions.event_stream.v1.objects import Api, Event
 from provisioning.failures import TransientFailure
@@ -42,8 +43,9 @@ def test_an_installed_action_that_does_not_end_is_interrupted(tenant: Tenant, mo
     action = create_action(tenant_id=tenant.pk, name="own", entry_point_path=f"{v1.__name__}.Endless", secrets={"WAY": way})
     before = signal.getsignal(signal.SIGALRM)
     started = time.monotonic()
+    setup = draft_setup(action)
     with pytest.raises(TransientFailure, match="was interrupted"):
-        run_action(draft_setup(action), envelope("user.created"), attempt=1, deadline_seconds=0.3, correlation_id="x")
+        run_action(setup, envelope("user.created"), attempt=1, deadline_seconds=0.3, correlation_id="x", links=RunLinks(setup, 1))
     assert time.monotonic() - started < 5
     assert signal.getsignal(signal.SIGALRM) is before
     # The connection that was in use when the clock struck is not trusted any more; a new one works.

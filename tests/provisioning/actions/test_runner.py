@@ -10,6 +10,7 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from identity.models import Tenant
+from provisioning.account_links import RunLinks
 from provisioning.actions.event_stream.v1.objects import Api, Event
 from provisioning.failures import ActionCrashed, ActionError, Misconfigured
 from provisioning.models import Action, ActionSecret
@@ -27,8 +28,9 @@ def scim_action(tenant: Tenant, base_url: str, **more: Any) -> Action:
 
 
 def run(action: Action, event_type: str = "user.created", **more: Any) -> ActionOutcome:
-    arguments = {"attempt": 1, "deadline_seconds": 5.0, "correlation_id": "evt_1234567890123456789012", **more}
-    return run_action(draft_setup(action), envelope(event_type), **arguments)
+    setup = draft_setup(action)
+    arguments = {"attempt": 1, "deadline_seconds": 5.0, "correlation_id": "evt_1234567890123456789012", "links": RunLinks(setup, 1), **more}
+    return run_action(setup, envelope(event_type), **arguments)
 
 
 def test_an_outcome_has_ids_lines_and_masked_exchanges(tenant: Tenant) -> None:
@@ -154,7 +156,7 @@ def test_a_passed_probe_is_stored_with_the_action_and_believed_by_the_next_run(t
         action = scim_action(tenant, server.base_url)
         run(action, "user.updated")
         run(Action.objects.of(tenant.pk).get(pk=action.pk), "user.updated")
-        assert server.lines == ["GET /Users"] * 3 + ["PUT /Users/1", "GET /Users", "PUT /Users/1"]
+        assert server.lines == ["GET /Users"] * 5 + ["PUT /Users/1", "GET /Users", "PUT /Users/1"]
 
 
 def test_plain_http_is_refused_at_run_time_when_the_switch_was_taken_back(tenant: Tenant, settings: Settings) -> None:

@@ -11,6 +11,7 @@ import pytest
 from events.models import EventStream
 from identity.models import Connection, Tenant, User
 from identity.services.users import create_user, delete_user, update_user
+from provisioning.account_links import RunLinks
 from provisioning.failures import DataFailure
 from provisioning.mapping_preview import Preview
 from provisioning.models import Action, Delivery
@@ -53,7 +54,8 @@ def person(connection: Connection, department: str) -> User:
 def run(action: Action, event_type: str, document: dict[str, Any]) -> Any:
     event = envelope(event_type)
     event["data"]["object"].update(document)
-    return run_action(draft_setup(action), event, attempt=1, deadline_seconds=5.0, correlation_id="evt_1234567890123456789012")
+    setup = draft_setup(action)
+    return run_action(setup, event, attempt=1, deadline_seconds=5.0, correlation_id="evt_1234567890123456789012", links=RunLinks(setup, 1))
 
 
 @pytest.mark.parametrize("value", ["false", "", 0, 1, [], ["x"], {}, {"a": 1}])

@@ -172,10 +172,16 @@ def test_a_scim_404_on_delete_means_that_the_user_was_gone() -> None:
 
 
 def test_a_failing_delete_is_done_when_a_lookup_shows_that_the_user_is_gone() -> None:
-    with misbehaving_server(by_verb(GET=sequence(ANNA_THERE, NOTHING), DELETE=scim_error(500))) as server:
+    with misbehaving_server(by_verb(GET=sequence(ANNA_THERE, NOTHING, scim_error(404)), DELETE=scim_error(500))) as server:
         ran = run_event(server.base_url, "user.deleted")
         assert ran.reason == "deleted"
-        assert server.lines == ["GET /Users", "DELETE /Users/1", "DELETE /Users/1", "GET /Users"]
+        assert server.lines == ["GET /Users", "DELETE /Users/1", "DELETE /Users/1", "GET /Users", "GET /Users/1"]
+
+
+def test_a_failing_delete_is_raised_when_only_the_filter_finds_the_user_no_more() -> None:
+    there = reply(200, user("1", externalId="database|anna"))
+    with misbehaving_server(by_verb(GET=sequence(ANNA_THERE, NOTHING, there), DELETE=scim_error(500))) as server:
+        assert run_event(server.base_url, "user.deleted").failed.status == 500
 
 
 def test_a_scim_404_on_put_is_looked_up_once_more_and_then_treated_as_missing() -> None:

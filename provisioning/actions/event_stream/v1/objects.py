@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol
 
@@ -13,6 +14,7 @@ from provisioning.masking import Mask
 from provisioning.run_log import RunLog
 from provisioning.scim.client import Capabilities
 from provisioning.scim.exchanges import ExchangeRecorder
+from provisioning.scim.links import LinkBook
 from provisioning.scim.transport import Pacing
 
 
@@ -26,9 +28,16 @@ class MessageData:
 
     @property
     def connection_name(self) -> str:
+        return self._of_connection("name")
+
+    @property
+    def connection_strategy(self) -> str:
+        return self._of_connection("strategy")
+
+    def _of_connection(self, member: str) -> str:
         connection = self.context.get("connection")
-        name = connection.get("name") if isinstance(connection, dict) else None
-        return name if isinstance(name, str) else ""
+        value = connection.get(member) if isinstance(connection, dict) else None
+        return value if isinstance(value, str) else ""
 
 
 @dataclass(frozen=True)
@@ -72,11 +81,20 @@ class Sender(Protocol):
     def send(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None, deadline: float) -> Answer: ...
 
 
+class Links(Protocol):
+    """Which accounts are whose; see `provisioning.account_links.RunLinks`."""
+
+    def book(self, server: str, user_id: str) -> LinkBook: ...
+
+    def lock(self, server: str, user_id: str, *, seconds: float) -> AbstractContextManager[None]: ...
+
+
 @dataclass(frozen=True)
 class Run:
     """The circumstances of this run: how the action is set up, which attempt it is, and when it must have ended.
 
-    `deadline` is a reading of `time.monotonic`.
+    `deadline` is a reading of `time.monotonic`. `trusted_strategies` are those of connections whose verified addresses prove a
+    user; `allow_named_deletion` raises when too many accounts were deleted of late that only their name has proven.
     """
 
     options: Mapping[str, Any]
@@ -88,6 +106,9 @@ class Run:
     recorder: ExchangeRecorder
     mask: Mask
     capabilities: Capabilities
+    links: Links
+    trusted_strategies: frozenset[str] = frozenset()
+    allow_named_deletion: Callable[[], None] = lambda: None
     pace: Pacing | None = None
     allow_http: bool = False
 

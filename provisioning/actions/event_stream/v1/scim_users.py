@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from provisioning.actions.event_stream.v1.objects import Api, Event, Message
@@ -9,11 +10,15 @@ from provisioning.failures import Misconfigured
 from provisioning.mapping import MappingRefused, MappingRow, parse_table
 from provisioning.results import Result, skipped
 from provisioning.scim.client import ScimClient
+from provisioning.scim.links import server_of
 from provisioning.scim.options import OptionsRefused, ScimOptions, parse_options
 from provisioning.scim.settings import ScimSettings, parse_settings
 from provisioning.scim.transport import ScimTransport
-from provisioning.scim.user_sync import UserSync
+from provisioning.scim.user_sync import Circumstances, UserSync
 from provisioning.scope import OUTSIDE, is_in_scope
+
+# A run that overstays its deadline by a request still holds its lock.
+_LOCK_MARGIN_SECONDS = 5.0
 
 
 class ScimUserProvisioning:
@@ -63,7 +68,14 @@ class ScimUserProvisioning:
     def _synchronised(
         self, message: Message, settings: ScimSettings, options: ScimOptions, table: tuple[MappingRow, ...], api: Api
     ) -> Result:
-        run = api.run
+        """Bring the user to the server; only one stream of the tenant at a time writes to one user there."""
+        run, document = api.run, message.data.object or {}
+        user_id, server = str(document.get("user_id", "")), server_of(settings.base_url)
+        with run.links.lock(server, user_id, seconds=max(run.deadline - time.monotonic(), 0.0) + _LOCK_MARGIN_SECONDS):
+            return self._written(message, settings, options, table, api)
+
+    def _written(self, message: Message, settings: ScimSettings, options: ScimOptions, table: tuple[MappingRow, ...], api: Api) -> Result:
+        run, document = api.run, message.data.object or {}
         transport = ScimTransport(
             run.sender,
             settings,
@@ -73,9 +85,16 @@ class ScimUserProvisioning:
             correlation_id=run.correlation_id,
             pace=run.pace,
         )
-        client = ScimClient(transport, run.recorder, run.capabilities, api.log)
-        sync = UserSync(client, table, options, api.log, event_id=message.id, is_repetition=run.attempt > 1)
-        document = message.data.object or {}
+        links = run.links.book(server_of(settings.base_url), str(document.get("user_id", "")))
+        client = ScimClient(transport, run.recorder, run.capabilities, api.log, links)
+        circumstances = Circumstances(
+            event_id=message.id,
+            is_repetition=run.attempt > 1,
+            strategy=message.data.connection_strategy,
+            trusted_strategies=run.trusted_strategies,
+            allow_named_deletion=run.allow_named_deletion,
+        )
+        sync = UserSync(client, table, options, api.log, circumstances)
         if message.type == "user.created":
             return sync.created(document)
         return sync.updated(document) if message.type == "user.updated" else sync.deleted(document)

@@ -1,0 +1,88 @@
+"""Which account on which server is which user: links, and the lock of a user whose server several streams write to.
+
+Neither has a database foreign key to the tenant or the action: a purge would deadlock with deliveries, and the account of a
+deleted action stays the user's.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models.functions import Now
+
+
+class AccountLink(models.Model):
+    """One user of one tenant on one server, as one action knows it; see `provisioning.scim.links.Link`."""
+
+    class Origin(models.TextChoices):
+        CREATED = "created", "Created by this service"
+        ADOPTED = "adopted", "Taken over"
+        SYNCHRONIZED = "synchronized", "Linked by a synchronization"
+        SEEN = "seen", "Carries the user's key"
+        BY_NAME = "by name", "Proven by its name alone"
+
+    tenant_id = models.CharField(max_length=63)
+    action_id = models.UUIDField()
+    server = models.CharField(max_length=32, help_text="Digest of the server's base URL.")
+    user_id = models.CharField(max_length=400)
+    remote_id = models.TextField("account", blank=True, help_text="The id on the server; empty while none is known.")
+    birth = models.BigIntegerField(help_text="Position of the event that made the link; older events write nothing.")
+    ended = models.BigIntegerField(null=True, help_text="Position of the event that deleted the user.")
+    position = models.BigIntegerField(help_text="Position of the last event that changed the link.")
+    user_names = models.JSONField(default=list, help_text="The last names that were sent to the account.")
+    user_name = models.TextField(blank=True, help_text="The last name that the server confirmed.")
+    keys = models.JSONField(default=list, help_text="The last values of externalId that were sent to the account.")
+    is_keyed = models.BooleanField(default=False, help_text="The server has shown the key of the account.")
+    created_there = models.CharField(max_length=64, blank=True, help_text="meta.created as the server shows it.")
+    is_missing = models.BooleanField(default=False, help_text="The server said that the account does not exist.")
+    doubt = models.BigIntegerField(null=True, help_text="Position of the event whose create was sent and never answered.")
+    origin = models.CharField(max_length=16, choices=Origin, blank=True)
+    is_suspect = models.BooleanField(default=False, help_text="Authorizes nothing until an administrator confirms it.")
+    updated_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["action_id", "server", "user_id"], name="provisioning_accountlink_user_unique"),
+        ]
+        indexes = [
+            # What a run reads before it writes: the links of the user, and those of the accounts that a lookup returned.
+            models.Index(fields=["server", "user_id"], name="provisioning_accountlink_users"),
+            models.Index(fields=["server", "remote_id"], name="provisioning_accountlink_ids"),
+            # The list of the admin, page by page from a key.
+            models.Index(fields=["tenant_id", "id"], name="provisioning_accountlink_list"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id}: {self.remote_id or 'no account'}"
+
+
+class AccountLock(models.Model):
+    """One user on one server of a tenant with several streams there; whoever holds the row writes to the account."""
+
+    tenant_id = models.CharField(max_length=63)
+    server = models.CharField(max_length=32)
+    user_id = models.CharField(max_length=400)
+    token = models.UUIDField()
+    until = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["tenant_id", "server", "user_id"], name="provisioning_accountlock_user_unique"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} on {self.server}"
+
+
+class NamedDeletions(models.Model):
+    """How many accounts a stream has deleted within the hour that only their user name had proven."""
+
+    stream_id = models.CharField(primary_key=True, max_length=26)
+    tenant_id = models.CharField(max_length=63)
+    window_began_at = models.DateTimeField(db_default=Now())
+    counted = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        verbose_name_plural = "named deletions"
+
+    def __str__(self) -> str:
+        return f"{self.stream_id}: {self.counted}"

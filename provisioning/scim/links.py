@@ -1,0 +1,322 @@
+"""What this service knows of the accounts it has made or found: one link per action, server and user (`design` 6.1). Pure.
+
+A link says under which id a server keeps a user, which names and keys were sent there, and between which events it holds. It
+authorizes a write only together with what the server answers now: see `ScimClient`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+# A server is asked for a user by one of so many names: what waits in a lane renames a user a few times at most.
+_MOST_NAMES = 4
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+# A server that shows another creation time of the same, proven account: the time tells accounts apart no more.
+UNSTABLE = "unstable"
+_LONGEST_TIME = 64
+# A longer id cannot be asked for again, so it is not kept; see `user_path`.
+LONGEST_ID = 512
+
+
+@dataclass(frozen=True)
+class Link:
+    """One row: the account `remote_id` on `server` is the user, from the event at `birth` on until the one at `ended`.
+
+    Positions are those of the tenant's log. `remote_id` is empty until an account is known. `doubt` is the position of the
+    event whose create was sent and never answered. A suspect authorizes nothing until an administrator confirms it.
+    """
+
+    tenant_id: str
+    action_id: str
+    server: str
+    user_id: str
+    remote_id: str = ""
+    birth: int = 0
+    ended: int | None = None
+    position: int = 0
+    user_names: tuple[str, ...] = ()
+    user_name: str = ""
+    keys: tuple[str, ...] = ()
+    is_keyed: bool = False
+    created_there: str = ""
+    is_missing: bool = False
+    doubt: int | None = None
+    origin: str = ""
+    is_suspect: bool = False
+    is_live: bool = field(default=True, compare=False)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the link may authorize a write."""
+        return bool(self.remote_id) and self.ended is None and not self.is_suspect
+
+    def has_sent(self, user_name: str) -> bool:
+        """Tell whether this name was sent to the account."""
+        return any(same_name(user_name, sent) for sent in (*self.user_names, self.user_name) if sent)
+
+    def document(self) -> dict[str, Any]:
+        """Return the row as JSON."""
+        values = asdict(self)
+        del values["is_live"]
+        return values
+
+
+class LinkRows(Protocol):
+    """Where links are kept; see `provisioning.account_links`."""
+
+    def read(self, remote_ids: Sequence[str]) -> list[Link]:
+        """Return the links of the server that name the user or one of these accounts, of every tenant."""
+
+    def begin(self, link: Link) -> list[Link]:
+        """Return what `read` returns, and note the doubt of `link`, committed, unless an account of the user is known."""
+
+    def write(self, link: Link) -> None:
+        """Store a link at once, unless a newer event has written it."""
+
+    def shows_creation(self) -> bool:
+        """Tell whether the server has shown two different creation times."""
+
+
+class LinkBook:
+    """The links that concern one user in one run, and what the run has learned of them.
+
+    What must be known before a request is written at once; everything else waits in `changes` for the outcome of the run.
+    """
+
+    def __init__(self, rows: LinkRows | None, owner: Link, *, position: int) -> None:
+        self._rows = rows
+        self._owner = owner
+        self._position = position
+        self._read: Link | None = None
+        self._others: list[Link] = []
+        self.own: Link | None = None
+        # Whether the server has said in this run that the linked account does not exist.
+        self.is_just_gone = False
+
+    @property
+    def changes(self) -> tuple[Link, ...]:
+        """Return the link as the run leaves it, if it differs from what is stored."""
+        if self.own is None or self.own == self._read:
+            return ()
+        return (replace(self.own, position=max(self.own.position, self._position)),)
+
+    @property
+    def open_link(self) -> Link | None:
+        """Return the link of this user if it may authorize a write."""
+        return self.own if self.own is not None and self.own.is_open else None
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether a create of this user was sent whose answer is not known."""
+        return self.own is not None and self.own.doubt is not None
+
+    @property
+    def is_linked_before(self) -> bool:
+        """Whether an earlier event has linked the account: a create that meets it has something new to tell."""
+        return self._read is not None and self._read.is_open and 0 < self._read.birth < self._position
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the event is older than the account, or no newer than its deletion: it must not write anything."""
+        if self.own is None:
+            return False
+        return self.own.birth > self._position or (self.own.ended is not None and self.own.ended >= self._position)
+
+    def look(self, remote_ids: Iterable[str] = ()) -> None:
+        """Read what is known of the user and of these accounts."""
+        if self._rows is not None:
+            self._take(self._rows.read(list(remote_ids)))
+
+    def begin_create(self, *, user_name: str, key: str) -> bool:
+        """Note, committed, that a create is about to be sent; return whether an earlier one was in doubt already."""
+        if self._rows is None:
+            return False
+        names = (user_name,) if user_name else ()
+        at = self._position
+        fresh = replace(self._owner, birth=at, position=at, doubt=at, user_names=names, keys=(key,), origin="created")
+        self._take(self._rows.begin(fresh))
+        was_in_doubt = self.is_in_doubt
+        if not self.is_stale and (self.own is None or not self.own.is_open or self.own.is_missing):
+            ended = self.own is not None and self.own.ended is not None
+            self._read = self.own = fresh if self.own is None or ended else replace(self.own, doubt=self._position)
+        return was_in_doubt
+
+    def is_rival(self, remote_id: str) -> bool:
+        """Tell whether another user or tenant is linked to the account."""
+        return any(other.remote_id == remote_id and not self._is_kin(other) for other in self._others)
+
+    def is_own(self, remote_id: str) -> bool:
+        """Tell whether this action has linked this user to the account."""
+        return (link := self.open_link) is not None and link.remote_id == remote_id
+
+    def is_kin(self, remote_id: str) -> bool:
+        """Tell whether another action of the tenant has linked this user to the account."""
+        return any(other.remote_id == remote_id and self._is_kin(other) for other in self._others)
+
+    @property
+    def has_doubtful_rival(self) -> bool:
+        """Whether another tenant has sent a create for a user of the same id, and knows no answer to it."""
+        return any(other.doubt is not None and other.tenant_id != self._owner.tenant_id for other in self._doubtful)
+
+    def shows_creation(self) -> bool:
+        """Tell whether creation times of this server tell its accounts apart."""
+        return self._rows is not None and self._rows.shows_creation()
+
+    def created(self, resource: Mapping[str, Any], *, user_name: str, key: str) -> None:
+        """Learn the account that a create has just made. One whose id cannot be used again leaves the user in doubt."""
+        if not _is_usable(resource["id"]):
+            return
+        names = (user_name,) if user_name else ()
+        self.own = replace(
+            self._own_or_new(),
+            **_facts(resource),
+            birth=self._position,
+            ended=None,
+            user_names=names,
+            user_name=user_name,
+            keys=(key,),
+            is_keyed=resource.get("externalId") == key,
+            doubt=None,
+            origin="created",
+            is_suspect=False,
+        )
+
+    def seen(self, resource: Mapping[str, Any], *, key: str, origin: str = "seen") -> None:
+        """Learn an account from an item of the server that carries our key."""
+        if not _is_usable(resource["id"]):
+            return
+        known, facts = self._own_or_new(), _facts(resource)
+        if known.is_open and known.remote_id == resource["id"]:
+            stable = facts["created_there"] if known.created_there in ("", facts["created_there"]) else UNSTABLE
+            self.own = replace(known, created_there=stable, is_keyed=True, is_missing=False, doubt=None, keys=_with(known.keys, key))
+            return
+        # Not the position of this event: the account was there before, and an older event may still be owed to it.
+        birth = known.birth if known.ended is None else known.ended + 1
+        named = replace(known, user_names=(), user_name="") if known.remote_id or known.ended is not None else known
+        self.own = replace(named, **facts, birth=birth, ended=None, keys=(key,), is_keyed=True, doubt=None, origin=origin, is_suspect=False)
+
+    def suspected(self, remote_id: str, *, user_name: str) -> None:
+        """Remember an account that was written because its name was proven; it authorizes nothing until it is confirmed."""
+        if self.open_link is None and _is_usable(remote_id):
+            names = (user_name,) if user_name else ()
+            known = self._own_or_new()
+            birth = known.birth if known.ended is None else known.ended + 1
+            facts: dict[str, Any] = {"remote_id": remote_id, "user_names": names, "user_name": user_name, "birth": birth}
+            self.own = replace(known, **facts, ended=None, origin="by name", is_suspect=True, doubt=None)
+
+    def found_again(self, created: str) -> None:
+        """Note that the linked account has proven itself, and its creation time where none was known."""
+        if self.own is not None:
+            self.own = replace(self.own, is_missing=False, created_there=self.own.created_there or created)
+
+    def gone(self, remote_id: str) -> None:
+        """Note that the server says this account does not exist, if it is the linked one."""
+        if (link := self.open_link) is not None and link.remote_id == remote_id:
+            self.own = replace(link, is_missing=True)
+            self.is_just_gone = True
+
+    def announce(self, user_name: str, key: str) -> None:
+        """Store, before a write, the name and the key that the account is about to get."""
+        link = self.open_link
+        if link is None or (link.has_sent(user_name) and key in link.keys):
+            return
+        names = _kept((*(name for name in link.user_names if name != user_name), user_name), confirmed=link.user_name)
+        self.own = replace(link, user_names=names, keys=_with(link.keys, key), position=max(link.position, self._position))
+        self._store()
+
+    def confirmed(self, user_name: str) -> None:
+        """Note that the account has this name now."""
+        if (link := self.open_link) is not None and link.user_name != user_name:
+            self.own = replace(link, user_name=user_name)
+
+    def refused(self, user_name: str) -> None:
+        """Forget a name that the server refused because another account has it."""
+        if (link := self.open_link) is not None and link.user_name != user_name:
+            self.own = replace(link, user_names=tuple(name for name in link.user_names if name != user_name))
+
+    def not_created(self) -> None:
+        """Take back the doubt of a create that the server has refused."""
+        if self.own is not None:
+            self.own = replace(self.own, doubt=None)
+
+    def deleted(self) -> None:
+        """End the link: the event that deletes the user is settled."""
+        if self.own is not None:
+            self.own = replace(self.own, ended=self._position, doubt=None, is_missing=False)
+
+    def _take(self, rows: list[Link]) -> None:
+        owner = self._owner
+        same = [row for row in rows if (row.action_id, row.user_id) == (owner.action_id, owner.user_id)]
+        changed = self.own != self._read
+        self._read = same[0] if same else None
+        if not changed:
+            self.own = self._read
+        others = [row for row in rows if row not in same and row.is_live]
+        self._others = [row for row in others if row.is_open]
+        self._doubtful = [row for row in others if row.user_id == owner.user_id and row.ended is None]
+
+    _doubtful: Sequence[Link] = ()
+
+    def _is_kin(self, other: Link) -> bool:
+        return (other.tenant_id, other.user_id) == (self._owner.tenant_id, self._owner.user_id)
+
+    def _own_or_new(self) -> Link:
+        return self.own or self._owner
+
+    def _store(self) -> None:
+        if self._rows is not None and self.own is not None:
+            self._rows.write(self.own)
+            self._read = self.own
+
+
+def server_of(base_url: str) -> str:
+    """Return the digest under which links to a server are kept: 32 hexadecimal digits of its base URL, however it is spelled."""
+    parts = urlsplit(base_url.strip())
+    port = parts.port if parts.port != _DEFAULT_PORTS.get(parts.scheme.lower()) else None
+    host = (parts.hostname or "").lower().rstrip(".") + (f":{port}" if port else "")
+    return hashlib.sha256(f"{parts.scheme.lower()}://{host}{parts.path.rstrip('/')}".encode()).hexdigest()[:32]
+
+
+def same_name(one: str, other: str) -> bool:
+    """Compare two user names. Only A to Z are folded: wider rules make one name of two that a server keeps apart."""
+    return _folded(one) == _folded(other)
+
+
+def untracked() -> LinkBook:
+    """Return a book without links, for a server's own probes."""
+    return LinkBook(None, Link("", "", "", ""), position=0)
+
+
+def creation_of(resource: Mapping[str, Any]) -> str:
+    """Return `meta.created` of a resource as the server writes it (RFC 7643, 3.1), or an empty text."""
+    meta = resource.get("meta")
+    created = meta.get("created") if isinstance(meta, dict) else None
+    return created if isinstance(created, str) and len(created) <= _LONGEST_TIME else ""
+
+
+def _is_usable(remote_id: str) -> bool:
+    return 0 < len(remote_id) <= LONGEST_ID and remote_id.isprintable()
+
+
+def _facts(resource: Mapping[str, Any]) -> dict[str, Any]:
+    return {"remote_id": str(resource["id"]), "created_there": creation_of(resource), "is_missing": False}
+
+
+def _with(keys: tuple[str, ...], key: str) -> tuple[str, ...]:
+    return (*(kept for kept in keys if kept != key), key)[-_MOST_NAMES:]
+
+
+def _kept(names: tuple[str, ...], *, confirmed: str) -> tuple[str, ...]:
+    """Drop the oldest name beyond the limit, but never the one that the account is known to have had last."""
+    while len(names) > _MOST_NAMES:
+        oldest = next(name for name in names if name != confirmed)
+        names = tuple(name for name in names if name != oldest)
+    return names
+
+
+def _folded(name: str) -> str:
+    return "".join(letter.lower() if letter.isascii() else letter for letter in name)

@@ -1,0 +1,29 @@
+"""When a user name proves that an account without a key is this user's (`design` 6.1, rule 3). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from provisioning.mapping import Person
+from provisioning.scim.links import same_name
+from provisioning.scim.options import ScimOptions
+
+# Strategies of connections whose addresses this service has verified itself; the name of the database strategy is a setting.
+PASSWORDLESS_STRATEGIES = frozenset({"email", "sms"})
+
+
+def proves_name(
+    document: Mapping[str, Any], person: Person, options: ScimOptions, *, strategy: str, trusted_strategies: frozenset[str]
+) -> bool:
+    """Tell whether the holder of the mapped `userName` counts as this user.
+
+    `verified` asks for three things: the user name is the e-mail address, the address is verified, and the connection with
+    this `strategy` is one whose word counts. Sign-up with a stranger's address proves nothing.
+    """
+    if options.user_name_proof != "verified":
+        return options.user_name_proof == "always"
+    is_trusted = strategy in trusted_strategies or options.trust_connection_addresses
+    email = document.get("email")
+    is_verified = document.get("email_verified") is True and isinstance(email, str)
+    return is_trusted and is_verified and bool(person.user_name) and same_name(str(email), person.user_name)

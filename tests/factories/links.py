@@ -1,0 +1,92 @@
+"""Links kept in memory by the rules of `provisioning.account_links`, for runs without a database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from provisioning.scim.links import UNSTABLE, Link, LinkBook
+
+Key = tuple[str, str, str]
+
+
+@dataclass
+class MemoryLinks:
+    """The links of every tenant, action and server."""
+
+    rows: dict[Key, Link] = field(default_factory=dict)
+    newest: int = 0
+
+    def at(self, position: int, *, tenant_id: str = "acme", action_id: str = "action") -> MemoryRun:
+        """Return the links as the run for the event at `position` sees them."""
+        self.newest = max(self.newest, position)
+        return MemoryRun(self, tenant_id, action_id, position)
+
+    def write(self, link: Link) -> None:
+        key = (link.action_id, link.server, link.user_id)
+        old = self.rows.get(key)
+        is_newer = old is None or (link.birth >= old.birth and (old.ended is None or link.birth > old.ended))
+        if old is None or (is_newer and (link.position >= old.position or not old.remote_id)):
+            self.rows[key] = link
+
+    def only(self) -> Link:
+        """Return the one link that there is."""
+        (link,) = self.rows.values()
+        return link
+
+
+@dataclass
+class MemoryRun:
+    """The links of one run."""
+
+    kept: MemoryLinks
+    tenant_id: str
+    action_id: str
+    position: int
+    books: list[LinkBook] = field(default_factory=list)
+
+    def book(self, server: str, user_id: str) -> LinkBook:
+        book = LinkBook(
+            MemoryRows(self.kept, server, user_id), Link(self.tenant_id, self.action_id, server, user_id), position=self.position
+        )
+        self.books.append(book)
+        return book
+
+    @contextmanager
+    def lock(self, server: str, user_id: str, *, seconds: float) -> Iterator[None]:
+        yield
+
+    def settle(self) -> None:
+        """Write what the run has learned, as its outcome does."""
+        for book in self.books:
+            for link in book.changes:
+                self.kept.write(link)
+
+
+@dataclass
+class MemoryRows:
+    kept: MemoryLinks
+    server: str
+    user_id: str
+
+    def read(self, remote_ids: Sequence[str]) -> list[Link]:
+        rows = [link for link in self.kept.rows.values() if link.server == self.server]
+        return [link for link in rows if link.user_id == self.user_id or (link.remote_id and link.remote_id in remote_ids)]
+
+    def begin(self, link: Link) -> list[Link]:
+        known = self.read(())
+        key = (link.action_id, link.server, link.user_id)
+        old = self.kept.rows.get(key)
+        if old is None or (old.ended is not None and old.ended < link.birth):
+            self.kept.rows[key] = link
+        elif old.ended is None and old.birth <= link.birth and (not old.remote_id or old.is_missing or old.is_suspect):
+            self.kept.rows[key] = replace(old, doubt=link.doubt, position=max(old.position, link.position))
+        return known
+
+    def write(self, link: Link) -> None:
+        self.kept.write(link)
+
+    def shows_creation(self) -> bool:
+        shown = {link.created_there for link in self.kept.rows.values() if link.server == self.server}
+        return len(shown - {"", UNSTABLE}) > 1
