@@ -53,7 +53,7 @@ def send_alert(alert_id: int) -> bool:
 def link_of(alert: Alert) -> str:
     """Return the address of the page that shows what the alert is about, on the platform's host."""
     base = f"{scheme()}://{settings.PLATFORM_HOST}"
-    if alert.kind == Alert.Kind.HELD:
+    if alert.kind in (Alert.Kind.HELD, Alert.Kind.NOT_FOUND):
         return f"{base}/admin/events/eventstream/{alert.stream_id}/change/"
     shown = {"state__exact": "open", "stream_id": alert.stream_id, **({"q": alert.fingerprint} if alert.fingerprint else {})}
     return f"{base}{_LIST}?{urlencode(shown)}"

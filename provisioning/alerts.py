@@ -10,6 +10,7 @@ from typing import Any
 
 from django.conf import settings
 
+from provisioning import not_found
 from provisioning.statements import execute, fetch_all
 
 EVERY_SECONDS = 60.0
@@ -63,6 +64,16 @@ _HELD = """
 SELECT '' AS fingerprint, jsonb_build_object('since', to_char(s.held_since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) AS facts
 WHERE s.held_since IS NOT NULL
 """
+# What was skipped because the server has no such user, against everything that was settled; both by the day of the event, as an index
+# gives them. A server whose filter finds no one would otherwise let accounts of deleted users live on, in silence.
+_NOT_FOUND = f"""
+SELECT '' AS fingerprint, jsonb_build_object('count', missed.number, 'settled', settled.number, 'limit', %(percent)s::int) AS facts
+FROM (SELECT count(*) AS number FROM ({not_found.ROWS} LIMIT %(most)s) missing) missed
+CROSS JOIN LATERAL (SELECT count(*) AS number FROM provisioning_delivery d
+    WHERE missed.number >= %(least)s AND d.stream_id = s.id AND d.created_at > now() - interval '1 day'
+        AND d.state IN ('delivered', 'skipped')) settled
+WHERE missed.number >= %(least)s AND missed.number * 100 >= settled.number * %(percent)s
+"""  # noqa: S608  (a constant of another module)
 _UNSENT = "SELECT id FROM provisioning_alert WHERE taken_at IS NULL ORDER BY id LIMIT 100"
 
 
@@ -77,10 +88,12 @@ def raise_alerts() -> list[int]:
 def _asked_for() -> list[tuple[str, str, dict[str, Any]]]:
     limit, age = settings.DEAD_LETTER_ALERT_OPEN, settings.DEAD_LETTER_ALERT_AGE_SECONDS
     new = {"new": min(_NEW_SECONDS, settings.DEAD_LETTER_ALERT_PERIOD_SECONDS), "kinds": _MOST_NEW_KINDS, "most": _MOST_COUNTED}
+    not_found_values = {"percent": settings.NOT_FOUND_ALERT_PERCENT, "least": settings.NOT_FOUND_ALERT_USERS, "most": _MOST_COUNTED}
     every: list[tuple[bool, str, str, dict[str, Any]]] = [
         (settings.DEAD_LETTER_ALERT_FIRST, "new_failure", _NEW_FAILURE, new),
         (limit > 0, "many_open", _MANY_OPEN, {"limit": limit, "most": max(limit, _MOST_COUNTED)}),
         (age > 0, "old_open", _OLD_OPEN, {"age": age}),
         (settings.DEAD_LETTER_ALERT_HELD, "held", _HELD, {}),
+        (settings.NOT_FOUND_ALERT_PERCENT > 0, "not_found", _NOT_FOUND, not_found_values),
     ]
     return [(kind, found, values) for is_asked, kind, found, values in every if is_asked]

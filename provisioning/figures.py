@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from events.figures import DatabaseFigures, Figure
+from provisioning.not_found import ROWS
 
 # Of one stream or tenant no more are counted: an index serves each, and a thousand is very many.
 _MOST_OF_ONE = 1000
@@ -37,6 +38,11 @@ PROVISIONING = DatabaseFigures(
             "provisioning_streams_held",
             "Streams whose deliveries pause because their destination is wrong or away.",
             "SELECT count(*) FROM events_eventstream WHERE held_since IS NOT NULL",
+        ),
+        Figure(
+            "provisioning_users_not_found",
+            f"Events of the last 24 hours that were skipped because the server has no such user, {_MOST_OF_ONE} of a stream at most.",
+            f"SELECT count(*) FROM events_eventstream s CROSS JOIN LATERAL ({ROWS} LIMIT {_MOST_OF_ONE}) found",
         ),
         Figure(
             "provisioning_dead_letters_open",

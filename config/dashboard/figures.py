@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.contrib.admin.utils import quote
 from django.urls import reverse
 
@@ -57,6 +58,12 @@ def _of_streams(viewer: Viewer, state: State) -> Iterator[Figure]:
         else:
             place = reverse("admin:events_eventstream_change", args=(quote(behind.stream_id),))
             yield Figure("Lag", f"{behind.behind:,}", place, f"events that {behind.name} has not dispatched")
+        missed = max(state.streams, key=lambda stream: stream.not_found, default=None)
+        if missed is not None:
+            place = reverse("admin:events_eventstream_change", args=(quote(missed.stream_id),))
+            tone = "bad" if missed.not_found >= settings.NOT_FOUND_ALERT_USERS else ""
+            note = f"by the server of {missed.name}, in the last 24 hours" if missed.not_found else "by the servers, in the last 24 hours"
+            yield Figure("Users not found", f"{missed.not_found:,}", place, note, tone)
 
 
 def _of_deliveries(viewer: Viewer, state: State) -> Iterator[Figure]:

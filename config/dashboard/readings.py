@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from django.utils import timezone
 
+from provisioning import not_found
 from provisioning.failure_kinds import failure_kinds
 from provisioning.statements import Row, fetch_all, fetch_one
 
@@ -58,7 +59,8 @@ SELECT floor(extract(epoch FROM created_at - %(since)s) / 3600)::int, count(*) F
 """
 _STREAMS = """
 SELECT s.id, coalesce(nullif(s.name, ''), s.id), s.tenant_id, s.status, s.held_since, s.held_reason,
-    greatest(h.position - s.position, 0) AS behind, coalesce(b.failures, 0), g.staged_since
+    greatest(h.position - s.position, 0) AS behind, coalesce(b.failures, 0), g.staged_since,
+    (SELECT count(*) FROM ({not_found} LIMIT 1000) missed) AS not_found
 FROM events_eventstream s JOIN events_head h ON h.tenant_id = s.tenant_id
 LEFT JOIN provisioning_breaker b ON b.stream_id = s.id LEFT JOIN provisioning_deletionguard g ON g.stream_id = s.id
 {which} ORDER BY s.held_since IS NULL, s.status DESC, behind DESC, s.id LIMIT %(streams)s
@@ -115,6 +117,8 @@ class StreamState:
     behind: int
     failures: int
     staged_since: datetime | None
+    # Events of the last 24 hours whose user the server did not find.
+    not_found: int = 0
 
     @property
     def is_enabled(self) -> bool:
@@ -176,7 +180,10 @@ def failed_sign_ins(tenant: str | None, starts: list[datetime]) -> Hours:
 def streams(tenant: str | None) -> list[StreamState]:
     """Return the event streams, those that are held and those that are furthest behind first."""
     which = "WHERE s.tenant_id = %(tenant)s" if tenant else ""
-    return [StreamState(*row) for row in fetch_all(_STREAMS.format(which=which), {"tenant": tenant, "streams": STREAMS_SHOWN})]
+    return [
+        StreamState(*row)
+        for row in fetch_all(_STREAMS.format(which=which, not_found=not_found.ROWS), {"tenant": tenant, "streams": STREAMS_SHOWN})
+    ]
 
 
 def oldest_due(tenant: str | None) -> DueDelivery | None:

@@ -155,6 +155,12 @@ DEAD_LETTER_ALERT_FIRST = env.flag("DEAD_LETTER_ALERT_FIRST", default=True, effe
 DEAD_LETTER_ALERT_OPEN = env.integer("DEAD_LETTER_ALERT_OPEN", 100, "Alert when a stream has so many open dead letters; 0 never.")
 DEAD_LETTER_ALERT_AGE_SECONDS = env.number("DEAD_LETTER_ALERT_AGE_SECONDS", 86400.0, "Alert when one is open for so long; 0 never.")
 DEAD_LETTER_ALERT_HELD = env.flag("DEAD_LETTER_ALERT_HELD", default=True, effect="Alert when a stream is held.")
+NOT_FOUND_ALERT_PERCENT = env.integer(
+    "NOT_FOUND_ALERT_PERCENT",
+    20,
+    "Alert when so many percent of a stream's events in a day concern users that its server does not find; 0 never.",
+)
+NOT_FOUND_ALERT_USERS = env.integer("NOT_FOUND_ALERT_USERS", 10, "Such events that there must be before that alert.", minimum=1)
 DEAD_LETTER_ALERT_PERIOD_SECONDS = env.number(
     "DEAD_LETTER_ALERT_PERIOD_SECONDS", 86400.0, "The same alert of a stream is sent once in such a period.", minimum=60
 )

@@ -19,6 +19,7 @@ from provisioning import deletion_guard, streams
 from provisioning.admin import deletion_guards, synchronizations
 from provisioning.admin.stream_form import ACTION, WEBHOOK_FIELDS, StreamForm
 from provisioning.models import Action, DeadLetter, Lane
+from provisioning.not_found import users_not_found
 
 _MOST_COUNTED = 1000
 
@@ -153,6 +154,10 @@ class StreamAdmin(ServiceAdmin[EventStream]):
             ),
             (Cell("Open dead letters"), Cell(_bounded(dead), f"{reverse(f'{place}:provisioning_deadletter_changelist')}?{query}")),
         ]
+        missing = users_not_found(stream.pk)
+        shown = {"q": stream.pk, "state__exact": "skipped"}
+        url = f"{reverse(f'{place}:provisioning_delivery_changelist')}?{urlencode(shown)}"
+        rows.append((Cell("Users not found on the server, last 24 hours"), Cell(f"{missing:,}", url)))
         rows.append(deletion_guards.guard_cells(stream))
         return Panel(
             "Deliveries", ("", "Now"), rows, more_url=f"{reverse(f'{place}:provisioning_delivery_changelist')}?{query}", more_text="All"

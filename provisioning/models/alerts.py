@@ -14,6 +14,7 @@ class Alert(models.Model):
         MANY_OPEN = "many_open", "Many open dead letters"
         OLD_OPEN = "old_open", "An old open dead letter"
         HELD = "held", "The stream is held"
+        NOT_FOUND = "not_found", "Many users are not found on the server"
 
     stream_id = models.CharField(max_length=26)
     tenant_id = models.CharField(max_length=63)

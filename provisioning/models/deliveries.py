@@ -68,6 +68,12 @@ class Delivery(models.Model):
             models.Index(fields=["stream_id", "id"], condition=Q(state="dead"), name="provisioning_delivery_dead"),
             models.Index(fields=["tenant_id", "id"], name="provisioning_delivery_listed"),
             models.Index(fields=["event_id"], name="provisioning_delivery_by_event"),
+            # How many users of a stream were not found on the server of late.
+            models.Index(
+                fields=["stream_id", "created_at"],
+                condition=Q(state="skipped", reason__in=("no user to update", "no user to delete")),
+                name="provisioning_delivery_notfound",
+            ),
             BrinIndex(fields=["created_at"], name="provisioning_delivery_by_age", pages_per_range=32),
         ]
 
