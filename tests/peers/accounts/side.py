@@ -11,7 +11,7 @@ from events.numbering import number_tenant
 from identity.models import Connection, Tenant, User
 from identity.services.users import create_user, delete_user, update_user
 from provisioning import delivering, dispatch, lanes
-from provisioning.models import DeadLetter, Delivery
+from provisioning.models import Attempt, DeadLetter, Delivery
 from provisioning.redelivery import redeliver
 from provisioning.services.actions import create_action, deploy_action, update_action
 from provisioning.streams import create_stream
@@ -108,3 +108,8 @@ class Side:
         """Return what became of every event, in their order."""
         rows = Delivery.objects.filter(stream_id=self.stream.pk).order_by("position")
         return [Outcome(row.state, row.error_message if row.state == "dead" else row.reason, row.error_status) for row in rows]
+
+    def last_failure_line(self) -> str:
+        """Return what the newest attempt logged of its failure."""
+        lines = Attempt.objects.filter(tenant_id=self.tenant_id).order_by("-pk").values_list("log_lines", flat=True)[0]
+        return next(str(line["fields"]["detail"]) for line in lines if line["message"] == "sync failed")

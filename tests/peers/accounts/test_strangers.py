@@ -21,10 +21,8 @@ pytestmark = pytest.mark.peer
 IDENTIFIERS = FOUND | REFUSED
 
 TAKEN, WANTED = "taken@example.test", "wanted@example.test"
-# What a dead letter about an account that is not proven to be ours may say.
-NAMED = re.compile(
-    r"answered 409|unverifiable|cannot be told|not proven|belongs to|conflict|userName|POST /Users answered 500", re.IGNORECASE
-)
+# What a dead letter about an account that is not proven to be ours says.
+NAMED = re.compile("POST /Users answered (409|500)|unverifiable match|conflict: the resource with this userName|deletion in doubt")
 
 
 def refused(outcome: Outcome) -> bool:
@@ -149,4 +147,15 @@ def test_stranger_whose_name_is_the_key_of_our_user_is_not_ours(side: Side, stra
         step()
         assert strangers.untouched()
     side.redeliver_all(force=True)
+    assert strangers.untouched()
+
+
+def test_attempt_at_an_account_that_may_be_ours_says_how_to_take_it_over(side: Side, strangers: Strangers, relay: Relay) -> None:
+    relay.refuses = lambda request: scim_error(400, "invalidFilter") if request.filter.startswith("externalId") else None
+    strangers.add(TAKEN)
+    assert refused(side.create(TAKEN))
+    assert side.change(given_name="Anni").why.startswith("unverifiable match")
+    told = side.last_failure_line()
+    assert "the name is not proven to be this user's" in told
+    assert "user_name_proof" in told
     assert strangers.untouched()
