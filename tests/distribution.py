@@ -15,7 +15,7 @@ from xdist.scheduler import LoadFileScheduling
 # One `make up` serves all of its tests.
 _TOGETHER = ("tests/journeys",)
 # Every test runs once per server, as `test_name[server]` or `test_name[server-more]`.
-_PER_SERVER = ("tests/conformance",)
+_PER_SERVER = ("tests/conformance", "tests/peers/accounts")
 # What takes longest. Two that start a whole service do not stand beside each other, so that they do not slow each other down.
 _FIRST = (
     "tests/journeys",

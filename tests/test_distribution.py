@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
         ("tests/conformance/test_ending.py::test_one", "tests/conformance/test_ending.py"),
         ("tests/conformance/test_ending.py::test_one[uvicorn]", "tests/conformance[uvicorn]"),
         ("tests/conformance/test_refusing.py::test_one[uvicorn-from=]&x[0]=1]", "tests/conformance[uvicorn]"),
+        ("tests/peers/accounts/test_main_job.py::test_one[canaille-plain]", "tests/peers/accounts[canaille]"),
     ],
 )
 def test_tests_that_share_a_costly_start_are_one_unit(nodeid: str, unit: str) -> None:

@@ -1,8 +1,9 @@
 """Installs what `make test-peers` needs: npm and Python packages below `.peers/`, Debian packages where the machine allows it.
 
 The lists stand beside the tests: `tests/peers/package.json` with its lock, `tests/peers/requirements.lock` for an
-environment of its own, and `tests/peers/packages.txt`, a Debian package and one of its programs per line. What cannot
-be installed is named; its tests skip themselves and say so.
+environment of its own, and `tests/peers/packages.txt`, a Debian package and one of its programs per line. Each folder
+of `tests/peers/servers` holds a lock too, of npm or of Python: a SCIM server whose packages fit neither ours nor each
+other's. What cannot be installed is named; its tests skip themselves and say so.
 """
 
 from __future__ import annotations
@@ -12,19 +13,55 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
 
 from config.launcher import tool_environment
 from config.launcher.options import ROOT
 
 LISTS = ROOT / "tests" / "peers"
+SERVERS = LISTS / "servers"
 PLACE = ROOT / ".peers"
 
 
 def main() -> int:
-    """Install everything that is listed and missing. Always 0: the tests judge, not the installation."""
-    for problem in [*_debian_packages(), *_node_packages(), *_python_packages()]:
-        print(f"test-peers: {problem}", file=sys.stderr)
+    """Install everything that is listed and missing. Always 0: the tests judge, not the installation.
+
+    Two installations run at a time: one waits for its packages while the other one unpacks.
+    """
+    with ThreadPoolExecutor(max_workers=2) as executor:
+        for problems in executor.map(_run, _installations()):
+            for problem in problems:
+                print(f"test-peers: {problem}", file=sys.stderr)
     return 0
+
+
+def _run(installation: Callable[[], list[str]]) -> list[str]:
+    return installation()
+
+
+def place_of(server: str) -> Path:
+    """Return where the packages of a folder of `tests/peers/servers` are installed."""
+    return PLACE / "servers" / server
+
+
+def _installations() -> list[Callable[[], list[str]]]:
+    """Return what to install, the longest first."""
+    folders = [folder for folder in sorted(SERVERS.iterdir()) if folder.is_dir()]
+    node = [partial(install_node_packages, folder, place_of(folder.name)) for folder in folders if (folder / "package-lock.json").exists()]
+    python = [
+        partial(install_python_packages, folder, place_of(folder.name)) for folder in folders if (folder / "requirements.lock").exists()
+    ]
+    return [
+        *node,
+        _debian_packages,
+        *python,
+        partial(install_node_packages, LISTS, PLACE),
+        partial(install_python_packages, LISTS, PLACE / "python"),
+    ]
 
 
 def _debian_packages() -> list[str]:
@@ -47,34 +84,47 @@ def _search_path() -> str:
     return os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 
 
-def _node_packages() -> list[str]:
-    manifest, lock = LISTS / "package.json", LISTS / "package-lock.json"
-    if not manifest.exists():
-        return []
+def install_node_packages(listed: Path, place: Path) -> list[str]:
+    """Install the packages of the lock in `listed` into `place`, unless they are there; return what could not be done."""
+    manifest, lock = listed / "package.json", listed / "package-lock.json"
     npm = shutil.which("npm")
     if npm is None:
-        return ["npm is missing, so no Node client is tested"]
-    wanted = hashlib.sha256(b"".join(path.read_bytes() for path in (manifest, lock) if path.exists())).hexdigest()
-    stamp = PLACE / "installed"
+        return [f"npm is missing: nothing of {_name(manifest)} is tested"]
+    wanted = hashlib.sha256(manifest.read_bytes() + lock.read_bytes()).hexdigest()
+    stamp = place / "installed"
     if stamp.exists() and stamp.read_text() == wanted:
         return []
-    PLACE.mkdir(exist_ok=True)
+    place.mkdir(parents=True, exist_ok=True)
+    stamp.unlink(missing_ok=True)
     for path in (manifest, lock):
-        if path.exists():
-            shutil.copy(path, PLACE)
-    command = [npm, "ci" if lock.exists() else "install", "--no-audit", "--no-fund", "--silent"]
-    if subprocess.run(command, cwd=PLACE, check=False).returncode != 0:
-        return ["npm could not install the packages of tests/peers/package.json"]
+        shutil.copy(path, place)
+    # No package runs a script of its own: what a script would fetch or build is not in the lock.
+    command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]
+    started = time.monotonic()
+    if subprocess.run(command, cwd=place, check=False).returncode != 0:
+        return [f"npm could not install the packages of {_name(lock)}"]
     stamp.write_text(wanted)
+    return _installed(lock, started)
+
+
+def install_python_packages(listed: Path, place: Path) -> list[str]:
+    """Install the packages of the lock in `listed` into an environment at `place`; return what could not be done."""
+    lock = listed / "requirements.lock"
+    if tool_environment.is_installed(lock, place):
+        return []
+    started = time.monotonic()
+    if not tool_environment.install(lock, place):
+        return [f"pip could not install the packages of {_name(lock)}"]
+    return _installed(lock, started)
+
+
+def _installed(listed: Path, started: float) -> list[str]:
+    print(f"test-peers: installed the packages of {_name(listed)} in {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
     return []
 
 
-def _python_packages() -> list[str]:
-    lock, environment = LISTS / "requirements.lock", PLACE / "python"
-    if not lock.exists():
-        return []
-    installed = tool_environment.install(lock, environment)
-    return [] if installed else ["pip could not install the packages of tests/peers/requirements.lock"]
+def _name(path: Path) -> str:
+    return f"{path.parent.name}/{path.name}"
 
 
 if __name__ == "__main__":

@@ -3,24 +3,56 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+
+from config.launcher.options import ROOT
+
+_UV = ROOT / ".venv" / "tools" / "bin" / "uv"
+
+
+def is_installed(lock: Path, environment: Path) -> bool:
+    """Tell whether the environment is as the lock says."""
+    stamp = environment / "installed"
+    return stamp.exists() and stamp.read_text() == _digest(lock)
 
 
 def install(lock: Path, environment: Path) -> bool:
-    """Make the environment as the lock says, unless it is so already; False when pip could not.
+    """Make the environment as the lock says, unless it is so already; False when neither uv nor pip could.
 
     The stamp is written last: an interrupted run starts over.
     """
-    wanted = hashlib.sha256(lock.read_bytes()).hexdigest()
-    stamp = environment / "installed"
-    if stamp.exists() and stamp.read_text() == wanted:
+    if is_installed(lock, environment):
         return True
-    python = environment / "bin" / "python"
-    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "--requirement", str(lock)]
-    for command in ([sys.executable, "-m", "venv", "--clear", str(environment)], pip):
-        if subprocess.run(command, check=False).returncode != 0:
-            return False
-    stamp.write_text(wanted)
+    if not _succeeds([sys.executable, "-m", "venv", "--clear", str(environment)]):
+        return False
+    if not (_install_with_uv(lock, environment) or _install_with_pip(lock, environment)):
+        return False
+    (environment / "installed").write_text(_digest(lock))
     return True
+
+
+def _install_with_uv(lock: Path, environment: Path) -> bool:
+    """Install with the uv that `bootstrap.py` keeps: five times as fast as pip. False where it is missing or fails."""
+    if not _UV.exists():
+        return False
+    command = [str(_UV), "pip", "install", "--quiet", "--require-hashes", "--python", str(environment / "bin" / "python")]
+    # As in `bootstrap.py`: no interpreter of its own, and the authorities of the machine.
+    settings = {"UV_SYSTEM_CERTS": "true", **os.environ, "UV_PYTHON_DOWNLOADS": "never"}
+    return _succeeds([*command, "--requirement", str(lock)], settings)
+
+
+def _install_with_pip(lock: Path, environment: Path) -> bool:
+    command = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    return _succeeds([*command, "--require-hashes", "--requirement", str(lock)])
+
+
+def _succeeds(command: list[str], environment: Mapping[str, str] | None = None) -> bool:
+    return subprocess.run(command, env=environment, check=False).returncode == 0
+
+
+def _digest(lock: Path) -> str:
+    return hashlib.sha256(lock.read_bytes()).hexdigest()

@@ -1,0 +1,72 @@
+"""Every test of this folder runs against every SCIM server of another maker, with the output of the server in the report of a failure."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Generator, Iterator
+
+import pytest
+from django.conf import settings as django_settings
+from pytest_django.fixtures import Settings
+
+from identity.models import Connection, Tenant
+from identity.services.connections import create_connection
+from identity.services.tenants import create_tenant
+from tests.factories.scim import MisbehavingServer, RealServer
+from tests.factories.scim_relay import Relay
+from tests.peers.accounts.side import Side
+from tests.peers.accounts.strangers import Strangers
+from tests.peers.scim_servers import ALL_SERVERS, outputs, running
+
+_MOST_OUTPUT_CHARACTERS = 20_000
+
+
+@pytest.fixture(scope="session", params=ALL_SERVERS)
+def scim_process(request: pytest.FixtureRequest) -> Iterator[RealServer]:
+    with running(request.param) as server:
+        yield server
+
+
+@pytest.fixture
+def strangers(server: RealServer) -> Strangers:
+    """The accounts on the server that are not ours: two neighbors to begin with, one with a key of another client."""
+    found = Strangers(server)
+    found.add("neighbor@example.test", external_id="okta|77")
+    found.add("other@example.test")
+    return found
+
+
+@pytest.fixture
+def side(tenant: Tenant, database_connection: Connection, front: MisbehavingServer, relay: Relay) -> Side:
+    """A tenant that provisions its users to the server; what it asks passes the relay."""
+    return Side(tenant, database_connection, front.base_url, relay.server.name)
+
+
+@pytest.fixture
+def other_side(committed_db: None, front: MisbehavingServer, relay: Relay) -> Side:
+    """Another tenant that provisions its users to the same server."""
+    tenant_id = f"t-{secrets.token_hex(6)}"
+    tenant = create_tenant(tenant_id=tenant_id, name=tenant_id, host=f"{tenant_id}.example.test")
+    connection = create_connection(tenant_id=tenant_id, name="people", strategy=django_settings.DATABASE_STRATEGY)
+    return Side(tenant, connection, front.base_url, relay.server.name)
+
+
+@pytest.fixture(autouse=True)
+def _one_attempt(settings: Settings) -> None:
+    """Let a failure be a dead letter at once, and no failure hold the stream."""
+    settings.DELIVERY_RETRY_DELAYS = []
+    settings.BREAKER_FAILURES = 0
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what the servers wrote, and what the side asked, beside a failure."""
+    report = yield
+    if report.failed:
+        for name, path in outputs.items():
+            report.sections.append((f"output of {name}", path.read_text(errors="replace")[-_MOST_OUTPUT_CHARACTERS:]))
+        front = getattr(item, "funcargs", {}).get("front")
+        if isinstance(front, MisbehavingServer):
+            lines = [f"{request.verb} {request.target} {request.body.decode(errors='replace')}" for request in front.received]
+            report.sections.append(("requests of the service", "\n".join(lines)))
+    return report

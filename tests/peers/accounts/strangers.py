@@ -1,0 +1,55 @@
+"""Accounts of other people on a SCIM server, and the proof that none of them was touched."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+import requests
+
+from tests.factories.scim import RealServer
+
+
+class Strangers:
+    """Accounts that are not ours, each with the bytes with which the server described it after its creation."""
+
+    def __init__(self, server: RealServer) -> None:
+        self._server = server
+        self._seen: dict[str, bytes] = {}
+
+    def add(self, user_name: str, *, external_id: str = "") -> str:
+        """Create an account as another client or an administrator of the server does; return its id."""
+        account = self._server.add(**_attributes(self._server.name, user_name), **({"externalId": external_id} if external_id else {}))
+        self._seen[account["id"]] = self._described(account["id"])
+        return str(account["id"])
+
+    def remove(self, identifier: str) -> None:
+        """Delete an account of ours as an administrator of the server does."""
+        headers = {"Authorization": f"Bearer {self._server.token}"}
+        requests.delete(f"{self._server.base_url}/Users/{quote(identifier)}", headers=headers, timeout=10).raise_for_status()
+
+    def forget(self, identifier: str) -> None:
+        """Take an account for ours from now on."""
+        del self._seen[identifier]
+
+    def others(self) -> list[dict[str, Any]]:
+        """Return the accounts of the server that are no stranger's."""
+        return [account for account in self._server.users() if account["id"] not in self._seen]
+
+    def untouched(self) -> bool:
+        """Tell whether each account is there, byte for byte as it was."""
+        return {identifier: self._described(identifier) for identifier in self._seen} == self._seen
+
+    def _described(self, identifier: str) -> bytes:
+        headers = {"Authorization": f"Bearer {self._server.token}"}
+        answer = requests.get(f"{self._server.base_url}/Users/{quote(identifier)}", headers=headers, timeout=10)
+        return answer.content if answer.status_code == 200 else b""
+
+
+def _attributes(server: str, user_name: str) -> dict[str, Any]:
+    name = {"givenName": "Strange", "familyName": "Person", "formatted": "Strange Person"}
+    common: dict[str, Any] = {"userName": user_name, "active": True, "name": name, "displayName": "Strange Person"}
+    if server == "canaille" or "@" not in user_name:
+        # Canaille 0.3.6 refuses the type of an address, django-scim2 what is none.
+        return common
+    return {**common, "emails": [{"value": user_name, "type": "work", "primary": True}]}

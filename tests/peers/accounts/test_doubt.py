@@ -1,0 +1,49 @@
+"""A creation whose answer was lost: whether the account is there is not known, and a deletion is never skipped because of that."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.factories.scim import HANG_UP, RealServer
+from tests.factories.scim_relay import Relay
+from tests.peers.accounts.keys import KEYS, MISSED
+from tests.peers.accounts.side import Side
+from tests.peers.accounts.strangers import Strangers
+
+pytestmark = pytest.mark.peer
+
+
+@pytest.mark.parametrize("identifier", KEYS.values(), ids=KEYS)
+def test_account_whose_creation_was_not_confirmed_is_deleted_or_told(
+    server: RealServer, side: Side, strangers: Strangers, relay: Relay, identifier: str
+) -> None:
+    relay.after["POST"] = [lambda answer: HANG_UP]
+    assert side.create("anna@example.test", identifier=identifier).is_dead
+    assert len(strangers.others()) == 1
+    deleted = side.delete()
+    assert (deleted.state, len(strangers.others())) in {("delivered", 0), ("dead", 1)}
+    if server.name == "scim2-server" or (server.name in ("scimmy", "django-scim2") and identifier != MISSED["backslash"]):
+        # The server finds the account by our key, or by the name when the key cannot be asked for.
+        assert deleted.state == "delivered"
+    assert strangers.untouched()
+
+
+@pytest.mark.parametrize("identifier", KEYS.values(), ids=KEYS)
+def test_account_whose_creation_was_not_confirmed_is_made_once_and_followed(
+    server: RealServer, side: Side, strangers: Strangers, relay: Relay, identifier: str
+) -> None:
+    relay.after["POST"] = [lambda answer: HANG_UP]
+    assert side.create("anna@example.test", identifier=identifier, verified=True).is_dead
+    side.redeliver_all(force=False)
+    assert len(strangers.others()) == 1
+    if server.name == "canaille":
+        # No key is kept there and no name can be asked for: an administrator confirms the account.
+        assert side.outcomes()[-1].is_dead
+        return
+    assert side.outcomes()[-1].state == "delivered"
+    assert side.change(given_name="Anni").state == "delivered"
+    (account,) = strangers.others()
+    assert account["name"]["givenName"] == "Anni"
+    assert side.delete().state == "delivered"
+    assert strangers.others() == []
+    assert strangers.untouched()

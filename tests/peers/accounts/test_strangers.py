@@ -1,0 +1,161 @@
+"""Accounts that are not ours stay as they are, whatever happens to a user who claims their names.
+
+The e-mail addresses of these users are not verified: they prove nothing. Where a server answers so that an account cannot be
+told from a stranger's, the event is a dead letter that says so, and never a silent skip of an account of ours.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.factories.scim import RealServer, scim_error
+from tests.factories.scim_relay import Relay
+from tests.peers.accounts.keys import FOUND, REFUSED, is_followed_by_filter
+from tests.peers.accounts.side import Outcome, Side
+from tests.peers.accounts.strangers import Strangers
+
+pytestmark = pytest.mark.peer
+
+IDENTIFIERS = FOUND | REFUSED
+
+TAKEN, WANTED = "taken@example.test", "wanted@example.test"
+# What a dead letter about an account that is not proven to be ours says.
+NAMED = re.compile("POST /Users answered (409|500)|unverifiable match|conflict: the resource with this userName|deletion in doubt")
+
+
+def refused(outcome: Outcome) -> bool:
+    """Tell whether the event failed with a reason that an administrator can act on."""
+    return outcome.is_dead and NAMED.search(outcome.why) is not None
+
+
+@pytest.mark.parametrize("identifier", IDENTIFIERS.values(), ids=IDENTIFIERS)
+@pytest.mark.parametrize("upsert", [False, True], ids=["", "upsert"])
+def test_unverified_user_who_claims_the_name_of_a_stranger_reaches_no_account(
+    server: RealServer, side: Side, strangers: Strangers, identifier: str, upsert: bool
+) -> None:
+    side.set_options(upsert=upsert, adopt_on_conflict=upsert)
+    strangers.add(TAKEN)
+    strangers.add(WANTED)
+    strangers.add("colleague@example.test", external_id="okta|78")
+    lookup_is_empty = is_followed_by_filter(server.name, identifier)
+
+    # Canaille 0.3.6 answers a name that is taken with 500, so whether it made an account is not known.
+    assert refused(side.create(TAKEN, identifier=identifier))
+    assert strangers.untouched()
+    for changes in ({"given_name": "Anni"}, {"email": WANTED}, {"email": "colleague@example.test"}, {"blocked": True}):
+        outcome = side.change(**changes)
+        assert refused(outcome) if upsert or not lookup_is_empty else outcome == Outcome("skipped", "no user to update"), changes
+        assert strangers.untouched(), changes
+    outcome = side.delete()
+    assert refused(outcome) if not lookup_is_empty else outcome == Outcome("skipped", "no user to delete")
+    assert strangers.untouched()
+
+    for force in (False, True):
+        side.redeliver_all(force=force)
+        assert strangers.untouched()
+        assert strangers.others() == []
+    assert all(outcome.state != "delivered" for outcome in side.outcomes())
+
+
+@pytest.mark.parametrize("identifier", IDENTIFIERS.values(), ids=IDENTIFIERS)
+@pytest.mark.parametrize("external_id", ["", "okta|78"], ids=["no key", "foreign key"])
+def test_user_renamed_onto_the_name_of_a_stranger_keeps_its_own_account(
+    server: RealServer, side: Side, strangers: Strangers, identifier: str, external_id: str
+) -> None:
+    strangers.add(WANTED, external_id=external_id)
+    assert side.create("anna@example.test", identifier=identifier).state == "delivered"
+    (ours,) = strangers.others()
+
+    renamed = side.change(email=WANTED)
+    if server.name == "jackson":
+        # It lets two accounts have one name.
+        assert renamed.state == "delivered"
+    else:
+        assert (renamed.state, renamed.status) == ("dead", 500 if server.name == "canaille" else 409)
+        assert strangers.others() == [ours]
+    side.change(blocked=True)
+    side.redeliver_all(force=True)
+    assert strangers.untouched()
+    assert [account["id"] for account in strangers.others()] == [ours["id"]]
+
+    assert side.change(email="anna@example.test", blocked=True).state == "delivered"
+    (blocked,) = strangers.others()
+    assert (blocked["id"], blocked["active"], blocked["userName"]) == (ours["id"], False, "anna@example.test")
+    assert side.delete().state == "delivered"
+    assert strangers.others() == []
+    assert strangers.untouched()
+
+
+@pytest.mark.parametrize("force", [False, True], ids=["redelivered", "forced"])
+@pytest.mark.parametrize("verified", [False, True], ids=["unverified", "verified"])
+@pytest.mark.parametrize("identifier", IDENTIFIERS.values(), ids=IDENTIFIERS)
+def test_old_event_of_a_deleted_user_reaches_no_account_that_a_stranger_made_since(
+    side: Side, strangers: Strangers, relay: Relay, identifier: str, verified: bool, force: bool
+) -> None:
+    assert side.create(TAKEN, identifier=identifier, verified=verified).state == "delivered"
+    relay.instead["PUT"] = [scim_error(400, "invalidValue")]
+    assert side.change(given_name="Anni").why.startswith("PUT /Users/{id} answered 400 [invalidValue]")
+    assert side.delete().state == "delivered"
+    assert strangers.others() == []
+
+    strangers.add(TAKEN)
+    side.redeliver_all(force=force)
+    assert strangers.untouched()
+    assert strangers.others() == []
+
+
+@pytest.mark.parametrize("identifier", IDENTIFIERS.values(), ids=IDENTIFIERS)
+def test_user_that_comes_back_unverified_reaches_no_account_that_a_stranger_made_since(
+    side: Side, strangers: Strangers, identifier: str
+) -> None:
+    """Unlinking an identity makes a user of the same id."""
+    assert side.create(TAKEN, identifier=identifier).state == "delivered"
+    assert side.delete().state == "delivered"
+    strangers.add(TAKEN)
+    assert refused(side.create(TAKEN, identifier=identifier))
+    for step in side.later_steps():
+        assert step().state in ("dead", "skipped")
+        assert strangers.untouched()
+    for force in (False, True):
+        side.redeliver_all(force=force)
+        assert strangers.untouched(), force
+    assert strangers.others() == []
+
+
+def test_stranger_that_takes_the_id_of_a_removed_account_as_its_name_is_not_ours(side: Side, strangers: Strangers) -> None:
+    """Canaille 0.3.6 finds a user by its name below `/Users` too."""
+    assert side.create("anna@example.test").state == "delivered"
+    (ours,) = strangers.others()
+    strangers.remove(ours["id"])
+    strangers.add(ours["id"])
+    strangers.add("anna@example.test")
+    for step in side.later_steps():
+        step()
+        assert strangers.untouched()
+    side.redeliver_all(force=True)
+    assert strangers.untouched()
+
+
+def test_stranger_whose_name_is_the_key_of_our_user_is_not_ours(side: Side, strangers: Strangers) -> None:
+    """saml-jackson 26.2.0 compares names when it is asked for a key, and passes every probe of its filter."""
+    strangers.add("database|7f3a9c")
+    strangers.add(TAKEN)
+    assert refused(side.create(TAKEN, identifier="7f3a9c"))
+    for step in side.later_steps():
+        step()
+        assert strangers.untouched()
+    side.redeliver_all(force=True)
+    assert strangers.untouched()
+
+
+def test_attempt_at_an_account_that_may_be_ours_says_how_to_take_it_over(side: Side, strangers: Strangers, relay: Relay) -> None:
+    relay.refuses = lambda request: scim_error(400, "invalidFilter") if request.filter.startswith("externalId") else None
+    strangers.add(TAKEN)
+    assert refused(side.create(TAKEN))
+    assert side.change(given_name="Anni").why.startswith("unverifiable match")
+    told = side.last_failure_line()
+    assert "the name is not proven to be this user's" in told
+    assert "user_name_proof" in told
+    assert strangers.untouched()

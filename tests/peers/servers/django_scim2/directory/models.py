@@ -1,0 +1,19 @@
+"""Users and groups as the documentation of django-scim2 makes them."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+from django_scim.models import AbstractSCIMGroupMixin, AbstractSCIMUserMixin
+
+
+class Group(AbstractSCIMGroupMixin):
+    """A group; no test makes one."""
+
+    name = models.CharField(max_length=100)
+
+
+class User(AbstractSCIMUserMixin, AbstractUser):
+    """A user of Django with the attributes of SCIM."""
+
+    scim_groups = models.ManyToManyField(Group, related_name="members")
