@@ -82,7 +82,8 @@ def _note_filter(run: Run, users: list[dict[str, Any]]) -> None:
         return
     missed = run.remote.note_missed(sample)
     text = "The externalId filter of this server does not find accounts that its own listing holds: the userName is asked for as well."
-    save(run.job, filter_is_tried=True, **({"notes": [*run.job.parameters.get("notes", ()), text]} if missed else {}))
+    notes = [*run.job.parameters.get("notes", ()), *([text] if missed else [])]
+    save(run.job, filter_is_tried=True, notes=notes)
 
 
 def _key_of_ours(user: dict[str, Any], providers: frozenset[str]) -> str:

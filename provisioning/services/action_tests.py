@@ -12,8 +12,9 @@ from provisioning.mapping_preview import Preview, document_of_user, preview
 from provisioning.mapping_review import check_sendable
 from provisioning.name_holders import foresee
 from provisioning.pace import NoTurn
+from provisioning.scim.name_proof import proves_name
 from provisioning.scim.options import ScimOptions
-from provisioning.scim_sessions import mask_of, open_session, require_scim, set_up_of
+from provisioning.scim_sessions import mask_of, open_session, require_scim, set_up_of, trusted_strategies
 from provisioning.services.actions import mapping_problems
 from provisioning.setups import Setup
 
@@ -60,12 +61,22 @@ def _foreseen(
         session = open_session(setup, mask_of(setup), seconds=_BUDGET_SECONDS)
     except Misconfigured:
         return ()
-    person = person_of(document, table)
+    person, client = person_of(document, table), session.client_of(str(document.get("user_id", "")))
+    strategy = _strategy_of(document)
+    is_proven = proves_name(document, person, options, strategy=strategy, trusted_strategies=trusted_strategies())
+    person = replace(person, proves_name=is_proven)
     try:
-        own = session.client.find(person) if operation == "update" and person.external_id else None
-        foreseen = foresee(session.client, person, document, options, own_id=None if own is None else own.id)
+        own = client.find(person) if operation == "update" and person.external_id else None
+        foreseen = foresee(client, person, options, own_id=None if own is None else own.id)
     except (ActionError, NoTurn) as failure:
         return (f"It is not known whether another account holds the userName: {failure}.",)
     if operation == "update" and own is None and not options.upsert:
         return ("No account of the server is this user, and upsert is off: a delivery skips the update.",)
     return () if foreseen is None else (f"{foreseen.text} {foreseen.advice}".strip(),)
+
+
+def _strategy_of(document: dict[str, Any]) -> str:
+    """Return the strategy of the primary identity, which stands first; an empty text for a sample without identities."""
+    identities = document.get("identities")
+    first = identities[0] if isinstance(identities, list) and identities else {}
+    return str(first.get("provider", "")) if isinstance(first, dict) else ""
