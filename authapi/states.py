@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+import orjson
 from django.db import connection
 
 from authapi import executor
@@ -32,6 +34,7 @@ class TokenState:
 
     client_version: int | None
     client_name: str
+    client_metadata: Mapping[str, Any]
     is_global: bool
     is_revoked: bool
 
@@ -62,24 +65,27 @@ def stream_state(*, client_ids: Collection[str], tenant_ids: Collection[str], jt
 
 
 TokenKey = tuple[str, str, str]
-_UNKNOWN = TokenState(client_version=None, client_name="", is_global=False, is_revoked=True)
+_UNKNOWN = TokenState(client_version=None, client_name="", client_metadata={}, is_global=False, is_revoked=True)
 
 
 def _load_token_states(asked: Collection[TokenKey]) -> dict[TokenKey, TokenState]:
     """Return the state of each token in one query; a client that is gone has revoked all of its tokens."""
     client, revoked = Client._meta.db_table, RevokedToken._meta.db_table
     query = f"""
-        SELECT tenant_id, client_id, auth_version, name, is_global, revoked_at IS NULL, false FROM {client} WHERE client_id = ANY(%s)
-        UNION ALL SELECT tenant_id, jti, 0, '', false, false, true FROM {revoked} WHERE jti = ANY(%s)"""  # noqa: S608
+        SELECT tenant_id, client_id, auth_version, name, metadata::text, is_global, revoked_at IS NULL, false
+        FROM {client} WHERE client_id = ANY(%s)
+        UNION ALL SELECT tenant_id, jti, 0, '', '{{}}', false, false, true FROM {revoked} WHERE jti = ANY(%s)"""  # noqa: S608
     clients: dict[tuple[str, str], TokenState] = {}
     ended: set[tuple[str, str]] = set()
     with connection.cursor() as cursor:
         cursor.execute(query, [[key[1] for key in asked], [name for key in asked for name in revocation_keys(key[2])]])
-        for tenant_id, name, version, client_name, is_global, is_usable, is_revocation in cursor.fetchall():
+        for tenant_id, name, version, client_name, metadata, is_global, is_usable, is_revocation in cursor.fetchall():
             if is_revocation:
                 ended.add((tenant_id, name))
             else:
-                clients[tenant_id, name] = TokenState(version if is_usable else None, client_name, is_global, is_revoked=False)
+                clients[tenant_id, name] = TokenState(
+                    version if is_usable else None, client_name, orjson.loads(metadata), is_global, is_revoked=False
+                )
     states = {}
     for tenant_id, client_id, jti in asked:
         state = clients.get((tenant_id, client_id), _UNKNOWN)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import Any
 
 import orjson
 from joserfc import jws
@@ -68,9 +69,10 @@ class InsufficientScope(TokenRefused):
 
 @dataclass(frozen=True, kw_only=True)
 class VerifiedToken(AccessTokenClaims):
-    """The claims of a token that counts now, with the name of its client as it is now."""
+    """The claims of a token that counts now, with the name and the metadata of its client as they are now."""
 
     client_name: str
+    client_metadata: Mapping[str, Any]
     tenant_id: str
 
 
@@ -144,7 +146,7 @@ def _verify(token: str, tenant_id: str, *, trust_of: Callable[..., Trust], state
     if claims.confirmation:
         # Such tokens are not bound when they are issued, since no edge forwards a certificate here: this one is not ours.
         raise InvalidToken
-    return VerifiedToken(**vars(claims), client_name=state.client_name, tenant_id=tenant_id)
+    return VerifiedToken(**vars(claims), client_name=state.client_name, client_metadata=state.client_metadata, tenant_id=tenant_id)
 
 
 def _counting(
