@@ -17,6 +17,7 @@ from authapi import executor
 from authapi.audiences import is_issuer, is_management_audience, is_userinfo_audience
 from authapi.claims import LEEWAY_SECONDS, AccessTokenClaims, Malformed, TokenOrder, read_claims, read_key_id, token_claims, token_header
 from authapi.keys import PublicKey, Trust, signing_key, trust
+from authapi.profile_claims import ProfileSwitches
 from authapi.remembered import Cold
 from authapi.states import TokenKey, TokenState, gathered_token_states, token_states
 from identity.hosts import HostMatch
@@ -120,15 +121,17 @@ def _warm_state(cold: list[TokenKey], key: TokenKey) -> TokenState:
         raise
 
 
-def verify_profile_token(token: str, *, host: HostMatch) -> AccessTokenClaims:
-    """Return the claims of a JWT that opens the profile of its user on this host; the caller checks the scope and `cnf`.
+def verify_profile_token(token: str, *, host: HostMatch) -> tuple[AccessTokenClaims, ProfileSwitches]:
+    """Return the claims of a JWT that opens the profile of its user on this host, and what its client decides about the answer.
+
+    The caller checks the scope, `cnf` and how the token was sent.
 
     Raises `InvalidToken`, `TokenExpired` or `InvalidSignature`.
     """
-    claims, _, hosts = _counting(token, host.tenant_id, trust_of=trust.get, state_of=token_states.get)
+    claims, state, hosts = _counting(token, host.tenant_id, trust_of=trust.get, state_of=token_states.get)
     if not any(is_userinfo_audience(audience, hosts) for audience in claims.audiences):
         raise InvalidToken
-    return claims
+    return claims, state.client_switches
 
 
 def require_scope(claims: AccessTokenClaims, *expected: str) -> None:

@@ -118,7 +118,9 @@ class ClientForm(ServiceForm):
     infinite_idle_token_lifetime = forms.BooleanField(required=False, label="No end of the idle life")
     organization_usage = forms.ChoiceField(required=False, choices=USES, help_text="Whether users log in as members of an organization.")
     organization_require_behavior = forms.ChoiceField(required=False, choices=BEHAVIOURS, label="Question for the organization")
-    client_metadata = ShapedJSONField(label="Metadata", help_text="A JSON object of at most ten texts, for your own notes.")
+    client_metadata = ShapedJSONField(
+        label="Metadata", help_text="A JSON object of at most ten texts. Events that this client causes carry it."
+    )
 
     class Meta:
         model = Client

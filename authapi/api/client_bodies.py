@@ -129,6 +129,7 @@ class ClientSettings(Closed):
     require_pushed_authorization_requests = Switch(required=False)
     require_proof_of_possession = Switch(required=False)
     compliance_level = Text(required=False, max_length=64, allow_null=True)
+    updated_at_as_text = Switch(required=False)
     oidc_logout = LogoutSettings(required=False, allow_null=True)
     par_request_expiry = serializers.IntegerField(required=False, min_value=10, max_value=600, allow_null=True)
 
