@@ -134,6 +134,14 @@ def verify_profile_token(token: str, *, host: HostMatch) -> tuple[AccessTokenCla
     return claims, state.client_switches
 
 
+def verify_own_token(token: str, *, host: HostMatch) -> AccessTokenClaims:
+    """Return the claims of a JWT that counts at this tenant, whatever it is for; the caller checks whose it is.
+
+    Raises `InvalidToken`, `TokenExpired` or `InvalidSignature`.
+    """
+    return _counting(token, host.tenant_id, trust_of=trust.get, state_of=token_states.get)[0]
+
+
 def require_scope(claims: AccessTokenClaims, *expected: str) -> None:
     """Raise `InsufficientScope` unless the token has one of the `expected` scopes."""
     if claims.scopes.isdisjoint(expected):
