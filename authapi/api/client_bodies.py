@@ -8,7 +8,7 @@ from django.core.validators import RegexValidator
 from rest_framework import serializers
 
 from authapi.api.credential_bodies import MethodsToCreate, MethodsToName
-from authapi.models import Client
+from authapi.models import Client, Initiator
 from identity.api.fields import Closed, JsonObject, ListOf, Switch, Text
 
 APP_TYPES = (
@@ -89,7 +89,7 @@ class DefaultOrganization(Closed):
 
 class BackchannelInitiators(Closed):
     mode = serializers.ChoiceField(required=False, choices=["custom", "all"])
-    selected_initiators = ListOf(required=False, child=Text(max_length=64))
+    selected_initiators = ListOf(required=False, child=serializers.ChoiceField(choices=Initiator.values), max_length=len(Initiator.values))
 
 
 class LogoutSettings(Closed):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from authapi.models import Client
+from authapi.models import Client, Initiator
 from identity.api.refusals import invalid_body, not_supported
 from identity.timestamps import wire_time
 
@@ -89,5 +89,8 @@ def _refuse_promises(body: dict[str, Any]) -> None:
     for name, harmless in _PROMISES.items():
         if name in body and body[name] not in harmless:
             raise not_supported(f"This service makes no such check yet: {name}.")
+    initiators = ((body.get("oidc_logout") or {}).get("backchannel_logout_initiators") or {}).get("selected_initiators") or ()
+    if Initiator.PROFILE_CHANGED in initiators:
+        raise not_supported("A changed profile ends no session: select no profile-changed.")
     if body.get("jwt_configuration", {}).get("alg") in ("RS512", "PS256"):
         raise not_supported("Tokens are signed with RS256 or HS256.")

@@ -303,7 +303,7 @@ def test_the_first_login_makes_the_user_and_later_ones_change_nothing(login: Log
     user.refresh_from_db()
     assert (user.logins_count, user.last_ip) == (2, "127.0.0.1")
     context = json.loads(bytes(Event.objects.get(tenant_id=login.tenant.pk, type="user.created").body))["data"]["context"]
-    assert context["client"] == {"id": login.client.client_id, "name": login.client.name}
+    assert context["client"] == {"id": login.client.client_id, "name": login.client.name, "metadata": {}}
     assert (context["request"]["ip"], context["request"]["method"]) == ("127.0.0.1", "GET")
     assert SignIn.objects.of(login.tenant.pk).filter(is_success=True, user_id=SUBJECT, connection="corp").count() == 2
 
