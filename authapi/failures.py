@@ -26,6 +26,7 @@ class Failure:
 
 class Case(Enum):
     UNKNOWN_HOST = auto()
+    UNSERVED = auto()
     TENANT_SUSPENDED = auto()
     TENANT_DRAINING = auto()
     METHOD_NOT_ALLOWED = auto()
@@ -103,6 +104,7 @@ class Case(Enum):
 
 FAILURES: dict[Case, Failure] = {
     Case.UNKNOWN_HOST: Failure(404, "not_found", "No tenant answers on this host."),
+    Case.UNSERVED: Failure(404, "not_found", "This service does not serve this address."),
     Case.TENANT_SUSPENDED: Failure(403, "access_denied", "The tenant is suspended."),
     Case.TENANT_DRAINING: Failure(503, "temporarily_unavailable", "The tenant is being closed."),
     Case.METHOD_NOT_ALLOWED: Failure(405, "method_not_allowed", "This endpoint answers to {allowed} only."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -458,3 +459,14 @@ def test_the_language_is_the_first_that_the_tenant_has(login: Login) -> None:
 
 def test_the_hint_fills_the_form(login: Login) -> None:
     assert 'value="eve@example.test"' in login.browser.follow(login.ask(login_hint="eve@example.test")).text
+
+
+def test_an_authorization_may_be_asked_for_as_json(login: Login) -> None:
+    login.begin_session()
+    asked = {**login.sent, "prompt": "none", "max_age": 3600, "nonce": None}
+    headers = {"Content-Type": "application/json"}
+    page = login.browser.send("POST", "/authorize", body=json.dumps(asked).encode(), headers=headers)
+    assert page.answer["state"] == "the-state"
+    assert "code" in page.answer
+    for body in (b"[]", b"{", json.dumps({**asked, "scope": ["openid"]}).encode()):
+        assert login.browser.send("POST", "/authorize", body=body, headers=headers).status == 400
