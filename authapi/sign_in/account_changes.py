@@ -19,13 +19,12 @@ def end_what_rested_on_it(user: User, *, changed: frozenset[str], **_: object) -
     Unblocking ends everything once more: a login that was under way during the block may have begun a session after it.
     Another address ends sessions alone: applications keep what the user granted them for the time without one.
     """
-    given = {"tenant_id": user.tenant_id, "user_id": user.pk}
     if "blocked" in changed:
         if not user.blocked:
             # During the block an exchange says that the user is blocked; afterwards the code is worth nothing.
             codes = AuthorizationCode.objects.of(user.tenant_id).filter(user=user, used_at__isnull=True)
             codes.update(used_at=timezone.now())
-        end_sessions_of(**given, reason=Initiator.ACCOUNT_DEACTIVATED)
-        revoke_refresh_tokens(**given)
+        end_sessions_of(tenant_id=user.tenant_id, user_id=user.pk, reason=Initiator.ACCOUNT_DEACTIVATED)
+        revoke_refresh_tokens(tenant_id=user.tenant_id, user_id=user.pk)
     elif user.connection.is_database or user.connection.strategy == _BY_ADDRESS:
-        end_sessions_of(**given, reason=Initiator.EMAIL_IDENTIFIER_CHANGED)
+        end_sessions_of(tenant_id=user.tenant_id, user_id=user.pk, reason=Initiator.EMAIL_IDENTIFIER_CHANGED)

@@ -97,7 +97,8 @@ def _checked(request: HttpRequest, host: HostMatch, parameters: Parameters, hint
         raise RequestRefused(Case.LOGOUT_HINT_MISMATCH, parameter="logout_hint")
     client = _named_client(host, client_id or (hint.client_id if hint else ""))
     address = parameters.get("post_logout_redirect_uri")
-    if address and not is_allowed(address, _allowed(host, client)):
+    # RP-Initiated Logout 1.0, 3.1: to the letter, and a wildcard is no address.
+    if address and ("*" in address or address not in _allowed(host, client)):
         raise RequestRefused(Case.LOGOUT_ADDRESS_NOT_ALLOWED, address=address[:200])
     if address and parameters.get("state"):
         address = with_parameters(address, {"state": parameters.get("state")})

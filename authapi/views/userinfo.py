@@ -59,6 +59,8 @@ def _userinfo(call: Call) -> Answer:
 
 
 def _profile(call: Call) -> Answer:
+    if "dpop" in call.headers:
+        raise RequestRefused(Case.DPOP_NOT_SUPPORTED)
     presented = _presented(call)
     token = presented.token
     opened = _opened_by_jwt(call, token) if token.count(".") == 2 else _opened_by_row(call, token)

@@ -295,3 +295,14 @@ def test_a_token_in_the_address_is_judged_as_any_other(tenant: Tenant, caplog: p
     assert refused(read_profile(tenant, None, query=f"access_token={token}x"))
     assert read_profile(tenant, None, query="access_token=").headers["www-authenticate"] == 'Bearer realm="userinfo"'
     assert token not in caplog.text
+
+
+def test_a_proof_of_possession_is_refused_until_it_is_checked(tenant: Tenant) -> None:
+    registered = web_client(tenant)
+    form = code_form(registered, code_of(login_of(tenant, registered, some_user(tenant))))
+    answer = ask_token(tenant, form, headers={"DPoP": "eyJ0eXAiOiJkcG9wK2p3dCJ9.e30.x"})
+    assert (answer.status, answer.json()["error"]) == (400, "invalid_dpop_proof")
+    token = ask_token(tenant, form).json()["access_token"]
+    assert read_profile(tenant, token, headers={"DPoP": "x"}).json()["error"] == "invalid_dpop_proof"
+    assert read_profile(tenant, None, headers={"Authorization": f"DPoP {token}"}).status == 401
+    assert read_profile(tenant, token).status == 200

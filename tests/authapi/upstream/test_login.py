@@ -433,6 +433,22 @@ def test_a_federated_logout_goes_to_the_provider_with_its_own_token(login: Login
     assert query["id_token_hint"][0].count(".") == 2
 
 
+def test_a_federated_logout_reaches_a_provider_whose_other_addresses_are_listed(tenant: Tenant, provider: Provider) -> None:
+    at = provider.issuer
+    addresses = {"authorization_endpoint": f"{at}/authorize", "token_endpoint": f"{at}/token", "jwks_uri": f"{at}/jwks"}
+    login = login_at(tenant, provider, **addresses)
+    login.log_in()
+    session = Session.objects.of(tenant.pk).get()
+    assert (federated_logout_address(session, return_to="https://app.example.test/bye") or "").startswith(f"{at}/logout?")
+    update_connection(
+        tenant_id=tenant.pk,
+        connection_id=login.connection.pk,
+        changes={"options": {**login.connection.options, "end_session_endpoint": "https://elsewhere.example.test/out?a=b"}},
+    )
+    listed = federated_logout_address(session, return_to="https://app.example.test/bye") or ""
+    assert listed.startswith("https://elsewhere.example.test/out?a=b&client_id=")
+
+
 def _asked(login: Login) -> dict[str, str]:
     asked = {"response_type": "code", "client_id": login.client.client_id, "redirect_uri": "https://app.example.test/callback"}
     return {**asked, "scope": "openid", "connection": "corp"}
