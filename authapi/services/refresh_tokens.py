@@ -156,12 +156,6 @@ def give_again(successor: Successor, *, access: Issue, until: datetime, policy: 
     return successor.text
 
 
-def forget_successors() -> int:
-    """Drop the successors of every tenant that are kept no longer; return how many."""
-    over = RefreshToken.all_tenants.filter(sealed_until__lte=timezone.now())
-    return over.update(sealed_successor="", sealed_until=None)
-
-
 def punish_reuse(row: RefreshToken, client: Client, sender: Sender) -> None:
     """Revoke the family of a token that was presented again, and say so in the sign-in log. For the holder of its lock."""
     revoke_lineage(tenant_id=row.tenant_id, lineage=row.lineage)

@@ -43,7 +43,7 @@ def test_the_preflight_of_a_script_is_answered(tenant: Tenant, path: str) -> Non
     ],
 )
 def test_a_person_gets_a_page(tenant: Tenant, headers: dict[str, str], is_page: bool) -> None:
-    answer = Browser(tenant).get("/nothing-here", **headers)
+    answer = Browser(tenant).send("GET", "/nothing-here", headers=headers)
     assert (answer.status, answer.headers["content-type"].startswith("text/html")) == (404, is_page)
 
 
