@@ -9,11 +9,13 @@ class AuthapiConfig(AppConfig):
         from django.db.models.signals import post_delete, pre_delete  # noqa: PLC0415  (models are loaded only now)
 
         from authapi.services.sessions import end_with_identity, end_with_user  # noqa: PLC0415  (models are loaded only now)
+        from authapi.sign_in.account_changes import end_what_rested_on_it  # noqa: PLC0415  (models are loaded only now)
         from authapi.sign_in.password_changes import end_what_it_began  # noqa: PLC0415  (models are loaded only now)
-        from identity.hooks import password_changed  # noqa: PLC0415  (models are loaded only now)
+        from identity.hooks import account_changed, password_changed  # noqa: PLC0415  (models are loaded only now)
         from identity.purging import cover  # noqa: PLC0415  (models are loaded only now)
 
         cover("authapi", are_credentials=True)
         pre_delete.connect(end_with_user, sender="identity.User", dispatch_uid="authapi.end_with_user")
         post_delete.connect(end_with_identity, sender="identity.LinkedIdentity", dispatch_uid="authapi.end_with_identity")
         password_changed.connect(end_what_it_began, dispatch_uid="authapi")
+        account_changed.connect(end_what_rested_on_it, dispatch_uid="authapi")

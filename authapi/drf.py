@@ -29,7 +29,7 @@ from authapi.addresses import client_address
 from authapi.problems import ApiProblem, TooManyRequests
 from authapi.tokens import InvalidToken, VerifiedToken, require_scope, verify_access_token
 from identity.acting import Act, Actor, acting
-from identity.change_context import ChangeContext, change_context
+from identity.change_context import ChangeContext, ChangingClient, change_context
 from identity.hosts import HostMatch, resolve_host
 from identity.tenancy import tenant_bound
 
@@ -150,7 +150,7 @@ def _context_of(request: Request) -> ChangeContext:
     claims = claims_of(request)
     address = client_address(request.META.get("REMOTE_ADDR") or "", request.META.get("HTTP_X_FORWARDED_FOR", ""), settings.TRUSTED_PROXIES)
     return ChangeContext(
-        client={"id": claims.client_id, "name": claims.client_name},
+        client=ChangingClient(claims.client_id, claims.client_name, claims.client_metadata),
         request={
             "geo": {},
             "hostname": host_of(request).host,

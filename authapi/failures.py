@@ -26,6 +26,7 @@ class Failure:
 
 class Case(Enum):
     UNKNOWN_HOST = auto()
+    UNSERVED = auto()
     TENANT_SUSPENDED = auto()
     TENANT_DRAINING = auto()
     METHOD_NOT_ALLOWED = auto()
@@ -64,6 +65,8 @@ class Case(Enum):
     NO_CALLBACK = auto()
     CALLBACK_MISMATCH = auto()
     WEB_ORIGIN_NOT_ALLOWED = auto()
+    ORIGIN_NOT_ALLOWED = auto()
+    DPOP_NOT_SUPPORTED = auto()
     REPEATED_PARAMETER = auto()
     UNSUPPORTED_RESPONSE_TYPE = auto()
     RESPONSE_TYPE_NOT_ALLOWED = auto()
@@ -103,6 +106,7 @@ class Case(Enum):
 
 FAILURES: dict[Case, Failure] = {
     Case.UNKNOWN_HOST: Failure(404, "not_found", "No tenant answers on this host."),
+    Case.UNSERVED: Failure(404, "not_found", "This service does not serve this address."),
     Case.TENANT_SUSPENDED: Failure(403, "access_denied", "The tenant is suspended."),
     Case.TENANT_DRAINING: Failure(503, "temporarily_unavailable", "The tenant is being closed."),
     Case.METHOD_NOT_ALLOWED: Failure(405, "method_not_allowed", "This endpoint answers to {allowed} only."),
@@ -157,6 +161,9 @@ FAILURES: dict[Case, Failure] = {
         400, "invalid_request", "Callback URL mismatch. {redirect_uri} is not in the list of allowed callback URLs."
     ),
     Case.WEB_ORIGIN_NOT_ALLOWED: Failure(400, "invalid_request", "The origin {origin} is not among the client's web origins."),
+    Case.ORIGIN_NOT_ALLOWED: Failure(403, "access_denied", "The origin {origin} is not among the client's allowed origins."),
+    # RFC 9449, 5: its error code, so that a client sees that no token would be bound.
+    Case.DPOP_NOT_SUPPORTED: Failure(400, "invalid_dpop_proof", "DPoP is not supported. Send the request without a proof."),
     Case.REPEATED_PARAMETER: Failure(400, "invalid_request", "The parameter {parameter} is repeated."),
     Case.UNSUPPORTED_RESPONSE_TYPE: Failure(400, "unsupported_response_type", "Unsupported response type: {response_type}"),
     Case.RESPONSE_TYPE_NOT_ALLOWED: Failure(

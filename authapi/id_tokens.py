@@ -18,7 +18,7 @@ from authapi.grants.user_access import organization_claims
 from authapi.grants.user_tokens import UserIssue
 from authapi.keys import signing_key
 from authapi.models import Client
-from authapi.profile_claims import profile_claims
+from authapi.profile_claims import profile_claims, profile_switches
 
 
 def id_token(issue: UserIssue, *, front_channel: Mapping[str, str | None] | None = None) -> str:
@@ -43,7 +43,8 @@ def id_token_seconds(client: Client) -> int:
 
 
 def _claims(issue: UserIssue, *, now: int) -> dict[str, Any]:
-    claims = profile_claims(issue.user, issue.scopes) | {
+    switches = profile_switches(issue.client.settings)
+    claims = profile_claims(issue.user, issue.scopes, writes_times_as_text=switches.writes_times_as_text) | {
         "iss": issue.host.issuer,
         "sub": issue.user.user_id,
         "aud": issue.client.client_id,

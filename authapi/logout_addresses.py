@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import SplitResult, urlsplit
 
+from authapi.authorize.callbacks import wildcard_problem
+
 _WILDCARD = "*."
 
 
@@ -31,7 +33,11 @@ def _split(address: str) -> SplitResult | None:
 
 def _matches(asked: SplitResult, pattern: str) -> bool:
     registered = _split(pattern)
-    if registered is None or (asked.scheme, asked.path or "/") != (registered.scheme, registered.path or "/"):
+    if (
+        registered is None
+        or wildcard_problem(pattern) is not None
+        or (asked.scheme, asked.path or "/") != (registered.scheme, registered.path or "/")
+    ):
         return False
     wanted, given = registered.netloc.lower(), asked.netloc.lower()
     if not wanted.startswith(_WILDCARD):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from identity.documents.user import user_document
@@ -23,10 +24,32 @@ CLAIMS_OF_SCOPE: dict[str, tuple[str, ...]] = {
 SIGN_IN_SCOPES = frozenset({"openid", "address", "offline_access", "online_access", *CLAIMS_OF_SCOPE})
 
 
-def profile_claims(user: User, scopes: Collection[str]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class ProfileSwitches:
+    """`writes_times_as_text`: `updated_at` is ISO 8601 text. `takes_query_token`: `/userinfo` takes a token in its address."""
+
+    writes_times_as_text: bool = False
+    takes_query_token: bool = False
+
+
+def profile_switches(settings: Mapping[str, Any]) -> ProfileSwitches:
+    """Return the switches of a client with these settings.
+
+    Under a compliance level `updated_at` is always a number, and no token stands in an address (contract, 3.3).
+    """
+    is_ordinary = (settings.get("compliance_level") or "none") == "none"
+    return ProfileSwitches(
+        writes_times_as_text=is_ordinary and settings.get("updated_at_as_text") is True,
+        takes_query_token=is_ordinary,
+    )
+
+
+def profile_claims(user: User, scopes: Collection[str], *, writes_times_as_text: bool = False) -> dict[str, Any]:
     """Return what the user is now, as far as `scopes` open it; what is not known is left out. `sub` is not in it."""
     wanted = {claim for scope in scopes for claim in CLAIMS_OF_SCOPE.get(scope, ())}
     known = _known(user)
+    if writes_times_as_text:
+        known["updated_at"] = wire_time(user.updated_at)
     claims = {name: known[name] for name in known if name in wanted and known[name] not in (None, "")}
     if "identities" in wanted:
         # They are read from the database, and few clients ask.
@@ -47,7 +70,7 @@ def _known(user: User) -> dict[str, Any]:
         "email_verified": user.email_verified if user.email else None,
         "phone_number": user.phone_number,
         "phone_number_verified": user.phone_verified if user.phone_number else None,
-        # A text and no number, as upstream writes it and its clients read it.
-        "updated_at": wire_time(user.updated_at),
+        # OpenID Connect Core 1.0, 5.1: a JSON number of seconds. Strict clients refuse a login whose claim is text.
+        "updated_at": int(user.updated_at.timestamp()),
         "created_at": wire_time(user.created_at),
     }

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+import orjson
 from django.db import connection
 
 from authapi import executor
 from authapi.claims import revocation_keys
 from authapi.gathering import Gathering
 from authapi.models import Client, RevokedToken
+from authapi.profile_claims import ProfileSwitches, profile_switches
 from authapi.remembered import Remembered
 from identity.models import Tenant
 
@@ -28,10 +31,12 @@ class StreamState:
 
 @dataclass(frozen=True)
 class TokenState:
-    """What decides now whether one token still counts."""
+    """What decides now whether one token still counts, and what of its client decides how it is answered."""
 
     client_version: int | None
     client_name: str
+    client_metadata: Mapping[str, Any]
+    client_switches: ProfileSwitches
     is_global: bool
     is_revoked: bool
 
@@ -62,24 +67,36 @@ def stream_state(*, client_ids: Collection[str], tenant_ids: Collection[str], jt
 
 
 TokenKey = tuple[str, str, str]
-_UNKNOWN = TokenState(client_version=None, client_name="", is_global=False, is_revoked=True)
+_UNKNOWN = TokenState(
+    client_version=None, client_name="", client_metadata={}, client_switches=ProfileSwitches(), is_global=False, is_revoked=True
+)
+# Only the members of the settings that are needed: the whole of them may be long.
+_SWITCHES = "jsonb_build_object('updated_at_as_text', settings->'updated_at_as_text', 'compliance_level', settings->'compliance_level')"
 
 
 def _load_token_states(asked: Collection[TokenKey]) -> dict[TokenKey, TokenState]:
     """Return the state of each token in one query; a client that is gone has revoked all of its tokens."""
     client, revoked = Client._meta.db_table, RevokedToken._meta.db_table
     query = f"""
-        SELECT tenant_id, client_id, auth_version, name, is_global, revoked_at IS NULL, false FROM {client} WHERE client_id = ANY(%s)
-        UNION ALL SELECT tenant_id, jti, 0, '', false, false, true FROM {revoked} WHERE jti = ANY(%s)"""  # noqa: S608
+        SELECT tenant_id, client_id, auth_version, name, metadata::text, ({_SWITCHES})::text, is_global, revoked_at IS NULL, false
+        FROM {client} WHERE client_id = ANY(%s)
+        UNION ALL SELECT tenant_id, jti, 0, '', '', '', false, false, true FROM {revoked} WHERE jti = ANY(%s)"""  # noqa: S608
     clients: dict[tuple[str, str], TokenState] = {}
     ended: set[tuple[str, str]] = set()
     with connection.cursor() as cursor:
         cursor.execute(query, [[key[1] for key in asked], [name for key in asked for name in revocation_keys(key[2])]])
-        for tenant_id, name, version, client_name, is_global, is_usable, is_revocation in cursor.fetchall():
+        for tenant_id, name, version, client_name, metadata, settings, is_global, is_usable, is_revocation in cursor.fetchall():
             if is_revocation:
                 ended.add((tenant_id, name))
-            else:
-                clients[tenant_id, name] = TokenState(version if is_usable else None, client_name, is_global, is_revoked=False)
+                continue
+            clients[tenant_id, name] = TokenState(
+                client_version=version if is_usable else None,
+                client_name=client_name,
+                client_metadata=orjson.loads(metadata),
+                client_switches=profile_switches(orjson.loads(settings)),
+                is_global=is_global,
+                is_revoked=False,
+            )
     states = {}
     for tenant_id, client_id, jti in asked:
         state = clients.get((tenant_id, client_id), _UNKNOWN)

@@ -15,7 +15,7 @@ from authapi.services import row_acts  # noqa: F401  (it registers what jobs of 
 from authapi.services.account_tickets import prune_tickets
 from authapi.services.logout_notices import SEND_NOTICE, due_notices
 from authapi.services.sessions import end_expired_sessions
-from authapi.services.tokens import prune_expired
+from authapi.services.tokens import forget_successors, prune_expired
 from authapi.sign_in import account_mails  # noqa: F401  (it registers what its jobs do)
 from authapi.sign_in.brute_force import prune_failures
 
@@ -38,9 +38,10 @@ def rotate_keys() -> None:
 
 @shared_task(name="authapi.prune_sign_ins")
 def prune_sign_ins() -> None:
-    """End the sessions whose time is over, and drop the requests that nobody can finish any more."""
+    """End the sessions whose time is over; drop requests that cannot be finished any more, and successors past their leeway."""
     end_expired_sessions()
     prune_requests()
+    forget_successors()
 
 
 @shared_task(name=SEND_NOTICE)

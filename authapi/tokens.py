@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import Any
 
 import orjson
 from joserfc import jws
@@ -16,6 +17,7 @@ from authapi import executor
 from authapi.audiences import is_issuer, is_management_audience, is_userinfo_audience
 from authapi.claims import LEEWAY_SECONDS, AccessTokenClaims, Malformed, TokenOrder, read_claims, read_key_id, token_claims, token_header
 from authapi.keys import PublicKey, Trust, signing_key, trust
+from authapi.profile_claims import ProfileSwitches
 from authapi.remembered import Cold
 from authapi.states import TokenKey, TokenState, gathered_token_states, token_states
 from identity.hosts import HostMatch
@@ -68,9 +70,10 @@ class InsufficientScope(TokenRefused):
 
 @dataclass(frozen=True, kw_only=True)
 class VerifiedToken(AccessTokenClaims):
-    """The claims of a token that counts now, with the name of its client as it is now."""
+    """The claims of a token that counts now, with the name and the metadata of its client as they are now."""
 
     client_name: str
+    client_metadata: Mapping[str, Any]
     tenant_id: str
 
 
@@ -118,15 +121,25 @@ def _warm_state(cold: list[TokenKey], key: TokenKey) -> TokenState:
         raise
 
 
-def verify_profile_token(token: str, *, host: HostMatch) -> AccessTokenClaims:
-    """Return the claims of a JWT that opens the profile of its user on this host; the caller checks the scope and `cnf`.
+def verify_profile_token(token: str, *, host: HostMatch) -> tuple[AccessTokenClaims, ProfileSwitches]:
+    """Return the claims of a JWT that opens the profile of its user on this host, and what its client decides about the answer.
+
+    The caller checks the scope, `cnf` and how the token was sent.
 
     Raises `InvalidToken`, `TokenExpired` or `InvalidSignature`.
     """
-    claims, _, hosts = _counting(token, host.tenant_id, trust_of=trust.get, state_of=token_states.get)
+    claims, state, hosts = _counting(token, host.tenant_id, trust_of=trust.get, state_of=token_states.get)
     if not any(is_userinfo_audience(audience, hosts) for audience in claims.audiences):
         raise InvalidToken
-    return claims
+    return claims, state.client_switches
+
+
+def verify_own_token(token: str, *, host: HostMatch) -> AccessTokenClaims:
+    """Return the claims of a JWT that counts at this tenant, whatever it is for; the caller checks whose it is.
+
+    Raises `InvalidToken`, `TokenExpired` or `InvalidSignature`.
+    """
+    return _counting(token, host.tenant_id, trust_of=trust.get, state_of=token_states.get)[0]
 
 
 def require_scope(claims: AccessTokenClaims, *expected: str) -> None:
@@ -144,7 +157,7 @@ def _verify(token: str, tenant_id: str, *, trust_of: Callable[..., Trust], state
     if claims.confirmation:
         # Such tokens are not bound when they are issued, since no edge forwards a certificate here: this one is not ours.
         raise InvalidToken
-    return VerifiedToken(**vars(claims), client_name=state.client_name, tenant_id=tenant_id)
+    return VerifiedToken(**vars(claims), client_name=state.client_name, client_metadata=state.client_metadata, tenant_id=tenant_id)
 
 
 def _counting(

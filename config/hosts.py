@@ -7,11 +7,13 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from typing import Any
 
+import orjson
 from django.conf import settings
 from django.db import Error as DatabaseError
 
 from authapi import executor
 from authapi.remembered import Remembered
+from authapi.views import cors
 from events.stream.refusals import Header, Refused, unavailable
 from identity.hosts import HostMatch, is_platform_host, resolve_host
 
@@ -25,6 +27,9 @@ logger = logging.getLogger(__name__)
 _REMEMBERED_SECONDS = 0.5
 _RETRY_AFTER_SECONDS = 2
 _MANAGEMENT_PREFIX = "/api/v2/"
+# Addresses whose errors have OAuth's shape; programs read them.
+_OAUTH_PREFIXES = ("/oauth/", "/userinfo", "/dbconnections/", "/passwordless/", "/mfa/", "/oidc/", "/.well-known/", "/bc-authorize")
+_OAUTH_ERRORS = {403: "access_denied", 404: "not_found", 500: "server_error", 503: "temporarily_unavailable"}
 # Daphne takes the root path from any client, and every absolute URL with it.
 _REFUSED_HEADERS = frozenset({b"daphne-root-path"})
 
@@ -52,7 +57,7 @@ def guarded(application: Application) -> Application:
             scope["scheme"] = "https"
         elif not _arrived_on_loopback(scope):
             refusal = Refused(403, "INSECURE_HTTP=1 serves loopback addresses alone; bind to 127.0.0.1 or serve TLS.")
-            return answer(send, refusal, head_only=scope["method"] == "HEAD")
+            return answer(send, refusal, head_only=scope["method"] == "HEAD", path=scope["path"])
         return application(scope, receive, send)
 
     return guard
@@ -72,7 +77,7 @@ def for_tenant(application: Application, *, platform: bool = False) -> Applicati
             if not is_open_to_all:
                 _require_active(match)
         except Refused as refusal:
-            await answer(send, refusal, head_only=scope["method"] == "HEAD")
+            await answer(send, refusal, head_only=scope["method"] == "HEAD", path=scope["path"])
             return
         # The routes have made a scope of its own for this request.
         scope["host_match"] = match
@@ -94,15 +99,24 @@ async def match_of(authority: str) -> HostMatch | None:
 
 
 async def _refuse_insecure(scope: Scope, send: Send) -> None:
-    await answer(send, await _insecure(scope), head_only=scope["method"] == "HEAD")
+    await answer(send, await _insecure(scope), head_only=scope["method"] == "HEAD", path=scope["path"])
 
 
-async def answer(send: Send, refusal: Refused, *, head_only: bool = False) -> None:
-    """Send a refusal as the management interface words it."""
-    body = refusal.body()
+async def answer(send: Send, refusal: Refused, *, head_only: bool = False, path: str = "") -> None:
+    """Send a refusal as the interface of `path` words it: that of OAuth at its addresses, else the management interface."""
+    is_oauth = path.startswith(_OAUTH_PREFIXES)
+    body = _oauth_body(refusal) if is_oauth else refusal.body()
     headers: list[Header] = [(b"content-type", b"application/json; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    if is_oauth:
+        headers += [(name.lower().encode(), value.encode()) for name, value in cors.answer_headers().items()]
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers + refusal.headers})
     await send({"type": "http.response.body", "body": b"" if head_only else body})
+
+
+def _oauth_body(refusal: Refused) -> bytes:
+    # RFC 6749, 5.2.
+    error = _OAUTH_ERRORS.get(refusal.status, "invalid_request")
+    return orjson.dumps({"error": error, "error_description": refusal.message})
 
 
 def is_believed(address: str, trusted: Collection[str]) -> bool:
@@ -137,7 +151,8 @@ async def _insecure(scope: Scope) -> Refused:
         return unresolved
     if match is None:
         return Refused(404, "No tenant answers on this host.")
-    if scope["method"] not in {"GET", "HEAD"}:
+    # A token in the address has been read on its way already: sending it once more over TLS would only hide that.
+    if scope["method"] not in {"GET", "HEAD"} or b"access_token=" in scope["query_string"]:
         return Refused(400, "This service answers over HTTPS only.", code="insecure_transport")
     query = b"?" + scope["query_string"] if scope["query_string"] else b""
     # The registered host and the path as it was sent: nothing else of the request reaches the address.

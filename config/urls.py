@@ -10,6 +10,7 @@ from authapi.upstream.login import CALLBACK_PATH
 from config.admin_site import site
 from config.api import browser_urls, management_urls
 
+handler404 = "config.unserved.not_found"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", site.urls),
     *management_urls(),

@@ -175,7 +175,7 @@ def _context(kind: DocumentKind, snapshot: Snapshot, references: References) -> 
         context["connection"] = {name: connection[name] for name in ("id", "name", "strategy")}
     current = current_change_context()
     if current.client is not None:
-        context["client"] = current.client
+        context["client"] = current.client.document()
     if current.request is not None:
         context["request"] = current.request
     return context

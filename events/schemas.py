@@ -119,7 +119,7 @@ _DELETED_ORGANIZATION_GROUP_ROLE = Shape({"organization": _ID, "role": _ID, "gro
 _CONTEXT = Shape(
     {"tenant": Shape({"id": text, "tenant_id": text}, {})},
     {
-        "client": Shape({"id": text, "name": text}, {"metadata": mapping}),
+        "client": Shape({"id": text, "name": text, "metadata": mapping}, {}),
         "connection": Shape({"id": text, "name": text, "strategy": text}, {}),
         "request": Shape({"geo": mapping, "hostname": text, "ip": text, "method": text, "user_agent": text}, {"custom_domain": text}),
     },

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -10,10 +10,23 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class ChangeContext:
-    """The client and the request behind a change, in the shapes of an event's context; None where unknown."""
+class ChangingClient:
+    """The client behind a change. `metadata` is that of the client; models of public libraries refuse a client without the map."""
 
-    client: dict[str, Any] | None = None
+    client_id: str
+    name: str
+    metadata: Mapping[str, Any]
+
+    def document(self) -> dict[str, Any]:
+        """Return the client as `data.context.client` of an event shows it."""
+        return {"id": self.client_id, "name": self.name, "metadata": dict(self.metadata)}
+
+
+@dataclass(frozen=True)
+class ChangeContext:
+    """The client and the request behind a change, the request in the shape of an event's context; None where unknown."""
+
+    client: ChangingClient | None = None
     request: dict[str, Any] | None = None
 
 

@@ -19,6 +19,9 @@ job_waits = Signal()
 work_waits = Signal()
 # Sent inside the transaction that sets a password: `user`, and `is_first` where there was none before.
 password_changed = Signal()
+# Sent inside the transaction that changes a user: `user`, and `changed`, a set of "blocked" and "email". An address that is
+# set for the first time, or written in other letters, identifies no other person and is not told.
+account_changed = Signal()
 # Sent at the end of a `changes_together` block, inside its transaction: `changes`, what was held back, in order.
 changes_released = Signal()
 

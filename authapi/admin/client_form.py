@@ -78,10 +78,15 @@ class ClientForm(ServiceForm):
         widget=_WIDE,
         help_text="Where the application begins a login that was started elsewhere.",
     )
-    callbacks = LinesField(help_text="One address a line. Users come back to exactly these after a login, and nowhere else.")
+    callbacks = LinesField(
+        help_text="One address a line. Users come back to exactly these after a login. https://*.example.com/back stands for one label."
+    )
     allowed_logout_urls = LinesField(label="Logout addresses", help_text="One address a line. Where users may go after a logout.")
     web_origins = LinesField(help_text="One origin a line, such as https://app.example.com. For silent logins in a hidden frame.")
-    allowed_origins = LinesField(label="CORS origins", help_text="One origin a line. Scripts from there may call the token endpoint.")
+    allowed_origins = LinesField(
+        label="CORS origins",
+        help_text="One origin a line. If there is one, scripts from other origins get no token; those of callbacks and web origins do.",
+    )
     backchannel_logout_urls = LinesField(
         label="Back-channel logout", help_text="One https address a line. It is told when a session of a user ends."
     )
@@ -118,7 +123,9 @@ class ClientForm(ServiceForm):
     infinite_idle_token_lifetime = forms.BooleanField(required=False, label="No end of the idle life")
     organization_usage = forms.ChoiceField(required=False, choices=USES, help_text="Whether users log in as members of an organization.")
     organization_require_behavior = forms.ChoiceField(required=False, choices=BEHAVIOURS, label="Question for the organization")
-    client_metadata = ShapedJSONField(label="Metadata", help_text="A JSON object of at most ten texts, for your own notes.")
+    client_metadata = ShapedJSONField(
+        label="Metadata", help_text="A JSON object of at most ten texts. Events that this client causes carry it."
+    )
 
     class Meta:
         model = Client
@@ -147,7 +154,7 @@ class ClientForm(ServiceForm):
 
     def columns(self) -> dict[str, Any]:
         """Return the columns of what was entered and differs from what is there."""
-        return columns_of(self._body())
+        return columns_of(self._body(), present=self._stored)
 
     def _body(self) -> dict[str, Any]:
         """Return the body that would ask the management interface for the same."""
@@ -179,7 +186,7 @@ class ClientForm(ServiceForm):
                 self._refuse(name, problem)
             return
         try:
-            columns_of(body)
+            columns_of(body, present=self._stored)
         except Refusal as refusal:
             self.add_error(None, refusal.message)
 

@@ -8,8 +8,8 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.utils import timezone
 
-from authapi.models import Consent, LogoutNotice, RefreshToken, Session, SessionClient
-from authapi.services.access import REVOKED, revoke_session, withdraw_consent
+from authapi.models import Consent, Initiator, LogoutNotice, RefreshToken, Session, SessionClient
+from authapi.services.access import revoke_session, withdraw_consent
 from authapi.services.row_acts import END_SESSIONS, REVOKE_TOKENS, WITHDRAW_CONSENTS, revoke_token
 from authapi.services.sessions import end_session
 from identity.admin.badges import badge
@@ -30,7 +30,7 @@ class EndableAdmin(ReadOnlyAdmin[Any], ObjectActionsAdmin[Any]):
 
 
 def _end(_request: HttpRequest, row: Session, _values: dict[str, Any]) -> str:
-    end_session(row, reason=REVOKED)
+    end_session(row, reason=Initiator.SESSION_REVOKED)
     return f"The session of {row.user} has ended."
 
 

@@ -8,7 +8,8 @@ from django.core.validators import RegexValidator
 from rest_framework import serializers
 
 from authapi.api.credential_bodies import MethodsToCreate, MethodsToName
-from authapi.models import Client
+from authapi.authorize.callbacks import wildcard_problem
+from authapi.models import Client, Initiator
 from identity.api.fields import Closed, JsonObject, ListOf, Switch, Text
 
 APP_TYPES = (
@@ -30,6 +31,21 @@ class Address(Text):
     def __init__(self, *, fragment: bool = True, **options: Any) -> None:
         pattern = r"\A(?!(?i:javascript|data|vbscript):)[A-Za-z][A-Za-z0-9+.-]*:[^\s" + ("" if fragment else "#") + r"]+\Z"
         super().__init__(max_length=2048, validators=[RegexValidator(pattern, "Object didn't pass validation for format uri")], **options)
+
+
+class Registered(Address):
+    """An address that may have a wildcard for the first label of its host."""
+
+    def to_internal_value(self, data: Any) -> str:
+        value = super().to_internal_value(data)
+        problem = wildcard_problem(value)
+        if problem:
+            raise serializers.ValidationError(problem)
+        return value
+
+
+def _registered(**options: Any) -> ListOf:
+    return ListOf(required=False, child=Registered(**options), max_length=_MOST_ADDRESSES)
 
 
 def _addresses(**options: Any) -> ListOf:
@@ -89,7 +105,7 @@ class DefaultOrganization(Closed):
 
 class BackchannelInitiators(Closed):
     mode = serializers.ChoiceField(required=False, choices=["custom", "all"])
-    selected_initiators = ListOf(required=False, child=Text(max_length=64))
+    selected_initiators = ListOf(required=False, child=serializers.ChoiceField(choices=Initiator.values), max_length=len(Initiator.values))
 
 
 class LogoutSettings(Closed):
@@ -105,9 +121,9 @@ class ClientSettings(Closed):
     client_metadata = Metadata(required=False)
     initiate_login_uri = Address(required=False, allow_null=True)
     app_type = serializers.ChoiceField(required=False, choices=APP_TYPES)
-    callbacks = _addresses(fragment=False)
-    allowed_logout_urls = _addresses()
-    allowed_origins = _addresses()
+    callbacks = _registered(fragment=False)
+    allowed_logout_urls = _registered()
+    allowed_origins = _registered()
     web_origins = _addresses()
     client_aliases = _texts()
     allowed_clients = _texts()
@@ -129,6 +145,7 @@ class ClientSettings(Closed):
     require_pushed_authorization_requests = Switch(required=False)
     require_proof_of_possession = Switch(required=False)
     compliance_level = Text(required=False, max_length=64, allow_null=True)
+    updated_at_as_text = Switch(required=False)
     oidc_logout = LogoutSettings(required=False, allow_null=True)
     par_request_expiry = serializers.IntegerField(required=False, min_value=10, max_value=600, allow_null=True)
 

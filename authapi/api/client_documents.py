@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from authapi.models import Client
+from authapi.engine import SERVED_GRANTS
+from authapi.models import Client, Initiator
 from identity.api.refusals import invalid_body, not_supported
 from identity.timestamps import wire_time
 
 # Lists that the toolkit keeps as text with spaces between.
 _SPACED = {"callbacks": "redirect_uris", "allowed_logout_urls": "post_logout_redirect_uris", "allowed_origins": "allowed_origins"}
 _COLUMNS = ("name", "app_type", "is_first_party", "grant_types", "token_endpoint_auth_method")
-# Switches that promise a check which this service does not make yet, with the values that promise nothing.
+# Settings that promise what this service does not do, with the values that promise nothing. `custom_login_page_on` is not among
+# them: without a page of the client's own, which nothing here takes, neither of its values changes anything.
 _PROMISES: dict[str, tuple[Any, ...]] = {
+    "cross_origin_authentication": (False,),
+    "allowed_clients": ([],),
     "require_pushed_authorization_requests": (False,),
     "require_proof_of_possession": (False,),
     "compliance_level": (None, "none"),
@@ -49,13 +54,14 @@ def client_summary(client: Client) -> dict[str, Any]:
     return {name: document[name] for name in _SUMMARY if name in document}
 
 
-def columns_of(body: dict[str, Any], *, has_methods: bool = False) -> dict[str, Any]:
+def columns_of(body: dict[str, Any], *, has_methods: bool = False, present: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the columns that a checked body sets; `metadata` and `settings` hold what changes in them.
 
-    Refuses with `operation_not_supported` what would promise a check that is not made. `has_methods` tells that the client
+    Refuses with `operation_not_supported` what would promise something that is not done, unless it is `present` in the
+    client's resource already: programs send back what they have read. `has_methods` tells that the client
     proves itself by keys or certificates: only then its method for secrets may be null.
     """
-    _refuse_promises(body)
+    _refuse_promises(body, present or {})
     columns = {name: body[name] for name in _COLUMNS if name in body}
     if columns.get("token_endpoint_auth_method", "") is None:
         if not has_methods:
@@ -85,9 +91,18 @@ def defaults_of(app_type: str) -> dict[str, Any]:
     return {"grant_types": ["authorization_code", "refresh_token", "client_credentials"]}
 
 
-def _refuse_promises(body: dict[str, Any]) -> None:
+def _refuse_promises(body: dict[str, Any], present: Mapping[str, Any]) -> None:
     for name, harmless in _PROMISES.items():
-        if name in body and body[name] not in harmless:
-            raise not_supported(f"This service makes no such check yet: {name}.")
-    if body.get("jwt_configuration", {}).get("alg") in ("RS512", "PS256"):
+        if name in body and body[name] not in harmless and body[name] != present.get(name):
+            raise not_supported(f"This service does not support this value yet: {name}.")
+    unserved = set(body.get("grant_types") or ()) - {"implicit", *SERVED_GRANTS, *present.get("grant_types", ())}
+    if unserved:
+        raise not_supported(f"This service does not support this grant type: {min(unserved)}.")
+    initiators = ((body.get("oidc_logout") or {}).get("backchannel_logout_initiators") or {}).get("selected_initiators") or ()
+    if Initiator.PROFILE_CHANGED in initiators:
+        raise not_supported("A changed profile ends no session: select no profile-changed.")
+    token = body.get("jwt_configuration", {})
+    if token.get("alg") in ("RS512", "PS256"):
         raise not_supported("Tokens are signed with RS256 or HS256.")
+    if token.get("secret_encoded"):
+        raise not_supported("Secrets are used as they are: set secret_encoded to false.")

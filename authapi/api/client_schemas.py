@@ -26,6 +26,7 @@ _PROPERTIES: dict[str, Schema] = {
     **dict.fromkeys(("is_first_party", "oidc_conformant", "sso_disabled", "cross_origin_authentication"), _SWITCH),
     **dict.fromkeys(("custom_login_page_on", "is_token_endpoint_ip_header_trusted"), _SWITCH),
     **dict.fromkeys(("require_pushed_authorization_requests", "require_proof_of_possession"), _SWITCH),
+    "updated_at_as_text": {**_SWITCH, "description": "`updated_at` in profiles is ISO 8601 text instead of a number of seconds."},
     "par_request_expiry": {"type": "integer"},
     "created_at": _TIME,
     "updated_at": _TIME,

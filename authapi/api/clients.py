@@ -97,7 +97,9 @@ class ClientEndpoint(Endpoint):
         if body.keys() - {"client_secret"}:
             self.require_scope(request, "update:clients")
         client = changeable_client(id)
-        changes = columns_of(body, has_methods=bool(body.get("client_authentication_methods", client.proof_method)))
+        changes = columns_of(
+            body, has_methods=bool(body.get("client_authentication_methods", client.proof_method)), present=client_resource(client)
+        )
         changed = clients.update_client(tenant_id=self.tenant_id, client_id=id, changes=changes, secret=body.get("client_secret"))
         return Response(client_resource(changed))
 

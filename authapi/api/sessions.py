@@ -10,8 +10,8 @@ from rest_framework.response import Response
 
 from authapi.api.sign_in_documents import session_resource
 from authapi.api.sign_in_schemas import ACCEPTED, SESSION, SESSIONS
-from authapi.models import Session
-from authapi.services.access import REVOKED, revoke_access, revoke_session, update_session_metadata
+from authapi.models import Initiator, Session
+from authapi.services.access import revoke_access, revoke_session, update_session_metadata
 from authapi.services.sessions import end_session, end_sessions_of
 from identity.api.endpoint import Endpoint
 from identity.api.fields import Closed, JsonObject, Switch, Text
@@ -58,7 +58,7 @@ class SessionEndpoint(Endpoint):
         return Response(session_resource(_session_at(id)))
 
     def destroy(self, request: Request, id: str) -> Response:
-        end_session(_session_at(id), reason=REVOKED)
+        end_session(_session_at(id), reason=Initiator.SESSION_REVOKED)
         return Response({}, status=202)
 
 
@@ -96,7 +96,7 @@ class UserSessionEndpoint(Endpoint):
         return Response(answer_list(rows, request.query_params, Listing("sessions", only_take=True), session_resource))
 
     def destroy(self, request: Request, id: str) -> Response:
-        end_sessions_of(tenant_id=self.tenant_id, user_id=user_at(id).pk, reason=REVOKED)
+        end_sessions_of(tenant_id=self.tenant_id, user_id=user_at(id).pk, reason=Initiator.SESSION_REVOKED)
         return Response({}, status=202)
 
 

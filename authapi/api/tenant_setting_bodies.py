@@ -8,7 +8,7 @@ from django.core.validators import RegexValidator
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from authapi.api.client_bodies import Address
+from authapi.api.client_bodies import Registered
 from authapi.services.tenant_settings import FLAGS, LONGEST_LIFETIME, MODES, MOST_ADDRESSES, MOST_ATTEMPTS, SHIELDS
 from identity.api.fields import Closed, Email, ListOf, Switch, Text
 
@@ -86,7 +86,7 @@ class TenantSettingsToChange(Closed):
     picture_url = _web_address()
     support_email = Email(required=False, allow_null=True, allow_blank=True)
     support_url = _web_address()
-    allowed_logout_urls = ListOf(required=False, allow_null=True, child=Address(), max_length=MOST_ADDRESSES)
+    allowed_logout_urls = ListOf(required=False, allow_null=True, child=Registered(), max_length=MOST_ADDRESSES)
     default_directory = Text(required=False, allow_null=True, allow_blank=True, max_length=128)
     default_audience = Text(required=False, allow_null=True, allow_blank=True, max_length=600)
     default_redirection_uri = _web_address()

@@ -16,7 +16,7 @@ from identity.api.endpoint import Endpoint
 from identity.api.list_schemas import PROJECTION
 from identity.api.operations import Operation
 from identity.api.queries import projection_of
-from identity.api.refusals import invalid_body
+from identity.api.refusals import invalid_body, not_supported
 
 _IN_MINUTES = {f"{name}_in_minutes": name for name in LIFETIMES}
 
@@ -44,6 +44,8 @@ class TenantSettingsEndpoint(Endpoint):
 
     def partial_update(self, request: Request) -> Response:
         changes = _in_hours(self.body_of(request, TenantSettingsToChange))
+        if changes.get("acr_values_supported"):
+            raise not_supported("Authentication contexts are not told apart: acr_values_supported must be empty.")
         if not changes:
             return Response(_settings(TenantSettings.objects.first()))
         return Response(_settings(update_tenant_settings(tenant_id=self.tenant_id, changes=changes)))

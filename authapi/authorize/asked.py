@@ -15,6 +15,8 @@ class ClientFacts:
     grant_types: frozenset[str] = frozenset()
     is_public: bool = False
     takes_plain: bool = False
+    takes_wildcards: bool = True
+    is_native: bool = False
 
 
 @dataclass(frozen=True)

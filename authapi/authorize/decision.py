@@ -31,6 +31,8 @@ class Situation:
 
     has_session: bool = False
     is_usable: bool = False
+    # Whether a login at another client counts at this one, or none is needed since the client takes part already.
+    is_own: bool = True
     # Seconds since the user proved who they are.
     age: float = 0.0
     # What happened on the pages of this very request.
@@ -79,7 +81,7 @@ def _must_log_in(asked: Asked, situation: Situation) -> bool:
         return True
     if situation.has_logged_in:
         return False
-    if asked.prompts & {"login", "create"}:
+    if asked.prompts & {"login", "create"} or not situation.is_own:
         return True
     # Core 1.0, 3.1.2.1: older than max_age is to be proven anew; 0 always is.
     return asked.max_age is not None and (asked.max_age == 0 or situation.age > asked.max_age)

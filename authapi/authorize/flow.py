@@ -13,6 +13,7 @@ from authapi.authorize.cookies import BROWSER, SESSION, browser_of, set_cookie
 from authapi.authorize.decision import Step, next_step
 from authapi.authorize.parameters import read, single, target_of
 from authapi.authorize.responses import respond, see_other, with_parameters
+from authapi.authorize.sent import sent_pairs
 from authapi.authorize.visit import Visit, facts_of, visit_of
 from authapi.authorize.waiting import CHOSEN, begin_anew, keep, new_handle, note_progress
 from authapi.client_auth import clients
@@ -48,8 +49,7 @@ def begin(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
     Raises `RequestRefused` for what must be told to the person, since no address of a client is trusted yet.
     """
-    sent = request.POST if request.method == "POST" else request.GET
-    parameters = read((name, value) for name, values in sent.lists() for value in values)
+    parameters = read(sent_pairs(request))
     client = _client(host, single(parameters, "client_id"))
     visit = Visit(request, host, client, parameters, target_of(parameters, facts_of(client)))
     try:

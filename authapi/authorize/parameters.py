@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from authapi.authorize.asked import Asked, ClientFacts, Target
+from authapi.authorize.callbacks import is_registered
 from authapi.failures import Case, RequestRefused
 
 RESPONSE_TYPES = frozenset({"code", "token", "id_token"})
@@ -85,6 +86,9 @@ def checked(parameters: Parameters, client: ClientFacts, target: Target) -> Aske
     """Return the request when it may be answered; raise `RequestRefused` for the client otherwise."""
     for name in sorted(parameters.repeated):
         raise RequestRefused(Case.REPEATED_PARAMETER, parameter=name[:100])
+    if parameters.get("dpop_jkt"):
+        # RFC 9449, 10: the client would take its tokens for bound ones.
+        raise RequestRefused(Case.DPOP_NOT_SUPPORTED)
     for name, case in _PASSED_OVER.items():
         if parameters.get(name):
             raise RequestRefused(case)
@@ -131,15 +135,16 @@ def origin_of(address: str) -> str:
 
 
 def _redirect_uri(given: str, client: ClientFacts) -> str:
-    """Return the address for answers: the given one when it is registered to the letter, the first registered one without it.
-
-    RFC 9700, 2.1: exact comparison, so that no pattern can be made to match the address of somebody else.
-    """
+    """Return the address for answers: the given one when it matches a registered one, the first registered one without it."""
     if not client.callbacks:
         raise RequestRefused(Case.NO_CALLBACK)
     if not given:
-        return client.callbacks[0]
-    if given not in client.callbacks:
+        # A wildcard is no address.
+        first = next((callback for callback in client.callbacks if "*" not in callback), None)
+        if first is None:
+            raise RequestRefused(Case.MISSING_PARAMETER, parameter="redirect_uri")
+        return first
+    if not is_registered(given, client.callbacks, takes_wildcards=client.takes_wildcards, is_native=client.is_native):
         raise RequestRefused(Case.CALLBACK_MISMATCH, redirect_uri=given[:200])
     return given
 

@@ -123,6 +123,7 @@ class Visit:
         progress = self.row.progress if self.row is not None and self.row.session_id == session.pk else {}
         return Situation(
             has_session=True,
+            is_own=self._is_own(session),
             is_usable=is_usable,
             age=(timezone.now() - session.authenticated_at).total_seconds(),
             has_logged_in=bool(progress.get("has_logged_in")),
@@ -131,6 +132,10 @@ class Visit:
             needs_consent=is_usable and self.question is None and needs_consent(self.client, session.user, self.entitlement(session.user)),
             question=self.question,
         )
+
+    def _is_own(self, session: Session) -> bool:
+        """Tell whether the client may use a session without a login of its own; one without single sign-on has to take part in it."""
+        return not self.client.settings.get("sso_disabled") or session.session_clients.filter(client=self.client).exists()
 
     def _is_usable(self, session: Session) -> bool:
         if self.asked.id_token_hint:
@@ -158,6 +163,9 @@ def facts_of(client: Client) -> ClientFacts:
         is_public=client.is_public,
         # RFC 9700, 2.1.1: S256 for everybody but a client that is registered as one that does not conform.
         takes_plain=not client.is_public and client.settings.get("oidc_conformant") is False,
+        # Contract, 3.3: no wildcard under a compliance level.
+        takes_wildcards=(client.settings.get("compliance_level") or "none") == "none",
+        is_native=client.app_type == "native",
     )
 
 

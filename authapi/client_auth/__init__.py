@@ -12,6 +12,7 @@ from collections.abc import Callable
 from authapi import throttling
 from authapi.client_auth import assertion, mutual_tls, public, secret_basic, secret_post
 from authapi.client_auth.credential import Assertion, Credential, MalformedCredential
+from authapi.client_auth.origins import is_origin_allowed
 from authapi.client_auth.replays import use_once
 from authapi.failures import Case, RequestRefused
 from authapi.keys import trust
@@ -55,7 +56,16 @@ def authenticate(request: TokenRequest) -> Client:
     client = _proven(request.host.tenant_id, credentials)
     if client is None:
         raise _failed(request)
+    check_origin(client, request.headers.get("origin"))
     return client
+
+
+def check_origin(client: Client, origin: str | None) -> None:
+    """Raise `RequestRefused` for a script of a page that the client does not allow."""
+    if client.allowed_origins:
+        known = (*client.redirect_uris.split(), *(client.settings.get("web_origins") or ()))
+        if not is_origin_allowed(origin, allowed=client.allowed_origins.split(), known=known):
+            raise RequestRefused(Case.ORIGIN_NOT_ALLOWED, origin=str(origin)[:200])
 
 
 def _presented(request: TokenRequest) -> list[Credential]:

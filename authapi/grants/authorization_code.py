@@ -60,7 +60,8 @@ def _exchanged(request: TokenRequest, client: Client, code: str) -> Granted | No
 
 def _check(row: AuthorizationCode, request: TokenRequest, client: Client) -> None:
     # A login that has ended meanwhile gives nothing more: its session is gone, its id is still noted.
-    if row.is_expired() or (row.sid and row.session is None):
+    # A block has ended it, too; that is told as such (`stored_login`), since clients compare the text.
+    if row.is_expired() or (row.sid and row.session is None and not row.user.blocked):
         raise RequestRefused(Case.INVALID_CODE)
     redirect_uri = request.text("redirect_uri")
     if row.is_redirect_uri_given and redirect_uri is None:

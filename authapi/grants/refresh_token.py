@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from django.utils import timezone
 
@@ -13,7 +14,16 @@ from authapi.grants.user_grant import Granted, UserGrant, access_for, required, 
 from authapi.grants.user_tokens import UserIssue
 from authapi.models import Client, RefreshToken
 from authapi.refresh_policy import RefreshPolicy
-from authapi.services.refresh_tokens import has_ended, is_reused, locked_refresh_token, policy_of, punish_reuse, renew
+from authapi.services.refresh_tokens import (
+    give_again,
+    has_ended,
+    is_reused,
+    living_successor,
+    locked_refresh_token,
+    policy_of,
+    punish_reuse,
+    renew,
+)
 from authapi.token_request import TokenRequest
 from identity.transactions import unit_of_work
 
@@ -44,11 +54,18 @@ def _exchanged(request: TokenRequest, client: Client, token: str) -> Granted | N
     if is_reused(row, policy, now=now):
         punish_reuse(row, client, sender_of(request))
         return None
+    if row.user.blocked:
+        # Its tokens ended with the block. Clients compare the text, so it is said for as long as the block lasts.
+        raise RequestRefused(Case.USER_BLOCKED)
     if has_ended(row, policy, now=now) or not _is_holder(row, request, client, now=now):
         raise RequestRefused(Case.INVALID_REFRESH_TOKEN)
+    # An answer that was lost: the client gets the same successor again, so that a family never has two living tokens.
+    lost = living_successor(row, policy, now=now) if row.is_rotated else None
+    if row.is_rotated and lost is None:
+        raise RequestRefused(Case.INVALID_REFRESH_TOKEN)
     login, access, until = access_for(_asked(stored_login(row, request, client, grant="refresh_token"), request, policy))
-    successor = renew(row, access=access, until=until, policy=policy, sender=sender_of(request))
-    return Granted(login, access, successor)
+    issued: dict[str, Any] = {"access": access, "until": until, "policy": policy, "sender": sender_of(request)}
+    return Granted(login, access, renew(row, **issued) if lost is None else give_again(lost, **issued))
 
 
 def _is_holder(row: RefreshToken, request: TokenRequest, client: Client, *, now: datetime) -> bool:

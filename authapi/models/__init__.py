@@ -7,7 +7,7 @@ from authapi.models.credentials import AccessToken, AuthorizationCode, DeviceGra
 from authapi.models.keys import RevokedToken, SigningKey
 from authapi.models.permissions import OrganizationClientGrant, Permission, RolePermission, UserPermission
 from authapi.models.resources import ApiResource, ClientGrant
-from authapi.models.sessions import LogoutNotice, Session, SessionClient
+from authapi.models.sessions import Initiator, LogoutNotice, Session, SessionClient
 from authapi.models.sign_ins import AccountTicket, LoginFailures, SignIn
 from authapi.models.tenant_settings import TenantSettings
 
@@ -24,6 +24,7 @@ __all__ = [
     "DeviceGrant",
     "EdgeKey",
     "IDToken",
+    "Initiator",
     "LoginFailures",
     "LogoutNotice",
     "OrganizationClientGrant",

@@ -80,6 +80,10 @@ class RefreshToken(Issued, AbstractRefreshToken):  # type: ignore[misc]
     sid = models.CharField(max_length=32, blank=True)
     is_rotating = models.BooleanField(default=True)
     is_rotated = models.BooleanField(default=False, help_text="Replaced by a younger one, which its reuse ends as well.")
+    sealed_successor = models.TextField(
+        blank=True, default="", db_default="", editable=False, help_text="The token that replaced it, encrypted, for the leeway only."
+    )
+    sealed_until = models.DateTimeField(null=True, blank=True, editable=False)
     expires_at = models.DateTimeField(null=True, blank=True, help_text="Never moved by a rotation. Empty: no end.")
     idle_expires_at = models.DateTimeField(null=True, blank=True)
     last_exchanged_at = models.DateTimeField(null=True, blank=True)
@@ -99,6 +103,8 @@ class RefreshToken(Issued, AbstractRefreshToken):  # type: ignore[misc]
             models.Index(fields=["token_family"], name="authapi_refreshtoken_family"),
             models.Index(fields=["lineage"], name="authapi_refreshtoken_lineage"),
             models.Index(fields=["user", "created"], name="authapi_refreshtoken_by_user"),
+            # Successors that are kept no longer; few rows have one.
+            models.Index(fields=["sealed_until"], condition=models.Q(sealed_until__isnull=False), name="authapi_refreshtoken_sealed"),
         ]
 
     def __str__(self) -> str:

@@ -8,6 +8,21 @@ from authapi.models.base import UnrecordedOwned
 from identity.ids import new_session_id
 
 
+class Initiator(models.TextChoices):
+    """Why a session ends, as back-channel logouts name it (contract, 2.8). The list is closed."""
+
+    RP_LOGOUT = "rp-logout"
+    IDP_LOGOUT = "idp-logout"
+    PASSWORD_CHANGED = "password-changed"  # noqa: S105  (the name of a reason)
+    SESSION_EXPIRED = "session-expired"
+    SESSION_REVOKED = "session-revoked"
+    ACCOUNT_DELETED = "account-deleted"
+    EMAIL_IDENTIFIER_CHANGED = "email-identifier-changed"
+    MFA_PHONE_UNENROLLED = "mfa-phone-unenrolled"
+    ACCOUNT_DEACTIVATED = "account-deactivated"
+    PROFILE_CHANGED = "profile-changed"
+
+
 class Session(UnrecordedOwned):
     """A login of one user in one browser. The cookie holds a random secret of which only the digest is kept.
 

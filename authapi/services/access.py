@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from authapi.models import Consent, RefreshToken, Session
+from authapi.models import Consent, Initiator, RefreshToken, Session
 from authapi.services.refresh_tokens import revoke_refresh_tokens
 from authapi.services.sessions import end_session, end_sessions_of
 from identity.json_values import json_problem
@@ -12,15 +12,12 @@ from identity.models import User
 from identity.services.failures import Invalid, NotFound
 from identity.transactions import lock_rows, unit_of_work
 
-# The initiator that back-channel logouts know for an administrator's or a program's decision.
-REVOKED = "session-revoked"
-
 
 @unit_of_work
 def revoke_session(session: Session) -> None:
     """End a session and every refresh token that was issued in it."""
     _revoke_tokens_of(session)
-    end_session(session, reason=REVOKED)
+    end_session(session, reason=Initiator.SESSION_REVOKED)
 
 
 @unit_of_work
@@ -32,14 +29,14 @@ def revoke_access(*, user: User, session_id: str | None = None, keeps_refresh_to
     if session_id is None:
         if not keeps_refresh_tokens:
             revoke_refresh_tokens(tenant_id=user.tenant_id, user_id=user.pk)
-        end_sessions_of(tenant_id=user.tenant_id, user_id=user.pk, reason=REVOKED)
+        end_sessions_of(tenant_id=user.tenant_id, user_id=user.pk, reason=Initiator.SESSION_REVOKED)
         return
     session = Session.objects.of(user.tenant_id).filter(pk=session_id, user=user).first()
     if session is None:
         raise NotFound("The session does not exist.")
     if not keeps_refresh_tokens:
         _revoke_tokens_of(session)
-    end_session(session, reason=REVOKED)
+    end_session(session, reason=Initiator.SESSION_REVOKED)
 
 
 @unit_of_work

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from authapi.models import Client, LogoutNotice, Session
+from authapi.models import Client, Initiator, LogoutNotice, Session
 from authapi.services import sign_in_log
 from identity.hooks import work_waits
 from identity.hosts import canonical_address
@@ -23,7 +23,7 @@ from identity.transactions import lock_rows, unit_of_work
 
 SEND_NOTICE = "authapi.send_logout_notice"
 # Whoever registers an address is told of these; every other initiator is asked for.
-_ALWAYS = frozenset({"rp-logout", "idp-logout"})
+_ALWAYS = frozenset({Initiator.RP_LOGOUT, Initiator.IDP_LOGOUT})
 # Longer than one attempt may take: a worker that died in between has not sent it.
 _LEASE = timedelta(seconds=30)
 
@@ -37,7 +37,11 @@ class Claim:
 
 
 def leave_notices(session: Session, *, reason: str) -> None:
-    """Leave a notice for each client of the session that wants to hear of `reason`. For use inside the transaction that ends it."""
+    """Leave a notice for each client of the session that wants to hear of `reason`. For use inside the transaction that ends it.
+
+    Raises `ValueError` for a reason that is no initiator.
+    """
+    reason = Initiator(reason).value
     clients = Client.objects.of(session.tenant_id).filter(pk__in=session.session_clients.values("client_id"), revoked_at=None)
     now = timezone.now()
     issuer = session.issuer or f"{canonical_address(session.tenant_id)}/"

@@ -6,7 +6,7 @@ locked first, since a token that is being exchanged right now is about to have a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -21,6 +21,7 @@ from authapi.models import AccessToken, AuthorizationCode, Client, RefreshToken,
 from authapi.random_secrets import digest_of, new_secret
 from authapi.refresh_policy import RefreshPolicy, refresh_policy
 from authapi.services.sign_in_log import note
+from identity import vault
 from identity.compiled_select import CompiledSelect
 from identity.json_values import storable
 from identity.transactions import unit_of_work
@@ -45,6 +46,14 @@ class Sender:
 
     ip: str
     user_agent: str
+
+
+@dataclass(frozen=True)
+class Successor:
+    """The token that replaced a rotated one, with its row locked."""
+
+    row: RefreshToken
+    text: str = field(repr=False)
 
 
 def policy_of(client: Client) -> RefreshPolicy:
@@ -74,7 +83,7 @@ def issue_refresh_token(issue: UserIssue, *, access: Issue, until: datetime, sen
         initial_ip=stored_address(sender.ip),
         initial_user_agent=storable(sender.user_agent)[:_LONGEST_AGENT],
     )
-    return _stored(row, access=access, until=until, policy=policy, now=now, sender=sender)
+    return _stored(row, new_secret(), access=access, until=until, policy=policy, now=now, sender=sender)
 
 
 def locked_refresh_token(*, tenant_id: str, token: str) -> RefreshToken | None:
@@ -86,7 +95,7 @@ def locked_refresh_token(*, tenant_id: str, token: str) -> RefreshToken | None:
 def is_reused(row: RefreshToken, policy: RefreshPolicy, *, now: datetime) -> bool:
     """Tell whether a rotated token is presented once more, and not by a client that merely lost the answer.
 
-    The leeway lets only the previous token through: once its successor was rotated too, nobody honest has it any more.
+    The leeway lets only the previous token through: its successor was received once that was rotated too.
     """
     if not row.is_rotated or row.revoked is None:
         return False
@@ -114,11 +123,37 @@ def renew(row: RefreshToken, *, access: Issue, until: datetime, policy: RefreshP
         _used(row, access=access, until=until, policy=policy, now=now, sender=sender)
         row.save(update_fields=[*_USED, "last_exchanged_at"])
         return None
-    if row.revoked is None:
-        row.revoked, row.is_rotated = now, True
-        row.save(update_fields=["revoked", "is_rotated", "last_exchanged_at", "updated"])
+    text = new_secret()
+    row.revoked, row.is_rotated = now, True
+    if policy.leeway:
+        row.sealed_successor, row.sealed_until = vault.seal(text, place=_successor_place(row)), now + policy.leeway
+    row.save(update_fields=["revoked", "is_rotated", "last_exchanged_at", "sealed_successor", "sealed_until", "updated"])
     successor = RefreshToken(**{name: getattr(row, name) for name in _INHERITED})
-    return _stored(successor, access=access, until=until, policy=policy, now=now, sender=sender)
+    return _stored(successor, text, access=access, until=until, policy=policy, now=now, sender=sender)
+
+
+def living_successor(row: RefreshToken, policy: RefreshPolicy, *, now: datetime) -> Successor | None:
+    """Return what replaced a rotated token, locked, while it is kept for answers that were lost; None if it has ended or was used.
+
+    For the holder of the row's lock. Locks go from the older to the younger token, as everywhere in a family.
+    """
+    if not row.sealed_successor or row.sealed_until is None or row.sealed_until <= now:
+        return None
+    text = vault.unseal(row.sealed_successor, place=_successor_place(row))
+    successor = locked_refresh_token(tenant_id=row.tenant_id, token=text)
+    if successor is None or successor.revoked is not None or has_ended(successor, policy, now=now):
+        return None
+    return Successor(successor, text)
+
+
+def give_again(successor: Successor, *, access: Issue, until: datetime, policy: RefreshPolicy, sender: Sender) -> str:
+    """Note one more access token at the successor of a rotated token; return its text, the same as the first time."""
+    row, now = successor.row, timezone.now()
+    # Of the access tokens that were issued with it, the last one to expire decides how long a revocation is remembered.
+    until = max(until, row.issued_until or until)
+    _used(row, access=access, until=until, policy=policy, now=now, sender=sender)
+    row.save(update_fields=[*_USED])
+    return successor.text
 
 
 def punish_reuse(row: RefreshToken, client: Client, sender: Sender) -> None:
@@ -185,16 +220,20 @@ def _revoke_locked(rows: QuerySet[RefreshToken]) -> int:
         if locked <= known:
             break
         known |= locked
+    rows.filter(pk__in=known, sealed_until__isnull=False).update(sealed_successor="", sealed_until=None)
     return rows.filter(pk__in=known, revoked__isnull=True).update(revoked=timezone.now(), updated=timezone.now())
 
 
-def _stored(row: RefreshToken, *, access: Issue, until: datetime, policy: RefreshPolicy, now: datetime, sender: Sender) -> str:
-    text = new_secret()
+def _stored(row: RefreshToken, text: str, *, access: Issue, until: datetime, policy: RefreshPolicy, now: datetime, sender: Sender) -> str:
     # The toolkit keeps the checksum of what stands here, and leaves the column of the token empty.
     row._raw_token = text
     _used(row, access=access, until=until, policy=policy, now=now, sender=sender)
     row.save(force_insert=True)
     return text
+
+
+def _successor_place(row: RefreshToken) -> str:
+    return f"{row.tenant_id}:refresh-token:{row.wire_id}:successor"
 
 
 def _used(row: RefreshToken, *, access: Issue, until: datetime, policy: RefreshPolicy, now: datetime, sender: Sender) -> None:

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from authapi.models import ApiResource, Client, ClientCredential, ClientGrant, Consent, EdgeKey, LoginFailures, RefreshToken, Session
+from authapi.models import (
+    ApiResource,
+    Client,
+    ClientCredential,
+    ClientGrant,
+    Consent,
+    EdgeKey,
+    Initiator,
+    LoginFailures,
+    RefreshToken,
+    Session,
+)
 from authapi.services import client_credentials, client_grants, clients, edge_keys, resource_changes
-from authapi.services.access import REVOKED, withdraw_consent
+from authapi.services.access import withdraw_consent
 from authapi.services.refresh_tokens import revoke_refresh_tokens
 from authapi.services.sessions import end_session
 from authapi.services.user_blocks import lift_block
@@ -12,7 +23,7 @@ from identity.services.bulk_acts import BulkAct, deletion_of_rows, register
 
 
 def _end_session(row: Session) -> None:
-    end_session(row, reason=REVOKED)
+    end_session(row, reason=Initiator.SESSION_REVOKED)
 
 
 def revoke_token(row: RefreshToken) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from django.utils import timezone
 
 from authapi.addresses import stored_address
-from authapi.models import Client, RefreshToken, Session, SessionClient
+from authapi.models import Client, Initiator, RefreshToken, Session, SessionClient
 from authapi.random_secrets import digest_of, new_secret
 from authapi.services.logout_notices import leave_notices
 from authapi.tenant_settings import sign_in_settings
@@ -19,9 +19,6 @@ from identity.json_values import storable
 from identity.models import Connection, LinkedIdentity, Organization, User
 from identity.transactions import lock_rows, unit_of_work
 
-EXPIRED = "session-expired"
-_DELETED = "account-deleted"
-_UNLINKED = "session-revoked"
 # A session that is in use is written to this often and no oftener.
 _TOUCHED_EVERY = timedelta(minutes=1)
 # A refresh token with this scope lives as long as its session.
@@ -153,7 +150,7 @@ def end_sessions_of(*, tenant_id: str, user_id: int, reason: str, except_id: str
 
 def end_with_user(sender: type[User], instance: User, **_: Any) -> None:
     """Hear that a user is about to be deleted, inside that transaction: the rows would go anyway, but nobody would be told."""
-    end_sessions_of(tenant_id=instance.tenant_id, user_id=instance.pk, reason=_DELETED)
+    end_sessions_of(tenant_id=instance.tenant_id, user_id=instance.pk, reason=Initiator.ACCOUNT_DELETED)
 
 
 def end_with_identity(sender: type[LinkedIdentity], instance: LinkedIdentity, **_: Any) -> None:
@@ -161,7 +158,7 @@ def end_with_identity(sender: type[LinkedIdentity], instance: LinkedIdentity, **
     begun = Session.objects.of(instance.tenant_id).filter(user_id=instance.user_id, connection_id=instance.connection_id)
     for session in begun.select_related("user").order_by("pk"):
         offline = RefreshToken.objects.of(instance.tenant_id).filter(sid=session.pk, revoked__isnull=True)
-        end_session(session, reason=_UNLINKED)
+        end_session(session, reason=Initiator.SESSION_REVOKED)
         offline.update(revoked=timezone.now(), updated=timezone.now())
 
 
@@ -173,7 +170,7 @@ def end_expired_sessions() -> int:
     count = 0
     while time.monotonic() < until and (sessions := list(over[:_PRUNED_AT_ONCE])):
         for session in sessions:
-            end_session(session, reason=EXPIRED)
+            end_session(session, reason=Initiator.SESSION_EXPIRED)
         count += len(sessions)
     return count
 

@@ -40,6 +40,12 @@ def revoke_access_token(*, tenant_id: str, jti: str, expires_at: datetime) -> No
     RevokedToken.all_tenants.get_or_create(tenant_id=tenant_id, jti=jti, defaults={"expires_at": expires_at})
 
 
+def forget_successors() -> int:
+    """Drop the successors of every tenant that are kept no longer; return how many."""
+    over = RefreshToken.all_tenants.filter(sealed_until__lte=timezone.now())
+    return over.update(sealed_successor="", sealed_until=None)
+
+
 def prune_expired(*, seconds: float = _LONGEST_SECONDS) -> int:
     """Drop what says nothing any more, of every tenant, in small batches and for `seconds` at most; return how many rows went.
 

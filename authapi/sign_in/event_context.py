@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from authapi.models import Client
-from identity.change_context import ChangeContext
+from identity.change_context import ChangeContext, ChangingClient
 from identity.hosts import HostMatch
 
 
 def context_of(host: HostMatch, client: Client | None, *, ip: str, user_agent: str, method: str = "POST") -> ChangeContext:
     """Return the context of a change that a person made at a page, or an application of theirs at an endpoint."""
     request = {"geo": {}, "hostname": host.host, "ip": ip, "method": method, "user_agent": user_agent}
-    return ChangeContext(client={"id": client.client_id, "name": client.name} if client else None, request=request)
+    changing = ChangingClient(client.client_id, client.name, client.metadata) if client else None
+    return ChangeContext(client=changing, request=request)

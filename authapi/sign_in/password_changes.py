@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from authapi.models import AccountTicket
+from authapi.models import AccountTicket, Initiator
 from authapi.services.account_tickets import use_up
 from authapi.services.refresh_tokens import revoke_refresh_tokens
 from authapi.services.sessions import end_sessions_of
 from authapi.sign_in.brute_force import lift_blocks
 from identity.models import User
-
-# An initiator of back-channel logouts (contract 2.8).
-_REASON = "password-changed"
 
 
 def end_what_it_began(user: User, *, is_first: bool, **_: Any) -> None:
@@ -26,5 +23,5 @@ def end_what_it_began(user: User, *, is_first: bool, **_: Any) -> None:
         return
     for purpose in AccountTicket.Purpose:
         use_up(user, purpose)
-    end_sessions_of(tenant_id=user.tenant_id, user_id=user.pk, reason=_REASON)
+    end_sessions_of(tenant_id=user.tenant_id, user_id=user.pk, reason=Initiator.PASSWORD_CHANGED)
     revoke_refresh_tokens(tenant_id=user.tenant_id, user_id=user.pk)

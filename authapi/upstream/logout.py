@@ -11,8 +11,8 @@ from authapi.models import Session
 from authapi.services.sessions import upstream_of
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.login import Proven
-from authapi.upstream.metadata import is_browser_address, metadata_of
-from authapi.upstream.provider import provider_of
+from authapi.upstream.metadata import discovered, is_browser_address
+from authapi.upstream.provider import Provider, provider_of
 from identity.models import Connection
 
 # A browser's address has to hold it beside everything else.
@@ -23,6 +23,14 @@ def kept_for_logout(connection: Connection, proven: Proven) -> str:
     """Return what a session keeps of a login elsewhere, as text; it is stored encrypted."""
     hint = proven.id_token if len(proven.id_token) <= _LONGEST_HINT else ""
     return orjson.dumps({"connection": connection.pk, "id_token": hint}).decode()
+
+
+def _end_session_endpoint(provider: Provider) -> str:
+    """Return where the provider ends logins, empty where it does not say; a connection that lists its other addresses is asked, too."""
+    listed = provider.addresses.get("end_session_endpoint", "")
+    if listed or not provider.discovery_url:
+        return listed
+    return discovered(provider).addresses.get("end_session_endpoint", "")
 
 
 def federated_logout_address(session: Session, *, return_to: str) -> str | None:
@@ -39,7 +47,7 @@ def federated_logout_address(session: Session, *, return_to: str) -> str | None:
         return None
     try:
         provider = provider_of(connection)
-        address = metadata_of(provider).addresses.get("end_session_endpoint", "")
+        address = _end_session_endpoint(provider)
     except UpstreamFailed:
         return None
     if not is_browser_address(address):

@@ -68,8 +68,11 @@ documents: Remembered[str, dict[str, Any]] = Remembered(_load_document, seconds=
 
 def metadata_of(provider: Provider) -> Metadata:
     """Return what is known of a provider. Raises `UpstreamFailed`, also when a document names another issuer than expected."""
-    if not provider.needs_discovery:
-        return Metadata(provider.issuer, provider.addresses)
+    return discovered(provider) if provider.needs_discovery else Metadata(provider.issuer, provider.addresses)
+
+
+def discovered(provider: Provider) -> Metadata:
+    """Return what a provider publishes, under the addresses of the connection. Raises what `metadata_of` raises."""
     document = documents.get(provider.discovery_url)
     issuer = document.get("issuer")
     if not isinstance(issuer, str) or not _is_expected(issuer, provider):

@@ -44,6 +44,8 @@ class Call:
     address: str
     headers: dict[str, str] = field(repr=False)
     body: bytes = field(repr=False)
+    # Not in any repr: `/userinfo` takes a token there.
+    query: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ def _answer(endpoint: Endpoint, name: str, methods: tuple[str, ...], scope: Scop
             raise RequestRefused(Case.TOO_MANY_REQUESTS)
         _check_request(scope["method"], methods, body)
         address = client_address((scope.get("client") or ("",))[0], headers.get("x-forwarded-for", ""), settings.TRUSTED_PROXIES)
-        answer = endpoint(Call(host, address, headers, body))
+        answer = endpoint(Call(host, address, headers, body, scope.get("query_string", b"")))
     except Exception as error:  # noqa: BLE001  (the edge: every failure becomes a row of the table)
         answer = _failed(error, methods)
     return replace(answer, headers=cors.answer_headers() | (rate.headers if rate else {}) | answer.headers)
@@ -149,7 +151,7 @@ def _check_request(method: str, methods: tuple[str, ...], body: bytes) -> None:
 def _failed(error: Exception, methods: tuple[str, ...]) -> Answer:
     failure = _failure(error)
     # No WWW-Authenticate: client libraries would raise their challenge error before reading the body.
-    headers = {"Cache-Control": "no-store", "Pragma": "no-cache"}
+    headers = {"Cache-Control": "no-store", "Pragma": "no-cache", "Referrer-Policy": "no-referrer"}
     if failure.status == 405:
         headers["Allow"] = ", ".join(methods)
     if failure.status == 503:

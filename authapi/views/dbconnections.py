@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from authapi.bodies import MalformedBody, parse_body
+from authapi.client_auth import check_origin
 from authapi.models import Client
 from authapi.sign_in.connections import client_connections, named_database, takes_passwords
 from authapi.sign_in.event_context import context_of
@@ -130,6 +131,7 @@ def _client(call: Call, form: Mapping[str, Any]) -> Client | None:
     client = clients.filter(client_id=client_id).first()
     if client is None:
         raise _Problem("unauthorized", "The client does not exist.", name="UnauthorizedError")
+    check_origin(client, call.headers.get("origin"))
     return client
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from authapi import mtls
+from authapi.authorize.parameters import PROMPTS
 from authapi.client_auth import assertion, mutual_tls, public, secret_basic, secret_post
 from authapi.engine import SERVED_GRANTS
 from authapi.keys import published_keys
@@ -17,19 +18,25 @@ from identity.hosts import HostMatch
 _CACHE = {"Cache-Control": "public, max-age=60"}
 _METHODS = (secret_basic.METHOD, secret_post.METHOD, assertion.METHOD, public.METHOD)
 _MTLS_METHODS = (mutual_tls.CA_SIGNED, mutual_tls.SELF_SIGNED)
-_TOKEN_CLAIMS = ("aud", "auth_time", "exp", "iat", "iss", "sub")
+_TOKEN_CLAIMS = (
+    "amr", "at_hash", "aud", "auth_time", "c_hash", "exp", "iat", "iss", "nonce", "org_id", "org_name", "s_hash", "sid", "sub",
+)  # fmt: skip
+# Taken, and without effect: no profile has an address.
+_SILENT_SCOPES = {"address"}
 # What is the same for every tenant. `web_message` works and stays unlisted, as upstream.
 _SERVED: dict[str, Any] = {
     "response_types_supported": [
         "code", "token", "id_token", "code token", "code id_token", "token id_token", "code token id_token",
     ],
     "response_modes_supported": ["query", "fragment", "form_post"],
-    "scopes_supported": ["openid", *sorted(SIGN_IN_SCOPES - {"openid"})],
+    "scopes_supported": ["openid", *sorted(SIGN_IN_SCOPES - {"openid"} - _SILENT_SCOPES)],
     "claims_supported": sorted({*_TOKEN_CLAIMS, *(claim for claims in CLAIMS_OF_SCOPE.values() for claim in claims)}),
     "claims_parameter_supported": False,
     "request_parameter_supported": False,
     "request_uri_parameter_supported": False,
-    "code_challenge_methods_supported": ["S256", "plain"],
+    # `plain` is for clients that are registered as non-conformant; what is listed works for every client.
+    "code_challenge_methods_supported": ["S256"],
+    "prompt_values_supported": sorted(PROMPTS),
     "subject_types_supported": ["public"],
     "id_token_signing_alg_values_supported": ["HS256", "RS256"],
     "backchannel_logout_supported": True,
@@ -60,8 +67,6 @@ def discovery_document(host: HostMatch) -> dict[str, Any]:
     document |= behind_edge
     if tenant.is_logout_endpoint_discovered:
         document["end_session_endpoint"] = f"{issuer}oidc/logout"
-    if tenant.acr_values:
-        document["acr_values_supported"] = list(tenant.acr_values)
     return document
 
 

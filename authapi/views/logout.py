@@ -11,12 +11,13 @@ from django.http import HttpRequest, HttpResponse
 from authapi.authorize.cookies import SESSION, drop_cookie, form_token, is_own_form, read_cookie
 from authapi.authorize.parameters import Parameters, read, single
 from authapi.authorize.responses import see_other, with_parameters
+from authapi.authorize.sent import sent_pairs
 from authapi.authorize.visit import address_of
 from authapi.failures import Case, RequestRefused
 from authapi.hosted_page import hosted_page
 from authapi.id_token_hints import Hint, read_hint
 from authapi.logout_addresses import is_allowed
-from authapi.models import Client, Session
+from authapi.models import Client, Initiator, Session
 from authapi.pages.chain import tenant_page
 from authapi.services import sign_in_log
 from authapi.services.sessions import end_session, find_session
@@ -24,7 +25,6 @@ from authapi.tenant_settings import sign_in_settings
 from authapi.upstream import federated_logout_address
 from identity.hosts import HostMatch
 
-_INITIATOR = "rp-logout"
 _DONE = "/u/logged-out"
 _NAMES = ("id_token_hint", "logout_hint", "post_logout_redirect_uri", "client_id", "state", "ui_locales", "federated")
 
@@ -65,12 +65,12 @@ def plain_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
 @tenant_page("logout")
 def rp_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
     """`/oidc/logout` (OpenID Connect RP-Initiated Logout 1.0): end the session, after asking where nothing proves who wants it."""
-    sent = request.POST if request.method == "POST" else request.GET
-    parameters = _sent(sent)
+    sent = sent_pairs(request)
+    parameters = read(sent)
     for name in _NAMES:
         single(parameters, name)
     hint = read_hint(parameters.get("id_token_hint"), tenant_id=host.tenant_id) if parameters.get("id_token_hint") else None
-    ending = _checked(request, host, parameters, hint, is_federated="federated" in sent)
+    ending = _checked(request, host, parameters, hint, is_federated=any(name == "federated" for name, _ in sent))
     if ending.session is None or not _must_ask(request, host, parameters, hint, ending.session):
         return _end(request, host, ending)
     return _question(request, host, ending, {name: parameters.get(name) for name in _NAMES})
@@ -104,7 +104,8 @@ def _checked(request: HttpRequest, host: HostMatch, parameters: Parameters, hint
         raise RequestRefused(Case.LOGOUT_HINT_MISMATCH, parameter="logout_hint")
     client = _named_client(host, client_id or (hint.client_id if hint else ""))
     address = parameters.get("post_logout_redirect_uri")
-    if address and not is_allowed(address, _allowed(host, client)):
+    # RP-Initiated Logout 1.0, 3.1: to the letter, and a wildcard is no address.
+    if address and ("*" in address or address not in _allowed(host, client)):
         raise RequestRefused(Case.LOGOUT_ADDRESS_NOT_ALLOWED, address=address[:200])
     if address and parameters.get("state"):
         address = with_parameters(address, {"state": parameters.get("state")})
@@ -141,7 +142,7 @@ def _end(request: HttpRequest, host: HostMatch, ending: Ending) -> HttpResponse:
     back = ending.address or f"{host.issuer.rstrip('/')}{_DONE}"
     elsewhere = federated_logout_address(session, return_to=back) if session is not None and ending.is_federated else None
     if session is not None:
-        end_session(session, reason=_INITIATOR)
+        end_session(session, reason=Initiator.RP_LOGOUT)
         sign_in_log.note(
             tenant_id=host.tenant_id,
             type="slo",

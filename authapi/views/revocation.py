@@ -1,16 +1,22 @@
-"""`POST /oauth/revoke`: a client gives back a refresh token, and with it everything of its family (RFC 7009)."""
+"""`POST /oauth/revoke` (RFC 7009): a client gives back an access token, or a refresh token with everything of its family."""
 
 from __future__ import annotations
+
+from datetime import UTC, datetime
 
 from authapi import client_auth
 from authapi.bodies import MalformedBody, parse_body
 from authapi.failures import Case, RequestRefused
 from authapi.grants.user_grant import required
-from authapi.models import Client, RefreshToken
+from authapi.models import AccessToken, Client, RefreshToken
 from authapi.random_secrets import digest_of
 from authapi.services.refresh_tokens import revoke_lineage
+from authapi.services.tokens import revoke_access_token
+from authapi.states import token_states
 from authapi.token_request import TokenRequest
+from authapi.tokens import TokenRefused, verify_own_token
 from authapi.views.chain import Answer, Call, hot_endpoint
+from identity.hosts import HostMatch
 from identity.tenancy import tenant_bound
 
 _EMPTY = Answer(200, b"", {"Content-Type": "application/json", "Cache-Control": "no-store", "Pragma": "no-cache"})
@@ -25,12 +31,35 @@ def _revoke(call: Call) -> Answer:
     with tenant_bound(call.host.tenant_id):
         client = _client_of(request)
         token = required(request, "token")
-        row = RefreshToken.objects.of(call.host.tenant_id).filter(token_checksum=digest_of(token), application=client).first()
-        if row is not None:
-            # RFC 7009, 2.1: the access tokens of the same grant end as well.
-            revoke_lineage(tenant_id=call.host.tenant_id, lineage=row.lineage)
+        if token.count(".") == 2:
+            _revoke_jwt(call.host, client, token)
+        else:
+            _revoke_stored(call.host.tenant_id, client, token)
     # 2.2: an unknown token, or that of another client, is answered like one that was revoked.
     return _EMPTY
+
+
+def _revoke_jwt(host: HostMatch, client: Client, token: str) -> None:
+    """End one access token of this client. Without effect for one that does not count, or belongs to another client."""
+    try:
+        claims = verify_own_token(token, host=host)
+    except TokenRefused:
+        return
+    if claims.client_id == client.client_id:
+        expires_at = datetime.fromtimestamp(claims.expires_at, tz=UTC)
+        revoke_access_token(tenant_id=host.tenant_id, jti=claims.jti, expires_at=expires_at)
+        token_states.forget((host.tenant_id, claims.client_id, claims.jti))
+
+
+def _revoke_stored(tenant_id: str, client: Client, token: str) -> None:
+    """End a refresh token with its whole family, or one opaque access token, where it is the client's own."""
+    own = {"token_checksum": digest_of(token), "application": client}
+    row = RefreshToken.objects.of(tenant_id).filter(**own).first()
+    if row is not None:
+        # RFC 7009, 2.1: the access tokens of the same grant end as well.
+        revoke_lineage(tenant_id=tenant_id, lineage=row.lineage)
+        return
+    AccessToken.objects.of(tenant_id).filter(**own).delete()
 
 
 def _client_of(request: TokenRequest) -> Client:

@@ -15,6 +15,8 @@ def _token(call: Call) -> Answer:
         form = parse_body(call.headers.get("content-type", ""), call.body)
     except MalformedBody as error:
         raise RequestRefused(Case.MALFORMED_REQUEST, reason=str(error)) from error
+    if "dpop" in call.headers:
+        raise RequestRefused(Case.DPOP_NOT_SUPPORTED)
     request = TokenRequest(host=call.host, address=call.address, headers=call.headers, form=form)
     engine.requested_grant(request)
     with tenant_bound(call.host.tenant_id):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qsl
 
 from authapi.bodies import MalformedBody, parse_body
 from authapi.failures import Case, Failure, RequestRefused
 from authapi.models import Client
 from authapi.mtls import certificate_of
-from authapi.profile_claims import profile_claims
+from authapi.profile_claims import ProfileSwitches, profile_claims, profile_switches
 from authapi.services.opaque_tokens import find_opaque_token
 from authapi.token_request import TokenRequest
 from authapi.tokens import TokenRefused, verify_profile_token
@@ -18,7 +19,9 @@ from authapi.views.chain import Answer, Call, hot_endpoint, json_answer
 from identity.compiled_select import CompiledSelect
 from identity.models import User
 
-_FRESH = {"Cache-Control": "no-store", "Pragma": "no-cache"}
+# The address may hold a token, so it is told to no other site.
+_FRESH = {"Cache-Control": "no-store", "Pragma": "no-cache", "Referrer-Policy": "no-referrer"}
+_MOST_PARAMETERS = 20
 _FORM = "application/x-www-form-urlencoded"
 _USER = CompiledSelect(
     lambda tenant_id, user_id: User.objects.of(tenant_id).select_related("connection").filter(user_id=user_id).order_by(),
@@ -30,11 +33,20 @@ _BEARER = Case.INVALID_BEARER, Case.BEARER_LACKS_SCOPE
 
 @dataclass(frozen=True)
 class _Opened:
-    """Whose profile a token opens, how far, and what it is bound to."""
+    """Whose profile a token opens, how far, what it is bound to, and what its client decides."""
 
     user: User
     scopes: Collection[str]
     confirmation: Mapping[str, Any] | None
+    switches: ProfileSwitches
+
+
+@dataclass(frozen=True)
+class _Presented:
+    """A token, and whether it came in the address."""
+
+    token: str = field(repr=False)
+    is_in_query: bool = False
 
 
 def _userinfo(call: Call) -> Answer:
@@ -43,33 +55,37 @@ def _userinfo(call: Call) -> Answer:
     except RequestRefused as refused:
         if refused.case not in _BEARER:
             raise
-        return _challenge(refused.failure, is_missing=_header_token(call) is None and not call.body)
+        return _challenge(refused.failure, is_missing=_header_token(call) is None and not call.body and not _query_tokens(call))
 
 
 def _profile(call: Call) -> Answer:
-    token = _presented(call)
+    if "dpop" in call.headers:
+        raise RequestRefused(Case.DPOP_NOT_SUPPORTED)
+    presented = _presented(call)
+    token = presented.token
     opened = _opened_by_jwt(call, token) if token.count(".") == 2 else _opened_by_row(call, token)
     if opened.user.blocked or not _is_holder(call, opened.confirmation):
         raise RequestRefused(Case.INVALID_BEARER)
+    if presented.is_in_query and not opened.switches.takes_query_token:
+        raise RequestRefused(Case.MALFORMED_REQUEST, reason="The client must send its access token in the Authorization header.")
     if "openid" not in opened.scopes:
         raise RequestRefused(Case.BEARER_LACKS_SCOPE, scope="openid")
-    return json_answer({"sub": opened.user.user_id, **profile_claims(opened.user, opened.scopes)}, headers=_FRESH)
+    claims = profile_claims(opened.user, opened.scopes, writes_times_as_text=opened.switches.writes_times_as_text)
+    return json_answer({"sub": opened.user.user_id, **claims}, headers=_FRESH)
 
 
-def _presented(call: Call) -> str:
-    """Return the token of the header or of a form (RFC 6750, 2.1 and 2.2); the address is no place for one (2.3)."""
-    header, posted = _header_token(call), None
-    if call.body and call.headers.get("content-type", "").partition(";")[0].strip().lower() == _FORM:
-        try:
-            posted = parse_body(_FORM, call.body).get("access_token")
-        except MalformedBody as error:
-            raise RequestRefused(Case.MALFORMED_REQUEST, reason=str(error)) from error
-    if header is not None and posted is not None:
+def _presented(call: Call) -> _Presented:
+    """Return the token of the header, of a form, or of the address (RFC 6750, 2.1, 2.2 and 2.3).
+
+    Raises `RequestRefused` for none and for more than one.
+    """
+    found = [_Presented(token) for token in (_header_token(call), _form_token(call)) if token]
+    found += [_Presented(token, is_in_query=True) for token in _query_tokens(call)]
+    if len(found) > 1:
         raise RequestRefused(Case.MALFORMED_REQUEST, reason="The access token was sent in more than one way.")
-    token = header or posted
-    if not token:
+    if not found:
         raise RequestRefused(Case.INVALID_BEARER)
-    return str(token)
+    return found[0]
 
 
 def _header_token(call: Call) -> str | None:
@@ -77,22 +93,42 @@ def _header_token(call: Call) -> str | None:
     return token.strip() or None if scheme.lower() == "bearer" else None
 
 
+def _form_token(call: Call) -> str | None:
+    if not call.body or call.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
+        return None
+    try:
+        posted = parse_body(_FORM, call.body).get("access_token")
+    except MalformedBody as error:
+        raise RequestRefused(Case.MALFORMED_REQUEST, reason=str(error)) from error
+    return str(posted) if posted else None
+
+
+def _query_tokens(call: Call) -> list[str]:
+    if b"access_token" not in call.query:
+        return []
+    try:
+        pairs = parse_qsl(call.query.decode("ascii"), errors="strict", max_num_fields=_MOST_PARAMETERS)
+    except ValueError as error:
+        raise RequestRefused(Case.MALFORMED_REQUEST, reason="The query cannot be read.") from error
+    return [value for name, value in pairs if name == "access_token" and value]
+
+
 def _opened_by_jwt(call: Call, token: str) -> _Opened:
     try:
-        claims = verify_profile_token(token, host=call.host)
+        claims, switches = verify_profile_token(token, host=call.host)
     except TokenRefused as error:
         raise RequestRefused(Case.INVALID_BEARER) from error
     user = _USER.first(tenant_id=call.host.tenant_id, user_id=claims.subject)
     if user is None:
         raise RequestRefused(Case.INVALID_BEARER)
-    return _Opened(user, claims.scopes, claims.confirmation)
+    return _Opened(user, claims.scopes, claims.confirmation, switches)
 
 
 def _opened_by_row(call: Call, token: str) -> _Opened:
     row = find_opaque_token(tenant_id=call.host.tenant_id, token=token)
     if row is None or row.user is None or not _is_usable(row.application):
         raise RequestRefused(Case.INVALID_BEARER)
-    return _Opened(row.user, row.scope.split(), row.confirmation)
+    return _Opened(row.user, row.scope.split(), row.confirmation, profile_switches(row.application.settings))
 
 
 def _is_usable(client: Client | None) -> bool:

@@ -55,7 +55,9 @@ def overview_page() -> str:
         table(("Field", "Meaning"), ((code(_field_name(name)), meaning) for name, meaning in ENVELOPE.items())),
         _MESSAGES,
         "## Context\n\n`data.context` says in which tenant and, as far as it is known, through what a change was made. Here and below, "
-        "a field is *always* there when the object around it is.",
+        "a field is *always* there when the object around it is. `client.metadata` is the `client_metadata` of the client, so that "
+        "subscribers read it too. Events that were stored before the field existed have a client without it: a strict model refuses "
+        "them until they leave the log by retention.",
         _fields_table(SCHEMAS["user.created"].json_schema()["properties"]["context"]),
         "## Types",
         table(("Type", "Document", "Occurs when"), _type_rows()),

@@ -23,7 +23,7 @@ from identity.services.failures import NotFound, NotSupported
 from identity.services.import_matches import keys_of, linked_rows, matches_of
 from identity.services.jobs import send_after_commit, step_of, unfinished
 from identity.services.saving import validated_save
-from identity.services.users import new_user
+from identity.services.users import new_user, standing_of, tell_account_change
 from identity.transactions import lock_name, lock_names
 
 logger = logging.getLogger(__name__)
@@ -190,12 +190,13 @@ def _problem(job: Job, row: dict[str, Any], user: User | None, *, linked: set[st
 
 def _update(user: User, row: dict[str, Any]) -> None:
     """Overwrite the profile, metadata as a whole; passwords and factors of existing users stay."""
-    changes = profile_of(row)
+    changes, before = profile_of(row), standing_of(user)
     if "email" in changes and changes["email"] != user.email:
         changes.setdefault("email_verified", False)
     for name, value in changes.items():
         setattr(user, name, value)
     user.save(update_fields=[*changes, "updated_at"])
+    tell_account_change(user, before)
 
 
 def _store_proofs(new: list[tuple[User, dict[str, Any]]]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from django.utils import timezone
 
 from identity.documents.user import profile_data
+from identity.hooks import account_changed
 from identity.ids import new_hex_id
 from identity.models import Connection, LinkedIdentity, User
 from identity.services.deletions import refuse_if_being_deleted
@@ -64,6 +65,7 @@ def update_user(*, tenant_id: str, user_id: str, changes: dict[str, Any]) -> Use
     a password. Raises `NotFound`, `Invalid` or `AlreadyExists`.
     """
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
+    before = standing_of(user)
     changes = dict(changes)
     password = changes.pop("password", None)
     _refuse_unknown(changes)
@@ -73,6 +75,7 @@ def update_user(*, tenant_id: str, user_id: str, changes: dict[str, Any]) -> Use
         setattr(user, field, _merged(getattr(user, field), value) if field in METADATA else value)
     if changes:
         validated_save(user, fields=list(changes))
+        tell_account_change(user, before)
     if password is not None:
         set_password(user, password)
     return user
@@ -162,6 +165,20 @@ def users_named(*, tenant_id: str, user_ids: Iterable[str]) -> list[User]:
     if len(users) != len(wanted):
         raise NotFound("The user does not exist.")
     return users
+
+
+def standing_of(user: User) -> tuple[bool, str]:
+    """Return what `tell_account_change` compares: whether the user is blocked, and the address without its case."""
+    return bool(user.blocked), (user.email or "").casefold()
+
+
+def tell_account_change(user: User, before: tuple[bool, str]) -> None:
+    """Send `account_changed` if the user was blocked, unblocked, or has lost or changed an address since `before`."""
+    (was_blocked, old_email), (is_blocked, email) = before, standing_of(user)
+    told = {"blocked": was_blocked != is_blocked, "email": bool(old_email) and old_email != email}
+    changed = frozenset(name for name, is_told in told.items() if is_told)
+    if changed:
+        account_changed.send(sender=User, user=user, changed=changed)
 
 
 def touch(user: User) -> None:

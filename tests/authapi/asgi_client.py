@@ -35,11 +35,12 @@ def send(
     chunks: tuple[bytes, ...] = (b"",),
     address: str = "192.0.2.1",
     repeated: tuple[tuple[str, str], ...] = (),
+    query: str = "",
 ) -> Received:
     """Send a request whose body arrives in `chunks`, with header lines that are `repeated`; return what came back."""
     lines = [("host", host), *(headers or {}).items(), *repeated]
     pairs = [(name.lower().encode(), value.encode()) for name, value in lines]
-    scope = {"type": "http", "method": method, "path": "/", "query_string": b"", "headers": pairs, "client": (address, 1)}
+    scope = {"type": "http", "method": method, "path": "/", "query_string": query.encode(), "headers": pairs, "client": (address, 1)}
     waiting = [{"type": "http.request", "body": chunk, "more_body": index < len(chunks) - 1} for index, chunk in enumerate(chunks)]
     sent: list[Any] = []
 
@@ -67,11 +68,12 @@ def read_profile(
     headers: Mapping[str, str] | None = None,
     body: bytes = b"",
     host: str | None = None,
+    query: str = "",
 ) -> Received:
     """Ask `/userinfo` with a bearer token, or without one."""
     bearer = {"Authorization": f"Bearer {token}"} if token is not None else {}
     host = host or f"{tenant.pk}.example.test"
-    return send(HOT_ENDPOINTS["/userinfo"], method, host=host, headers={**bearer, **(headers or {})}, chunks=(body,))
+    return send(HOT_ENDPOINTS["/userinfo"], method, host=host, headers={**bearer, **(headers or {})}, chunks=(body,), query=query)
 
 
 def ask_revocation(tenant: Tenant, form: Mapping[str, Any], *, as_json: bool = False, host: str | None = None) -> Received:

@@ -18,6 +18,7 @@ from identity.models import Tenant
 SECRETS = {
     "code", "token", "token_checksum", "device_code", "user_code", "jti",
     "secret_digest", "sealed_secret", "sealed_private_key", "client_secret", "digest", "browser_digest", "sealed_upstream",
+    "sealed_successor",
 }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import pytest
 from django.urls import resolve
 
 from authapi.engine import server
+from authapi.models import TenantSettings
 from authapi.profile_claims import profile_claims
 from authapi.services.tenant_settings import update_tenant_settings
 from authapi.views import HOT_ENDPOINTS
@@ -111,3 +112,14 @@ def test_head_is_get_without_a_body(tenant: Tenant) -> None:
 def test_post_is_405(tenant: Tenant) -> None:
     answer = send(HOT_ENDPOINTS[DOCUMENTS[0]], "POST", host=f"{tenant.pk}.example.test")
     assert (answer.status, answer.headers["allow"]) == (405, "GET")
+
+
+def test_methods_prompts_and_contexts_in_it_are_those_that_work_for_every_client(tenant: Tenant) -> None:
+    TenantSettings(tenant=tenant, values={"acr_values_supported": ["urn:example:strong"]}).save()
+    forget_all()
+    document = get(tenant, DOCUMENTS[0]).json()
+    assert document["code_challenge_methods_supported"] == ["S256"]
+    assert document["prompt_values_supported"] == ["consent", "create", "login", "none", "select_account"]
+    assert "acr_values_supported" not in document
+    assert not [name for name in document if name.startswith("dpop")]
+    assert "address" not in document["scopes_supported"]

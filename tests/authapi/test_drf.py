@@ -20,7 +20,7 @@ from rest_framework.views import APIView
 
 from authapi.drf import ManagementMixin, claims_of
 from authapi.problems import ApiProblem, exception_handler
-from identity.change_context import ChangeContext, current_change_context
+from identity.change_context import ChangeContext, ChangingClient, current_change_context
 from identity.hosts import forget_hosts
 from identity.models import Tenant
 from identity.services.failures import AlreadyExists, Invalid, NotFound, NotSupported
@@ -76,11 +76,11 @@ def token(tenant: Tenant) -> str:
 
 
 def test_a_good_token_binds_tenant_client_and_change_context(tenant: Tenant) -> None:
-    registered = granted_client(tenant, ["read:users"])
+    registered = granted_client(tenant, ["read:users"], metadata={"tier": "gold"})
     status, body, _ = ask(tenant, access_token(tenant, registered))
     assert (status, body) == (200, {"tenant": tenant.pk, "client": registered.client_id, "user": registered.client_id})
     context = Probe.seen[-1]
-    assert context.client == {"id": registered.client_id, "name": "Reader"}
+    assert context.client == ChangingClient(registered.client_id, "Reader", {"tier": "gold"})
     assert context.request == {
         "geo": {},
         "hostname": f"{tenant.pk}.example.test",

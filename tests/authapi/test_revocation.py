@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from typing import Any
 
 import pytest
 
-from authapi.models import RefreshToken
+from authapi.models import RefreshToken, RevokedToken
+from authapi.services.api_resources import create_api_resource
+from authapi.tokens import InvalidToken, verify_access_token
 from authapi.views import HOT_ENDPOINTS
 from identity.models import Tenant
 from identity.services.tenants import create_tenant
 from tests.authapi.asgi_client import ask_revocation, ask_token, read_profile, send
-from tests.factories.authapi import Registered
+from tests.authapi.forging import decoded
+from tests.factories.authapi import Registered, access_token, global_client, host_of
 from tests.factories.logins import code_form, code_of, login_of, public_client, refresh_form, some_user, web_client
+
+API = "urn:orders"
 
 
 def revoke_form(registered: Registered, token: str | None, **changes: Any) -> dict[str, Any]:
@@ -78,13 +85,6 @@ def test_a_token_of_another_tenant_stays(tenant: Tenant) -> None:
     assert ask_token(tenant, refresh_form(own, members["refresh_token"])).status == 200
 
 
-def test_an_access_token_is_none_of_this_endpoint(tenant: Tenant) -> None:
-    registered = web_client(tenant)
-    members = tokens_of(tenant, registered)
-    assert ask_revocation(tenant, revoke_form(registered, members["access_token"])).status == 200
-    assert read_profile(tenant, members["access_token"]).status == 200
-
-
 # --- Revoked ----------------------------------------------------------------------------------------------------------
 
 
@@ -108,3 +108,61 @@ def test_twice_is_once(tenant: Tenant) -> None:
     registered = web_client(tenant)
     form = revoke_form(registered, tokens_of(tenant, registered)["refresh_token"])
     assert [ask_revocation(tenant, form).status for _ in range(2)] == [200, 200]
+
+
+# --- Access tokens ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("audience", [None, API])
+def test_an_access_token_ends_at_once_and_alone(tenant: Tenant, audience: str | None) -> None:
+    create_api_resource(tenant_id=tenant.pk, identifier=API, settings={"allow_offline_access": True})
+    registered = web_client(tenant)
+    login = login_of(tenant, registered, some_user(tenant), scope="openid offline_access", audience=audience)
+    members = ask_token(tenant, code_form(registered, code_of(login))).json()
+    fresh = ask_token(tenant, refresh_form(registered, members["refresh_token"])).json()
+    assert read_profile(tenant, members["access_token"]).status == 200
+    for _ in range(2):
+        assert ask_revocation(tenant, revoke_form(registered, members["access_token"], token_type_hint="refresh_token")).status == 200
+    assert read_profile(tenant, members["access_token"]).status == 401
+    assert read_profile(tenant, fresh["access_token"]).status == 200
+    assert ask_token(tenant, refresh_form(registered, members["refresh_token"])).status == 200
+
+
+@pytest.mark.parametrize("audience", [None, API])
+def test_an_access_token_of_another_client_or_tenant_stays(tenant: Tenant, audience: str | None) -> None:
+    create_api_resource(tenant_id=tenant.pk, identifier=API)
+    elsewhere = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
+    own = web_client(tenant)
+    token = ask_token(tenant, code_form(own, code_of(login_of(tenant, own, some_user(tenant), audience=audience)))).json()["access_token"]
+    assert ask_revocation(tenant, revoke_form(web_client(tenant), token)).status == 200
+    assert ask_revocation(tenant, revoke_form(public_client(tenant), token)).status == 200
+    assert ask_revocation(elsewhere, revoke_form(web_client(elsewhere), token)).status == 200
+    assert read_profile(tenant, token).status == 200
+    assert not RevokedToken.all_tenants.filter(tenant_id__in=[tenant.pk, elsewhere.pk]).exists()
+
+
+@pytest.mark.parametrize("token", ["a.b.c", "..", "e30.e30.e30", "é.é.é"])
+def test_what_only_looks_like_an_access_token_is_answered_like_any_other(tenant: Tenant, token: str) -> None:
+    assert ask_revocation(tenant, revoke_form(web_client(tenant), token)).status == 200
+    assert not RevokedToken.objects.of(tenant.pk).exists()
+
+
+def test_a_forged_token_revokes_nothing(tenant: Tenant) -> None:
+    create_api_resource(tenant_id=tenant.pk, identifier=API)
+    own, other = web_client(tenant), web_client(tenant)
+    token = ask_token(tenant, code_form(own, code_of(login_of(tenant, own, some_user(tenant), audience=API)))).json()["access_token"]
+    # The header and the signature are ours; the claims say that the token belongs to the caller.
+    head, _, signature = token.split(".")
+    claims = decoded(token)[1] | {"azp": other.client_id}
+    payload = base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
+    assert ask_revocation(tenant, revoke_form(other, f"{head}.{payload}.{signature}")).status == 200
+    assert read_profile(tenant, token).status == 200
+
+
+def test_the_token_of_a_machine_ends_for_the_management_interface(tenant: Tenant) -> None:
+    registered = global_client(tenant)
+    token = access_token(tenant, registered)
+    assert verify_access_token(token, host=host_of(tenant)).client_id == registered.client_id
+    assert ask_revocation(tenant, revoke_form(registered, token)).status == 200
+    with pytest.raises(InvalidToken):
+        verify_access_token(token, host=host_of(tenant))

@@ -17,6 +17,7 @@ from authapi.tokens import mint
 from identity.models import Tenant
 from identity.services.tenants import create_tenant
 from identity.services.users import delete_user, update_user
+from identity.timestamps import wire_time
 from tests.authapi.asgi_client import FORM, Received, ask_token, read_profile
 from tests.authapi.forging import decoded, signed
 from tests.authapi.memory import forget_all
@@ -195,7 +196,8 @@ def test_the_profile_is_told_as_far_as_the_scopes_open_it(tenant: Tenant, audien
     assert told["openid email"] == {"sub": user.user_id, "email": "a@example.test", "email_verified": False}
     assert told["openid phone"] == {"sub": user.user_id, "phone_number": "+44123", "phone_number_verified": False}
     profile = told["openid profile"]
-    assert profile.pop("updated_at").endswith("Z")
+    # OpenID Connect Core 1.0, 5.1: a number.
+    assert profile.pop("updated_at") == int(user.updated_at.timestamp())
     assert profile == {
         "sub": user.user_id,
         "name": "a@example.test",
@@ -233,3 +235,74 @@ def test_the_subject_is_that_of_the_id_token(tenant: Tenant) -> None:
     # OpenID Connect Core 1.0, 5.3.2: the client compares them.
     members = tokens_of(tenant, web_client(tenant))
     assert read_profile(tenant, members["access_token"]).json()["sub"] == decoded(members["id_token"])[1]["sub"]
+
+
+# --- Times ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("audience", [None, API])
+def test_a_client_may_ask_for_the_time_of_change_as_text(tenant: Tenant, audience: str | None) -> None:
+    create_api_resource(tenant_id=tenant.pk, identifier=API)
+    user = some_user(tenant)
+    for settings, is_text in (
+        ({"updated_at_as_text": True}, True),
+        ({"updated_at_as_text": False}, False),
+        # Contract, 3.3: under a compliance level the claim is a number.
+        ({"updated_at_as_text": True, "compliance_level": "fapi2_sp_pkj_mtls"}, False),
+    ):
+        members = tokens_of(tenant, web_client(tenant, settings=settings), user, scope="openid profile", audience=audience)
+        expected = wire_time(user.updated_at) if is_text else int(user.updated_at.timestamp())
+        assert read_profile(tenant, members["access_token"]).json()["updated_at"] == expected
+        assert decoded(members["id_token"])[1]["updated_at"] == expected
+
+
+# --- Tokens in the address --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("audience", [None, API])
+def test_a_token_in_the_address_opens_the_profile(tenant: Tenant, audience: str | None) -> None:
+    create_api_resource(tenant_id=tenant.pk, identifier=API)
+    user = some_user(tenant)
+    token = tokens_of(tenant, web_client(tenant), user, audience=audience)["access_token"]
+    answer = read_profile(tenant, None, query=f"access_token={token}&schema=openid")
+    assert (answer.status, answer.json()["sub"]) == (200, user.user_id)
+    assert (answer.headers["cache-control"], answer.headers["referrer-policy"]) == ("no-store", "no-referrer")
+
+
+@pytest.mark.parametrize("audience", [None, API])
+def test_a_client_under_a_compliance_level_may_not_send_its_token_in_the_address(tenant: Tenant, audience: str | None) -> None:
+    create_api_resource(tenant_id=tenant.pk, identifier=API)
+    registered = web_client(tenant, settings={"compliance_level": "fapi2_sp_pkj_mtls"})
+    token = tokens_of(tenant, registered, audience=audience)["access_token"]
+    answer = read_profile(tenant, None, query=f"access_token={token}")
+    assert (answer.status, answer.json()["error"]) == (400, "invalid_request")
+    assert token not in answer.body.decode()
+    assert read_profile(tenant, token).status == 200
+
+
+def test_a_token_in_the_address_is_judged_as_any_other(tenant: Tenant, caplog: pytest.LogCaptureFixture) -> None:
+    token = tokens_of(tenant, web_client(tenant))["access_token"]
+    form = {"method": "POST", "headers": {"Content-Type": FORM}, "body": f"access_token={token}".encode()}
+    for answer in (
+        read_profile(tenant, token, query=f"access_token={token}"),
+        read_profile(tenant, None, query=f"access_token={token}&access_token={token}"),
+        read_profile(tenant, None, query=f"access_token={token}", **form),  # type: ignore[arg-type]  # names of arguments
+        read_profile(tenant, None, query=f"access_token={token}%ff"),
+    ):
+        assert (answer.status, answer.json()["error"]) == (400, "invalid_request")
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert token not in answer.body.decode() + str(answer.headers)
+    assert refused(read_profile(tenant, None, query=f"access_token={token}x"))
+    assert read_profile(tenant, None, query="access_token=").headers["www-authenticate"] == 'Bearer realm="userinfo"'
+    assert token not in caplog.text
+
+
+def test_a_proof_of_possession_is_refused_until_it_is_checked(tenant: Tenant) -> None:
+    registered = web_client(tenant)
+    form = code_form(registered, code_of(login_of(tenant, registered, some_user(tenant))))
+    answer = ask_token(tenant, form, headers={"DPoP": "eyJ0eXAiOiJkcG9wK2p3dCJ9.e30.x"})
+    assert (answer.status, answer.json()["error"]) == (400, "invalid_dpop_proof")
+    token = ask_token(tenant, form).json()["access_token"]
+    assert read_profile(tenant, token, headers={"DPoP": "x"}).json()["error"] == "invalid_dpop_proof"
+    assert read_profile(tenant, None, headers={"Authorization": f"DPoP {token}"}).status == 401
+    assert read_profile(tenant, token).status == 200

@@ -17,6 +17,7 @@ _HIDDEN = {
     "identity.staff": ("password",),
     "identity.passwordcredential": ("password_hash",),
     "authapi.client": ("secret_digest", "sealed_secret"),
+    "authapi.refreshtoken": ("sealed_successor", "token_checksum"),
     "authapi.signingkey": ("sealed_private_key",),
     "provisioning.actionsecret": ("sealed",),
 }

@@ -86,6 +86,27 @@ def test_plain_http_redirects_what_is_safe_and_refuses_the_rest(tenant: Tenant) 
     assert _asked(guarded(ok), _scope("POST", host=host)).status == 400
 
 
+@pytest.mark.usefixtures("over_tls")
+@pytest.mark.parametrize("path", ["/oauth/token", "/oauth/revoke", "/userinfo", "/dbconnections/signup"])
+def test_over_plain_http_errors_of_oauth_have_its_shape(tenant: Tenant, path: str) -> None:
+    refused = _asked(guarded(ok), _scope("POST", host=f"{tenant.pk}.example.test", path=path))
+    expected = {"error": "invalid_request", "error_description": "This service answers over HTTPS only."}
+    assert (refused.status, orjson.loads(refused.body)) == (400, expected)
+    assert refused.headers["access-control-allow-origin"] == "*"
+    unknown = _asked(guarded(ok), _scope("POST", host="evil.example", path=path))
+    assert (unknown.status, orjson.loads(unknown.body)["error"]) == (404, "not_found")
+    management = _asked(guarded(ok), _scope("POST", host=f"{tenant.pk}.example.test", path="/api/v2/users"))
+    assert orjson.loads(management.body)["errorCode"] == "insecure_transport"
+
+
+@pytest.mark.usefixtures("over_tls")
+def test_a_token_that_came_over_plain_http_is_sent_nowhere_else(tenant: Tenant) -> None:
+    scope = _scope(host=f"{tenant.pk}.example.test", path="/userinfo", query_string=b"access_token=secret")
+    refused = _asked(guarded(ok), scope)
+    assert refused.status == 400
+    assert "secret" not in str(refused)
+
+
 @pytest.mark.usefixtures("over_tls", "committed_db")
 def test_an_unregistered_host_is_never_redirected_to() -> None:
     assert _asked(guarded(ok), _scope(host="evil.example")).status == 404

@@ -22,7 +22,7 @@ from events.cursor import Cursor, CursorSealer
 from events.log_browsing import PAGE_ROWS
 from events.models import Event, Head, LogEntry
 from events.numbering import number_tenant
-from identity.change_context import ChangeContext, change_context
+from identity.change_context import ChangeContext, ChangingClient, change_context
 from identity.models import Connection, Tenant, User
 from identity.services.users import create_user, delete_user, update_user
 from tests.factories.admin import browser_of, new_staff
@@ -40,7 +40,7 @@ def browser(tenant: Tenant) -> Client:
 def user(tenant: Tenant, database_connection: Connection) -> User:
     """A user whose log is: connection.created, user.created, user.updated."""
     user = create_user(tenant_id=tenant.pk, connection=database_connection, email="a@example.test", name=MARKUP)
-    with change_context(ChangeContext(client={"id": "abc", "name": "crm"})):
+    with change_context(ChangeContext(client=ChangingClient("abc", "crm", {}))):
         update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"given_name": "A", "user_metadata": {"shoe": [1, 2]}})
     number_tenant(tenant.pk)
     return user

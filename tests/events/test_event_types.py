@@ -16,9 +16,11 @@ import pytest
 from events.catalogue import DOCUMENT_KINDS, EVENT_TYPES
 from events.schemas import SCHEMAS, check_data
 from events.shapes import SchemaViolation
+from identity.change_context import ChangeContext, ChangingClient, change_context
 from identity.models import Tenant
 from identity.services import connections, groups, memberships, organizations, roles, users
 from tests.events.log_reading import folded, numbered, tables
+from tests.factories.event_story import tell_every_type
 
 GOLDEN = Path(__file__).parent / "golden"
 REPLACED = [
@@ -31,49 +33,7 @@ REPLACED = [
 @pytest.fixture
 def events(tenant: Tenant) -> dict[str, dict[str, Any]]:
     """One event of each type, from one story told through the services."""
-    here: dict[str, Any] = {"tenant_id": tenant.pk}
-    people = connections.create_connection(**here, name="people", strategy="database")
-    directory = connections.create_connection(
-        **here, name="directory", strategy="samlp", options={"signInEndpoint": "https://idp.example.test"}
-    )
-    ada = users.create_user(
-        **here,
-        connection=people,
-        identifier="0123456789abcdef01234567",
-        email="ada@example.test",
-        given_name="Ada",
-        family_name="Lovelace",
-        user_metadata={"phone": "+15550100"},
-        app_metadata={"roles": ["reader"]},
-    )
-    users.block_user(**here, user_id=ada.user_id)
-    role = roles.create_role(**here, name="editor")
-    organization = organizations.create_organization(
-        **here,
-        name="acme",
-        display_name="Acme",
-        metadata={"tier": "gold"},
-        branding={"logo_url": "https://acme.example.test/logo.svg", "colors": {"primary": "#112233", "page_background": "#ffffff"}},
-    )
-    organizations.update_organization(**here, organization_id=organization.pk, changes={"display_name": "Acme Corporation"})
-    group = groups.create_group(**here, name="engineers", type="connection", connection_id=directory.pk, external_id="ext-1")
-    groups.update_group(**here, group_id=group.pk, changes={"name": "builders"})
-    inside = {**here, "organization_id": organization.pk}
-    memberships.add_connection(**inside, connection_id=people.pk, organization_access_level="limited")
-    flags = {"assign_membership_on_login": True, "is_signup_enabled": True}
-    memberships.update_organization_connection(**inside, connection_id=people.pk, changes=flags)
-    memberships.add_members(**inside, user_ids=[ada.user_id])
-    memberships.assign_member_roles(**inside, user_id=ada.user_id, role_ids=[role.pk])
-    memberships.assign_organization_group_roles(**inside, group_id=group.pk, role_ids=[role.pk])
-    groups.add_group_members(**here, group_id=group.pk, user_ids=[ada.user_id])
-    groups.assign_group_roles(**here, group_id=group.pk, role_ids=[role.pk])
-    connections.update_connection(**here, connection_id=people.pk, changes={"display_name": "People"})
-    groups.remove_group_roles(**here, group_id=group.pk, role_ids=[role.pk])
-    groups.remove_group_members(**here, group_id=group.pk, member_ids=[ada.user_id])
-    users.delete_user(**here, user_id=ada.user_id)
-    groups.delete_group(**here, group_id=group.pk)
-    organizations.delete_organization(**here, organization_id=organization.pk)
-    connections.delete_connection(**here, connection_id=people.pk)
+    tell_every_type(tenant)
     recorded = numbered(tenant.pk)
     assert folded(recorded) == tables(tenant.pk)
     return {event["type"]: event for event in recorded}
@@ -111,6 +71,20 @@ def test_a_field_that_no_schema_names_is_refused(events: dict[str, dict[str, Any
             check_data(event_type, {**data, "object": {**data["object"], "surplus": 1}})
         with pytest.raises(SchemaViolation, match="missing"):
             check_data(event_type, {"context": data["context"]})
+
+
+def test_an_event_names_the_client_that_caused_it_with_its_metadata(tenant: Tenant) -> None:
+    for metadata in ({"tier": "gold"}, {}):
+        with change_context(ChangeContext(client=ChangingClient("abc", "crm", metadata))):
+            connections.create_connection(tenant_id=tenant.pk, name=f"people-{len(metadata)}", strategy="database")
+        assert numbered(tenant.pk)[-1]["data"]["context"]["client"] == {"id": "abc", "name": "crm", "metadata": metadata}
+
+
+def test_a_client_without_metadata_is_refused_before_it_is_stored(events: dict[str, dict[str, Any]]) -> None:
+    for event_type, event in events.items():
+        context = {**event["data"]["context"], "client": {"id": "abc", "name": "crm"}}
+        with pytest.raises(SchemaViolation, match=r"client\.metadata: missing"):
+            check_data(event_type, {**event["data"], "context": context})
 
 
 def test_relations_go_before_what_they_refer_to(tenant: Tenant) -> None:

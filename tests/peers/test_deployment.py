@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -103,16 +104,24 @@ def front(tenant: Tenant, tmp_path: Path) -> Iterator[tuple[str, ServerCertifica
         example = (DEPLOY / "nginx" / "edge-keys.map.example").read_text()
         (tmp_path / "edge-keys.map").write_text(f"{example}mtls.{host_of(tenant).host}  {edge_key(tenant)};\n")
         configuration = configured(tmp_path, served, port=port, plain=plain, upstream=web.address[1])
-        check = subprocess.run([NGINX, "-t", "-e", str(tmp_path / "errors"), "-c", str(configuration)], capture_output=True, text=True)
-        assert check.returncode == 0, check.stderr
-        process = subprocess.Popen([NGINX, "-e", str(tmp_path / "errors"), "-c", str(configuration)])
-        try:
-            eventually(lambda: process.poll() is not None or listens(port))
-            assert process.poll() is None, (tmp_path / "errors").read_text()
+        with running_nginx(configuration, port):
             yield f"localhost:{port}", served
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(10)
+
+
+@contextmanager
+def running_nginx(configuration: Path, port: int) -> Iterator[None]:
+    errors = configuration.parent / "errors"
+    command = [str(NGINX), "-e", str(errors), "-c", str(configuration)]
+    check = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False)
+    assert check.returncode == 0, check.stderr
+    process = subprocess.Popen(command)
+    try:
+        eventually(lambda: process.poll() is not None or listens(port))
+        assert process.poll() is None, errors.read_text()
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(10)
 
 
 def configured(directory: Path, served: ServerCertificate, *, port: int, plain: int, upstream: int) -> Path:
@@ -122,6 +131,7 @@ def configured(directory: Path, served: ServerCertificate, *, port: int, plain: 
         "/etc/identity/tls/privkey.pem": str(served.key),
         "/etc/identity/tls/client-authorities.pem": str(served.authority),
         "/etc/identity/edge-keys.map": str(directory / "edge-keys.map"),
+        "/var/log/nginx/": f"{directory}/",
         "/etc/nginx/": f"{DEPLOY / 'nginx'}/",
         "listen 443": f"listen 127.0.0.1:{port}",
         "listen 80": f"listen 127.0.0.1:{plain}",
@@ -137,7 +147,7 @@ def configured(directory: Path, served: ServerCertificate, *, port: int, plain: 
     user = "user root;" if os.geteuid() == 0 else ""
     main = directory / "nginx.conf"
     main.write_text(
-        f"{user} daemon off; pid {directory}/pid; events {{}} http {{ access_log off; {temporary} "
+        f"{user} daemon off; pid {directory}/pid; events {{}} http {{ {temporary} "
         f"include {directory}/identity.conf; include {directory}/identity-upstream.conf; }}"
     )
     return main
@@ -157,6 +167,27 @@ def test_behind_this_nginx_addresses_are_https_and_streams_are_not_collected(fro
     assert (refused.status_code, json.loads(refused.text)["statusCode"]) == (401, 401)
     assert "Content-Encoding" not in refused.headers
     assert get("/metrics", headers={"Host": "elsewhere.example.test"}).status_code == 404
+
+
+def test_a_token_in_the_address_stands_in_no_log_of_this_nginx(tmp_path: Path) -> None:
+    if NGINX is None:
+        pytest.skip("nginx is not installed: make test-peers")
+    served, port, token = server_certificate(tmp_path), free_port(), "s3cr3t-in-the-address"
+    (tmp_path / "edge-keys.map").write_text("")
+    # Nothing listens there: nginx writes a line about the failure, with the request in it.
+    configuration = configured(tmp_path, served, port=port, plain=free_port(), upstream=free_port())
+    with running_nginx(configuration, port):
+        for path in ("/userinfo", "/authorize"):
+            address = f"https://localhost:{port}{path}?access_token={token}"
+            answer = requests.get(address, headers={"Referer": address}, verify=str(served.authority), timeout=20)
+            assert answer.status_code == 502
+    written = (tmp_path / "identity.log").read_text()
+    assert "GET /userinfo HTTP" in written
+    assert "GET /authorize HTTP" in written
+    assert token not in written
+    failures = [line for name in ("errors", "identity-errors.log") for line in (tmp_path / name).read_text().splitlines()]
+    assert any("/authorize" in line for line in failures), "the failure is logged, so the next line can fail"
+    assert not any("/userinfo" in line for line in failures)
 
 
 def test_mutual_tls_is_asked_for_on_hosts_of_the_edge_alone(front: tuple[str, ServerCertificate]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from config.launcher.peers import PLACE
-from identity.models import Connection, Tenant
+from identity.models import Connection, Tenant, User
 from tests.peers.sign_in_world import AUDIENCE, EMAIL, LOGGED_OUT, described, drive, serving
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
@@ -61,3 +61,32 @@ def test_authlib_goes_through_every_flow(tenant: Tenant, database_connection: Co
     assert seen["password"] is True
     assert seen["wrong password"] == "invalid_grant"
     assert given["audience"] == AUDIENCE
+
+
+def test_passport_auth0_logs_a_user_in(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> None:
+    node = shutil.which("node")
+    if node is None or not (PLACE / "node_modules" / "passport-auth0").exists():
+        pytest.skip("passport-auth0 is not installed: make test-peers")
+    driver = [shutil.copy(DRIVERS / name, PLACE) for name in ("browser.mjs", "passport_auth0.mjs")][-1]
+    with serving(tenant, tmp_path) as (web, certificate):
+        given = described(tenant, database_connection, web)
+        seen = drive([node, str(driver)], given, tmp_path, os.environ | {"NODE_EXTRA_CA_CERTS": str(certificate.authority)})
+        # The library sends its token in the address of /userinfo.
+        written = web.log.read_text()
+    user = User.objects.of(tenant.pk).get(email=EMAIL)
+    told = {"provider": user.provider, "id": user.user_id, "email": EMAIL, "name": user.name, "updated": "number", "hasIdToken": True}
+    assert seen == told
+    assert "access_token" not in written
+
+
+def test_clients_that_refuse_claims_of_a_wrong_type_log_a_user_in(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> None:
+    python = PLACE / "python" / "bin" / "python"
+    if not list(PLACE.glob("python/lib/*/site-packages/idpyoidc")):
+        pytest.skip("pyoidc and idpyoidc are not installed: make test-peers")
+    with serving(tenant, tmp_path) as (web, certificate):
+        given = described(tenant, database_connection, web)
+        command = [str(python), str(DRIVERS / "strict_clients.py")]
+        seen = drive(command, given, tmp_path, os.environ | {"REQUESTS_CA_BUNDLE": str(certificate.authority)})
+    expected = [EMAIL, int(User.objects.of(tenant.pk).get(email=EMAIL).updated_at.timestamp())]
+    told = {"id_token": expected, "userinfo": expected, "sub": True}
+    assert seen == {"pyoidc": told, "idpyoidc": told}

@@ -8,19 +8,24 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pytest_django import Settings
 
+from authapi.sign_in.event_context import context_of
 from config.launcher.peers import PLACE
+from events.catalogue import EVENT_TYPES
 from events.models import Event
 from events.numbering import number_tenant
+from identity.change_context import ChangeContext, change_context
 from identity.models import Connection, Tenant
 from identity.services.users import create_user
 from tests.conformance.web_process import WebProcess, web_process
-from tests.factories.authapi import access_token, global_client
+from tests.factories.authapi import access_token, global_client, host_of
+from tests.factories.event_story import tell_every_type
 
 pytestmark = pytest.mark.peer
 
@@ -92,3 +97,39 @@ def test_a_client_reads_events_heartbeats_and_canaries(
                 assert event["offset"] != opening["offset"]
             finally:
                 running.terminate()
+
+
+def _causes(tenant: Tenant) -> dict[str, ChangeContext]:
+    registered = global_client(tenant, metadata={"tier": "gold"})
+    page: dict[str, Any] = {"ip": "192.0.2.1", "user_agent": "probe/1"}
+    return {
+        "staff": context_of(host_of(tenant), None, **page),
+        "client": context_of(host_of(tenant), registered.client, **page),
+        "command": ChangeContext(),
+    }
+
+
+@pytest.mark.parametrize("cause", ["staff", "client", "command"])
+def test_the_models_of_the_python_client_read_every_type(tenant: Tenant, settings: Settings, cause: str) -> None:
+    if not PYTHON.exists():
+        pytest.skip("the Python client is not installed: make test-peers")
+    settings.EVENT_ATTRIBUTE_PREFIX = "a0"
+    since = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    with change_context(_causes(tenant)[cause]):
+        tell_every_type(tenant)
+    number_tenant(tenant.pk)
+    # The client drops a message that its models refuse, with a warning and nothing else.
+    recorded = list(Event.objects.filter(tenant_id=tenant.pk).order_by("pk").values_list("event_id", flat=True))
+    with web_process("uvicorn", LOCALHOST_TENANT=tenant.pk, EVENT_ATTRIBUTE_PREFIX="a0", EVENTS_HEARTBEAT_SECONDS="0.3") as web:
+        arguments = [str(PYTHON), str(DRIVERS / "stream.py"), f"http://127.0.0.1:{web.address[1]}/api/v2"]
+        with subprocess.Popen(
+            [*arguments, access_token(tenant, global_client(tenant)), since], stdout=subprocess.PIPE, text=True
+        ) as running:
+            assert running.stdout is not None
+            try:
+                read = _until(running.stdout, recorded[-1])
+            finally:
+                running.terminate()
+    events = [message for message in read if message["id"]]
+    assert [message["id"] for message in events] == recorded
+    assert len({_kind(message) for message in events}) == len(EVENT_TYPES)

@@ -79,11 +79,61 @@ def test_a_body_that_does_not_fit_makes_no_client(api: Management, body: object)
         {"require_pushed_authorization_requests": True},
         {"require_proof_of_possession": True},
         {"jwt_configuration": {"alg": "PS256"}},
+        {"jwt_configuration": {"secret_encoded": True}},
+        {"compliance_level": "fapi2_sp_pkj_mtls"},
+        {"cross_origin_authentication": True},
+        {"allowed_clients": ["abc"]},
+        {"grant_types": ["urn:ietf:params:oauth:grant-type:device_code"]},
+        {"grant_types": ["authorization_code", "http://auth0.com/oauth/grant-type/mfa-otp"]},
+        {"oidc_logout": {"backchannel_logout_initiators": {"mode": "custom", "selected_initiators": ["profile-changed"]}}},
     ],
 )
 def test_a_check_that_is_not_made_is_not_promised(api: Management, promise: dict[str, Any]) -> None:
     answer = api.post("clients", {"name": "a", **promise})
     assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")
+
+
+def test_values_that_change_nothing_are_taken_and_shown(api: Management) -> None:
+    neutral = {
+        "require_pushed_authorization_requests": False,
+        "compliance_level": "none",
+        "cross_origin_authentication": False,
+        "custom_login_page_on": True,
+        "sso_disabled": True,
+        "allowed_clients": [],
+        "allowed_origins": ["https://app.example.com", "https://*.preview.example.com"],
+        "updated_at_as_text": True,
+        "grant_types": ["authorization_code", "implicit", "refresh_token", "http://auth0.com/oauth/grant-type/password-realm"],
+        "oidc_logout": {"backchannel_logout_initiators": {"mode": "custom", "selected_initiators": ["account-deactivated"]}},
+    }
+    made = api.post("clients", {"name": "a", **neutral}).json
+    assert {name: made.get(name) for name in neutral} == neutral
+    assert api.patch(f"clients/{made['client_id']}", {name: made[name] for name in neutral}).status == 200
+
+
+def test_a_grant_that_a_client_has_already_may_be_sent_back(api: Management, tenant: Tenant) -> None:
+    path = f"clients/{api.post('clients', {'name': 'Old'}).json['client_id']}"
+    unserved = "urn:ietf:params:oauth:grant-type:device_code"
+    Client.objects.of(tenant.pk).filter(name="Old").update(grant_types=["authorization_code", unserved])
+    assert api.patch(path, {"grant_types": [unserved]}).status == 200
+    assert api.patch(path, {"grant_types": ["authorization_code"]}).status == 200
+    assert api.patch(path, {"grant_types": [unserved]}).status == 400
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"callbacks": ["http://*.example.com/back"]},
+        {"callbacks": ["https://*.co.uk/back"]},
+        {"callbacks": ["https://app.example.com/*"]},
+        {"allowed_logout_urls": ["https://*/bye"]},
+        {"allowed_origins": ["https://a.*.example.com"]},
+        {"oidc_logout": {"backchannel_logout_initiators": {"mode": "custom", "selected_initiators": ["something-else"]}}},
+    ],
+)
+def test_what_no_list_knows_is_refused(api: Management, body: dict[str, Any]) -> None:
+    answer = api.post("clients", {"name": "a", **body})
+    assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
 
 
 def test_a_change_replaces_lists_merges_metadata_and_clears_with_null(api: Management) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -458,3 +459,64 @@ def test_the_language_is_the_first_that_the_tenant_has(login: Login) -> None:
 
 def test_the_hint_fills_the_form(login: Login) -> None:
     assert 'value="eve@example.test"' in login.browser.follow(login.ask(login_hint="eve@example.test")).text
+
+
+def test_an_authorization_may_be_asked_for_as_json(login: Login) -> None:
+    login.begin_session()
+    asked = {**login.sent, "prompt": "none", "max_age": 3600, "nonce": None}
+    headers = {"Content-Type": "application/json"}
+    page = login.browser.send("POST", "/authorize", body=json.dumps(asked).encode(), headers=headers)
+    assert page.answer["state"] == "the-state"
+    assert "code" in page.answer
+    for body in (b"[]", b"{", json.dumps({**asked, "scope": ["openid"]}).encode()):
+        assert login.browser.send("POST", "/authorize", body=body, headers=headers).status == 400
+
+
+# --- Registered addresses ---------------------------------------------------------------------------------------------
+
+
+def test_a_callback_with_a_wildcard_is_never_the_default(login: Login) -> None:
+    set_client(login, redirect_uris=f"https://*.example.com/back {CALLBACK}")
+    login.begin_session()
+    assert login.ask(redirect_uri=None, prompt="none").location.startswith(f"{CALLBACK}?")
+    matching = "https://pr-7.example.com/back"
+    assert login.ask(redirect_uri=matching, prompt="none").location.startswith(f"{matching}?")
+    for odd in ("https://*.example.com/back", "https://a.b.example.com/back", "https://example.com/back"):
+        page = login.ask(redirect_uri=odd, prompt="none")
+        assert (page.status, "location" in page.headers) == (400, False)
+    set_client(login, redirect_uris="https://*.example.com/back")
+    assert login.ask(redirect_uri=None, prompt="none").status == 400
+
+
+def test_a_client_under_a_compliance_level_has_no_wildcards(login: Login) -> None:
+    set_client(login, redirect_uris="https://*.example.com/back", settings={"compliance_level": "fapi2_sp_pkj_mtls"})
+    assert login.ask(redirect_uri="https://pr-7.example.com/back").status == 400
+
+
+def test_a_code_of_a_loopback_port_is_exchanged_with_that_port_alone(login: Login) -> None:
+    set_client(login, redirect_uris=f"http://127.0.0.1/cb {CALLBACK}", app_type="native")
+    login.begin_session()
+    page = login.ask(redirect_uri="http://127.0.0.1:49152/cb", prompt="none")
+    assert page.location.startswith("http://127.0.0.1:49152/cb?")
+    set_client(login, app_type="regular_web")
+    assert login.ask(redirect_uri="http://127.0.0.1:49152/cb", prompt="none").status == 400
+
+
+def test_a_request_for_a_bound_code_is_refused(login: Login) -> None:
+    login.begin_session()
+    assert login.ask(prompt="none", dpop_jkt="A" * 43).answer["error"] == "invalid_dpop_proof"
+
+
+# --- Single sign-on ---------------------------------------------------------------------------------------------------
+
+
+def test_a_client_without_single_sign_on_takes_no_login_of_another(login: Login) -> None:
+    other, _ = web_client(login.tenant, settings={"sso_disabled": True})
+    login.connection.enabled_clients = [*login.connection.enabled_clients, other.client_id]
+    login.connection.save()
+    login.begin_session()
+    assert login.ask(client_id=other.client_id, prompt="none").answer["error"] == "login_required"
+    # A login of its own counts, and from then on the client takes part in the session.
+    assert "code" in login.log_in(login.ask(client_id=other.client_id)).answer
+    assert "code" in login.ask(client_id=other.client_id, prompt="none").answer
+    assert "code" in login.ask(prompt="none").answer

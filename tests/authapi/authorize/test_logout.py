@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -291,3 +292,25 @@ def test_a_hint_about_another_user_is_asked_about_even_then(inside: Login) -> No
     page = inside.browser.get("/oidc/logout", {"id_token_hint": hint})
     assert "eve@example.test" in page.text
     assert Session.objects.of(inside.tenant.pk).count() == 1
+
+
+# --- JSON ------------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_logout_may_be_asked_for_as_json(inside: Login) -> None:
+    body = {"id_token_hint": id_token(inside), "post_logout_redirect_uri": HOME, "state": "s", "federated": True, "logout_hint": None}
+    page = inside.browser.send("POST", "/oidc/logout", body=json.dumps(body).encode(), headers={"Content-Type": "application/json"})
+    assert (page.status, page.location) == (303, f"{HOME}?state=s")
+    assert not has_session(inside)
+
+
+@pytest.mark.parametrize("body", [b"[]", b"{", b'{"state": {"a": 1}}', b'{"post_logout_redirect_uri": "https://evil.test/"}'])
+def test_json_that_asks_for_nothing_sensible_ends_nothing(inside: Login, body: bytes) -> None:
+    assert inside.browser.send("POST", "/oidc/logout", body=body, headers={"Content-Type": "application/json"}).status == 400
+    assert has_session(inside)
+
+
+def test_json_under_another_content_type_is_no_json(inside: Login) -> None:
+    body = json.dumps({"id_token_hint": id_token(inside), "post_logout_redirect_uri": HOME}).encode()
+    inside.browser.send("POST", "/oidc/logout", body=body, headers={"Content-Type": "text/plain"})
+    assert has_session(inside)

@@ -317,7 +317,7 @@ def test_what_one_user_chose_does_not_count_for_the_next(login: Login) -> None:
     ask_after(login)
     page = login.browser.follow(login.log_in(login.ask()))
     other = person(login.connection, email="eve@example.test")
-    end_session(Session.objects.of(login.tenant.pk).get(), reason="logged-out")
+    end_session(Session.objects.of(login.tenant.pk).get(), reason="rp-logout")
     login.log_in(login.ask(), identifier="eve@example.test")
     again = login.browser.submit(page, answer="acme")
     assert again.answer["error_description"] == f"user {other.user_id} is not part of any organization"
@@ -333,7 +333,7 @@ def test_nobody_joins_the_organization_that_the_user_before_them_chose(foreign: 
     page = foreign.browser.follow(foreign.log_in(foreign.ask(audience=API, scope="openid read:orders")))
     consent = foreign.browser.submit(page, answer=acme.pk)
     assert consent.location.startswith("/u/consent?state="), consent.location
-    end_session(Session.objects.of(foreign.tenant.pk).get(), reason="logged-out")
+    end_session(Session.objects.of(foreign.tenant.pk).get(), reason="rp-logout")
     eve = person(foreign.connection, email="eve@example.test")
     answer = foreign.log_in(foreign.browser.follow(consent), identifier="eve@example.test")
     assert answer.location.startswith("/u/organization?state="), answer.location

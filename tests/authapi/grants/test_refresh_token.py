@@ -11,6 +11,7 @@ import time_machine
 from django.db import connections, transaction
 from django.utils import timezone
 
+from authapi import tasks
 from authapi.models import RefreshToken, SignIn
 from authapi.services.api_resources import create_api_resource
 from authapi.services.client_grants import create_client_grant
@@ -104,13 +105,13 @@ def test_a_revoked_client_gets_nothing(tenant: Tenant) -> None:
     assert refresh(tenant, registered, token).status == 401
 
 
-def test_a_blocked_user_gets_nothing_until_it_is_unblocked(tenant: Tenant) -> None:
+def test_a_blocked_user_gets_nothing_also_after_the_block(tenant: Tenant) -> None:
     registered, user = client_with(tenant), some_user(tenant)
     token = first_token(tenant, registered, user)
     update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"blocked": True})
     assert outcome(refresh(tenant, registered, token)) == (403, {"error": "unauthorized", "error_description": "user is blocked"})
     update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"blocked": False})
-    assert refresh(tenant, registered, token).status == 200
+    assert outcome(refresh(tenant, registered, token)) == INVALID
 
 
 def test_a_deleted_user_gets_nothing(tenant: Tenant) -> None:
@@ -156,14 +157,65 @@ def test_tokens_of_public_clients_rotate_where_nothing_is_set(tenant: Tenant) ->
     assert "refresh_token" not in refresh(tenant, confidential, first_token(tenant, confidential)).json()
 
 
-def test_within_the_leeway_the_previous_token_passes_once_more(tenant: Tenant) -> None:
+def test_within_the_leeway_the_previous_token_gives_the_same_successor_again(tenant: Tenant) -> None:
+    registered = client_with(tenant, leeway=30)
+    first = first_token(tenant, registered)
+    answers = [refresh(tenant, registered, first).json() for _ in range(3)]
+    assert len({answer["refresh_token"] for answer in answers}) == 1
+    assert len({answer["access_token"] for answer in answers}) == 3
+    assert RefreshToken.objects.of(tenant.pk).filter(revoked=None).count() == 1
+    assert refresh(tenant, registered, answers[0]["refresh_token"]).status == 200
+    # The client that exchanged the successor has it, so the previous token is in other hands.
+    assert outcome(refresh(tenant, registered, first)) == INVALID
+    assert not RefreshToken.objects.of(tenant.pk).filter(revoked=None).exists()
+
+
+def test_a_revoked_family_gives_no_successor_within_the_leeway(tenant: Tenant) -> None:
+    registered = client_with(tenant, leeway=3600)
+    first = first_token(tenant, registered)
+    second = refresh(tenant, registered, first).json()["refresh_token"]
+    row = RefreshToken.objects.of(tenant.pk).get(revoked=None)
+    revoke_lineage(tenant_id=tenant.pk, lineage=row.lineage)
+    assert outcome(refresh(tenant, registered, first)) == INVALID
+    assert outcome(refresh(tenant, registered, second)) == INVALID
+    assert not RefreshToken.objects.of(tenant.pk).filter(sealed_until__isnull=False).exists()
+
+
+def test_the_successor_is_given_again_to_its_own_client_alone(tenant: Tenant) -> None:
+    registered, other = client_with(tenant, leeway=30), client_with(tenant, leeway=30)
+    first = first_token(tenant, registered)
+    second = refresh(tenant, registered, first).json()["refresh_token"]
+    assert outcome(refresh(tenant, other, first)) == INVALID
+    assert refresh(tenant, registered, first).json()["refresh_token"] == second
+
+
+def test_revoking_the_family_ends_the_access_tokens_of_every_answer(tenant: Tenant) -> None:
+    registered = client_with(tenant, leeway=30)
+    first = first_token(tenant, registered)
+    tokens = [refresh(tenant, registered, first).json()["access_token"] for _ in range(2)]
+    assert [read_profile(tenant, token).status for token in tokens] == [200, 200]
+    revoke_lineage(tenant_id=tenant.pk, lineage=RefreshToken.objects.of(tenant.pk).get(revoked=None).lineage)
+    assert [read_profile(tenant, token).status for token in tokens] == [401, 401]
+
+
+def test_the_successor_is_stored_encrypted_and_for_the_leeway_alone(tenant: Tenant) -> None:
     registered = client_with(tenant, leeway=30)
     first = first_token(tenant, registered)
     second = refresh(tenant, registered, first).json()["refresh_token"]
-    again = refresh(tenant, registered, first)
-    assert again.status == 200
-    assert again.json()["refresh_token"] not in (first, second)
-    assert refresh(tenant, registered, second).status == 200
+    row = RefreshToken.objects.of(tenant.pk).get(is_rotated=True)
+    assert second not in str(vars(row))
+    tasks.prune_sign_ins()
+    assert RefreshToken.objects.of(tenant.pk).get(is_rotated=True).sealed_successor == row.sealed_successor != ""
+    with time_machine.travel(timezone.now() + timedelta(seconds=31)):
+        tasks.prune_sign_ins()
+    row.refresh_from_db()
+    assert (row.sealed_successor, row.sealed_until) == ("", None)
+
+
+def test_without_a_leeway_no_successor_is_stored(tenant: Tenant) -> None:
+    registered = client_with(tenant)
+    refresh(tenant, registered, first_token(tenant, registered))
+    assert not RefreshToken.objects.of(tenant.pk).exclude(sealed_successor="").exists()
 
 
 def test_within_the_leeway_an_older_token_than_the_previous_one_ends_the_family(tenant: Tenant) -> None:
@@ -199,7 +251,8 @@ def test_refreshes_at_once_wait_for_each_other_and_are_judged_by_the_leeway(tena
     answers = at_once([lambda: refresh(tenant, registered, token)] * 3)
     assert sorted(answer.status for answer in answers) == expected
     alive = RefreshToken.objects.of(tenant.pk).filter(revoked=None).count()
-    assert alive == (3 if leeway else 0)
+    assert alive == (1 if leeway else 0)
+    assert len({answer.json().get("refresh_token") for answer in answers if answer.status == 200}) == 1
 
 
 def test_a_successor_that_is_born_while_the_family_is_revoked_does_not_survive(tenant: Tenant) -> None:

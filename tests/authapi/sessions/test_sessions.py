@@ -52,12 +52,13 @@ def test_a_session_of_one_tenant_is_unknown_at_another(user: User) -> None:
     assert find_session(tenant_id=user.tenant_id, cookie=cookie) is not None
 
 
-def test_a_session_of_a_blocked_user_counts_for_nothing_until_they_are_unblocked(user: User) -> None:
-    session, cookie = session_of(user)
+def test_a_session_that_outlived_the_block_of_its_user_opens_nothing_and_ends_with_the_block(user: User) -> None:
     update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes={"blocked": True})
+    # A login that was under way when the user was blocked.
+    _, cookie = session_of(user)
     assert find_session(tenant_id=user.tenant_id, cookie=cookie) is None
     update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes={"blocked": False})
-    assert find_session(tenant_id=user.tenant_id, cookie=cookie) == session
+    assert find_session(tenant_id=user.tenant_id, cookie=cookie) is None
 
 
 def test_a_session_nobody_uses_ends_after_its_idle_life_and_use_puts_that_off(user: User) -> None:

@@ -162,7 +162,7 @@ def test_a_sign_up_makes_a_user_who_can_log_in_and_one_event_that_names_the_clie
     assert outcome(attempt(connection, "new@example.test")) == user
     event = json.loads(bytes(Event.objects.get(tenant_id=client.tenant_id, type="user.created").body))
     context = event["data"]["context"]
-    assert context["client"] == {"id": client.client_id, "name": "Web shop"}
+    assert context["client"] == {"id": client.client_id, "name": "Web shop", "metadata": {}}
     assert (context["request"]["ip"], context["request"]["user_agent"]) == ("192.0.2.1", "Test/1.0")
     line = SignIn.objects.of(client.tenant_id).get(type="ss")
     assert (line.user_id, line.is_success, line.ip) == (user.user_id, True, "192.0.2.1")

@@ -304,7 +304,7 @@ def test_the_first_login_makes_the_user_and_later_ones_change_nothing(login: Log
     user.refresh_from_db()
     assert (user.logins_count, user.last_ip) == (2, "127.0.0.1")
     context = json.loads(bytes(Event.objects.get(tenant_id=login.tenant.pk, type="user.created").body))["data"]["context"]
-    assert context["client"] == {"id": login.client.client_id, "name": login.client.name}
+    assert context["client"] == {"id": login.client.client_id, "name": login.client.name, "metadata": {}}
     assert (context["request"]["ip"], context["request"]["method"]) == ("127.0.0.1", "GET")
     assert SignIn.objects.of(login.tenant.pk).filter(is_success=True, user_id=SUBJECT, connection="corp").count() == 2
 
@@ -432,6 +432,22 @@ def test_a_federated_logout_goes_to_the_provider_with_its_own_token(login: Login
     assert f"{address.scheme}://{address.netloc}{address.path}" == f"{login.provider.issuer}/logout"
     assert (query["client_id"], query["post_logout_redirect_uri"]) == ([CLIENT_ID], ["https://app.example.test/bye"])
     assert query["id_token_hint"][0].count(".") == 2
+
+
+def test_a_federated_logout_reaches_a_provider_whose_other_addresses_are_listed(tenant: Tenant, provider: Provider) -> None:
+    at = provider.issuer
+    addresses = {"authorization_endpoint": f"{at}/authorize", "token_endpoint": f"{at}/token", "jwks_uri": f"{at}/jwks"}
+    login = login_at(tenant, provider, **addresses)
+    login.log_in()
+    session = Session.objects.of(tenant.pk).get()
+    assert (federated_logout_address(session, return_to="https://app.example.test/bye") or "").startswith(f"{at}/logout?")
+    update_connection(
+        tenant_id=tenant.pk,
+        connection_id=login.connection.pk,
+        changes={"options": {**login.connection.options, "end_session_endpoint": "https://elsewhere.example.test/out?a=b"}},
+    )
+    listed = federated_logout_address(session, return_to="https://app.example.test/bye") or ""
+    assert listed.startswith("https://elsewhere.example.test/out?a=b&client_id=")
 
 
 def _asked(login: Login) -> dict[str, str]:

@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 import sys
 import time
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urljoin, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import requests
 from authlib.common.security import generate_token
@@ -19,6 +18,7 @@ from authlib.integrations.base_client.errors import OAuthError
 from authlib.integrations.requests_client import OAuth2Session
 from authlib.oauth2.rfc7523 import PrivateKeyJWT
 from authlib.oidc.core import CodeIDToken
+from hosted_pages import log_in  # type: ignore[import-not-found]  # beside this program
 from joserfc import jwt
 from joserfc.jwk import KeySet
 
@@ -27,58 +27,6 @@ metadata: dict[str, Any] = requests.get(f"{given['issuer']}.well-known/openid-co
 keys = KeySet.import_key_set(requests.get(metadata["jwks_uri"], timeout=20).json())
 seen: dict[str, Any] = {}
 METHODS = {"public": "none", "post": "client_secret_post", "basic": "client_secret_basic", "assertion": "private_key_jwt"}
-
-
-class Form(HTMLParser):
-    """The first form of a page that posts, filled as a password manager would."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.action: str | None = None
-        self.fields: dict[str, str] = {}
-        self._is_inside = False
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = {name: value or "" for name, value in attrs}
-        if tag == "form" and self.action is None and found.get("method", "").lower() == "post":
-            self.action, self._is_inside = found.get("action", ""), True
-        if not self._is_inside or not found.get("name"):
-            return
-        if tag == "input" and found.get("type") not in ("checkbox", "radio", "submit"):
-            self.fields[found["name"]] = self._value(found)
-        if tag == "button":
-            self.fields.setdefault(found["name"], found.get("value", ""))
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "form":
-            self._is_inside = False
-
-    @staticmethod
-    def _value(found: dict[str, str]) -> str:
-        if found.get("type") == "password":
-            return str(given["user"]["password"])
-        return str(given["user"]["email"]) if "username" in found.get("autocomplete", "") else found.get("value", "")
-
-
-def log_in(address: str) -> str:
-    """Follow an address of `/authorize` through the hosted pages; return the address that the client gets."""
-    browser = requests.Session()
-    answer = browser.get(address, allow_redirects=False, timeout=20)
-    for _ in range(15):
-        if "location" in answer.headers:
-            address = urljoin(address, answer.headers["location"])
-            if address.startswith(given["callback"]):
-                return address
-            answer = browser.get(address, allow_redirects=False, timeout=20)
-            continue
-        form = Form(answer.text)
-        if form.action is None:
-            raise AssertionError(f"{answer.status_code} {answer.text[:2000]}")
-        sent_from, address = address, urljoin(address, form.action or address)
-        headers = {"Referer": sent_from, "Origin": "{0.scheme}://{0.netloc}".format(urlsplit(sent_from))}
-        answer = browser.post(address, data=form.fields, headers=headers, allow_redirects=False, timeout=20)
-    raise AssertionError("too many steps")
 
 
 class ShortAssertion(PrivateKeyJWT):  # type: ignore[misc]  # Authlib has no types
@@ -124,7 +72,7 @@ for kind in ("public", "post", "basic", "assertion"):
     address, state = one.create_authorization_url(
         metadata["authorization_endpoint"], nonce=nonce, audience=given["audience"], code_verifier=verifier
     )
-    reached = log_in(address)
+    reached = log_in(address, given)
     assert parse_qs(urlsplit(reached).query)["iss"] == [given["issuer"]]
     token = one.fetch_token(metadata["token_endpoint"], authorization_response=reached, state=state, code_verifier=verifier)
     claims = verified(token["id_token"], client_id=given["clients"][kind]["id"], nonce=nonce)

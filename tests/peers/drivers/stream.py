@@ -8,9 +8,9 @@ import sys
 from auth0.management.client import Auth0  # type: ignore[import-untyped]  # not installed where types are checked
 
 
-def main(base_url: str, token: str) -> None:
+def main(base_url: str, token: str, from_timestamp: str | None = None) -> None:
     client = Auth0(base_url=base_url, token=token)
-    for message in client.events.subscribe(request_options={"timeout": 20}):
+    for message in client.events.subscribe(from_timestamp=from_timestamp, request_options={"timeout": 20}):
         event = getattr(message, "event", None)
         seen = {
             "kind": type(message).__name__,

@@ -1,0 +1,67 @@
+"""Which addresses match the registered ones: to the letter, by a wildcard for one label, or on any loopback port. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+_WILDCARD = re.compile(rf"https://\*\.((?:{_LABEL}\.)*{_LABEL})(?::[0-9]{{1,5}})?(?:[/?][^*\s\\]*)?", re.IGNORECASE)
+# RFC 8252, 7.3 and 8.3: the literals alone, since the name localhost may lead elsewhere.
+_LOOPBACK = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]))(?::([0-9]{1,5}))?((?:[/?][^\\\s]*)?)")
+_MOST_PORT = 65_535
+# Second levels below a country under which everybody may register a domain, and hosts that give a subdomain to everybody.
+_OPEN_SECOND_LEVELS = frozenset(
+    {"ac", "co", "com", "edu", "gob", "gov", "go", "id", "ltd", "me", "mil", "ne", "net", "nhs", "nom", "or", "org", "plc", "sch"}
+)
+_OPEN_HOSTS = frozenset(
+    {
+        "amazonaws.com", "appspot.com", "azurewebsites.net", "blogspot.com", "cloudapp.net", "cloudfront.net", "firebaseapp.com", "fly.dev",
+        "github.io", "gitlab.io", "glitch.me", "herokuapp.com", "netlify.app", "ngrok-free.app", "ngrok.io", "onrender.com", "pages.dev",
+        "repl.co", "run.app", "surge.sh", "trycloudflare.com", "vercel.app", "web.app", "workers.dev",
+    }
+)  # fmt: skip
+
+
+def wildcard_problem(address: str) -> str | None:
+    """Return why an address with a wildcard is not one that may be registered; None for a good one, and for one without.
+
+    A wildcard stands for one label, first in the host of an https address, below a domain of which one owner has all labels.
+    """
+    if "*" not in address:
+        return None
+    match = _WILDCARD.fullmatch(address)
+    if match is None:
+        return "A wildcard stands for the first label of the host of an https address"
+    labels = match.group(1).lower().split(".")
+    is_public = len(labels) < 2 or (len(labels) == 2 and len(labels[1]) == 2 and labels[0] in _OPEN_SECOND_LEVELS)
+    if is_public or ".".join(labels) in _OPEN_HOSTS or labels[-1].isdigit():
+        return "A wildcard needs a domain of your own below it"
+    return None
+
+
+def is_registered(address: str, registered: Iterable[str], *, takes_wildcards: bool, is_native: bool) -> bool:
+    """Tell whether answers may go to `address`. A wildcard is never taken literally (RFC 9700, 2.1)."""
+    if "*" in address:
+        return False
+    return any(
+        address == pattern
+        or (takes_wildcards and matches_wildcard(address, pattern))
+        or (is_native and _is_same_loopback(address, pattern))
+        for pattern in registered
+    )
+
+
+def matches_wildcard(address: str, pattern: str) -> bool:
+    """Tell whether an address differs from a pattern in the label of its wildcard and nowhere else."""
+    if "*" not in pattern or wildcard_problem(pattern) is not None:
+        return False
+    rest = pattern.partition("*")[2]
+    return re.fullmatch(f"https://{_LABEL}{re.escape(rest)}", address) is not None
+
+
+def _is_same_loopback(address: str, pattern: str) -> bool:
+    given, wanted = _LOOPBACK.fullmatch(address), _LOOPBACK.fullmatch(pattern)
+    if given is None or wanted is None or not 0 < int(given.group(2) or 80) <= _MOST_PORT:
+        return False
+    return given.group(1) == wanted.group(1) and given.group(3) == wanted.group(3)

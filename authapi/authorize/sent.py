@@ -1,0 +1,40 @@
+"""What a browser or a script sends to an endpoint of the front channel: the query, a form, or a JSON object alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+
+from authapi.bodies import MalformedBody, parse_body
+from authapi.failures import Case, RequestRefused
+
+_JSON = "application/json"
+
+
+def sent_pairs(request: HttpRequest) -> list[tuple[str, str]]:
+    """Return each name with each of its values, as texts. Raises `RequestRefused` for JSON that is no object of plain values.
+
+    A page of another origin cannot send JSON with the cookies of a browser: the preflight is not answered for it.
+    """
+    if request.method == "POST" and request.content_type == _JSON:
+        return _json_pairs(request.body)
+    sent = request.POST if request.method == "POST" else request.GET
+    return [(name, value) for name, values in sent.lists() for value in values]
+
+
+def _json_pairs(body: bytes) -> list[tuple[str, str]]:
+    try:
+        members = parse_body(_JSON, body)
+    except MalformedBody as error:
+        raise RequestRefused(Case.MALFORMED_REQUEST, reason=str(error)) from error
+    # A false switch is one that was not set.
+    return [(name, _text(name, value)) for name, value in members.items() if value is not False]
+
+
+def _text(name: str, value: Any) -> str:
+    if value is True:
+        return "true"
+    if isinstance(value, str | int):
+        return str(value)
+    raise RequestRefused(Case.MALFORMED_REQUEST, reason=f"The parameter {name[:64]} must be a string.")

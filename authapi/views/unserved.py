@@ -1,0 +1,36 @@
+"""Addresses that nothing serves: a JSON error for programs, readable across origins; people get a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+
+from authapi import throttling
+from authapi.failures import FAILURES, Case
+from authapi.views import cors
+from identity.hosts import HostMatch
+
+_METHODS = ("GET", "POST")
+_NAME = "unserved"
+
+
+def is_navigation(headers: Mapping[str, str]) -> bool:
+    """Tell whether a browser follows a link or sends a form, so that a person reads the answer.
+
+    Current browsers say so (Fetch Metadata); of others only the address line asks for HTML.
+    """
+    mode = headers.get("Sec-Fetch-Mode")
+    return mode == "navigate" if mode else "text/html" in headers.get("Accept", "")
+
+
+def unserved(request: HttpRequest, host: HostMatch) -> HttpResponse:
+    """Answer a program: the preflight of a script, or 404 with an error object, CORS and rate headers."""
+    if request.method == "OPTIONS":
+        return HttpResponse(status=204, headers=cors.preflight_headers(_METHODS))
+    rate = throttling.hit(host.tenant_id, _NAME)
+    failure = FAILURES[Case.TOO_MANY_REQUESTS if rate.is_exceeded else Case.UNSERVED]
+    answer = JsonResponse({"error": failure.error, "error_description": failure.description}, status=failure.status)
+    for name, value in {**cors.answer_headers(), **rate.headers, "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}.items():
+        answer[name] = value
+    return answer

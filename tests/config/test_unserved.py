@@ -1,0 +1,52 @@
+"""What answers where nothing is served: errors that programs read, pages for people."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from identity.models import Tenant
+from tests.authapi.browser import Browser
+
+PATHS = ["/passwordless/start", "/mfa/challenge", "/oauth/par", "/oauth/device/code", "/oauth/token/", "/authorize/", "/x", "/u/nothing"]
+HTML = "text/html,application/xhtml+xml,*/*;q=0.8"
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+def test_a_program_gets_an_error_object_that_scripts_may_read(tenant: Tenant, path: str, method: str) -> None:
+    answer = Browser(tenant).send(method, path, body=b"{}", headers={"Content-Type": "application/json", "Accept": "*/*"})
+    assert (answer.status, answer.headers["content-type"]) == (404, "application/json")
+    assert json.loads(answer.body) == {"error": "not_found", "error_description": "This service does not serve this address."}
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert answer.headers["x-ratelimit-limit"].isdigit()
+    assert answer.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_the_preflight_of_a_script_is_answered(tenant: Tenant, path: str) -> None:
+    headers = {"Origin": "https://app.example.test", "Access-Control-Request-Method": "POST", "Accept": "*/*"}
+    answer = Browser(tenant).send("OPTIONS", path, headers=headers)
+    assert (answer.status, answer.headers["access-control-allow-origin"]) == (204, "*")
+    assert "access-control-allow-credentials" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("headers", "is_page"),
+    [
+        ({"Accept": HTML, "Sec-Fetch-Mode": "navigate"}, True),
+        ({"Accept": HTML}, True),
+        ({"Accept": HTML, "Sec-Fetch-Mode": "cors"}, False),
+        ({"Accept": "application/json"}, False),
+        ({}, False),
+    ],
+)
+def test_a_person_gets_a_page(tenant: Tenant, headers: dict[str, str], is_page: bool) -> None:
+    answer = Browser(tenant).send("GET", "/nothing-here", headers=headers)
+    assert (answer.status, answer.headers["content-type"].startswith("text/html")) == (404, is_page)
+
+
+def test_the_management_interface_keeps_its_own_errors(tenant: Tenant) -> None:
+    answer = Browser(tenant).get("/api/v2/nothing-here", Accept="*/*")
+    assert json.loads(answer.body)["statusCode"] == answer.status == 401
