@@ -18,7 +18,7 @@ import redis
 from django.conf import settings
 
 from authapi.breaker import Breaker
-from authapi.throttling import redis_pool
+from authapi.redis_connections import redis_pool
 
 _OWN_LIMIT = 65_536
 # KEYS: the bucket. ARGV: now, milliseconds per token, size, how many to take. All or nothing.

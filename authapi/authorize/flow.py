@@ -11,6 +11,7 @@ from django.utils import timezone
 from authapi.authorize import organizations
 from authapi.authorize.cookies import BROWSER, SESSION, browser_of, set_cookie
 from authapi.authorize.decision import Step, next_step
+from authapi.authorize.known_browser import remember_browser
 from authapi.authorize.parameters import read, single, target_of
 from authapi.authorize.responses import respond, see_other, with_parameters
 from authapi.authorize.visit import Visit, facts_of, visit_of
@@ -101,6 +102,7 @@ def user_authenticated(
             answer = refuse(visit, refused)
     seconds = max(1, int((session.expires_at - timezone.now()).total_seconds())) if session.is_persistent else None
     set_cookie(answer, SESSION, cookie, seconds=seconds)
+    remember_browser(answer, host.tenant_id, request.headers.get("Cookie", ""))
     return answer
 
 

@@ -13,7 +13,7 @@ from django.db import models
 from django.utils import timezone
 
 from authapi.addresses import stored_address
-from authapi.buckets import Bucket
+from authapi.rate_figures import LOGINS
 from authapi.services import sign_in_log
 from authapi.sign_in.account_mails import start_unblock_mail
 from authapi.sign_in.attempts import Attempt, LoginRefused, Refusal
@@ -25,9 +25,6 @@ from identity.hashing import verified
 from identity.models import User
 from identity.services.passwords import check_credential
 from identity.transactions import unit_of_work
-
-# Contract 9.4: one identifier from one address, successes too: 20 at once, then 10 a minute.
-LOGINS = Bucket("login", 20, 6.0)
 
 # Codes of the sign-in log, and what it says about each refusal.
 _SUCCESS = "s"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from authapi.buckets import Bucket
 from authapi.models import AccountTicket, Client
+from authapi.rate_figures import RESETS
 from authapi.services import sign_in_log
 from authapi.services.account_tickets import usable, use_up
 from authapi.sign_in.account_mails import start_reset_mail
@@ -14,9 +14,6 @@ from identity.models import Connection, User
 from identity.services.profile_rules import check_password, personal_data
 from identity.services.users import locked_user, update_user
 from identity.transactions import unit_of_work
-
-# Contract 9.3: one address and one account: 10 at once, then one a minute.
-RESETS = Bucket("change_password", 10, 60.0)
 
 _REQUESTED, _CHANGED, _UNBLOCKED = "scpr", "scp", "ublkdu"
 

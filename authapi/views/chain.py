@@ -1,6 +1,7 @@
-"""The short chain before a hot endpoint: method, bounded body, host, rate, the endpoint itself, the error table.
+"""The short chain before a hot endpoint: method, bounded body, host, the endpoint itself, who pays for it, the error table.
 
-One hop to a thread does it all; sessions, CSRF and messages have no place here.
+One hop to a thread does it all; sessions, CSRF and messages have no place here. The tenant pays once its client is proven, the
+address for what was refused (ADR 0073).
 """
 
 from __future__ import annotations
@@ -17,10 +18,16 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from oauthlib.oauth2 import OAuth2Error
 
-from authapi import executor, mtls, throttling
-from authapi.addresses import client_address
+from authapi import executor, mtls
+from authapi.address_rates import charged_debt, debt_of
+from authapi.addresses import Origin, origin_of
 from authapi.bodies import MAX_BODY_BYTES
+from authapi.charging import Charge
 from authapi.failures import FAILURES, Case, Failure, RequestRefused, engine_failure
+from authapi.indebted import is_indebted, one_at_a_time
+from authapi.open_rates import StrangerRefused, admitted_stranger
+from authapi.rate_figures import OPEN_ENDPOINTS
+from authapi.throttling import Rate
 from authapi.views import cors
 from identity.hosts import HostMatch, resolve_host
 
@@ -38,12 +45,13 @@ _STATUSES = {**dict.fromkeys(("suspended", "deleting", "deleted"), Case.TENANT_S
 
 @dataclass(frozen=True)
 class Call:
-    """One request: its tenant, its sender, and what was read of it."""
+    """One request: its tenant, its sender, what was read of it, and who pays for it."""
 
     host: HostMatch
     address: str
     headers: dict[str, str] = field(repr=False)
     body: bytes = field(repr=False)
+    charge: Charge
 
 
 @dataclass(frozen=True)
@@ -85,10 +93,49 @@ def hot_endpoint(endpoint: Endpoint, *, name: str, methods: tuple[str, ...], is_
             return
         if body is None:
             return
-        answer = await executor.run(partial(_answer, endpoint, name, methods, scope, body), is_slow=is_slow(body))
+        origin = _origin(scope)
+        request = _Request(endpoint, name, methods, scope, body, origin)
+        answer = await _rated(request, is_slow=is_slow(body))
         await _send(send, answer, is_head=method == "HEAD")
 
     return application
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """One request on its way to an endpoint."""
+
+    endpoint: Endpoint
+    name: str
+    methods: tuple[str, ...]
+    scope: Scope = field(repr=False)
+    body: bytes = field(repr=False)
+    origin: Origin
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the endpoint asks for no proof, so that the address pays for every request."""
+        return self.name in OPEN_ENDPOINTS
+
+
+async def _rated(request: _Request, *, is_slow: bool) -> Answer:
+    """Return the answer with the headers of the bucket that decided; a refused request is charged to its address."""
+    work = partial(executor.run, partial(_answer, request), is_slow=is_slow)
+    # An address over its debt is still served, but never by more than one thread of a process.
+    done = await (one_at_a_time(work) if is_indebted(request.origin.keys) else work())
+    answer, rate = done.answer, done.rate
+    if rate is None and 400 <= answer.status < 500:
+        rate = await charged_debt(done.tenant_id, request.origin)
+        if rate.is_exceeded:
+            answer = _failed(RequestRefused(Case.TOO_MANY_REQUESTS), request.methods)
+    rate = rate or debt_of(done.tenant_id, request.origin)
+    return replace(answer, headers=cors.answer_headers() | rate.headers | answer.headers)
+
+
+def _origin(scope: Scope) -> Origin:
+    # A proxy may add a line of its own instead of extending the one that came.
+    forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
+    return origin_of((scope.get("client") or ("",))[0] or "", forwarded.decode("latin-1"), settings.TRUSTED_PROXIES)
 
 
 async def _read_body(receive: Receive) -> bytes | None:
@@ -104,21 +151,37 @@ async def _read_body(receive: Receive) -> bytes | None:
     return b"".join(chunks)[: MAX_BODY_BYTES + 1]
 
 
-def _answer(endpoint: Endpoint, name: str, methods: tuple[str, ...], scope: Scope, body: bytes) -> Answer:
-    headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope["headers"]}
-    rate: throttling.Rate | None = None
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """An answer, and the rate of the bucket that was charged; None where nothing was proven."""
+
+    answer: Answer
+    tenant_id: str
+    rate: Rate | None
+
+
+def _answer(request: _Request) -> _Done:
+    headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in request.scope["headers"]}
+    rate: Rate | None = None
+    charge = Charge("", request.name)
     try:
         host = _tenant_of(headers)
-        headers = mtls.without_untrusted(headers, scope["headers"], host)
-        rate = throttling.hit(host.tenant_id, name)
-        if rate.is_exceeded:
-            raise RequestRefused(Case.TOO_MANY_REQUESTS)
-        _check_request(scope["method"], methods, body)
-        address = client_address((scope.get("client") or ("",))[0], headers.get("x-forwarded-for", ""), settings.TRUSTED_PROXIES)
-        answer = endpoint(Call(host, address, headers, body))
+        charge = Charge(host.tenant_id, request.name)
+        headers = mtls.without_untrusted(headers, request.scope["headers"], host)
+        if request.is_open:
+            rate = admitted_stranger(host.tenant_id, request.origin)
+        _check_request(request.scope["method"], request.methods, request.body)
+        if not request.is_open:
+            charge.require_room()
+        answer = request.endpoint(Call(host, request.origin.address, headers, request.body, charge))
+        if not request.is_open and answer.status < 300:
+            charge.settle()
+    except StrangerRefused as refused:
+        rate = refused.rate
+        answer = _failed(RequestRefused(Case.TOO_MANY_REQUESTS), request.methods)
     except Exception as error:  # noqa: BLE001  (the edge: every failure becomes a row of the table)
-        answer = _failed(error, methods)
-    return replace(answer, headers=cors.answer_headers() | (rate.headers if rate else {}) | answer.headers)
+        answer = _failed(error, request.methods)
+    return _Done(answer, charge.tenant_id, rate or charge.rate)
 
 
 def _tenant_of(headers: dict[str, str]) -> HostMatch:

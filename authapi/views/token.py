@@ -15,7 +15,7 @@ def _token(call: Call) -> Answer:
         form = parse_body(call.headers.get("content-type", ""), call.body)
     except MalformedBody as error:
         raise RequestRefused(Case.MALFORMED_REQUEST, reason=str(error)) from error
-    request = TokenRequest(host=call.host, address=call.address, headers=call.headers, form=form)
+    request = TokenRequest(host=call.host, address=call.address, headers=call.headers, form=form, charge=call.charge)
     engine.requested_grant(request)
     with tenant_bound(call.host.tenant_id):
         client = client_auth.authenticate(request)
