@@ -6,7 +6,6 @@ address for what was refused (ADR 0073).
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field, replace
@@ -28,6 +27,7 @@ from authapi.indebted import is_indebted, one_at_a_time
 from authapi.open_rates import StrangerRefused, admitted_stranger
 from authapi.rate_figures import OPEN_ENDPOINTS
 from authapi.throttling import Rate
+from authapi.unread_bodies import Body, BodyTooLarge, BodyTooSlow, ClientLeft, NoRoom, unread_bodies
 from authapi.views import cors
 from identity.hosts import HostMatch, resolve_host
 
@@ -63,42 +63,64 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-Endpoint = Callable[[Call], Answer]
+@dataclass(frozen=True)
+class Later:
+    """The rest of a request that has to wait for a password to be hashed."""
+
+    work: Callable[[], Answer]
+
+
+Endpoint = Callable[[Call], Answer | Later]
 
 
 def json_answer(members: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> Answer:
     return Answer(status, orjson.dumps(members), headers or {})
 
 
-def never_slow(_body: bytes) -> bool:
-    return False
-
-
-def hot_endpoint(endpoint: Endpoint, *, name: str, methods: tuple[str, ...], is_slow: Callable[[bytes], bool] = never_slow) -> Application:
+def hot_endpoint(endpoint: Endpoint, *, name: str, methods: tuple[str, ...]) -> Application:
     """Make an ASGI application of `endpoint`; `name` is what its rate is counted under.
 
-    `is_slow` tells by the body which requests may have to wait for a password to be hashed: they queue by themselves.
+    An endpoint that finds out that a password will be hashed returns `Later`: the rest runs where slow work queues by itself.
     """
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
-        method = scope["method"]
-        if method == "OPTIONS":
+        if scope["method"] == "OPTIONS":
             await _send(send, Answer(204, b"", cors.preflight_headers(methods)), is_head=False)
             return
-        try:
-            async with asyncio.timeout(_BODY_SECONDS):
-                body = await _read_body(receive)
-        except TimeoutError:
-            await _send(send, _failed(RequestRefused(Case.BODY_TOO_SLOW), methods), is_head=False)
-            return
-        if body is None:
-            return
-        origin = _origin(scope)
-        request = _Request(endpoint, name, methods, scope, body, origin)
-        answer = await _rated(request, is_slow=is_slow(body))
-        await _send(send, answer, is_head=method == "HEAD")
+        origin, is_head = _origin(scope), scope["method"] == "HEAD"
+        # Held until the answer: requests that wait for a thread take memory, too.
+        with unread_bodies().held(origin.keys) as body:
+            try:
+                whole = await _read(body, receive)
+            except RequestRefused as refused:
+                await _send(send, _unread(refused, methods), is_head=is_head)
+                return
+            if whole is not None:
+                answer = await _rated(_Request(endpoint, name, methods, scope, whole, origin))
+                await _send(send, answer, is_head=is_head)
 
     return application
+
+
+async def _read(body: Body, receive: Receive) -> bytes | None:
+    """Return the body, one byte longer than the limit where it is too long; None when the client has left."""
+    try:
+        return await body.read(receive, limit=MAX_BODY_BYTES, seconds=_BODY_SECONDS)
+    except ClientLeft:
+        return None
+    except BodyTooLarge:
+        # Refused in its turn: an unknown host is 404 before anything else.
+        return bytes(MAX_BODY_BYTES + 1)
+    except BodyTooSlow as error:
+        raise RequestRefused(Case.BODY_TOO_SLOW) from error
+    except NoRoom as error:
+        raise RequestRefused(Case.UNAVAILABLE) from error
+
+
+def _unread(refused: RequestRefused, methods: tuple[str, ...]) -> Answer:
+    # The rest of the body is on its way; only a closed connection stops it.
+    answer = _failed(refused, methods)
+    return replace(answer, headers={**answer.headers, "Connection": "close"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +140,13 @@ class _Request:
         return self.name in OPEN_ENDPOINTS
 
 
-async def _rated(request: _Request, *, is_slow: bool) -> Answer:
+async def _rated(request: _Request) -> Answer:
     """Return the answer with the headers of the bucket that decided; a refused request is charged to its address."""
-    work = partial(executor.run, partial(_answer, request), is_slow=is_slow)
+    work = partial(executor.run, partial(_answer, request))
     # An address over its debt is still served, but never by more than one thread of a process.
     done = await (one_at_a_time(work) if is_indebted(request.origin.keys) else work())
+    if isinstance(done, _Waiting):
+        done = await executor.run(partial(_finished, request, done), is_slow=True)
     answer, rate = done.answer, done.rate
     if rate is None and 400 <= answer.status < 500:
         rate = await charged_debt(done.tenant_id, request.origin)
@@ -160,7 +184,16 @@ class _Done:
     rate: Rate | None
 
 
-def _answer(request: _Request) -> _Done:
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """What the slow threads go on with, and who has paid so far."""
+
+    later: Later
+    charge: Charge
+    rate: Rate | None
+
+
+def _answer(request: _Request) -> _Done | _Waiting:
     headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in request.scope["headers"]}
     rate: Rate | None = None
     charge = Charge("", request.name)
@@ -173,14 +206,26 @@ def _answer(request: _Request) -> _Done:
         _check_request(request.scope["method"], request.methods, request.body)
         if not request.is_open:
             charge.require_room()
-        answer = request.endpoint(Call(host, request.origin.address, headers, request.body, charge))
-        if not request.is_open and answer.status < 300:
-            charge.settle()
+        outcome = request.endpoint(Call(host, request.origin.address, headers, request.body, charge))
+        if isinstance(outcome, Later):
+            return _Waiting(outcome, charge, rate)
+        return _settled(request, outcome, charge, rate)
     except StrangerRefused as refused:
-        rate = refused.rate
-        answer = _failed(RequestRefused(Case.TOO_MANY_REQUESTS), request.methods)
+        return _Done(_failed(RequestRefused(Case.TOO_MANY_REQUESTS), request.methods), charge.tenant_id, refused.rate)
     except Exception as error:  # noqa: BLE001  (the edge: every failure becomes a row of the table)
-        answer = _failed(error, request.methods)
+        return _Done(_failed(error, request.methods), charge.tenant_id, rate or charge.rate)
+
+
+def _finished(request: _Request, waiting: _Waiting) -> _Done:
+    try:
+        return _settled(request, waiting.later.work(), waiting.charge, waiting.rate)
+    except Exception as error:  # noqa: BLE001  (the edge, as above)
+        return _Done(_failed(error, request.methods), waiting.charge.tenant_id, waiting.rate or waiting.charge.rate)
+
+
+def _settled(request: _Request, answer: Answer, charge: Charge, rate: Rate | None) -> _Done:
+    if not request.is_open and answer.status < 300:
+        charge.settle()
     return _Done(answer, charge.tenant_id, rate or charge.rate)
 
 

@@ -113,6 +113,14 @@ ANONYMOUS_RATE_PER_SECOND = env.integer(
     "ANONYMOUS_RATE_PER_SECOND", 500, "Such requests per second and tenant, of addresses that have used up their own.", minimum=1
 )
 
+# --- Bodies of requests -----------------------------------------------------------------------------------------------
+UNREAD_BODY_BYTES = env.integer(
+    "UNREAD_BODY_BYTES", 64 * 1024 * 1024, "Bytes of unfinished and unanswered bodies that a process holds.", minimum=1024 * 1024
+)
+UNREAD_BODY_BYTES_PER_ADDRESS = env.integer(
+    "UNREAD_BODY_BYTES_PER_ADDRESS", 4 * 1024 * 1024, "Bytes of them that come from one address.", minimum=1024 * 1024
+)
+
 # --- Management interface ---------------------------------------------------------------------------------------------
 OFFSET_LIMIT = env.integer("OFFSET_LIMIT", 0, "Rows a list pages through by number, then 400; 0 is no limit.", minimum=0)
 
