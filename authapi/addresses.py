@@ -82,6 +82,11 @@ def origin_of(peer: str, forwarded_for: str, trusted_proxies: Collection[str]) -
     return Origin(address, keys_of(address) if is_named else ())
 
 
+def customer_keys(address: str, trusted_proxies: Collection[str]) -> tuple[AddressKey, ...]:
+    """Return the keys of an address that was found before; none for a proxy of ours, which hides who sent the request."""
+    return () if compiled(trusted_proxies).has(address) else keys_of(address)
+
+
 def client_address(peer: str, forwarded_for: str, trusted_proxies: Collection[str]) -> str:
     """Return the nearest address that is not one of our proxies; `X-Forwarded-For` counts only behind those.
 

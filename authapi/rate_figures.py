@@ -37,6 +37,13 @@ OPEN_ENDPOINTS = frozenset({"jwks", "discovery", "signup", "change_password"})
 LOGINS = Bucket("login", 20, 6.0)
 # Contract 9.3: one address and one account: 10 at once, then one a minute.
 RESETS = Bucket("change_password", 10, 60.0)
+# One address over all accounts, as each request leaves a job and a line in the log: 100 at once, then one in 12 seconds.
+RESETS_OF_ADDRESS = Bucket("change_password_address", 100, 12.0)
+
+# KiB of waiting requests to `/authorize`, which are kept for an hour: 16 MiB of an address, of which a login takes about one KiB,
+# and half a MiB of a browser that has completed one. They are refilled in an hour.
+PARKED_BY_ADDRESS = Bucket("parked", 16_384, 3600 / 16_384)
+PARKED_BY_BROWSER = Bucket("parked_browser", 512, 3600 / 512)
 
 
 def figure_of(endpoint: str) -> Figure:
