@@ -27,6 +27,8 @@ from identity.tenancy import tenant_bound
 logger = logging.getLogger(__name__)
 
 View = Callable[[HttpRequest, HostMatch], HttpResponse]
+# What an address may leave grows by a login in some seconds.
+_RETRY_AFTER_SECONDS = 60
 # Failures of the person and not of the service; the others are worth coming back to.
 _SHOWN_ELSEWHERE = (400, 403)
 
@@ -60,6 +62,8 @@ def _answered(request: HttpRequest, host: HostMatch, view: View, methods: tuple[
         answer = error_page(request, host, refused.failure)
         if refused.case is Case.METHOD_NOT_ALLOWED:
             answer["Allow"] = ", ".join(methods)
+        if refused.failure.status == 429:
+            answer["Retry-After"] = str(_RETRY_AFTER_SECONDS)
         return answer
     except (OperationalError, InterfaceError) as error:
         # Expected whenever the database is away; its trace would say no more.

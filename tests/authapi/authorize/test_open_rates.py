@@ -9,6 +9,9 @@ import pytest
 import time_machine
 
 from authapi import throttling
+from authapi.authorize import parked
+from authapi.buckets import Bucket
+from authapi.models import AuthorizationRequest
 from authapi.rate_figures import browser_figure
 from identity.models import Tenant
 from identity.services.tenants import create_tenant
@@ -119,3 +122,29 @@ def test_rates_that_are_switched_off_stop_no_page(tenant: Tenant, settings: Any)
     answers = pages(Browser(tenant), 12)
     assert set(statuses(answers)) == {200}
     assert "x-ratelimit-limit" in answers[0].headers
+
+
+def test_waiting_requests_of_one_address_are_bounded_in_bytes(login: Login, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    settings.ADDRESS_RATE_BURST = 1000
+    monkeypatch.setattr(parked, "PARKED_BY_ADDRESS", Bucket("parked-by-address", 24, 150.0))
+    large = {"state": "x" * 10_000}
+    answers = [login.ask(**large) for _ in range(4)]
+    assert statuses(answers) == [302, 302, 429, 429]
+    assert "location" not in answers[-1].headers
+    assert int(answers[-1].headers["retry-after"]) >= 1
+    assert AuthorizationRequest.objects.of(login.tenant.pk).count() == 2
+    # What it has left is enough for a request of an ordinary size, and other addresses have their own.
+    assert login.ask().status == 302
+    login.browser.address = "192.0.2.9"
+    assert login.ask(**large).status == 302
+
+
+def test_a_browser_that_has_logged_in_begins_a_login_behind_an_address_that_parks(
+    login: Login, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.ADDRESS_RATE_BURST = 1000
+    login.begin_session()
+    monkeypatch.setattr(parked, "PARKED_BY_ADDRESS", Bucket("parked-by-address", 1, 3600.0))
+    stranger = Login(login.tenant, login.client, login.connection, login.user, Browser(login.tenant))
+    assert statuses([stranger.ask(), stranger.ask()]) == [302, 429]
+    assert login.ask(prompt="login").status == 302
