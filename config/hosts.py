@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 
 from authapi import executor
+from authapi.addresses import compiled
 from authapi.remembered import Remembered
 from events.stream.refusals import Header, Refused, unavailable
 from identity.hosts import HostMatch, is_platform_host, resolve_host
@@ -24,6 +25,8 @@ logger = logging.getLogger(__name__)
 
 _REMEMBERED_SECONDS = 0.5
 _RETRY_AFTER_SECONDS = 2
+# A name of 253 characters (RFC 1035, 3.1), a final dot, and a port.
+_LONGEST_AUTHORITY = 260
 _MANAGEMENT_PREFIX = "/api/v2/"
 # Daphne takes the root path from any client, and every absolute URL with it.
 _REFUSED_HEADERS = frozenset({b"daphne-root-path"})
@@ -83,6 +86,9 @@ async def match_of(authority: str) -> HostMatch | None:
 
     Raises `Refused` with 503 while the database is away.
     """
+    if len(authority) > _LONGEST_AUTHORITY:
+        # No registered host is so long, and what is remembered must not be filled with long ones.
+        return None
     try:
         return await executor.remembered(_matches, authority)
     except (DatabaseError, OSError) as error:
@@ -103,12 +109,8 @@ async def answer(send: Send, refusal: Refused, *, head_only: bool = False) -> No
 
 
 def is_believed(address: str, trusted: Collection[str]) -> bool:
-    """Tell whether a peer is one of the proxies whose forwarding headers count; they are addresses or networks."""
-    try:
-        peer = ipaddress.ip_address(address)
-    except ValueError:
-        return False
-    return any(peer in ipaddress.ip_network(network, strict=False) for network in trusted)
+    """Tell whether a peer is one of the proxies whose forwarding headers count: addresses, networks, and `unix:`."""
+    return compiled(trusted).has(address)
 
 
 def _arrived_on_loopback(scope: Scope) -> bool:
