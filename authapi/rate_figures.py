@@ -6,20 +6,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from django.conf import settings
 
 from authapi.buckets import Bucket
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Figure:
     """`burst` requests in one window, which lasts as long as they take at `per_second`."""
 
     per_second: float
     burst: int
 
-    @property
+    @cached_property
     def seconds(self) -> int:
         """The length of the window in seconds."""
         return max(1, round(self.burst / self.per_second))
@@ -50,18 +51,24 @@ def figure_of(endpoint: str) -> Figure:
     """Return what a tenant has at an endpoint."""
     if endpoint == ANONYMOUS:
         per_second: int = settings.ANONYMOUS_RATE_PER_SECOND
-        return Figure(per_second, per_second * _ANONYMOUS_SECONDS)
-    return Figure(settings.RATE_LIMIT_PER_SECOND, settings.RATE_LIMIT_BURST)
+        return _figure(per_second, per_second * _ANONYMOUS_SECONDS)
+    return _figure(settings.RATE_LIMIT_PER_SECOND, settings.RATE_LIMIT_BURST)
+
+
+# Asked for with every request, and made once.
+@lru_cache(maxsize=64)
+def _figure(per_second: float, burst: int) -> Figure:
+    return Figure(per_second, burst)
 
 
 def debt_figure() -> Figure:
     """Return how many refused requests one address has in a minute."""
-    return Figure(settings.FAILED_AUTHENTICATIONS_PER_MINUTE / 60, settings.FAILED_AUTHENTICATIONS_PER_MINUTE)
+    return _figure(settings.FAILED_AUTHENTICATIONS_PER_MINUTE / 60, settings.FAILED_AUTHENTICATIONS_PER_MINUTE)
 
 
 def visit_figure() -> Figure:
     """Return how many requests without any proof one address has: for pages, and for open endpoints."""
-    return Figure(settings.ADDRESS_RATE_PER_SECOND, settings.ADDRESS_RATE_BURST)
+    return _figure(settings.ADDRESS_RATE_PER_SECOND, settings.ADDRESS_RATE_BURST)
 
 
 def browser_figure() -> Figure:

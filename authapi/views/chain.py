@@ -123,7 +123,8 @@ def _unread(refused: RequestRefused, methods: tuple[str, ...]) -> Answer:
     return replace(answer, headers={**answer.headers, "Connection": "close"})
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, as making one is a part of every request; the same holds for those below.
+@dataclass(slots=True)
 class _Request:
     """One request on its way to an endpoint."""
 
@@ -175,7 +176,7 @@ async def _read_body(receive: Receive) -> bytes | None:
     return b"".join(chunks)[: MAX_BODY_BYTES + 1]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Done:
     """An answer, and the rate of the bucket that was charged; None where nothing was proven."""
 
@@ -184,7 +185,7 @@ class _Done:
     rate: Rate | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Waiting:
     """What the slow threads go on with, and who has paid so far."""
 
