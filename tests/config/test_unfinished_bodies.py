@@ -66,13 +66,11 @@ class Unfinished:
         """Send until every byte is taken, or the connection is closed."""
         with selectors.DefaultSelector() as selector:
             for client in self._left:
-                selector.register(client, selectors.EVENT_WRITE)
+                selector.register(client, selectors.EVENT_WRITE, client)
             while selector.get_map():
                 for key, _ in selector.select(10):
-                    client = key.fileobj
-                    assert isinstance(client, socket.socket)
-                    if not self._sends_on(client):
-                        selector.unregister(client)
+                    if not self._sends_on(key.data):
+                        selector.unregister(key.data)
 
     def _sends_on(self, client: socket.socket) -> bool:
         try:
