@@ -18,7 +18,7 @@ import redis
 from django.conf import settings
 
 from authapi.breaker import Breaker
-from authapi.throttling import redis_pool
+from authapi.redis_connections import redis_pool
 
 _OWN_LIMIT = 65_536
 # KEYS: the bucket. ARGV: now, milliseconds per token, size, how many to take. All or nothing.
@@ -39,9 +39,13 @@ class Bucket:
     size: int
     seconds: float
 
-    def takes(self, *owner: str) -> bool:
-        """Take one out of the bucket of `owner`; return False, and take nothing, where it is empty."""
-        return buckets().take(self, owner, 1)
+    def takes(self, *owner: str, count: int = 1) -> bool:
+        """Take `count` out of the bucket of `owner`; return False, and take nothing, where it holds less."""
+        return buckets().take(self, owner, count)
+
+    def times(self, factor: int) -> Bucket:
+        """Return a bucket that holds and gains `factor` times as much."""
+        return self if factor == 1 else Bucket(f"{self.name}/{factor}", self.size * factor, self.seconds / factor)
 
     def has_one(self, *owner: str) -> bool:
         """Tell whether one could be taken."""

@@ -25,9 +25,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from authapi import throttling
-from authapi.addresses import client_address
+from authapi.address_rates import charged_debt_in_thread, debt_of
+from authapi.addresses import Origin, origin_of
 from authapi.problems import ApiProblem, TooManyRequests
-from authapi.tokens import InvalidToken, VerifiedToken, require_scope, verify_access_token
+from authapi.tokens import InsufficientScope, InvalidToken, TokenRefused, VerifiedToken, require_scope, verify_access_token
 from identity.acting import Act, Actor, acting
 from identity.change_context import ChangeContext, ChangingClient, change_context
 from identity.hosts import HostMatch, resolve_host
@@ -105,12 +106,25 @@ class ManagementMixin:
             return super().dispatch(request, *args, **kwargs)  # type: ignore[misc,no-any-return]  # an APIView comes after
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Check host, tenant, token, scope and rate, in this order (design: the order of `/events`)."""
-        host = host_of(request)
-        self._rate = throttling.peek(host.tenant_id, RATE)
+        """Check host, tenant, token, scope and rate, in this order (design: the order of `/events`).
+
+        The tenant pays once the token is verified; what was refused before is charged to the address.
+        """
+        host, origin = host_of(request), origin_of_request(request)
+        self._rate = debt_of(host.tenant_id, origin)
         if host.status in _TENANT_PROBLEMS:
             raise _TENANT_PROBLEMS[host.status]
-        super().initial(request, *args, **kwargs)  # type: ignore[misc]
+        try:
+            super().initial(request, *args, **kwargs)  # type: ignore[misc]
+        except InsufficientScope:
+            # The token is good: the tenant pays.
+            self._rate = throttling.hit(host.tenant_id, RATE)
+            raise
+        except TokenRefused as refused:
+            self._rate = charged_debt_in_thread(host.tenant_id, origin)
+            if self._rate.is_exceeded:
+                raise TooManyRequests from refused
+            raise
         self._rate = throttling.hit(host.tenant_id, RATE)
         if self._rate.is_exceeded:
             raise TooManyRequests
@@ -135,6 +149,11 @@ def host_of(request: Any) -> HostMatch:
     return match
 
 
+def origin_of_request(request: Any) -> Origin:
+    """Return where a request comes from, as far as it can be believed."""
+    return origin_of(request.META.get("REMOTE_ADDR") or "", request.META.get("HTTP_X_FORWARDED_FOR", ""), settings.TRUSTED_PROXIES)
+
+
 def claims_of(request: Request) -> VerifiedToken:
     """Return the verified token behind this request."""
     return cast("VerifiedToken", request.auth)
@@ -148,13 +167,12 @@ def _act_of(claims: VerifiedToken, context: ChangeContext) -> Act:
 
 def _context_of(request: Request) -> ChangeContext:
     claims = claims_of(request)
-    address = client_address(request.META.get("REMOTE_ADDR") or "", request.META.get("HTTP_X_FORWARDED_FOR", ""), settings.TRUSTED_PROXIES)
     return ChangeContext(
         client=ChangingClient(claims.client_id, claims.client_name, claims.client_metadata),
         request={
             "geo": {},
             "hostname": host_of(request).host,
-            "ip": address,
+            "ip": origin_of_request(request).address,
             "method": request.method,
             "user_agent": request.META.get("HTTP_USER_AGENT", ""),
         },

@@ -24,6 +24,8 @@ from authapi.token_request import TokenRequest
 
 # Grants of the token endpoint this release serves; the engine knows more, and they stay unreachable until they are finished.
 SERVED_GRANTS = ("authorization_code", "client_credentials", "refresh_token", PasswordGrant.name, PasswordRealmGrant.name)
+# Those that hash what a person typed.
+PASSWORD_GRANTS = frozenset({PasswordGrant.name, PasswordRealmGrant.name})
 
 
 class ClientGrantScopes(BaseScopes):  # type: ignore[misc]  # the toolkit has no types

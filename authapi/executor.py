@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 from django.db import connection
 
 from authapi.remembered import Cold, Remembered
+from identity.hashing import refuse_in_this_thread
 
 Result = TypeVar("Result")
 Key = TypeVar("Key", bound=Hashable)
@@ -24,7 +25,7 @@ Value = TypeVar("Value")
 _THREADS = (os.cpu_count() or 1) + 1
 
 
-# Whoever waits for a password to be hashed waits here: a flood of logins holds up neither tokens nor streams.
+# Requests that wait for a password to be hashed wait here: a flood of logins holds up neither tokens nor streams.
 _WAITING_THREADS = 4
 
 
@@ -36,7 +37,8 @@ _loads: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Any, asyncio.Future[An
 def _threads(*, is_slow: bool) -> ThreadPoolExecutor:
     if is_slow:
         return ThreadPoolExecutor(_WAITING_THREADS, thread_name_prefix="authapi-slow")
-    return ThreadPoolExecutor(_THREADS, thread_name_prefix="authapi")
+    # A request that got here in spite of its password fails instead of making all others wait.
+    return ThreadPoolExecutor(_THREADS, thread_name_prefix="authapi", initializer=refuse_in_this_thread)
 
 
 async def run(work: Callable[[], Result], *, is_slow: bool = False) -> Result:

@@ -99,7 +99,6 @@ class Case(Enum):
     UPSTREAM_EMAIL_TAKEN = auto()
     UPSTREAM_PROFILE_REFUSED = auto()
     TOO_MANY_REQUESTS = auto()
-    TOO_MANY_FAILURES = auto()
     UNAVAILABLE = auto()
     UNEXPECTED = auto()
 
@@ -203,7 +202,6 @@ FAILURES: dict[Case, Failure] = {
     Case.UPSTREAM_EMAIL_TAKEN: Failure(403, "access_denied", "Another user of this connection has this e-mail address."),
     Case.UPSTREAM_PROFILE_REFUSED: Failure(403, "access_denied", "The identity provider says of the user what cannot be kept."),
     Case.TOO_MANY_REQUESTS: Failure(429, "too_many_requests", TOO_MANY_REQUESTS),
-    Case.TOO_MANY_FAILURES: Failure(429, "too_many_attempts", "Too many failed authentications from this address. Try again later."),
     Case.UNAVAILABLE: Failure(503, "temporarily_unavailable", "The service cannot answer right now. Try again."),
     Case.UNEXPECTED: Failure(500, "server_error", "The service met an unexpected condition."),
 }

@@ -49,6 +49,11 @@ class RateLeases:
         except IndexError:
             return None
 
+    def is_full(self, owner: str, window: int, limit: int) -> bool:
+        """Tell whether the window is known to be full here. Takes nothing."""
+        lease = self._leases.get((owner, limit))
+        return lease is not None and lease.window == window and lease.is_full and not lease.places
+
     def taken(self, owner: str, window: int, limit: int, take: Take) -> int:
         """Take places by asking `take`, keep all but the first of them, and return that one."""
         lease = self._of(owner, window, limit)
@@ -60,11 +65,6 @@ class RateLeases:
         # Numbers only grow within a window.
         lease.is_full = lease.is_full or first > limit
         return first
-
-    def unused(self, owner: str, window: int, limit: int) -> int:
-        """Return how many places of the window are held here."""
-        lease = self._leases.get((owner, limit))
-        return len(lease.places) if lease is not None and lease.window == window else 0
 
     def _of(self, owner: str, window: int, limit: int) -> _Lease:
         lease = self._leases.get((owner, limit))

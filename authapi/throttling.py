@@ -2,7 +2,7 @@
 
 A window lasts as long as the burst takes at the sustained rate (200 requests in 2 s by default) and starts at multiples of
 its length, so one command both counts and tells what is left. Being a little inexact at its edges is accepted. A busy process
-takes several places of a window with one command (`authapi.rate_leases`).
+takes several places of a window with one command (`authapi.rate_leases`). Addresses are counted elsewhere (`authapi.address_rates`).
 """
 
 from __future__ import annotations
@@ -12,20 +12,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
-import redis
 from django.conf import settings
 from limits.storage import MemoryStorage, RedisStorage, Storage
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from authapi import executor
 from authapi.breaker import Breaker
-from authapi.failures import Case, RequestRefused
+from authapi.rate_figures import Figure, figure_of
 from authapi.rate_leases import RateLeases
-from authapi.remembered import Cold, Remembered
+from authapi.redis_connections import redis_pool
 
-_REDIS_SECONDS = 0.2
-_FAILURE_WINDOW_SECONDS = 60
 _leases = RateLeases()
 
 
@@ -52,7 +47,7 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
-class _Window:
+class Window:
     """The window of this moment: its number since the epoch, its length in seconds, and its limit."""
 
     number: int
@@ -60,10 +55,10 @@ class _Window:
     limit: int
 
     @classmethod
-    def now(cls) -> _Window:
-        limit: int = settings.RATE_LIMIT_BURST
-        seconds = max(1, round(limit / settings.RATE_LIMIT_PER_SECOND))
-        return cls(int(time.time()) // seconds, seconds, limit)
+    def now(cls, figure: Figure, *, factor: int = 1) -> Window:
+        """Return the window of a figure, of `factor` times its size."""
+        seconds = figure.seconds
+        return cls(int(time.time()) // seconds, seconds, figure.burst * factor)
 
     def key(self, tenant_id: str, endpoint: str) -> str:
         return f"{tenant_id}/{endpoint}/{self.number}"
@@ -91,21 +86,15 @@ class Counters:
         """Count `amount` and return the count; a key is dropped `seconds` after it was first counted."""
         return int(self._ask(lambda storage: storage.incr(key, seconds, amount=amount)))
 
+    def increase_or(self, key: str, *, seconds: int, amount: int, otherwise: int) -> int:
+        """Count as `increase` does, and return `otherwise` while Redis is away: nothing is kept here then."""
+        return self._breaker.ask(lambda: int(self._shared.incr(key, seconds, amount=amount)), lambda: otherwise)
+
     def read(self, key: str) -> int:
         return int(self._ask(lambda storage: storage.get(key)))
 
     def _ask(self, question: Callable[[Storage], int]) -> int:
         return self._breaker.ask(lambda: question(self._shared), lambda: question(self._own))
-
-
-def redis_pool(url: str) -> redis.ConnectionPool:
-    """Return connections that fail at once instead of waiting."""
-    return redis.ConnectionPool.from_url(
-        url,
-        socket_timeout=_REDIS_SECONDS,
-        socket_connect_timeout=_REDIS_SECONDS,
-        retry=Retry(NoBackoff(), 0),
-    )
 
 
 def _redis_storage(url: str, prefix: str) -> RedisStorage:
@@ -120,7 +109,7 @@ def counters() -> Counters:
 
 def hit(tenant_id: str, endpoint: str) -> Rate:
     """Count one request of a tenant to an endpoint. Safe in any thread; takes 200 ms at the very most."""
-    window = _Window.now()
+    window = Window.now(figure_of(endpoint))
     place = _held(tenant_id, endpoint, window)
     if place is not None:
         return window.rate(place)
@@ -134,50 +123,20 @@ def hit(tenant_id: str, endpoint: str) -> Rate:
 
 async def hit_async(tenant_id: str, endpoint: str) -> Rate:
     """Do what `hit` does: at once where this process holds a place, and otherwise away from the event loop."""
-    window = _Window.now()
+    window = Window.now(figure_of(endpoint))
     place = _held(tenant_id, endpoint, window)
     return window.rate(place) if place is not None else await executor.run(partial(hit, tenant_id, endpoint))
 
 
-def peek(tenant_id: str, endpoint: str) -> Rate:
-    """Return the rate without counting, for answers to requests that were refused before they counted."""
-    window = _Window.now()
-    if not settings.RATE_LIMITS_ENABLED:
-        return window.rate(0)
-    count = counters().read(window.key(tenant_id, endpoint))
-    return window.rate(count - _leases.unused(f"{tenant_id}/{endpoint}", window.number, window.limit))
+def is_full(tenant_id: str, endpoint: str) -> Rate | None:
+    """Return the rate of a tenant that this process knows to have none left, else None. Costs no round trip."""
+    window = Window.now(figure_of(endpoint))
+    if settings.RATE_LIMITS_ENABLED and _leases.is_full(f"{tenant_id}/{endpoint}", window.number, window.limit):
+        return window.rate(window.limit + 1)
+    return None
 
 
-def _held(tenant_id: str, endpoint: str, window: _Window) -> int | None:
+def _held(tenant_id: str, endpoint: str, window: Window) -> int | None:
     if not settings.RATE_LIMITS_ENABLED:
         return 0
     return _leases.held(f"{tenant_id}/{endpoint}", window.number, window.limit)
-
-
-def check_failures(tenant_id: str, address: str) -> None:
-    """Refuse an address that this process knows to have failed too often. Costs no round trip."""
-    try:
-        _blocked.warm((tenant_id, address, _failure_window()))
-    except Cold:
-        return
-    raise RequestRefused(Case.TOO_MANY_FAILURES)
-
-
-def count_failure(tenant_id: str, address: str) -> None:
-    """Count a failed authentication; once there are too many in a minute, refuse the address until the next one.
-
-    Each process learns it from the first failure it sees itself. Protection of logins is never switched off.
-    """
-    window = _failure_window()
-    count = counters().increase(f"{tenant_id}/failures/{address}/{window}", seconds=_FAILURE_WINDOW_SECONDS + 1)
-    if count > settings.FAILED_AUTHENTICATIONS_PER_MINUTE:
-        _blocked.get((tenant_id, address, window))
-        raise RequestRefused(Case.TOO_MANY_FAILURES)
-
-
-def _failure_window() -> int:
-    return int(time.time()) // _FAILURE_WINDOW_SECONDS
-
-
-# Keyed by tenant, address and window; the value says nothing.
-_blocked: Remembered[tuple[str, str, int], bool] = Remembered(lambda _key: True, seconds=_FAILURE_WINDOW_SECONDS, limit=65_536)

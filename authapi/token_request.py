@@ -1,4 +1,4 @@
-"""One request to an OAuth endpoint, as the steps after reading see it.."""
+"""One request to an OAuth endpoint, as the steps after reading see it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from authapi.charging import Charge
 from authapi.failures import Case, RequestRefused
 from identity.hosts import HostMatch
 
@@ -18,6 +19,8 @@ class TokenRequest:
     address: str
     headers: Mapping[str, str] = field(repr=False)
     form: Mapping[str, Any] = field(repr=False)
+    # Told when the client is proven. Without one, the chain charges by the outcome.
+    charge: Charge | None = None
 
     def text(self, name: str) -> str | None:
         """Return a parameter, None when it is absent. Raises `RequestRefused` for one that is no text.

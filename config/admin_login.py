@@ -1,8 +1,11 @@
-"""Signing in to the admin: e-mail and password, with failures counted per account and per address."""
+"""Signing in to the admin: e-mail and password, with failures counted per account and address, and per device that is known.
+
+Wrong passwords of a stranger lock nobody else out of an account: they count for its address. Only after many of them, from many
+addresses, is the account closed to devices from which it has never signed in.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import time
 from typing import Any
 
@@ -11,19 +14,23 @@ from django.contrib.admin.forms import AdminAuthenticationForm
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
-from authapi.addresses import client_address
+from authapi.addresses import origin_of
 from authapi.throttling import counters
+from config.known_devices import account_mark, known_device
 from identity.models import Staff, Tenant
 
 # Login protection is never switched off, so these are no settings of load tests.
-FAILURES_PER_ACCOUNT = 10
+FAILURES_PER_ACCOUNT_AND_ADDRESS = 10
+FAILURES_PER_DEVICE = 10
 FAILURES_PER_ADDRESS = 100
+# Over all addresses: guessing from many of them ends here. Known devices are not counted and not stopped.
+FAILURES_PER_ACCOUNT = 100
 WINDOW_SECONDS = 900
 _TOO_MANY = "Too many failed attempts. Wait a quarter of an hour and try again."
 
 
 class StaffLoginForm(AdminAuthenticationForm):
-    """Refuses an account and an address after too many failures, the right password included."""
+    """Refuses an account at an address, and an address, after too many failures, the right password included."""
 
     def clean(self) -> Any:
         email = self.cleaned_data.get("username") or ""
@@ -50,7 +57,7 @@ def may_enter(user: Any) -> bool:
 
 
 def is_shut_out(request: HttpRequest | None, email: str) -> bool:
-    """Tell whether too many sign-ins of the account, or from the address, have failed of late."""
+    """Tell whether too many sign-ins of the account from here, from the address, or from the known device have failed of late."""
     return any(counters().read(key) >= limit for key, limit in _keys(request, email))
 
 
@@ -61,11 +68,18 @@ def count_failure(request: HttpRequest | None, email: str) -> None:
 
 
 def _keys(request: HttpRequest | None, email: str) -> list[tuple[str, int]]:
-    """Return the counters of an attempt. The address of an account is kept as a digest: it is nobody's to read."""
+    """Return the counters of an attempt and their limits. An account stands there as a digest."""
     window = int(time.time()) // WINDOW_SECONDS
-    account = hashlib.sha256(email.strip().lower().encode()).hexdigest()[:32]
+    device = known_device(request, email) if email else None
+    if device is not None:
+        return [(f"staff/device/{device}/{account_mark(email)}/{window}", FAILURES_PER_DEVICE)]
     sent = request.META if request is not None else {}
-    peer, forwarded = sent.get("REMOTE_ADDR") or "", sent.get("HTTP_X_FORWARDED_FOR", "")
-    address = client_address(peer, forwarded, settings.TRUSTED_PROXIES)
-    by_address = (f"staff/address/{address}/{window}", FAILURES_PER_ADDRESS)
-    return [(f"staff/account/{account}/{window}", FAILURES_PER_ACCOUNT), by_address] if email else [by_address]
+    origin = origin_of(sent.get("REMOTE_ADDR") or "", sent.get("HTTP_X_FORWARDED_FOR", ""), settings.TRUSTED_PROXIES)
+    found = [(f"staff/address/{key.name}/{window}", FAILURES_PER_ADDRESS * key.factor) for key in origin.keys]
+    if not email:
+        return found
+    account = account_mark(email)
+    # An IPv6 customer has a whole network of addresses: the first key is that network.
+    place = origin.keys[0].name if origin.keys else "unknown"
+    by_place = (f"staff/account/{account}/{place}/{window}", FAILURES_PER_ACCOUNT_AND_ADDRESS)
+    return [by_place, (f"staff/account/{account}/{window}", FAILURES_PER_ACCOUNT), *found]

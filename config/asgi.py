@@ -29,6 +29,7 @@ from config.hosts import Application, Receive, Scope, Send, answer, for_tenant, 
 from config.lifespan import begin, is_begun, lifespan  # noqa: E402
 from config.live_events import live_events  # noqa: E402
 from config.metrics import metrics  # noqa: E402
+from config.peer_share import shared_out  # noqa: E402
 from config.rates import rated  # noqa: E402
 from config.uploads import uploads  # noqa: E402
 from events.stream.endpoint import EventsConsumer  # noqa: E402
@@ -77,4 +78,6 @@ def begun(http: Application) -> Application:
     return first
 
 
-application = ProtocolTypeRouter({"http": begun(guarded(routes(settings.WEB_ROLE))), "websocket": refuse_websocket, "lifespan": lifespan})
+application = ProtocolTypeRouter(
+    {"http": begun(shared_out(guarded(routes(settings.WEB_ROLE)))), "websocket": refuse_websocket, "lifespan": lifespan}
+)

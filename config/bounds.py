@@ -6,30 +6,31 @@ import asyncio
 from collections.abc import MutableMapping
 from typing import Any
 
+from authapi.unread_bodies import BodyTooLarge, BodyTooSlow, ClientLeft, NoRoom, unread_bodies
 from config.hosts import Application, Receive, Scope, Send, answer, header
-from events.stream.refusals import Refused, unavailable
+from events.stream.admission import origin_of_scope
+from events.stream.refusals import Header, Refused, unavailable
 
 _BODY_SECONDS = 30.0
 _WAIT_SECONDS = 2.0
 _RETRY_AFTER_SECONDS = 2
-
-
-class ClientLeft(Exception):
-    """The client went away before its request was complete."""
+_CLOSE: Header = (b"connection", b"close")
 
 
 def bounded_body(application: Application, *, limit: int) -> Application:
-    """Read the whole body before anything else is done: 413 above `limit`, 408 when it takes too long."""
+    """Read the whole body before anything else is done: 413 above `limit`, 408 when it takes too long, 503 without room for it."""
 
     async def read_first(scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            body = await _body(scope, receive, limit)
-        except Refused as refusal:
-            await answer(send, refusal)
-            return
-        except ClientLeft:
-            return
-        await application(scope, _replayed(body, receive), send)
+        with unread_bodies().held(origin_of_scope(scope).keys) as body:
+            try:
+                _check_announced(scope, limit)
+                whole = await body.read(receive, limit=limit, seconds=_BODY_SECONDS)
+            except ClientLeft:
+                return
+            except (BodyTooLarge, BodyTooSlow, NoRoom) as error:
+                await answer(send, _refusal(error, limit))
+                return
+            await application(scope, _replayed(whole, receive), send)
 
     return read_first
 
@@ -53,27 +54,22 @@ def bounded_count(application: Application, *, limit: int) -> Application:
     return wait_for_turn
 
 
-async def _body(scope: Scope, receive: Receive, limit: int) -> bytes:
-    too_large = Refused(413, f"The body is larger than {limit} bytes.", code="invalid_body", headers=[(b"connection", b"close")])
+def _check_announced(scope: Scope, limit: int) -> None:
     announced = header(scope, b"content-length")
     if announced.isascii() and announced.isdigit() and int(announced) > limit:
-        raise too_large
-    chunks: list[bytes] = []
-    size = 0
-    try:
-        async with asyncio.timeout(_BODY_SECONDS):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise ClientLeft
-                chunks.append(message.get("body", b""))
-                size += len(chunks[-1])
-                if size > limit:
-                    raise too_large
-                if not message.get("more_body", False):
-                    return b"".join(chunks)
-    except TimeoutError as error:
-        raise Refused(408, "The body took too long.", headers=[(b"connection", b"close")]) from error
+        raise BodyTooLarge
+
+
+def _refusal(error: Exception, limit: int) -> Refused:
+    match error:
+        case BodyTooLarge():
+            return Refused(413, f"The body is larger than {limit} bytes.", code="invalid_body", headers=[_CLOSE])
+        case BodyTooSlow():
+            return Refused(408, str(error.__doc__), headers=[_CLOSE])
+        case _:
+            refusal = unavailable("Too many requests are unfinished. Try again.", retry_after_seconds=_RETRY_AFTER_SECONDS)
+            refusal.headers.append(_CLOSE)
+            return refusal
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

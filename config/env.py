@@ -8,9 +8,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from ipaddress import ip_network
 from typing import TypeVar
 
 from django.core.exceptions import ImproperlyConfigured
+
+from authapi.addresses import UNIX_SOCKETS
 
 Value = TypeVar("Value")
 
@@ -86,6 +89,17 @@ def listing(name: str, default: str, effect: str) -> list[str]:
     _register(name, "list", default, effect)
     raw = os.environ.get(name, "") or default
     return [item.strip() for item in raw.split(",") if item.strip()]
+
+
+def networks(name: str, default: str, effect: str) -> list[str]:
+    """Read a comma-separated list of addresses and networks, and `unix:` for every unix socket."""
+    found = listing(name, default, effect)
+    for item in found:
+        try:
+            _ = item == UNIX_SOCKETS or ip_network(item, strict=False)
+        except ValueError as error:
+            raise _refusal(name, item, f"an address, a network or {UNIX_SOCKETS}") from error
+    return found
 
 
 def numbers(name: str, default: str, effect: str) -> list[float]:

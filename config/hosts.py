@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 
 from authapi import executor
+from authapi.addresses import compiled
 from authapi.remembered import Remembered
 from authapi.views import cors
 from events.stream.refusals import Header, Refused, unavailable
@@ -26,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 _REMEMBERED_SECONDS = 0.5
 _RETRY_AFTER_SECONDS = 2
+# A name of 253 characters (RFC 1035, 3.1), a final dot, and a port.
+_LONGEST_AUTHORITY = 260
 _MANAGEMENT_PREFIX = "/api/v2/"
 # Addresses whose errors have OAuth's shape; programs read them.
 _OAUTH_PREFIXES = ("/oauth/", "/userinfo", "/dbconnections/", "/passwordless/", "/mfa/", "/oidc/", "/.well-known/", "/bc-authorize")
@@ -91,6 +94,9 @@ async def match_of(authority: str) -> HostMatch | None:
 
     Raises `Refused` with 503 while the database is away.
     """
+    if len(authority) > _LONGEST_AUTHORITY:
+        # No registered host is so long, and what is remembered must not be filled with long ones.
+        return None
     try:
         return await executor.remembered(_matches, authority)
     except (DatabaseError, OSError) as error:
@@ -120,12 +126,8 @@ def _oauth_body(refusal: Refused) -> bytes:
 
 
 def is_believed(address: str, trusted: Collection[str]) -> bool:
-    """Tell whether a peer is one of the proxies whose forwarding headers count; they are addresses or networks."""
-    try:
-        peer = ipaddress.ip_address(address)
-    except ValueError:
-        return False
-    return any(peer in ipaddress.ip_network(network, strict=False) for network in trusted)
+    """Tell whether a peer is one of the proxies whose forwarding headers count: addresses, networks, and `unix:`."""
+    return compiled(trusted).has(address)
 
 
 def _arrived_on_loopback(scope: Scope) -> bool:

@@ -8,6 +8,14 @@ from uvicorn.protocols.http.flow_control import FlowControl
 
 # The kernel asks for more only when a good part of its own buffer, which may be megabytes, has gone: minutes on a slow line.
 STALLED_SECONDS = 300.0
+# At asyncio's quarter of a megabyte a read, a thousand senders fill as many in one turn, before the first of them is counted.
+_READ_BYTES = 16 * 1024
+
+
+def limit_reads(transport: asyncio.Transport) -> None:
+    """Bound one read of a transport of asyncio; uvloop reads into a buffer of its own."""
+    if hasattr(transport, "max_size"):
+        transport.max_size = _READ_BYTES
 
 
 class Flow(FlowControl):

@@ -16,7 +16,7 @@ from typing import Any
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from config.http_flow import Flow
+from config.http_flow import Flow, limit_reads
 
 STREAM = "identity.stream"
 # Headers, cookies and a bearer token fit many times over.
@@ -113,6 +113,7 @@ class HttpProtocol(HttpToolsProtocol):
         """Begin with a deadline for the first head."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(_BUFFER_BYTES)
+        limit_reads(transport)
         self.flow = self._flow = Flow(transport, self.loop)
         self._await_head()
 
@@ -124,6 +125,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         if self._wire is not None:
             self._wire.lose()
+        self._let_go()
 
     def data_received(self, data: bytes) -> None:
         """Read on, as long as the head is not too long."""
@@ -179,6 +181,9 @@ class HttpProtocol(HttpToolsProtocol):
         """Go on to the next request, and have the rest of this answer read."""
         super().on_response_complete()
         self._flow.expect_reading()
+        if not self._is_answering():
+            # A refused body may be here in part, and the connection stays until its client closes it.
+            self._drop_body()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP, but never in the middle of an answer."""
@@ -221,6 +226,19 @@ class HttpProtocol(HttpToolsProtocol):
         self.parser = self.headers = self.scope = self.cycle = None  # type: ignore[assignment]
         self.pipeline = deque(maxlen=0)
         return wire
+
+    def _let_go(self) -> None:
+        """Break circles of references: they would keep what was read until the next full collection, an hour away."""
+        self._drop_body()
+        if self.scope and not self._is_answering():  # type: ignore[redundant-expr]  # None once it was taken over
+            # An application that is still at work may take over, and is told that the client has left.
+            self.scope.get("extensions", {}).clear()
+        self.pipeline.clear()
+        self.parser = None  # type: ignore[assignment]  # nothing is received any more
+
+    def _drop_body(self) -> None:
+        if self.cycle:  # type: ignore[truthy-bool]  # None once it was taken over
+            self.cycle.body = bytearray()
 
     def _is_answering(self) -> bool:
         cycle: RequestResponseCycle | None = self.cycle

@@ -10,7 +10,7 @@ from typing import IO, Any
 from django.conf import settings
 
 from authapi.tokens import TokenRefused, require_scope, verify_access_token_async
-from config.bounds import ClientLeft
+from authapi.unread_bodies import ClientLeft
 from config.hosts import Application, Receive, Scope, Send, answer, header
 from events.stream.refusals import Refused, unavailable
 from identity.hosts import HostMatch

@@ -8,12 +8,29 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from threading import local
 
 from django.contrib.auth.hashers import get_hasher, make_password, verify_password
 
 
+class HashingRefused(RuntimeError):
+    """A thread that must stay fast was about to wait for a password to be hashed."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)
+
+
+_here = local()
+
+
+def refuse_in_this_thread() -> None:
+    """Let every further call in this thread raise `HashingRefused`: it serves requests that must not wait."""
+    _here.is_refused = True
+
+
 def hashed(password: str) -> str:
     """Return the stored form of a password, made with the first hasher."""
+    _check_thread()
     return _threads().submit(make_password, password).result()
 
 
@@ -22,12 +39,18 @@ def verified(password: str, encoded: str) -> tuple[bool, bool]:
 
     A wrong password costs at least what the first hasher takes, also where the stored form came from another system.
     """
+    _check_thread()
     return _threads().submit(_verified, password, encoded).result()
 
 
 def is_of_first_kind(encoded: str) -> bool:
     """Tell whether a stored form is one of the first hasher, and no import."""
     return encoded.startswith(f"{get_hasher().algorithm}$")
+
+
+def _check_thread() -> None:
+    if getattr(_here, "is_refused", False):
+        raise HashingRefused
 
 
 def _verified(password: str, encoded: str) -> tuple[bool, bool]:
@@ -40,7 +63,8 @@ def _verified(password: str, encoded: str) -> tuple[bool, bool]:
 
 def decoy() -> str:
     """Return a stored form that no password fits, to be checked where there is none."""
-    return _decoy()
+    _check_thread()
+    return _threads().submit(_decoy).result()
 
 
 @lru_cache(maxsize=1)

@@ -11,7 +11,9 @@ from django.utils import timezone
 from authapi.authorize import organizations
 from authapi.authorize.cookies import BROWSER, SESSION, browser_of, set_cookie
 from authapi.authorize.decision import Step, next_step
+from authapi.authorize.known_browser import remember_browser
 from authapi.authorize.parameters import read, single, target_of
+from authapi.authorize.parked import TooMuchParked, require_room
 from authapi.authorize.responses import respond, see_other, with_parameters
 from authapi.authorize.sent import sent_pairs
 from authapi.authorize.visit import Visit, facts_of, visit_of
@@ -55,6 +57,9 @@ def begin(request: HttpRequest, host: HostMatch) -> HttpResponse:
     try:
         visit.check()
         return advance(visit)
+    except TooMuchParked:
+        # Not a matter of the client.
+        raise
     except RequestRefused as refused:
         return refuse(visit, refused)
 
@@ -101,6 +106,7 @@ def user_authenticated(
             answer = refuse(visit, refused)
     seconds = max(1, int((session.expires_at - timezone.now()).total_seconds())) if session.is_persistent else None
     set_cookie(answer, SESSION, cookie, seconds=seconds)
+    remember_browser(answer, host.tenant_id, request.headers.get("Cookie", ""))
     return answer
 
 
@@ -115,6 +121,7 @@ def advance(visit: Visit, *, handle: str | None = None) -> HttpResponse:
         return _answer(visit)
     browser = browser_of(visit.request)
     if visit.row is None:
+        require_room(visit)
         visit.row, handle = keep(client=visit.client, parameters=visit.parameters, browser=browser)
     answer = see_other(visit.request, with_parameters(_page(visit, step), {HANDLE: handle or new_handle(visit.row)}))
     set_cookie(answer, BROWSER, browser)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from authapi import throttling
 from authapi.client_auth import assertion, mutual_tls, public, secret_basic, secret_post
 from authapi.client_auth.credential import Assertion, Credential, MalformedCredential
 from authapi.client_auth.origins import is_origin_allowed
@@ -47,15 +46,19 @@ clients: Remembered[tuple[str, str], Client] = Remembered(_load_client, seconds=
 
 
 def authenticate(request: TokenRequest) -> Client:
-    """Return the client of this request. Raises `RequestRefused`; every failure counts against the sender's address."""
-    throttling.check_failures(request.host.tenant_id, request.address)
+    """Return the client of this request, and charge its tenant when the client has proven itself. Raises `RequestRefused`.
+
+    A public client proves nothing: what it shows next does, a code or a refresh token.
+    """
     try:
         credentials = _presented(request)
     except MalformedCredential as error:
-        raise _failed(request) from error
+        raise RequestRefused(Case.WRONG_CLIENT_AUTHENTICATION) from error
     client = _proven(request.host.tenant_id, credentials)
     if client is None:
-        raise _failed(request)
+        raise RequestRefused(Case.WRONG_CLIENT_AUTHENTICATION)
+    if request.charge is not None and not client.is_public:
+        request.charge.prove()
     check_origin(client, request.headers.get("origin"))
     return client
 
@@ -123,8 +126,3 @@ def _is_first_use(tenant_id: str, client: Client, sent: Assertion) -> bool:
     if not assertion.is_acceptable(sent, client_id=client.client_id, hosts=trust.get(tenant_id).hosts, now=assertion.now()):
         return False
     return use_once(tenant_id=tenant_id, client_id=client.client_id, jti=sent.claims["jti"], until=assertion.expires_at(sent))
-
-
-def _failed(request: TokenRequest) -> RequestRefused:
-    throttling.count_failure(request.host.tenant_id, request.address)
-    return RequestRefused(Case.WRONG_CLIENT_AUTHENTICATION)

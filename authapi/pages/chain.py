@@ -1,4 +1,7 @@
-"""The chain before a page of a tenant: method, host, rate, the page itself, and one place where refusals become pages."""
+"""The chain before a page of a tenant: method, host, the page itself, and one place where refusals become pages.
+
+The address or the browser has paid for the page before it came here (`authapi.open_rates`).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,6 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from authapi import throttling
 from authapi.authorize.cookies import BROWSER, is_own_form, read_cookie
 from authapi.authorize.flow import HANDLE
 from authapi.authorize.responses import see_other, with_parameters
@@ -25,12 +27,14 @@ from identity.tenancy import tenant_bound
 logger = logging.getLogger(__name__)
 
 View = Callable[[HttpRequest, HostMatch], HttpResponse]
+# What an address may leave grows by a login in some seconds.
+_RETRY_AFTER_SECONDS = 60
 # Failures of the person and not of the service; the others are worth coming back to.
 _SHOWN_ELSEWHERE = (400, 403)
 
 
 def tenant_page(name: str, *, methods: tuple[str, ...] = ("GET", "POST")) -> Callable[[View], Callable[[HttpRequest], HttpResponse]]:
-    """Make a view of a page; `name` is what its rate is counted under.
+    """Make a view of a page; `name` stands in the log.
 
     Django's own protection of forms stays out: its cookie belongs to the staff, and our forms are bound to the request that
     waits and to its browser (`opened_visit`).
@@ -41,22 +45,16 @@ def tenant_page(name: str, *, methods: tuple[str, ...] = ("GET", "POST")) -> Cal
         @wraps(view)
         def page(request: HttpRequest) -> HttpResponse:
             host = tenant_host(request)
-            rate = throttling.hit(host.tenant_id, name)
             with tenant_bound(host.tenant_id):
-                answer = _answered(request, host, view, methods, is_exceeded=rate.is_exceeded)
-            for header, value in rate.headers.items():
-                answer.headers.setdefault(header, value)
-            return answer
+                return _answered(request, host, view, methods, name=name)
 
         return page
 
     return decorate
 
 
-def _answered(request: HttpRequest, host: HostMatch, view: View, methods: tuple[str, ...], *, is_exceeded: bool) -> HttpResponse:
+def _answered(request: HttpRequest, host: HostMatch, view: View, methods: tuple[str, ...], *, name: str) -> HttpResponse:
     try:
-        if is_exceeded:
-            raise RequestRefused(Case.TOO_MANY_REQUESTS)
         if request.method not in (*methods, "HEAD"):
             raise RequestRefused(Case.METHOD_NOT_ALLOWED, allowed=" and ".join(methods))
         return view(request, host)
@@ -64,10 +62,12 @@ def _answered(request: HttpRequest, host: HostMatch, view: View, methods: tuple[
         answer = error_page(request, host, refused.failure)
         if refused.case is Case.METHOD_NOT_ALLOWED:
             answer["Allow"] = ", ".join(methods)
+        if refused.failure.status == 429:
+            answer["Retry-After"] = str(_RETRY_AFTER_SECONDS)
         return answer
     except (OperationalError, InterfaceError) as error:
         # Expected whenever the database is away; its trace would say no more.
-        logger.warning("The database did not answer: %s", type(error).__name__)
+        logger.warning("The database did not answer the page %s: %s", name, type(error).__name__)
         answer = HttpResponse("The service cannot answer right now. Try again.", status=503, content_type="text/plain; charset=utf-8")
         answer["Retry-After"] = "2"
         return answer

@@ -13,11 +13,11 @@ from django.db import models
 from django.utils import timezone
 
 from authapi.addresses import stored_address
-from authapi.buckets import Bucket
+from authapi.rate_figures import LOGINS
 from authapi.services import sign_in_log
 from authapi.sign_in.account_mails import start_unblock_mail
 from authapi.sign_in.attempts import Attempt, LoginRefused, Refusal
-from authapi.sign_in.brute_force import Count, held_count
+from authapi.sign_in.brute_force import Count, counted_address, held_count
 from authapi.sign_in.stand_ins import stand_in
 from authapi.sign_in.suspicion import LOGIN, count_attempt, is_suspicious
 from authapi.sign_in.user_lookup import failure_key, named_user
@@ -25,9 +25,6 @@ from identity.hashing import verified
 from identity.models import User
 from identity.services.passwords import check_credential
 from identity.transactions import unit_of_work
-
-# Contract 9.4: one identifier from one address, successes too: 20 at once, then 10 a minute.
-LOGINS = Bucket("login", 20, 6.0)
 
 # Codes of the sign-in log, and what it says about each refusal.
 _SUCCESS = "s"
@@ -56,7 +53,7 @@ def log_in(attempt: Attempt) -> User:
     1. Refuse what comes too fast, from one address at one account or at many. 2. Find the user. 3. Hold the count of failures.
     4. Refuse a blocked account. 5. Check the password. 6. Count the failure, which may block; or forget earlier ones.
     """
-    if not LOGINS.takes(attempt.tenant_id, attempt.connection.pk, failure_key(None, attempt.identifier), attempt.ip):
+    if not LOGINS.takes(attempt.tenant_id, attempt.connection.pk, failure_key(None, attempt.identifier), counted_address(attempt.ip)):
         _refuse(attempt, Refusal.TOO_MANY_LOGINS)
     if is_suspicious(attempt.tenant_id, attempt.ip, LOGIN):
         _refuse(attempt, Refusal.SUSPICIOUS_ADDRESS)

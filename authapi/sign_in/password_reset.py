@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from authapi.buckets import Bucket
+from django.conf import settings
+
+from authapi.addresses import customer_keys
 from authapi.models import AccountTicket, Client
+from authapi.rate_figures import RESETS, RESETS_OF_ADDRESS
 from authapi.services import sign_in_log
 from authapi.services.account_tickets import usable, use_up
 from authapi.sign_in.account_mails import start_reset_mail
@@ -15,14 +18,11 @@ from identity.services.profile_rules import check_password, personal_data
 from identity.services.users import locked_user, update_user
 from identity.transactions import unit_of_work
 
-# Contract 9.3: one address and one account: 10 at once, then one a minute.
-RESETS = Bucket("change_password", 10, 60.0)
-
 _REQUESTED, _CHANGED, _UNBLOCKED = "scpr", "scp", "ublkdu"
 
 
 class TooManyRequests(Exception):
-    """Too many requests for this account. Try again later."""
+    """Too many requests for this account, or from this address. Try again later."""
 
     def __init__(self) -> None:
         super().__init__(self.__doc__)
@@ -31,10 +31,9 @@ class TooManyRequests(Exception):
 def ask_for_reset(*, connection: Connection, identifier: str, client: Client | None, ip: str, user_agent: str, address: str) -> None:
     """Let a worker mail a link that sets a new password, if somebody is called so; the time it takes tells nothing.
 
-    Raises `TooManyRequests` for an account that one address asks about too often.
+    Raises `TooManyRequests` for an account that one address asks about too often, and for an address that asks too often.
     """
-    if not RESETS.takes(connection.tenant_id, ip, identifier.strip().lower()):
-        raise TooManyRequests
+    _check_rates(connection, identifier, ip)
     sign_in_log.note(
         tenant_id=connection.tenant_id,
         type=_REQUESTED,
@@ -46,6 +45,16 @@ def ask_for_reset(*, connection: Connection, identifier: str, client: Client | N
         user_agent=user_agent,
     )
     start_reset_mail(connection=connection, identifier=identifier, client=client, ip=ip, address=address)
+
+
+def _check_rates(connection: Connection, identifier: str, ip: str) -> None:
+    tenant_id, keys = connection.tenant_id, customer_keys(ip, settings.TRUSTED_PROXIES)
+    # An IPv6 customer has a whole network of addresses: the first key is that network.
+    place = keys[0].name if keys else ip
+    if not RESETS.takes(tenant_id, place, identifier.strip().lower()):
+        raise TooManyRequests
+    if not all(RESETS_OF_ADDRESS.times(key.factor).takes(tenant_id, key.name) for key in keys):
+        raise TooManyRequests
 
 
 def open_reset(*, tenant_id: str, secret: str) -> AccountTicket:

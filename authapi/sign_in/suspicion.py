@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from authapi.addresses import is_listed
+from django.conf import settings
+
+from authapi.addresses import compiled, is_listed
 from authapi.buckets import Bucket
 from authapi.models import TenantSettings
 from authapi.remembered import Remembered
@@ -54,7 +56,9 @@ def count_attempt(tenant_id: str, ip: str, stage: str) -> bool:
 
 
 def _applies(rules: Suspicion, ip: str) -> bool:
-    return rules.blocks and bool(counted_address(ip)) and not is_listed(ip, rules.allowlist)
+    # A proxy that names nobody hides many addresses: they are not one that is suspicious.
+    is_hidden = compiled(settings.TRUSTED_PROXIES).has(ip)
+    return rules.blocks and bool(counted_address(ip)) and not is_hidden and not is_listed(ip, rules.allowlist)
 
 
 def _load(tenant_id: str) -> Suspicion:

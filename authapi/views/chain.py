@@ -1,11 +1,11 @@
-"""The short chain before a hot endpoint: method, bounded body, host, rate, the endpoint itself, the error table.
+"""The short chain before a hot endpoint: method, bounded body, host, the endpoint itself, who pays for it, the error table.
 
-One hop to a thread does it all; sessions, CSRF and messages have no place here.
+One hop to a thread does it all; sessions, CSRF and messages have no place here. The tenant pays once its client is proven, the
+address for what was refused (ADR 0073).
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field, replace
@@ -17,10 +17,17 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from oauthlib.oauth2 import OAuth2Error
 
-from authapi import executor, mtls, throttling
-from authapi.addresses import client_address
+from authapi import executor, mtls
+from authapi.address_rates import charged_debt, debt_of
+from authapi.addresses import Origin, origin_of
 from authapi.bodies import MAX_BODY_BYTES
+from authapi.charging import Charge
 from authapi.failures import FAILURES, Case, Failure, RequestRefused, engine_failure
+from authapi.indebted import is_indebted, one_at_a_time
+from authapi.open_rates import StrangerRefused, admitted_stranger
+from authapi.rate_figures import OPEN_ENDPOINTS
+from authapi.throttling import Rate
+from authapi.unread_bodies import Body, BodyTooLarge, BodyTooSlow, ClientLeft, NoRoom, unread_bodies
 from authapi.views import cors
 from identity.hosts import HostMatch, resolve_host
 
@@ -38,12 +45,13 @@ _STATUSES = {**dict.fromkeys(("suspended", "deleting", "deleted"), Case.TENANT_S
 
 @dataclass(frozen=True)
 class Call:
-    """One request: its tenant, its sender, and what was read of it."""
+    """One request: its tenant, its sender, what was read of it, and who pays for it."""
 
     host: HostMatch
     address: str
     headers: dict[str, str] = field(repr=False)
     body: bytes = field(repr=False)
+    charge: Charge
     # Not in any repr: `/userinfo` takes a token there.
     query: bytes = field(default=b"", repr=False)
 
@@ -57,40 +65,104 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-Endpoint = Callable[[Call], Answer]
+@dataclass(frozen=True)
+class Later:
+    """The rest of a request that has to wait for a password to be hashed."""
+
+    work: Callable[[], Answer]
+
+
+Endpoint = Callable[[Call], Answer | Later]
 
 
 def json_answer(members: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> Answer:
     return Answer(status, orjson.dumps(members), headers or {})
 
 
-def never_slow(_body: bytes) -> bool:
-    return False
-
-
-def hot_endpoint(endpoint: Endpoint, *, name: str, methods: tuple[str, ...], is_slow: Callable[[bytes], bool] = never_slow) -> Application:
+def hot_endpoint(endpoint: Endpoint, *, name: str, methods: tuple[str, ...]) -> Application:
     """Make an ASGI application of `endpoint`; `name` is what its rate is counted under.
 
-    `is_slow` tells by the body which requests may have to wait for a password to be hashed: they queue by themselves.
+    An endpoint that finds out that a password will be hashed returns `Later`: the rest runs where slow work queues by itself.
     """
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
-        method = scope["method"]
-        if method == "OPTIONS":
+        if scope["method"] == "OPTIONS":
             await _send(send, Answer(204, b"", cors.preflight_headers(methods)), is_head=False)
             return
-        try:
-            async with asyncio.timeout(_BODY_SECONDS):
-                body = await _read_body(receive)
-        except TimeoutError:
-            await _send(send, _failed(RequestRefused(Case.BODY_TOO_SLOW), methods), is_head=False)
-            return
-        if body is None:
-            return
-        answer = await executor.run(partial(_answer, endpoint, name, methods, scope, body), is_slow=is_slow(body))
-        await _send(send, answer, is_head=method == "HEAD")
+        origin, is_head = _origin(scope), scope["method"] == "HEAD"
+        # Held until the answer: requests that wait for a thread take memory, too.
+        with unread_bodies().held(origin.keys) as body:
+            try:
+                whole = await _read(body, receive)
+            except RequestRefused as refused:
+                await _send(send, _unread(refused, methods), is_head=is_head)
+                return
+            if whole is not None:
+                answer = await _rated(_Request(endpoint, name, methods, scope, whole, origin))
+                await _send(send, answer, is_head=is_head)
 
     return application
+
+
+async def _read(body: Body, receive: Receive) -> bytes | None:
+    """Return the body, one byte longer than the limit where it is too long; None when the client has left."""
+    try:
+        return await body.read(receive, limit=MAX_BODY_BYTES, seconds=_BODY_SECONDS)
+    except ClientLeft:
+        return None
+    except BodyTooLarge:
+        # Refused in its turn: an unknown host is 404 before anything else.
+        return bytes(MAX_BODY_BYTES + 1)
+    except BodyTooSlow as error:
+        raise RequestRefused(Case.BODY_TOO_SLOW) from error
+    except NoRoom as error:
+        raise RequestRefused(Case.UNAVAILABLE) from error
+
+
+def _unread(refused: RequestRefused, methods: tuple[str, ...]) -> Answer:
+    # The rest of the body is on its way; only a closed connection stops it.
+    answer = _failed(refused, methods)
+    return replace(answer, headers={**answer.headers, "Connection": "close"})
+
+
+# Not frozen, as making one is a part of every request; the same holds for those below.
+@dataclass(slots=True)
+class _Request:
+    """One request on its way to an endpoint."""
+
+    endpoint: Endpoint
+    name: str
+    methods: tuple[str, ...]
+    scope: Scope = field(repr=False)
+    body: bytes = field(repr=False)
+    origin: Origin
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the endpoint asks for no proof, so that the address pays for every request."""
+        return self.name in OPEN_ENDPOINTS
+
+
+async def _rated(request: _Request) -> Answer:
+    """Return the answer with the headers of the bucket that decided; a refused request is charged to its address."""
+    work = partial(executor.run, partial(_answer, request))
+    # An address over its debt is still served, but never by more than one thread of a process.
+    done = await (one_at_a_time(work) if is_indebted(request.origin.keys) else work())
+    if isinstance(done, _Waiting):
+        done = await executor.run(partial(_finished, request, done), is_slow=True)
+    answer, rate = done.answer, done.rate
+    if rate is None and 400 <= answer.status < 500:
+        rate = await charged_debt(done.tenant_id, request.origin)
+        if rate.is_exceeded:
+            answer = _failed(RequestRefused(Case.TOO_MANY_REQUESTS), request.methods)
+    rate = rate or debt_of(done.tenant_id, request.origin)
+    return replace(answer, headers=cors.answer_headers() | rate.headers | answer.headers)
+
+
+def _origin(scope: Scope) -> Origin:
+    # A proxy may add a line of its own instead of extending the one that came.
+    forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
+    return origin_of((scope.get("client") or ("",))[0] or "", forwarded.decode("latin-1"), settings.TRUSTED_PROXIES)
 
 
 async def _read_body(receive: Receive) -> bytes | None:
@@ -106,21 +178,60 @@ async def _read_body(receive: Receive) -> bytes | None:
     return b"".join(chunks)[: MAX_BODY_BYTES + 1]
 
 
-def _answer(endpoint: Endpoint, name: str, methods: tuple[str, ...], scope: Scope, body: bytes) -> Answer:
-    headers = _joined(scope["headers"])
-    rate: throttling.Rate | None = None
+@dataclass(slots=True)
+class _Done:
+    """An answer, and the rate of the bucket that was charged; None where nothing was proven."""
+
+    answer: Answer
+    tenant_id: str
+    rate: Rate | None
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """What the slow threads go on with, and who has paid so far."""
+
+    later: Later
+    charge: Charge
+    rate: Rate | None
+
+
+def _answer(request: _Request) -> _Done | _Waiting:
+    headers = _joined(request.scope["headers"])
+    rate: Rate | None = None
+    charge = Charge("", request.name)
     try:
         host = _tenant_of(headers)
-        headers = mtls.without_untrusted(headers, scope["headers"], host)
-        rate = throttling.hit(host.tenant_id, name)
-        if rate.is_exceeded:
-            raise RequestRefused(Case.TOO_MANY_REQUESTS)
-        _check_request(scope["method"], methods, body)
-        address = client_address((scope.get("client") or ("",))[0], headers.get("x-forwarded-for", ""), settings.TRUSTED_PROXIES)
-        answer = endpoint(Call(host, address, headers, body, scope.get("query_string", b"")))
+        charge = Charge(host.tenant_id, request.name)
+        headers = mtls.without_untrusted(headers, request.scope["headers"], host)
+        if request.is_open:
+            rate = admitted_stranger(host.tenant_id, request.origin)
+        _check_request(request.scope["method"], request.methods, request.body)
+        if not request.is_open:
+            charge.require_room()
+        outcome = request.endpoint(
+            Call(host, request.origin.address, headers, request.body, charge, request.scope.get("query_string", b""))
+        )
+        if isinstance(outcome, Later):
+            return _Waiting(outcome, charge, rate)
+        return _settled(request, outcome, charge, rate)
+    except StrangerRefused as refused:
+        return _Done(_failed(RequestRefused(Case.TOO_MANY_REQUESTS), request.methods), charge.tenant_id, refused.rate)
     except Exception as error:  # noqa: BLE001  (the edge: every failure becomes a row of the table)
-        answer = _failed(error, methods)
-    return replace(answer, headers=cors.answer_headers() | (rate.headers if rate else {}) | answer.headers)
+        return _Done(_failed(error, request.methods), charge.tenant_id, rate or charge.rate)
+
+
+def _finished(request: _Request, waiting: _Waiting) -> _Done:
+    try:
+        return _settled(request, waiting.later.work(), waiting.charge, waiting.rate)
+    except Exception as error:  # noqa: BLE001  (the edge, as above)
+        return _Done(_failed(error, request.methods), waiting.charge.tenant_id, waiting.rate or waiting.charge.rate)
+
+
+def _settled(request: _Request, answer: Answer, charge: Charge, rate: Rate | None) -> _Done:
+    if not request.is_open and answer.status < 300:
+        charge.settle()
+    return _Done(answer, charge.tenant_id, rate or charge.rate)
 
 
 def _joined(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import orjson
@@ -20,7 +21,7 @@ from authapi.sign_in.password_reset import TooManyRequests, ask_for_reset
 from authapi.sign_in.password_rules import as_text, rules_of
 from authapi.sign_in.sign_up import Reason, SignUp, SignUpRefused, sign_up
 from authapi.sign_in.sign_up_rules import IDENTIFIERS, NAMES
-from authapi.views.chain import Answer, Call, hot_endpoint, json_answer
+from authapi.views.chain import Answer, Call, Later, hot_endpoint, json_answer
 from identity.change_context import change_context
 from identity.models import Connection, User
 from identity.passwords import Weakness
@@ -54,8 +55,9 @@ class _Asked:
         return _text(self.form, name)
 
 
-def _signup(call: Call) -> Answer:
-    return _answered(call, _sign_up)
+def _signup(call: Call) -> Later:
+    # Every sign-up hashes a password.
+    return Later(partial(_answered, call, _sign_up))
 
 
 def _change_password(call: Call) -> Answer:
@@ -218,6 +220,5 @@ def _missing(parameter: str) -> _Problem:
     return _Problem("invalid_request", f"Missing or invalid parameter: {parameter}")
 
 
-# Every sign-up hashes a password.
-signup = hot_endpoint(_signup, name="signup", methods=("POST",), is_slow=bool)
+signup = hot_endpoint(_signup, name="signup", methods=("POST",))
 change_password = hot_endpoint(_change_password, name="change_password", methods=("POST",))

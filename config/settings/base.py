@@ -30,7 +30,9 @@ ALLOWED_HOSTS = ["*"]
 PLATFORM_HOST = env.text("PLATFORM_HOST", "localhost", "Host of the admin, the API browser and the metrics.")
 LOCALHOST_TENANT = env.text("LOCALHOST_TENANT", "", "Id of the tenant that answers on localhost and loopback addresses.")
 INSECURE_HTTP = env.flag("INSECURE_HTTP", default=False, effect="Serve plain http; refused unless bound to loopback.")
-TRUSTED_PROXIES = env.listing("TRUSTED_PROXIES", "", "Addresses whose X-Forwarded-Proto and X-Forwarded-For are believed.")
+TRUSTED_PROXIES = env.networks(
+    "TRUSTED_PROXIES", "", "Addresses and networks whose X-Forwarded-Proto and X-Forwarded-For are believed; unix: for unix sockets."
+)
 
 # --- Staff ------------------------------------------------------------------------------------------------------------
 STAFF_SECOND_FACTOR = env.text(
@@ -103,7 +105,20 @@ RATE_LIMITS_ENABLED = env.flag("RATE_LIMITS_ENABLED", default=True, effect="Off 
 RATE_LIMIT_PER_SECOND = env.integer("RATE_LIMIT_PER_SECOND", 100, "Requests per second, tenant and endpoint.", minimum=1)
 RATE_LIMIT_BURST = env.integer("RATE_LIMIT_BURST", 200, "Requests of one burst, per tenant and endpoint.", minimum=1)
 FAILED_AUTHENTICATIONS_PER_MINUTE = env.integer(
-    "FAILED_AUTHENTICATIONS_PER_MINUTE", 60, "Failed client authentications per address and minute.", minimum=1
+    "FAILED_AUTHENTICATIONS_PER_MINUTE", 60, "Refused requests and tokens per address, tenant and minute; more get 429.", minimum=1
+)
+ADDRESS_RATE_PER_SECOND = env.integer("ADDRESS_RATE_PER_SECOND", 50, "Requests for pages and keys per second and address.", minimum=1)
+ADDRESS_RATE_BURST = env.integer("ADDRESS_RATE_BURST", 1000, "Such requests of one burst, per address.", minimum=1)
+ANONYMOUS_RATE_PER_SECOND = env.integer(
+    "ANONYMOUS_RATE_PER_SECOND", 500, "Such requests per second and tenant, of addresses that have used up their own.", minimum=1
+)
+
+# --- Bodies of requests -----------------------------------------------------------------------------------------------
+UNREAD_BODY_BYTES = env.integer(
+    "UNREAD_BODY_BYTES", 64 * 1024 * 1024, "Bytes of unfinished and unanswered bodies that a process holds.", minimum=1024 * 1024
+)
+UNREAD_BODY_BYTES_PER_ADDRESS = env.integer(
+    "UNREAD_BODY_BYTES_PER_ADDRESS", 4 * 1024 * 1024, "Bytes of them that come from one address.", minimum=1024 * 1024
 )
 
 # --- Management interface ---------------------------------------------------------------------------------------------

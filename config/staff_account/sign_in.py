@@ -19,7 +19,9 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from authapi.sign_in.brute_force import counted_address
 from config.admin_login import StaffLoginForm, count_failure, is_shut_out, may_enter
+from config.known_devices import remembered
 from config.staff_account import challenges, tries
 from config.staff_account.challenges import Purpose
 from config.staff_account.forms import CodeForm
@@ -44,8 +46,7 @@ class StaffLoginView(LoginView):
     def form_valid(self, form: Any) -> HttpResponse:
         staff = form.get_user()
         if not has_factors(staff):
-            enter(self.request, staff, Proof.PASSWORD)
-            return HttpResponseRedirect(self.get_success_url())
+            return entered(self.request, staff, Proof.PASSWORD, self.get_success_url())
         # Another key from here on: what was known of this session before the password is worth nothing.
         self.request.session.cycle_key()
         self.request.session[_WAITING] = {
@@ -57,12 +58,13 @@ class StaffLoginView(LoginView):
         return HttpResponseRedirect(reverse("admin:second_factor"))
 
 
-def enter(request: HttpRequest, staff: Staff, by: Proof) -> None:
-    """Sign the account in, in a session with a new key."""
+def entered(request: HttpRequest, staff: Staff, by: Proof, following: str) -> HttpResponse:
+    """Sign the account in, in a session with a new key; return the way on, from a device that is known from now on."""
     request.session.pop(_WAITING, None)
     login(request, staff)
     note_proof(request, by)
     _logger.info("staff signed in", staff_id=staff.pk, by=by.value)
+    return remembered(HttpResponseRedirect(following), request, staff.email)
 
 
 def waiting_staff(request: HttpRequest) -> tuple[Staff, str] | None:
@@ -107,8 +109,7 @@ class SignInPages(SitePages):
         try:
             by = self._judged(request, staff, form)
             if by is not None:
-                enter(request, staff, by)
-                return HttpResponseRedirect(following)
+                return entered(request, staff, by, following)
         except NotProven as error:
             count_failure(request, staff.email)
             refusal = str(error)
@@ -145,13 +146,12 @@ class SignInPages(SitePages):
             count_failure(request, "")
             messages.error(request, WRONG_PASSKEY)
             return HttpResponseRedirect(f"{self.address('login')}?{urlencode({'next': self.following(request)})}")
-        enter(request, staff, Proof.PASSKEY)
-        return HttpResponseRedirect(self.following(request))
+        return entered(request, staff, Proof.PASSKEY, self.following(request))
 
     @method_decorator([never_cache, require_POST])
     def options(self, request: HttpRequest) -> HttpResponse:
         """Return what the browser is asked to sign: by one of the account's passkeys after the password, else by any."""
-        if not tries.CHALLENGES.takes(address_of(request, settings.TRUSTED_PROXIES)):
+        if not tries.CHALLENGES.takes(counted_address(address_of(request, settings.TRUSTED_PROXIES))):
             return JsonResponse({"error": tries.TOO_MANY}, status=429)
         found = waiting_staff(request) if request.GET.get("for") == Purpose.SECOND_FACTOR else None
         if found is None:

@@ -17,7 +17,8 @@ from typing import Any
 from django.conf import settings
 
 from authapi import throttling
-from authapi.addresses import client_address
+from authapi.address_rates import charged_debt
+from authapi.addresses import Origin, origin_of
 from authapi.failures import TOO_MANY_REQUESTS
 from authapi.scopes import READ_EVENTS
 from authapi.throttling import Rate
@@ -41,6 +42,8 @@ logger = logging.getLogger(__name__)
 
 # The name under which requests are counted.
 ENDPOINT = "events"
+# One of the three that stand on every answer.
+RATE_HEADER = b"x-ratelimit-limit"
 _TYPES = frozenset(EVENT_TYPES)
 _RETRY_AFTER_SECONDS = (1, 5)
 LIMIT_MESSAGE = "Maximum concurrent event stream connections reached, close existing connections."
@@ -60,20 +63,24 @@ async def admit(scope: Mapping[str, Any], host: HostMatch, shared: StreamRuntime
     """Check a request. Raises `Refused`; a slot is held only when this returns, and belongs to the caller then."""
     if shared.is_draining:
         raise unavailable("The server is restarting.", retry_after_seconds=jittered_seconds())
-    token = await _verified(scope, host)
-    rate = await throttling.hit_async(host.tenant_id, ENDPOINT)
-    if rate.is_exceeded:
-        raise Refused(429, TOO_MANY_REQUESTS, headers=wire_headers(rate))
-    wanted = wanted_of(scope)
-    bounds, start = await placed(wanted, host.tenant_id, shared)
-    limits = await _limits(host.tenant_id)
-    address = address_of(scope)
-    lease = await _slot(host.tenant_id, limits, shared)
+    token, rate = await _charged(scope, host)
     try:
-        first_page = await first_page_of(host.tenant_id, bounds, start, shared)
-    except BaseException:
-        shared.leases.release(lease)
-        raise
+        require_scope(token, READ_EVENTS)
+        if rate.is_exceeded:
+            raise Refused(429, TOO_MANY_REQUESTS)
+        wanted = wanted_of(scope)
+        bounds, start = await placed(wanted, host.tenant_id, shared)
+        limits = await _limits(host.tenant_id)
+        lease = await _slot(host.tenant_id, limits, shared)
+        try:
+            first_page = await first_page_of(host.tenant_id, bounds, start, shared)
+        except BaseException:
+            shared.leases.release(lease)
+            raise
+    except InsufficientScope as error:
+        raise rated(insufficient_scope(READ_EVENTS), rate) from error
+    except Refused as refusal:
+        raise rated(refusal, rate) from refusal.__cause__
     subscription = Subscription(
         tenant_id=host.tenant_id,
         client_id=token.client_id,
@@ -85,7 +92,7 @@ async def admit(scope: Mapping[str, Any], host: HostMatch, shared: StreamRuntime
         types=wanted.types,
         not_before=wanted.moment,
         connection_id=lease.member,
-        address=address,
+        address=address_of(scope),
         notice=_notice(wanted, start, first_page, limits),
     )
     return Admitted(subscription, lease, first_page, wire_headers(rate) + floor_headers(bounds, shared.sealer(host.tenant_id)))
@@ -96,6 +103,24 @@ def wire_headers(rate: Rate) -> list[Header]:
     return [(name.lower().encode(), value.encode()) for name, value in rate.headers.items()]
 
 
+def rated(refusal: Refused, rate: Rate) -> Refused:
+    """Return a refusal that carries the headers of the bucket that decided."""
+    refusal.headers += wire_headers(rate)
+    return refusal
+
+
+async def _charged(scope: Mapping[str, Any], host: HostMatch) -> tuple[VerifiedToken, Rate]:
+    """Return the token and the rate of its tenant, which pays now; a refused token is charged to its address."""
+    try:
+        token = await _verified(scope, host)
+    except Refused as refusal:
+        if refusal.status != 401:
+            raise
+        debt = await charged_debt(host.tenant_id, origin_of_scope(scope))
+        raise rated(Refused(429, TOO_MANY_REQUESTS) if debt.is_exceeded else refusal, debt) from refusal
+    return token, await throttling.hit_async(host.tenant_id, ENDPOINT)
+
+
 async def _verified(scope: Mapping[str, Any], host: HostMatch) -> VerifiedToken:
     values = [value for name, value in scope["headers"] if name == b"authorization"]
     if not values:
@@ -104,15 +129,11 @@ async def _verified(scope: Mapping[str, Any], host: HostMatch) -> VerifiedToken:
     if len(values) > 1 or scheme.lower() != "bearer" or not token.strip():
         raise unauthorized("Invalid token.", presented=True)
     try:
-        verified = await verify_access_token_async(token.strip(), host=host)
-        require_scope(verified, READ_EVENTS)
-    except InsufficientScope as error:
-        raise insufficient_scope(READ_EVENTS) from error
+        return await verify_access_token_async(token.strip(), host=host)
     except TokenRefused as error:
         raise unauthorized(error.message, presented=True) from error
     except READ_FAILURES as error:
         raise _unreadable(error) from error
-    return verified
 
 
 def wanted_of(scope: Mapping[str, Any]) -> Wanted:
@@ -191,11 +212,16 @@ def _notice(wanted: Wanted, start: Cursor, page: FramePage | None, limits: Limit
     return expiry_notice(page.frame_after(start.position), limits.retention, now=datetime.now(UTC))
 
 
-def address_of(scope: Mapping[str, Any]) -> str:
+def origin_of_scope(scope: Mapping[str, Any]) -> Origin:
     """Return where the request comes from, by the proxies that we believe."""
     peer = (scope.get("client") or ("",))[0]
     forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
-    return client_address(peer or "", forwarded.decode("latin-1"), settings.TRUSTED_PROXIES)
+    return origin_of(peer or "", forwarded.decode("latin-1"), settings.TRUSTED_PROXIES)
+
+
+def address_of(scope: Mapping[str, Any]) -> str:
+    """Return the address of `origin_of_scope`."""
+    return origin_of_scope(scope).address
 
 
 def _unreadable(error: Exception) -> Refused:

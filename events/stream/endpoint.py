@@ -11,9 +11,9 @@ from typing import Any
 
 from channels.consumer import AsyncConsumer
 
-from authapi import executor, throttling
+from authapi.address_rates import debt_of
 from events import metrics
-from events.stream.admission import ENDPOINT, Admitted, admit, wire_headers
+from events.stream.admission import RATE_HEADER, Admitted, admit, origin_of_scope, wire_headers
 from events.stream.peer import Wire, abort_connection, paced, taking_over
 from events.stream.refusals import Header, Refused
 from events.stream.runtime import StreamRuntime, runtime
@@ -51,11 +51,11 @@ class EventsConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no ty
             shared = await runtime()
             admitted = await admit(scope, host, shared)
         except Refused as refusal:
-            await _refuse(refusal, host, send, head_only=scope["method"] == "HEAD")
+            await _refuse(refusal, host, scope, send)
             return
         except Exception:
             logger.exception("A stream was not opened for an unexpected reason.")
-            await _refuse(Refused(500, "The service met an unexpected condition."), host, send, head_only=scope["method"] == "HEAD")
+            await _refuse(Refused(500, "The service met an unexpected condition."), host, scope, send)
             return
         # The head of the request, token and all, is of no more use, and an open stream would keep it for its whole life.
         scope["headers"].clear()
@@ -137,13 +137,13 @@ async def _watch(stream: Stream, receive: Receive) -> None:
     stream.break_off(GONE)
 
 
-async def _refuse(refusal: Refused, host: HostMatch | None, send: Send, *, head_only: bool) -> None:
+async def _refuse(refusal: Refused, host: HostMatch | None, scope: MutableMapping[str, Any], send: Send) -> None:
     metrics.CONNECTS.labels(str(refusal.status), refusal.code or "").inc()
     body = refusal.body()
     headers = [(b"content-type", b"application/json; charset=utf-8"), (b"content-length", str(len(body)).encode())]
     headers += [(b"cache-control", b"no-store"), *refusal.headers]
-    if host is not None and refusal.status != 429:
-        # The three rate headers stand on every answer; a request that was refused early was not counted.
-        headers += wire_headers(await executor.run(partial(throttling.peek, host.tenant_id, ENDPOINT)))
+    if host is not None and not any(name == RATE_HEADER for name, _ in headers):
+        # The three rate headers stand on every answer; a request that was refused early was not charged.
+        headers += wire_headers(debt_of(host.tenant_id, origin_of_scope(scope)))
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if head_only else body})
+    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})

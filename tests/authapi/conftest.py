@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from authapi import throttling
+from authapi import indebted, throttling
+from authapi.address_rates import browsers, debts, visits
 from tests.authapi.memory import forget_all
 
 
@@ -14,7 +15,9 @@ from tests.authapi.memory import forget_all
 def _nothing_remembered() -> Iterator[None]:
     """Let every test start in a process that has just begun, with counters of its own."""
     forget_all()
-    throttling._blocked.clear()
+    for counts in (debts, visits, browsers):
+        counts.clear()
+    indebted._refusals.clear()
     throttling.counters.cache_clear()
     yield
     throttling.counters.cache_clear()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from authapi.addresses import client_address
+from authapi.addresses import AddressKey, client_address, compiled, keys_of, origin_of, stored_address
 
 PROXIES = ["10.0.0.0/8", "2001:db8::1"]
 
@@ -21,7 +21,47 @@ PROXIES = ["10.0.0.0/8", "2001:db8::1"]
         ("10.0.0.1", "198.51.100.9, nonsense", "10.0.0.1"),
         ("10.0.0.1", "", "10.0.0.1"),
         ("", "198.51.100.9", ""),
+        ("::ffff:10.0.0.1", "::ffff:198.51.100.9", "198.51.100.9"),
+        ("::ffff:192.0.2.1", "198.51.100.9", "192.0.2.1"),
+        ("10.0.0.1", "198.51.100.9:4711", "198.51.100.9"),
+        ("10.0.0.1", "[2001:db8:9::9]:4711, 10.0.0.2:80", "2001:db8:9::9"),
+        ("10.0.0.1", "198.51.100.9" + ", 10.0.0.2" * 5000, "10.0.0.2"),
     ],
 )
 def test_the_nearest_hop_that_is_no_proxy_of_ours_counts(peer: str, forwarded: str, expected: str) -> None:
     assert client_address(peer, forwarded, PROXIES) == expected
+
+
+def test_a_unix_socket_is_a_trusted_peer_where_the_setting_says_so() -> None:
+    assert origin_of("", "198.51.100.9", ["unix:"]).address == "198.51.100.9"
+    assert origin_of("", "198.51.100.9", ["unix:"]).keys == (AddressKey("198.51.100.9"),)
+    # Otherwise whatever came that way is one peer, and what it forwards counts for nothing.
+    assert origin_of("", "198.51.100.9", []).keys == (AddressKey("unix:"),)
+    assert not compiled(["10.0.0.0/8"]).has("")
+
+
+def test_the_key_of_an_untrusted_peer_is_the_peer() -> None:
+    assert origin_of("192.0.2.1", "198.51.100.9", PROXIES).keys == (AddressKey("192.0.2.1"),)
+
+
+@pytest.mark.parametrize("forwarded", ["", "unknown", "10.0.0.2, unknown"])
+def test_a_trusted_peer_that_names_no_address_has_no_key(forwarded: str) -> None:
+    assert origin_of("10.0.0.1", "" if forwarded == "" else forwarded, ["10.0.0.1"]).keys == ()
+
+
+def test_what_is_no_address_has_a_bounded_key() -> None:
+    assert len(origin_of("x" * 70_000, "", []).keys[0].name) <= 64
+
+
+def test_networks_of_trusted_proxies_are_compiled_once() -> None:
+    assert compiled(list(PROXIES)) is compiled(list(PROXIES))
+
+
+def test_a_stored_address_has_neither_port_nor_zone() -> None:
+    assert stored_address("198.51.100.9:4711") == "198.51.100.9"
+    assert stored_address("fe80::1%eth0") == "fe80::1"
+    assert stored_address("nonsense") is None
+
+
+def test_ipv6_is_counted_by_its_networks() -> None:
+    assert keys_of("2001:db8:1:2::3") == (AddressKey("2001:db8:1:2::/64"), AddressKey("2001:db8:1::/48", 16))

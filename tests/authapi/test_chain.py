@@ -10,6 +10,7 @@ import pytest
 from django.db import OperationalError
 from oauthlib.oauth2 import InvalidGrantError, InvalidScopeError
 
+from authapi.charging import Charge
 from authapi.views import chain
 from authapi.views.chain import Answer, Call, hot_endpoint
 from identity.models import Tenant
@@ -110,5 +111,5 @@ def test_a_body_that_trickles_is_cut_off_with_408(tenant: Tenant, monkeypatch: p
 
 
 def test_a_call_never_shows_its_headers_or_body(tenant: Tenant) -> None:
-    call = Call(host_of(tenant), "192.0.2.1", {"authorization": "Basic canary"}, b"client_secret=canary")
+    call = Call(host_of(tenant), "192.0.2.1", {"authorization": "Basic canary"}, b"client_secret=canary", Charge(tenant.pk, "token"))
     assert "canary" not in repr(call)

@@ -10,6 +10,7 @@ from urllib.parse import quote_plus
 import pytest
 import time_machine
 
+from authapi.failures import TOO_MANY_REQUESTS
 from identity.models import Tenant
 from tests.authapi.asgi_client import ask_token
 from tests.authapi.token_forms import basic, form_of
@@ -55,24 +56,29 @@ def test_a_basic_header_that_is_none_is_unauthorized(tenant: Tenant, credential:
     assert answer.status == 401
 
 
-def test_failures_of_one_address_end_in_429_and_leave_others_alone(tenant: Tenant, settings: Any) -> None:
+def test_failures_of_one_address_end_in_429_and_its_good_clients_go_on(tenant: Tenant, settings: Any) -> None:
     settings.FAILED_AUTHENTICATIONS_PER_MINUTE = 3
     registered = granted_client(tenant)
     wrong, right = form_of(tenant, registered, client_secret="wrong"), form_of(tenant, registered)
     with time_machine.travel(MINUTE_BEGINS):
         statuses = [ask_token(tenant, wrong, address="198.51.100.7").status for _ in range(5)]
-        blocked = ask_token(tenant, right, address="198.51.100.7")
-        other = ask_token(tenant, right, address="198.51.100.8")
+        good = ask_token(tenant, right, address="198.51.100.7")
+        refused = ask_token(tenant, wrong, address="198.51.100.7")
+        other = ask_token(tenant, wrong, address="198.51.100.8")
     assert statuses == [401, 401, 401, 429, 429]
-    assert (blocked.status, blocked.json()["error"]) == (429, "too_many_attempts")
-    assert other.status == 200
+    assert (good.status, good.headers["x-ratelimit-limit"]) == (200, "200")
+    assert refused.json() == {"error": "too_many_requests", "error_description": TOO_MANY_REQUESTS}
+    assert (refused.headers["x-ratelimit-limit"], refused.headers["x-ratelimit-remaining"]) == ("3", "0")
+    assert refused.headers["x-ratelimit-reset"] == str(int(MINUTE_BEGINS.timestamp()) + 60)
+    assert int(refused.headers["retry-after"]) >= 1
+    assert other.status == 401
 
 
-def test_a_blocked_address_may_try_again_in_the_next_minute(tenant: Tenant, settings: Any) -> None:
+def test_the_debt_of_an_address_ends_with_its_minute(tenant: Tenant, settings: Any) -> None:
     settings.FAILED_AUTHENTICATIONS_PER_MINUTE = 1
     registered = granted_client(tenant)
-    wrong, right = form_of(tenant, registered, client_secret="wrong"), form_of(tenant, registered)
+    wrong = form_of(tenant, registered, client_secret="wrong")
     with time_machine.travel(MINUTE_BEGINS):
         assert [ask_token(tenant, wrong).status for _ in range(2)] == [401, 429]
     with time_machine.travel(MINUTE_BEGINS + timedelta(minutes=1)):
-        assert ask_token(tenant, right).status == 200
+        assert ask_token(tenant, wrong).status == 401

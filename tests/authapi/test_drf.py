@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 import pytest
+import time_machine
 from django.core.exceptions import PermissionDenied
 from django.core.exceptions import ValidationError as ModelInvalid
 from django.db import OperationalError
@@ -105,7 +107,7 @@ def test_a_request_without_a_good_token_is_401(tenant: Tenant, header: str | Non
     changes = {} if header is None else {"HTTP_AUTHORIZATION": header}
     status, body, response = ask(tenant, None, **changes)
     assert (status, body) == (401, {"statusCode": 401, "error": "Unauthorized", "message": "Invalid token."})
-    assert response["X-RateLimit-Remaining"] == "200"
+    assert (response["X-RateLimit-Limit"], response["X-RateLimit-Remaining"]) == ("60", "59")
 
 
 def test_a_missing_scope_is_403_and_names_what_would_do(tenant: Tenant) -> None:
@@ -200,3 +202,16 @@ def test_a_method_the_view_lacks_is_405(tenant: Tenant, token: str, method: str)
 def test_head_needs_the_scope_of_get(tenant: Tenant, token: str) -> None:
     assert ask(tenant, token, "head")[0] == 200
     assert ask(tenant, events_token(tenant, "read:events"), "head")[0] == 403
+
+
+def test_refused_tokens_are_charged_to_their_address_and_never_to_the_tenant(tenant: Tenant, token: str, settings: Any) -> None:
+    settings.FAILED_AUTHENTICATIONS_PER_MINUTE = 2
+    with time_machine.travel(datetime.now(UTC).replace(second=5), tick=False):
+        refused = [ask(tenant, "nonsense") for _ in range(4)]
+        status, _, response = ask(tenant, token)
+    assert [answer[0] for answer in refused] == [401, 401, 429, 429]
+    assert refused[-1][1]["message"].startswith("Too many requests.")
+    assert int(refused[-1][2]["Retry-After"]) >= 1
+    assert (refused[-1][2]["X-RateLimit-Limit"], refused[-1][2]["X-RateLimit-Remaining"]) == ("2", "0")
+    # The good client behind the same address is served, and has the tenant's whole rate.
+    assert (status, response["X-RateLimit-Remaining"]) == (200, "199")

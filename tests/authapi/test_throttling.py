@@ -15,7 +15,7 @@ import time_machine
 from django.conf import settings as project
 
 from authapi import throttling
-from authapi.throttling import Counters, hit, hit_async, peek
+from authapi.throttling import Counters, hit, hit_async, is_full
 
 BEGIN = datetime(2031, 5, 1, 12, 0, tzinfo=UTC)
 
@@ -69,10 +69,15 @@ def test_endpoints_and_tenants_do_not_share_a_limit(tenant_id: str, settings: An
         assert not hit(f"{tenant_id}-b", "token").is_exceeded
 
 
-def test_looking_costs_nothing(tenant_id: str) -> None:
+def test_a_window_is_known_to_be_full_without_a_further_question(tenant_id: str, settings: Any) -> None:
+    settings.RATE_LIMIT_BURST, settings.RATE_LIMIT_PER_SECOND = 1, 1
     with time_machine.travel(BEGIN, tick=False):
         hit(tenant_id, "token")
-        assert {peek(tenant_id, "token").remaining for _ in range(3)} == {project.RATE_LIMIT_BURST - 1}
+        assert is_full(tenant_id, "token") is None
+        hit(tenant_id, "token")
+        full = is_full(tenant_id, "token")
+    assert full is not None
+    assert (full.is_exceeded, full.remaining) == (True, 0)
 
 
 def test_two_processes_count_together(tenant_id: str) -> None:

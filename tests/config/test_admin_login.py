@@ -5,10 +5,11 @@ from __future__ import annotations
 import secrets
 
 import pytest
-from django.test import Client
+from django.test import Client, RequestFactory
 
 from authapi import throttling
 from config import admin_login
+from config.known_devices import known_device
 from identity.models import Staff, Tenant
 from identity.services.staff import update_staff
 from identity.services.tenants import set_tenant_status
@@ -25,7 +26,12 @@ def staff(tenant: Tenant) -> Staff:
 @pytest.fixture
 def visitor() -> Client:
     """A browser at an address of its own, so that tests do not count each other's failures."""
-    return Client(headers={"host": PLATFORM}, REMOTE_ADDR=f"2001:db8::{secrets.token_hex(2)}:{secrets.token_hex(2)}")
+    return stranger()
+
+
+def stranger() -> Client:
+    """A browser at an address of a network that no other one is in."""
+    return Client(headers={"host": PLATFORM}, REMOTE_ADDR=f"2001:db8:{secrets.token_hex(2)}:{secrets.token_hex(2)}::1")
 
 
 def attempt(browser: Client, email: str, password: str = PASSWORD) -> str:
@@ -92,13 +98,79 @@ def test_a_session_ends_when_its_tenant_is_suspended(visitor: Client, staff: Sta
     assert visitor.get("/admin/").headers["location"].startswith(LOGIN)
 
 
-def test_after_too_many_failures_even_the_right_password_is_refused(visitor: Client, staff: Staff) -> None:
-    for _ in range(admin_login.FAILURES_PER_ACCOUNT):
+def test_failures_of_one_address_close_the_account_there_and_nowhere_else(visitor: Client, staff: Staff) -> None:
+    for _ in range(admin_login.FAILURES_PER_ACCOUNT_AND_ADDRESS):
         attempt(visitor, staff.email, "wrong")
 
     assert "Too many failed attempts" in attempt(visitor, staff.email)
-    elsewhere = Client(headers={"host": PLATFORM}, REMOTE_ADDR="2001:db8:1::1")
-    assert "Too many failed attempts" in attempt(elsewhere, staff.email)
+    assert attempt(stranger(), staff.email) == "/admin/"
+
+
+def test_guessing_over_many_addresses_ends_and_a_known_device_stays_in(
+    visitor: Client, staff: Staff, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admin_login, "FAILURES_PER_ACCOUNT", 12)
+    assert attempt(visitor, staff.email) == "/admin/"
+    for _ in range(12):
+        attempt(stranger(), staff.email, "wrong")
+
+    # The right password, from an address that has not failed: a guess that is right must not be told from a wrong one.
+    assert "Too many failed attempts" in attempt(stranger(), staff.email)
+    visitor.post("/admin/logout/")
+    assert attempt(visitor, staff.email) == "/admin/"
+    # Wherever the device is by then.
+    visitor.defaults["REMOTE_ADDR"] = stranger().defaults["REMOTE_ADDR"]
+    assert attempt(visitor, staff.email) == "/admin/"
+
+
+def test_guessing_from_a_known_device_ends_too(visitor: Client, staff: Staff) -> None:
+    attempt(visitor, staff.email)
+    for _ in range(admin_login.FAILURES_PER_DEVICE):
+        attempt(visitor, staff.email, "wrong")
+
+    assert "Too many failed attempts" in attempt(visitor, staff.email)
+    # Only that device is out.
+    assert attempt(stranger(), staff.email) == "/admin/"
+
+
+def test_a_device_is_known_for_the_accounts_that_have_signed_in_from_it(visitor: Client, staff: Staff, tenant: Tenant) -> None:
+    other, third = new_staff(tenant), new_staff(tenant)
+    request = RequestFactory()
+    for account in (staff, other):
+        attempt(visitor, account.email)
+        visitor.post("/admin/logout/")
+    cookies = {"staff_device": visitor.cookies["staff_device"].value}
+    sent = request.get("/", headers={"cookie": "; ".join(f"{name}={value}" for name, value in cookies.items())})
+
+    assert known_device(sent, staff.email.upper()) == known_device(sent, other.email) is not None
+    assert known_device(sent, third.email) is None
+
+
+@pytest.mark.parametrize("cookie", ["made.up", "device.account:1vZ:forged", ""])
+def test_a_made_up_mark_makes_no_device_known(visitor: Client, staff: Staff, cookie: str) -> None:
+    visitor.cookies["staff_device"] = cookie
+    for _ in range(admin_login.FAILURES_PER_ACCOUNT_AND_ADDRESS):
+        attempt(visitor, staff.email, "wrong")
+
+    assert "Too many failed attempts" in attempt(visitor, staff.email)
+
+
+def test_the_mark_of_a_device_is_hidden_from_scripts_and_names_no_account(visitor: Client, staff: Staff) -> None:
+    attempt(visitor, staff.email)
+    cookie = visitor.cookies["staff_device"]
+
+    assert cookie["httponly"]
+    assert cookie["samesite"] == "Lax"
+    assert not cookie["domain"]
+    assert staff.email not in cookie.value
+
+
+def test_a_network_of_ipv6_is_one_address(staff: Staff) -> None:
+    network = f"2001:db8:{secrets.token_hex(2)}:{secrets.token_hex(2)}"
+    for number in range(admin_login.FAILURES_PER_ACCOUNT_AND_ADDRESS):
+        attempt(Client(headers={"host": PLATFORM}, REMOTE_ADDR=f"{network}::{number + 1:x}"), staff.email, "wrong")
+
+    assert "Too many failed attempts" in attempt(Client(headers={"host": PLATFORM}, REMOTE_ADDR=f"{network}:1::1"), staff.email)
 
 
 def test_failures_of_one_address_block_it_for_every_account(visitor: Client, staff: Staff, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +183,7 @@ def test_failures_of_one_address_block_it_for_every_account(visitor: Client, sta
 
 def test_login_protection_stays_on_where_rate_limits_are_off(visitor: Client, staff: Staff, settings: object) -> None:
     settings.RATE_LIMITS_ENABLED = False  # type: ignore[attr-defined]
-    for _ in range(admin_login.FAILURES_PER_ACCOUNT):
+    for _ in range(admin_login.FAILURES_PER_ACCOUNT_AND_ADDRESS):
         attempt(visitor, staff.email, "wrong")
 
     assert "Too many failed attempts" in attempt(visitor, staff.email)

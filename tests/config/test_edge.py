@@ -11,6 +11,7 @@ import orjson
 import pytest
 from pytest_django import Settings
 
+from config import hosts
 from config.asgi import application, refuse_websocket, routes
 from config.bounds import bounded_body, bounded_count
 from config.hosts import Application, Receive, Scope, Send, for_tenant, guarded, is_believed
@@ -76,6 +77,18 @@ async def _answered(app: Application, scope: Scope, chunks: Iterable[bytes] = (b
 def over_tls(settings: Settings) -> None:
     settings.INSECURE_HTTP = False
     settings.TRUSTED_PROXIES = ["10.0.0.0/24"]
+
+
+@pytest.mark.usefixtures("over_tls", "committed_db")
+def test_a_host_longer_than_any_name_is_unknown_and_not_remembered() -> None:
+    host = "a" * 60_000 + ".example.test"
+    assert _asked(for_tenant(ok), _scope(host=host)).status == 404
+    assert host not in hosts._matches._entries
+
+
+def test_a_unix_socket_is_believed_where_the_setting_names_it() -> None:
+    assert is_believed("", ["10.0.0.0/24", "unix:"])
+    assert not is_believed("", ["10.0.0.0/24"])
 
 
 @pytest.mark.usefixtures("over_tls")

@@ -270,6 +270,36 @@ def test_mails_to_one_account_are_rationed_for_one_address(client: Client, ada: 
         assert post(client.tenant_id, "change_password", sent).status == 200
 
 
+def test_requests_of_one_address_for_many_accounts_are_rationed(client: Client, ada: User) -> None:
+    with time_machine.travel(BEGIN, tick=False) as clock:
+        sent = [{"connection": "people", "email": f"person{number}@example.test"} for number in range(103)]
+        statuses = [post(client.tenant_id, "change_password", one).status for one in sent]
+        assert statuses == [200] * 100 + [429] * 3
+        # What was refused left neither a job nor a line.
+        assert Job.objects.of(client.tenant_id).filter(type=Job.Type.PASSWORD_RESET_EMAIL).count() == 100
+        assert SignIn.objects.of(client.tenant_id).filter(type="scpr").count() == 100
+        assert post(client.tenant_id, "change_password", sent[0], address="198.51.100.9").status == 200
+        clock.shift(timedelta(seconds=13))
+        assert post(client.tenant_id, "change_password", sent[101]).status == 200
+
+
+def test_addresses_of_one_ipv6_network_are_one_address(client: Client, ada: User) -> None:
+    sent = {"connection": "people", "email": "ada@example.test"}
+    with time_machine.travel(BEGIN, tick=False):
+        statuses = [post(client.tenant_id, "change_password", sent, address=f"2001:db8:1:2::{number:x}").status for number in range(11)]
+    assert statuses == [200] * 10 + [429]
+
+
+def test_a_proxy_that_names_nobody_is_no_address(client: Client, ada: User, settings: Any) -> None:
+    settings.TRUSTED_PROXIES = ["192.0.2.0/24"]
+    with time_machine.travel(BEGIN, tick=False):
+        statuses = {
+            post(client.tenant_id, "change_password", {"connection": "people", "email": f"p{number}@example.test"}).status
+            for number in range(103)
+        }
+    assert statuses == {200}
+
+
 def test_nobody_gets_more_links_than_could_be_of_use_whoever_asks_for_them(client: Client, ada: User) -> None:
     sent = {"connection": "people", "email": "ada@example.test"}
     for number in range(12):

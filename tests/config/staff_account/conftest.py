@@ -25,4 +25,4 @@ def app(staff: Staff) -> StaffFactor:
 
 @pytest.fixture
 def visitor() -> Client:
-    return Client(headers={"host": PLATFORM}, REMOTE_ADDR=f"2001:db8::{secrets.token_hex(2)}:{secrets.token_hex(2)}")
+    return Client(headers={"host": PLATFORM}, REMOTE_ADDR=f"2001:db8:{secrets.token_hex(2)}:{secrets.token_hex(2)}::1")

@@ -1,0 +1,43 @@
+"""Gives memory back to the system after much of it was freed.
+
+The C library keeps freed blocks between blocks in use, so that a process that once held many large bodies would stay large.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+from functools import lru_cache
+from typing import Any
+
+# A trim walks over all free blocks, so it must be worth it, and is done at most so often.
+_WORTH_BYTES = 4 * 1024 * 1024
+_PAUSE_SECONDS = 1.0
+
+
+class _Freed:
+    size = 0
+    is_due = False
+
+
+def note_freed(size: int) -> None:
+    """Note that a block was freed; after many of them the rest of the heap is trimmed, away from the event loop."""
+    _Freed.size += size
+    if _Freed.size >= _WORTH_BYTES and not _Freed.is_due:
+        _Freed.is_due = True
+        asyncio.get_running_loop().call_later(_PAUSE_SECONDS, _trim)
+
+
+def _trim() -> None:
+    _Freed.size, _Freed.is_due = 0, False
+    library = _library()
+    if library is not None:
+        # The call releases the interpreter.
+        asyncio.get_running_loop().run_in_executor(None, library.malloc_trim, 0)
+
+
+@lru_cache(maxsize=1)
+def _library() -> Any:
+    """Return the C library, None where it has no such call (musl)."""
+    library = ctypes.CDLL(None)
+    return library if hasattr(library, "malloc_trim") else None

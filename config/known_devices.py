@@ -1,0 +1,63 @@
+"""Browsers in which staff have signed in before: a flood of wrong passwords from elsewhere does not lock these out.
+
+The mark is signed and gives no right: it only decides which counter a sign-in is held against.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import timedelta
+
+from django.conf import settings
+from django.core.signing import BadSignature, TimestampSigner
+from django.http import HttpRequest, HttpResponse
+
+_LIFE = timedelta(days=90)
+_LONGEST = 512
+# A person may have an account of the platform and one of a tenant.
+_MOST_ACCOUNTS = 4
+_SIGNER = TimestampSigner(salt="staff-device")
+
+
+def cookie_name() -> str:
+    """Return the name on the wire. The prefix keeps other hosts of the domain from setting it."""
+    return "staff_device" if settings.INSECURE_HTTP else "__Host-staff_device"
+
+
+def account_mark(email: str) -> str:
+    """Return what stands for an account in counters and cookies: a digest, since its address is private."""
+    return hashlib.sha256(email.strip().lower().encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def known_device(request: HttpRequest | None, email: str) -> str | None:
+    """Return the name of the device if the account has signed in from it of late, else None."""
+    device, accounts = _read(request)
+    return device if device and account_mark(email) in accounts else None
+
+
+def remembered(answer: HttpResponse, request: HttpRequest, email: str) -> HttpResponse:
+    """Mark the device that gets this answer: the account has just signed in from it."""
+    device, accounts = _read(request)
+    mark = account_mark(email)
+    kept = [mark, *(account for account in accounts if account != mark)][:_MOST_ACCOUNTS]
+    answer.set_cookie(
+        cookie_name(),
+        _SIGNER.sign(".".join([device or secrets.token_hex(16), *kept])),
+        max_age=_LIFE,
+        secure=not settings.INSECURE_HTTP,
+        httponly=True,
+        samesite="Lax",
+    )
+    return answer
+
+
+def _read(request: HttpRequest | None) -> tuple[str, list[str]]:
+    value = request.COOKIES.get(cookie_name(), "") if request is not None else ""
+    if not value or len(value) > _LONGEST:
+        return "", []
+    try:
+        device, *accounts = _SIGNER.unsign(value, max_age=_LIFE).split(".")
+    except BadSignature:
+        return "", []
+    return device, accounts

@@ -1,0 +1,108 @@
+"""Traffic of strangers over real sockets: it spends no tenant's rate and stops no client of another address."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from identity.models import Tenant
+from tests.authapi.token_forms import form_of
+from tests.conformance.web_process import WebProcess, web_process
+from tests.factories.authapi import Registered, events_token, granted_client
+
+# Every address of 127.0.0.0/8 is this machine's own.
+STRANGER, CUSTOMER = "127.0.0.2", "127.0.0.3"
+TOO_MANY = "Too many requests. Check the X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset headers."
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: dict[str, str]
+    body: Any
+
+
+@pytest.fixture
+def registered(tenant: Tenant) -> Registered:
+    return granted_client(tenant)
+
+
+@pytest.fixture
+def web(tenant: Tenant) -> Iterator[WebProcess]:
+    """A web process whose tenants have 20 requests in 20 seconds."""
+    with web_process("uvicorn", RATE_LIMIT_BURST="20", RATE_LIMIT_PER_SECOND="1") as running:
+        yield running
+
+
+def asked(web: WebProcess, tenant: Tenant, form: dict[str, Any], *, count: int, source: str, path: str = "/oauth/token") -> list[Answer]:
+    """Send the same request `count` times on one connection from a source address."""
+    answers = []
+    headers = {"Host": f"{tenant.pk}.example.test", "Content-Type": "application/x-www-form-urlencoded"}
+    with closing(http.client.HTTPConnection(*web.address, timeout=30, source_address=(source, 0))) as connection:
+        for _ in range(count):
+            connection.request("POST", path, urlencode(form), headers)
+            answer = connection.getresponse()
+            body = answer.read()
+            answers.append(Answer(answer.status, {name.lower(): value for name, value in answer.getheaders()}, json.loads(body)))
+    return answers
+
+
+def test_anonymous_requests_of_one_address_stop_no_client_of_another(web: WebProcess, tenant: Tenant, registered: Registered) -> None:
+    wrong, right = form_of(tenant, registered, client_secret="wrong"), form_of(tenant, registered)
+    with ThreadPoolExecutor(4) as threads:
+        floods = [threads.submit(asked, web, tenant, wrong, count=100, source=STRANGER) for _ in range(3)]
+        valid = threads.submit(asked, web, tenant, right, count=8, source=CUSTOMER).result()
+        refused = [answer for flood in floods for answer in flood.result()]
+    valid += asked(web, tenant, right, count=8, source=CUSTOMER)
+
+    assert {answer.status for answer in valid} == {200}
+    assert {answer.headers["x-ratelimit-limit"] for answer in valid} == {"20"}
+    assert {answer.status for answer in refused} == {401, 429}
+
+
+def test_a_good_client_behind_the_address_of_a_bad_one_gets_its_tokens(web: WebProcess, tenant: Tenant, registered: Registered) -> None:
+    wrong, right = form_of(tenant, registered, client_secret="wrong"), form_of(tenant, registered)
+    # More than twice the figure: a minute may begin in between.
+    flood = asked(web, tenant, wrong, count=130, source=STRANGER)
+    assert {answer.status for answer in asked(web, tenant, right, count=8, source=STRANGER)} == {200}
+
+    last = next(answer for answer in flood if answer.status == 429)
+    assert (last.status, last.body) == (429, {"error": "too_many_requests", "error_description": TOO_MANY})
+    assert (last.headers["x-ratelimit-limit"], last.headers["x-ratelimit-remaining"]) == ("60", "0")
+    assert int(last.headers["retry-after"]) >= 1
+    assert "x-ratelimit-reset" in last.headers
+
+
+def test_refused_tokens_stop_neither_the_stream_nor_the_management_interface(web: WebProcess, tenant: Tenant) -> None:
+    flood = {path: tokens_shown(web, tenant, path, "nonsense", count=130, source=STRANGER) for path in ("/api/v2/events", "/api/v2/users")}
+    good = events_token(tenant, "read:events", "read:users")
+    for answers in flood.values():
+        assert {answer.status for answer in answers} <= {401, 429}
+        refused = next(answer for answer in answers if answer.status == 429)
+        assert (refused.body["message"], refused.headers["x-ratelimit-limit"]) == (TOO_MANY, "60")
+        assert int(refused.headers["retry-after"]) >= 1
+    for source in (STRANGER, CUSTOMER):
+        answers = tokens_shown(web, tenant, "/api/v2/users", good, count=5, source=source)
+        assert [answer.status for answer in answers] == [200] * 5
+    # An odd query is refused after the token, so the tenant pays.
+    odd = tokens_shown(web, tenant, "/api/v2/events?colour=red", good, count=1, source=STRANGER)[0]
+    assert (odd.status, odd.headers["x-ratelimit-limit"], odd.headers["x-ratelimit-remaining"]) == (400, "20", "19")
+
+
+def tokens_shown(web: WebProcess, tenant: Tenant, path: str, token: str, *, count: int, source: str) -> list[Answer]:
+    answers = []
+    with closing(http.client.HTTPConnection(*web.address, timeout=30, source_address=(source, 0))) as connection:
+        for _ in range(count):
+            connection.request("GET", path, headers={"Host": f"{tenant.pk}.example.test", "Authorization": f"Bearer {token}"})
+            answer = connection.getresponse()
+            body = answer.read()
+            answers.append(Answer(answer.status, {name.lower(): value for name, value in answer.getheaders()}, json.loads(body)))
+    return answers
