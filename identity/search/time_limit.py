@@ -1,0 +1,34 @@
+"""A limit on how long one search may keep the database busy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.conf import settings
+from django.db import OperationalError, connection, transaction
+from psycopg.errors import QueryCanceled
+
+
+class SearchTookTooLong(Exception):
+    """The search took longer than it may; a narrower query or another sort order answers sooner."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)
+
+
+@contextmanager
+def search_time_limited() -> Iterator[None]:
+    """Cancel each statement of the block after `USER_SEARCH_TIMEOUT_MS`; raises `SearchTookTooLong`.
+
+    The limit belongs to the transaction and ends with it, so a pooled connection does not keep it.
+    """
+    try:
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(settings.USER_SEARCH_TIMEOUT_MS)])
+            yield
+    except OperationalError as error:
+        if isinstance(error.__cause__, QueryCanceled):
+            raise SearchTookTooLong from error
+        raise
