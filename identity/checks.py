@@ -1,4 +1,4 @@
-"""System checks of who exists."""
+"""System checks of what the database keeps beside the rows: triggers and indexes that no model declares."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from django.core.checks import CheckMessage, Tags, Warning, register
 from django.db import connection
 
 from identity.models import AuditEntry
+from identity.search.indexes import TABLE, missing_search_indexes
 from identity.services.audit_retention import is_guarded
 
 
@@ -25,4 +26,19 @@ def check_audit_log(databases: Sequence[str] | None = None, **_: Any) -> list[Ch
             hint="Create them as migration 0014 of identity does.",
             id="identity.W001",
         )
+    ]
+
+
+@register(Tags.database)
+def check_search_indexes(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
+    """Report indexes of the search of users that are missing: such searches read users row by row."""
+    if not databases or "default" not in databases or TABLE not in connection.introspection.table_names():
+        return []
+    return [
+        Warning(
+            f"The index {index.name} is missing: searches of users by {index.serves} read users row by row.",
+            hint=f"Create the extensions {' and '.join(index.extensions)}, then run: manage.py build_search_indexes",
+            id="identity.W002",
+        )
+        for index in missing_search_indexes(connection)
     ]

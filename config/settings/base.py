@@ -123,6 +123,12 @@ UNREAD_BODY_BYTES_PER_ADDRESS = env.integer(
 
 # --- Management interface ---------------------------------------------------------------------------------------------
 OFFSET_LIMIT = env.integer("OFFSET_LIMIT", 0, "Rows a list pages through by number, then 400; 0 is no limit.", minimum=0)
+USER_SEARCH_TIMEOUT_MS = env.integer(
+    "USER_SEARCH_TIMEOUT_MS", 2000, "Longest statement of a search of users, in milliseconds; then 503.", minimum=50
+)
+USER_SEARCH_COUNT_LIMIT = env.integer(
+    "USER_SEARCH_COUNT_LIMIT", 1_000, "Matches that a search of users counts; `total` shows more as one above it. 0 counts all.", minimum=0
+)
 
 IMPORT_MAX_BYTES = env.integer("IMPORT_MAX_BYTES", 64 * 1024 * 1024, "Largest request that imports users.", minimum=1024)
 IMPORTS_PER_TENANT = env.integer("IMPORTS_PER_TENANT", 2, "Imports of a tenant that run at once; over it 429.", minimum=1)

@@ -21,6 +21,7 @@ from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.admin.user_panels import UserPanels
+from identity.admin.user_search import found_by_query, is_query
 from identity.models import Connection, LinkedIdentity, PasswordCredential, User
 from identity.services import users
 from identity.services.profile_rules import check_password, personal_data
@@ -85,7 +86,10 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
     indexed_filters = ("connection", "created_at")
     list_select_related = ("connection", "tenant")
     search_fields = ("email", "name", "nickname", "username")
-    search_help_text = "E-mail address, name or user name; a whole e-mail address or user id is found at once."
+    search_help_text = (
+        "E-mail address, name or user name; a whole e-mail address or user id is found at once. "
+        "A query works too: email:*@corp.com AND NOT blocked:true"
+    )
     autocomplete_fields = ("connection",)
     actions = (
         bulk_action(BLOCK_USERS, permission="change", effect=_BLOCK_MANY, is_dangerous=True),
@@ -137,6 +141,8 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
 
     def found_by_index(self, request: HttpRequest, rows: models.QuerySet[User], term: str) -> models.QuerySet[User] | None:
         """Look a whole address or user id up; anything else is searched for. Over all tenants no index knows them."""
+        if is_query(term):
+            return found_by_query(request, rows, term, only_indexed=True)
         if not self.is_bound(request):
             return None
         if "|" in term:
@@ -147,8 +153,11 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
     def get_search_results(
         self, request: HttpRequest, queryset: models.QuerySet[User], search_term: str
     ) -> tuple[models.QuerySet[User], bool]:
-        """Take what has a bar for a user id, and search for anything else."""
+        """Take what names a field for a query, what has a bar for a user id, and search for anything else."""
         term = search_term.strip()
+        if is_query(term):
+            found = found_by_query(request, queryset, term)
+            return (queryset.none() if found is None else found), False
         return (queryset.filter(user_id=term), False) if "|" in term else super().get_search_results(request, queryset, search_term)
 
     @admin.display(description="Person")

@@ -10,7 +10,7 @@ import binascii
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 from django.conf import settings
@@ -42,17 +42,46 @@ class Listing:
 
 
 @dataclass(frozen=True)
+class SortBy:
+    """What a field sorts by. `has_gaps`: rows without the field come last in both directions. `is_indexed`: an index has that order."""
+
+    expression: Any
+    has_gaps: bool = False
+    is_indexed: bool = True
+
+
+@dataclass(frozen=True)
 class Order:
     """What `sort` asks for: the parameter's field, the expression it sorts by, and the direction."""
 
     name: str = "created_at"
     expression: Any = "created_at"
     is_descending: bool = False
+    has_gaps: bool = False
+    is_indexed: bool = True
 
     def apply(self, rows: QuerySet[Any]) -> QuerySet[Any]:
         column = F(self.expression) if isinstance(self.expression, str) else self.expression
         key = F("pk")
-        return rows.order_by(*((column.desc(), key.desc()) if self.is_descending else (column.asc(), key.asc())))
+        last = True if self.has_gaps and self.is_descending else None
+        return rows.order_by(*((column.desc(nulls_last=last), key.desc()) if self.is_descending else (column.asc(), key.asc())))
+
+
+class Reading(Protocol):
+    """How the rows of one list are read: its page first, then, where it is asked for, its total."""
+
+    def page(self, rows: QuerySet[Any], order: Order, start: int, size: int) -> list[Any]: ...
+    def total(self, rows: QuerySet[Any], order: Order) -> int: ...
+
+
+class PlainReading:
+    """Reads rows in the order of an index, and counts all of them."""
+
+    def page(self, rows: QuerySet[Any], order: Order, start: int, size: int) -> list[Any]:
+        return list(order.apply(rows)[start : start + size])
+
+    def total(self, rows: QuerySet[Any], order: Order) -> int:
+        return rows.count()
 
 
 @dataclass(frozen=True)
@@ -63,6 +92,7 @@ class _Checkpoint:
 
 
 BY_CREATION = Order()
+_PLAIN = PlainReading()
 
 
 def order_of(query: QueryDict, sorts: Mapping[str, Any]) -> Order:
@@ -73,29 +103,36 @@ def order_of(query: QueryDict, sorts: Mapping[str, Any]) -> Order:
     name, _, direction = sent.partition(":")
     if name not in sorts or direction not in ("1", "-1"):
         raise invalid_query(f"Expected one of {', '.join(sorts)}, then :1 or :-1", "sort")
-    return Order(name, sorts[name], is_descending=direction == "-1")
+    chosen = sorts[name] if isinstance(sorts[name], SortBy) else SortBy(sorts[name])
+    return Order(name, chosen.expression, direction == "-1", chosen.has_gaps, chosen.is_indexed)
 
 
 def answer_list(
-    rows: QuerySet[Any], query: QueryDict, listing: Listing, render: Render, *, order: Order = BY_CREATION
+    rows: QuerySet[Any],
+    query: QueryDict,
+    listing: Listing,
+    render: Render,
+    *,
+    order: Order = BY_CREATION,
+    reading: Reading = _PLAIN,
 ) -> list[dict[str, Any]] | dict[str, Any]:
     """Return the list in the form that the parameters ask for."""
     if listing.only_take:
-        return _taken(rows, query, listing, render, order)
+        return _taken(rows, query, listing, render, order, reading)
     # Judged in every form: the checkpoint form ignores what they say and not that they say nothing.
     has_totals = switch_of(query, "include_totals", default=False)
     page = number_of(query, "page", minimum=0) or 0
     size = number_of(query, "per_page", minimum=0 if listing.allows_empty_page else 1, maximum=LARGEST_PAGE)
     if query.get("take") or query.get("from"):
-        return _taken(rows, query, listing, render, order)
+        return _taken(rows, query, listing, render, order, reading)
     size = PAGE_SIZE if size is None else size
     _check_offset(page, size)
     start = page * size
-    items = [render(row) for row in order.apply(rows)[start : start + size]] if size else []
+    items = [render(row) for row in reading.page(rows, order, start, size)] if size else []
     if not has_totals:
         return items
     length = {"length": len(items)} if listing.has_length else {}
-    return {"start": start, "limit": size, **length, "total": rows.count(), listing.key: items}
+    return {"start": start, "limit": size, **length, "total": reading.total(rows, order), listing.key: items}
 
 
 def _check_offset(page: int, size: int) -> None:
@@ -104,14 +141,14 @@ def _check_offset(page: int, size: int) -> None:
         raise Refusal(400, f"You can only page through the first {limit} records; use the checkpoint form.", "invalid_paging")
 
 
-def _taken(rows: QuerySet[Any], query: QueryDict, listing: Listing, render: Render, order: Order) -> dict[str, Any]:
+def _taken(rows: QuerySet[Any], query: QueryDict, listing: Listing, render: Render, order: Order, reading: Reading) -> dict[str, Any]:
     if order.name != "created_at":
         raise invalid_query("The checkpoint form sorts by created_at only", "sort")
     take = number_of(query, "take", minimum=1, maximum=listing.largest_take) or PAGE_SIZE
     sent = text_of(query, "from")
     if sent:
         rows = _after(rows, _decoded(sent, rows, is_descending=order.is_descending))
-    found: list[Model] = list(order.apply(rows)[: take + 1])
+    found: list[Model] = reading.page(rows, order, 0, take + 1)
     answer: dict[str, Any] = {listing.key: [render(row) for row in found[:take]]}
     if len(found) > take:
         answer["next"] = _encoded(found[take - 1], is_descending=order.is_descending)

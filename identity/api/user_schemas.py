@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from identity.api.list_schemas import COUNTING_LIST_FORMS, list_of, reference, sort_parameter
 from identity.api.operations import Parameter, Schema
+from identity.api.user_search import SORTS
 
 _TEXT: Schema = {"type": "string"}
 _TIME: Schema = {"type": "string", "format": "date-time"}
@@ -58,8 +59,9 @@ COMPONENTS: dict[str, Schema] = {
 EMAIL = Parameter("email", _TEXT, "The whole address; letters in any case.", is_required=True)
 LIST_PARAMETERS = (
     *COUNTING_LIST_FORMS,
-    sort_parameter("created_at", "email", "user_id"),
+    Parameter("q", _TEXT, "A search in Lucene's syntax, such as `email:*@corp.com AND NOT blocked:true`."),
+    sort_parameter(*SORTS),
     Parameter("connection", _TEXT, "Name of a connection."),
-    Parameter("search_engine", {"type": "string", "enum": ["v1", "v2", "v3"]}, "Accepted and without effect."),
+    Parameter("search_engine", {"type": "string", "enum": ["v1", "v2", "v3"]}, "Each is answered as `v3`."),
     Parameter("primary_order", _SWITCH, "Accepted and without effect."),
 )

@@ -9,19 +9,19 @@ from typing import Any, ClassVar
 from django.conf import settings
 from django.db.models import Prefetch, QuerySet, Value
 from django.db.models.functions import Lower
-from django.http import QueryDict
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from identity.api.endpoint import Endpoint
 from identity.api.list_schemas import PROJECTION
 from identity.api.operations import Operation
-from identity.api.paging import Listing, answer_list, order_of
-from identity.api.queries import projection_of, switch_of, text_of
+from identity.api.paging import Listing, answer_list
+from identity.api.queries import projection_of, text_of
 from identity.api.refusals import Refusal, invalid_path, invalid_query, not_supported
 from identity.api.requested import base_of
 from identity.api.user_bodies import UNSTORED, UserToChange, UserToCreate
 from identity.api.user_schemas import EMAIL, LIST_PARAMETERS, USER, USER_FIELDS, USERS
+from identity.api.user_search import asked_search
 from identity.documents import user_document
 from identity.models import Connection, LinkedIdentity, User
 from identity.services import users
@@ -32,9 +32,6 @@ from identity.timestamps import wire_time
 
 INEXISTENT_USER = "inexistent_user"
 _LISTING = Listing("users", has_length=True, allows_empty_page=True)
-# Each has an index that begins with the tenant, so no sort reads the whole table.
-_SORTS: dict[str, Any] = {"created_at": "created_at", "email": Lower("email"), "user_id": "user_id"}
-_SEARCH_ENGINES = ("v1", "v2", "v3")
 
 
 class UserEndpoint(Endpoint):
@@ -68,14 +65,16 @@ class UserEndpoint(Endpoint):
 
     def list(self, request: Request) -> Response:
         query = request.query_params
-        _refuse_search(query)
         project = projection_of(query, USER_FIELDS)
+        asked = asked_search(query, self.tenant_id)
         rows = with_identities(User.objects.all())
         name = text_of(query, "connection")
         if name:
             # By key, so that the index of a connection's users serves the page.
             rows = rows.filter(connection__in=list(Connection.objects.filter(name=name).values_list("pk", flat=True)))
-        return Response(answer_list(rows, query, _LISTING, lambda user: project(listed_user(user)), order=order_of(query, _SORTS)))
+        with asked.limited():
+            order, reading = asked.order, asked.reading
+            return Response(answer_list(rows, query, _LISTING, lambda user: project(listed_user(user)), order=order, reading=reading))
 
     def create(self, request: Request) -> Response:
         body = self.body_of(request, UserToCreate)
@@ -195,13 +194,3 @@ def password_refused() -> Iterator[None]:
         yield
     except PasswordTooWeak as error:
         raise Refusal(400, f"{error.problem.weakness.value}: {error.problem.text}", "invalid_body") from error
-
-
-def _refuse_search(query: QueryDict) -> None:
-    engine = text_of(query, "search_engine")
-    if engine not in (None, *_SEARCH_ENGINES):
-        raise invalid_query(f"Expected one of {', '.join(_SEARCH_ENGINES)}", "search_engine")
-    switch_of(query, "primary_order", default=True)
-    if text_of(query, "q"):
-        # Answering with every user would be worse than not answering.
-        raise not_supported("Users cannot be searched by query here; filter by connection, or use users-by-email.")

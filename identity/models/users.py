@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django.contrib.postgres.indexes import OpClass
 from django.core.validators import MinLengthValidator, RegexValidator
 from django.db import models
-from django.db.models.functions import Lower
+from django.db.models import F
+from django.db.models.functions import Lower, Reverse
 
 from identity.models.base import RecordedModel
 
@@ -61,6 +63,12 @@ class User(RecordedModel):
             models.Index("tenant", Lower("email"), name="identity_user_by_email"),
             # Users of one connection, for its list and for its deletion in chunks.
             models.Index(fields=["connection", "created_at", "id"], name="identity_user_by_connection"),
+            # Searches by the end of an address, such as its domain: the address backwards, lower-cased.
+            models.Index(F("tenant"), OpClass(Reverse(Lower("email")), name="text_pattern_ops"), name="identity_user_by_email_end"),
+            # Searches by the last login, and the list of those who came last. A login writes an entry into each index because of it.
+            models.Index(F("tenant"), F("last_login").desc(nulls_last=True), F("id").desc(), name="identity_user_by_last_login"),
+            # Searches by a phone number, or for those who have one. Most users have none and are not in it.
+            models.Index(fields=["tenant", "phone_number"], name="identity_user_by_phone", condition=models.Q(phone_number__gt="")),
         ]
         ordering = ("created_at", "id")
 

@@ -1,0 +1,42 @@
+"""The search field of the list of users: a query in the syntax of the management interface, where it names a field."""
+
+from __future__ import annotations
+
+import re
+
+from django.contrib import messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from identity.admin.scope import tenant_in_scope
+from identity.models import User
+from identity.search.compiling import compiled_search
+from identity.search.queries import InvalidSearch
+from identity.search.rows import UserConditions, is_indexed
+
+# A word, its colon and a value; neither an e-mail address nor a user id looks like that.
+_NAMES_A_FIELD = re.compile(r"(?:^|[\s(+-])[A-Za-z_][\w.\\]*:\S")
+
+
+def is_query(term: str) -> bool:
+    """Tell whether a text names a field, as in `name:jo*`."""
+    return bool(_NAMES_A_FIELD.search(term))
+
+
+def found_by_query(request: HttpRequest, rows: QuerySet[User], term: str, *, only_indexed: bool = False) -> QuerySet[User] | None:
+    """Return the users that a query finds; what is wrong with it is said on the page, and then none is found.
+
+    With `only_indexed` None stands for a query that no index answers: its rows have to be looked at one by one.
+    """
+    tenant_id = tenant_in_scope(request)
+    if tenant_id is None:
+        messages.error(request, "Choose a tenant first: a query searches the users of one tenant.")
+        return rows.none()
+    try:
+        asked = compiled_search(term)
+    except InvalidSearch as error:
+        messages.error(request, f"Not a search: {error}.")
+        return rows.none()
+    if only_indexed and not is_indexed(asked):
+        return None
+    return rows.filter(UserConditions(tenant_id).of(asked))

@@ -1,0 +1,72 @@
+"""What the list of users is asked for: a search, an order, and the limit on what they may cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F
+from django.db.models.functions import Lower
+from django.http import QueryDict
+
+from identity.api.paging import Order, PlainReading, Reading, SortBy, order_of
+from identity.api.queries import switch_of, text_of
+from identity.api.refusals import Refusal, invalid_query
+from identity.search.compiling import compiled_search
+from identity.search.conditions import Condition
+from identity.search.queries import AllOf, InvalidSearch, Node
+from identity.search.reading import SearchReading
+from identity.search.rows import UserConditions, is_selective
+from identity.search.time_limit import SearchTookTooLong, search_time_limited
+
+_SEARCH_ENGINES = ("v1", "v2", "v3")
+_FOLDED = ("username", "name", "nickname", "given_name", "family_name")
+_PLAIN = ("email_verified", "phone_number", "phone_verified", "picture", "blocked", "updated_at", "last_ip", "logins_count")
+# The first four have an index that begins with the tenant; the others put a whole result in order, within the time limit.
+SORTS: dict[str, Any] = {
+    "created_at": "created_at",
+    "email": Lower("email"),
+    "user_id": "user_id",
+    "last_login": SortBy("last_login", has_gaps=True),
+    **{name: SortBy(Lower(name), has_gaps=True, is_indexed=False) for name in _FOLDED},
+    **{name: SortBy(F(name), has_gaps=True, is_indexed=False) for name in (*_PLAIN, "last_password_reset")},
+}
+
+
+@dataclass(frozen=True)
+class AskedSearch:
+    """How the users are read for one answer."""
+
+    order: Order
+    reading: Reading
+
+    @contextmanager
+    def limited(self) -> Iterator[None]:
+        """Limit the time of a search or of an order without an index; the rest of the lists cost what a page costs."""
+        if self.order.is_indexed and isinstance(self.reading, PlainReading):
+            yield
+            return
+        try:
+            with search_time_limited():
+                yield
+        except SearchTookTooLong as error:
+            raise Refusal(503, "The search took too long. Ask for fewer users, or sort by created_at.") from error
+
+
+def asked_search(query: QueryDict, tenant_id: str) -> AskedSearch:
+    """Read `q`, `search_engine`, `primary_order` and `sort`; whatever does not fit is 400 with the reason."""
+    engine = text_of(query, "search_engine")
+    if engine not in (None, *_SEARCH_ENGINES):
+        raise invalid_query(f"Expected one of {', '.join(_SEARCH_ENGINES)}", "search_engine")
+    switch_of(query, "primary_order", default=True)
+    order, text = order_of(query, SORTS), text_of(query, "q")
+    asked: Node[Condition] = AllOf(())
+    try:
+        asked = compiled_search(text) if text else asked
+    except InvalidSearch as error:
+        raise invalid_query(f"Not a search: {error}", "q") from error
+    if asked == AllOf(()):
+        return AskedSearch(order, PlainReading())
+    return AskedSearch(order, SearchReading(UserConditions(tenant_id).of(asked), is_selective(asked)))

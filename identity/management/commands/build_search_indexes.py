@@ -1,0 +1,23 @@
+"""`manage.py build_search_indexes`: the indexes of the search of users that a migration could not build."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
+
+from identity.search.indexes import build_search_indexes
+
+
+class Command(BaseCommand):
+    help = (
+        "Build the indexes of the search of users that are missing, beside a running service. They need the extensions btree_gin and "
+        "pg_trgm, which the owner of the database, or a superuser, may have to create first. Harmless when nothing is missing."
+    )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        problems = build_search_indexes(connection)
+        if problems:
+            raise CommandError("\n".join(problems))
+        self.stdout.write("The indexes of the search of users are there.")

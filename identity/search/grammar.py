@@ -1,0 +1,206 @@
+"""From the text of a query to its clauses, with Lucene's meaning of operators. Pure.
+
+`luqum` reads the text. What its tree means is decided here, as Lucene's classic parser does: the operators of one level have
+no precedence; each term is required, optional or prohibited (ADR 0080).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from threading import Lock
+from typing import Any
+
+from luqum import tree
+from luqum.exceptions import ParseError
+from luqum.parser import parser
+
+from identity.search.literals import matcher_of, parts_of, unescaped
+from identity.search.queries import (
+    DEEPEST,
+    EVERYTHING,
+    LONGEST,
+    MOST_TERMS,
+    AllOf,
+    AnyOf,
+    Between,
+    Clause,
+    Exact,
+    Exists,
+    InvalidSearch,
+    Matcher,
+    Not,
+    Term,
+)
+
+EXISTS = "_exists_"
+# PLY keeps the state of a run in the parser and its lexer. A run takes 0.1 ms, and at most 0.1 s for the longest text.
+_lock = Lock()
+_TOO_MANY_TERMS = f"the query has more than {MOST_TERMS} terms"
+_POSITION = re.compile(r"position (\d+)")
+_PHRASE = re.compile(r'"(?:\\.|[^"\\])*"', re.DOTALL)
+# A term has five words at most: its operator, NOT, and a range with TO. Counted first, because PLY's time grows with the square.
+_MOST_WORDS = 5 * MOST_TERMS
+_FOREIGN_OPERATORS = re.compile(r"&&|\|\||!.*")
+
+
+def parsed_search(text: str) -> Clause:
+    """Return the clauses of a query. Raises `InvalidSearch` with the reason in words."""
+    if len(text) > LONGEST:
+        raise InvalidSearch(f"the query has more than {LONGEST} characters")
+    if not text.strip():
+        raise InvalidSearch("the query is empty")
+    if len(_PHRASE.sub(" ", text).split()) > _MOST_WORDS:
+        raise InvalidSearch(_TOO_MANY_TERMS)
+    return _Reader().clause(_tree(text), (), 0)
+
+
+def _tree(text: str) -> Any:
+    try:
+        with _lock:
+            return parser.parse(text)
+    except ParseError as error:
+        raise InvalidSearch(_in_words(text, str(error))) from error
+
+
+def _in_words(text: str, reason: str) -> str:
+    """Say where a text stops being a query; `luqum` names the place only in its message."""
+    found = _POSITION.findall(reason)
+    if text.count('"') % 2 and (not found or text[int(found[-1])] == '"'):
+        return "a quotation mark is not closed"
+    if not found:
+        return "the query ends too early; a bracket may not be closed"
+    place = int(found[-1])
+    return f"the query cannot be read from character {place + 1} on: {text[place : place + 20]}"
+
+
+class _Reader:
+    """Turns one tree of `luqum` into clauses and counts its terms."""
+
+    def __init__(self) -> None:
+        self._terms = 0
+
+    def clause(self, node: Any, path: tuple[str, ...], depth: int) -> Clause:
+        """Return what `node` means where `path` is the field around it."""
+        if depth > DEEPEST:
+            raise InvalidSearch(f"the query is nested deeper than {DEEPEST} levels")
+        match node:
+            case tree.AndOperation() | tree.OrOperation() | tree.UnknownOperation() | tree.Plus() | tree.Prohibit() | tree.Not():
+                return self._boolean(node, path, depth)
+            case tree.Group() | tree.FieldGroup() | tree.Boost():
+                # A boost only ranks, and answers are sorted by a field.
+                return self.clause(node.children[0], path, depth + 1)
+            case tree.SearchField():
+                return self._of_field(node, depth)
+        return self._term(node, path)
+
+    def _of_field(self, node: Any, depth: int) -> Clause:
+        name, value = node.name, node.expr
+        if name == EXISTS:
+            return self._counted(Term(parts_of(_name_in(value)), Exists()))
+        if name == "*" and isinstance(value, tree.Word) and value.value == "*":
+            return EVERYTHING
+        if isinstance(value, tree.Plus | tree.Prohibit) and isinstance(value.a, tree.Word):
+            # Lucene refuses `phone_number:+49` and `number:-1`; there is only one thing they can mean.
+            sign = "+" if isinstance(value, tree.Plus) else "-"
+            return self._counted(Term(parts_of(name), matcher_of(sign + value.a.value)))
+        return self.clause(value, parts_of(name), depth + 1)
+
+    def _boolean(self, node: Any, path: tuple[str, ...], depth: int) -> Clause:
+        """Judge the terms of one level as Lucene's `BooleanQuery`.
+
+        1. AND makes the terms on both of its sides required; OR, or nothing between two terms, leaves them optional.
+        2. `+` requires a term; `-` and NOT prohibit it.
+        3. All required terms must match and no prohibited one; without a required term one of the optional ones must.
+        Prohibited terms alone leave everything else, as in Elasticsearch.
+        """
+        required: list[Clause] = []
+        optional: list[Clause] = []
+        prohibited: list[Clause] = []
+        level = list(_level(node))
+        for place, (operator, modifier, operand) in enumerate(level):
+            is_joined = operator == "AND" or (place + 1 < len(level) and level[place + 1][0] == "AND")
+            found = self.clause(operand, path, depth + 1)
+            kind = prohibited if modifier == "-" else required if modifier == "+" or is_joined else optional
+            kind.append(found)
+        parts = required + [Not(clause) for clause in prohibited]
+        if optional and not required:
+            parts.insert(0, AnyOf(tuple(optional)) if len(optional) > 1 else optional[0])
+        return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
+
+    def _term(self, node: Any, path: tuple[str, ...]) -> Clause:
+        if isinstance(node, tree.Word) and not path:
+            if _FOREIGN_OPERATORS.fullmatch(node.value):
+                raise InvalidSearch("&&, || and ! are not operators here; write AND, OR and NOT")
+            if node.value == "*":
+                return EVERYTHING
+        return self._counted(Term(path, _matcher(node)))
+
+    def _counted(self, term: Term) -> Term:
+        self._terms += 1
+        if self._terms > MOST_TERMS:
+            raise InvalidSearch(_TOO_MANY_TERMS)
+        return term
+
+
+def _level(node: Any) -> Iterator[tuple[str, str, Any]]:
+    """Yield the terms of one level from left to right: the operator before each, its modifier, and what stands there.
+
+    The tree of `luqum` nests by a precedence that Lucene does not have; brackets are nodes of their own, so nothing is lost.
+    """
+    waiting: list[tuple[str, Any]] = [("", node)]
+    while waiting:
+        before, current = waiting.pop()
+        if isinstance(current, tree.AndOperation | tree.OrOperation | tree.UnknownOperation):
+            between = "AND" if isinstance(current, tree.AndOperation) else ""
+            operands = current.children
+            waiting.extend((between, operand) for operand in reversed(operands[1:]))
+            waiting.append((before, operands[0]))
+        elif isinstance(current, tree.Plus | tree.Prohibit | tree.Not):
+            yield before, "+" if isinstance(current, tree.Plus) else "-", current.a
+        else:
+            yield before, "", current
+
+
+def _matcher(node: Any) -> Matcher:
+    match node:
+        case tree.Word():
+            return matcher_of(node.value)
+        case tree.Phrase():
+            return Exact(unescaped(node.value[1:-1]))
+        case tree.Range():
+            return _between(node)
+        case tree.From():
+            return Between(_bound(node.a), None, includes_low=node.include)
+        case tree.To():
+            return Between(None, _bound(node.a), includes_high=node.include)
+        case tree.Regex():
+            raise InvalidSearch("regular expressions are not supported; put a slash into quotation marks")
+    raise InvalidSearch("fuzzy searches with ~ are not supported; put a tilde into quotation marks")
+
+
+def _between(node: Any) -> Between:
+    return Between(_bound(node.low), _bound(node.high), bool(node.include_low), bool(node.include_high))
+
+
+def _bound(node: Any) -> str | None:
+    if isinstance(node, tree.Prohibit):
+        return f"-{unescaped(node.a.value)}"
+    return None if isinstance(node, tree.Word) and node.value == "*" else _text_of(node)
+
+
+def _text_of(node: Any) -> str:
+    if isinstance(node, tree.Phrase):
+        return unescaped(node.value[1:-1])
+    if isinstance(node, tree.Word):
+        return unescaped(node.value)
+    raise InvalidSearch("a word or a text in quotation marks is expected")
+
+
+def _name_in(node: Any) -> str:
+    """Return the name that `_exists_` asks for with its escapes, which tell a dot in a key from one between keys."""
+    if isinstance(node, tree.Word):
+        return str(node.value)
+    if isinstance(node, tree.Phrase):
+        return str(node.value[1:-1])
+    raise InvalidSearch("_exists_ needs the name of one field")

@@ -1,0 +1,58 @@
+"""What stands in a query as text: escapes, wildcards, names of fields. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from identity.search.queries import LETTERS_AFTER_LEADING_WILDCARD, MOST_WILDCARDS, Exact, Exists, InvalidSearch, Matcher, Pattern
+
+_PIECES = re.compile(r"\\(.)|([*?.])|([^\\*?.]+)", re.DOTALL)
+_MOST_PARTS = 12
+
+
+def unescaped(text: str) -> str:
+    """Return the text without its escapes: `\\` before a character stands for that character."""
+    return re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL)
+
+
+def parts_of(name: str) -> tuple[str, ...]:
+    """Return the parts of a field's name between its dots; an escaped dot belongs to a part."""
+    parts = [""]
+    for escaped, mark, plain in _PIECES.findall(name):
+        if mark == ".":
+            parts.append("")
+        elif mark:
+            raise InvalidSearch(f"the name of a field has no wildcards: {name[:40]}")
+        else:
+            parts[-1] += escaped or plain
+    if not all(parts) or len(parts) > _MOST_PARTS:
+        raise InvalidSearch(f"{name[:40]} is not the name of a field")
+    return tuple(parts)
+
+
+def matcher_of(word: str) -> Matcher:
+    """Return what a word without quotation marks asks for: a value, a pattern with `*` and `?`, or any value at all."""
+    pieces = [""]
+    singles: list[bool] = []
+    for escaped, mark, plain in _PIECES.findall(word):
+        if mark in ("*", "?"):
+            if mark == "*" and singles and not singles[-1] and not pieces[-1]:
+                # Two stars say what one says.
+                continue
+            singles.append(mark == "?")
+            pieces.append("")
+        else:
+            pieces[-1] += escaped or mark or plain
+    if not singles:
+        return Exact(pieces[0])
+    return Exists() if pieces == ["", ""] and not singles[0] else _checked(Pattern(tuple(pieces), tuple(singles)))
+
+
+def _checked(pattern: Pattern) -> Pattern:
+    if len(pattern.singles) > MOST_WILDCARDS:
+        raise InvalidSearch(f"{pattern.written[:40]} has more than {MOST_WILDCARDS} wildcards")
+    if not pattern.pieces[0] and max(map(len, pattern.pieces)) < LETTERS_AFTER_LEADING_WILDCARD:
+        raise InvalidSearch(
+            f"{pattern.written[:40]} begins with a wildcard, and then needs {LETTERS_AFTER_LEADING_WILDCARD} characters or more in a row"
+        )
+    return pattern

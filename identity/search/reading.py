@@ -1,0 +1,151 @@
+"""Pages of users that meet a condition, at a price that does not depend on how well the planner guesses.
+
+A condition is frequent or rare. Frequent ones are met soon when the users are walked in the order of the list; rare ones are
+collected by their own indexes and then put in order. The planner has to guess which, and a wrong guess costs seconds: it
+knows nothing about a key of JSON, and nothing about one tenant. So the first `WALK` rows are looked at, and then it is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet
+
+# Rows that are looked at first: a few milliseconds, and a whole tenant for most tenants.
+WALK = 3_000
+# With one row in so many the index of the order is read on; rarer ones are collected.
+_FREQUENT = 100
+# Rows that counting walks through at most; beyond that an index of the condition counts sooner.
+_COUNT_WALK = 20_000
+# How much further than the estimate a walk goes before the rows are collected after all.
+_MARGIN = 4
+
+Rows = QuerySet[Any, Any]
+
+
+class ListOrder(Protocol):
+    """The order of a list, as `identity.api.paging` reads it from a request."""
+
+    @property
+    def expression(self) -> Any: ...
+    @property
+    def is_descending(self) -> bool: ...
+    @property
+    def has_gaps(self) -> bool: ...
+    @property
+    def is_indexed(self) -> bool: ...
+    def apply(self, rows: Rows) -> Rows: ...
+
+
+@dataclass
+class SearchReading:
+    """Reads rows that meet `condition` for one answer of a list: its page first, then its total."""
+
+    condition: Q
+    # Whether an index finds at most a few rows: nothing is walked then.
+    is_selective: bool = False
+    _total: int | None = None
+    _least: int = 0
+    _shown: int = 0
+    _met: int = 0
+    _looked_at: int = 0
+
+    def page(self, rows: Rows, order: ListOrder, start: int, size: int) -> list[Any]:
+        """Return the rows of one page, in order."""
+        # One more than the page tells whether rows follow it.
+        keys = self._keys(_plain(rows), order, start, size + 1)
+        if self._total is None and len(keys) <= size and (keys or start == 0):
+            self._total = start + len(keys)
+        # An empty page past the end: what lies before it was shown, so it is counted to there.
+        self._least, self._shown = (start + len(keys), 0) if keys else (0, start)
+        found = {row.pk: row for row in rows.filter(pk__in=keys[:size])}
+        return [found[key] for key in keys[:size] if key in found]
+
+    def total(self, rows: Rows, order: ListOrder) -> int:
+        """Return how many rows there are: exact up to `USER_SEARCH_COUNT_LIMIT`, above it the limit plus one.
+
+        It is never less than what the page has shown, plus one when more follow: a client that stops at the total
+        and reads it anew with each page misses none.
+        """
+        if self._total is not None:
+            return self._total
+        limit = settings.USER_SEARCH_COUNT_LIMIT
+        return max(self._counted(_plain(rows), order, limit and max(limit, self._shown)), self._least)
+
+    def _keys(self, rows: Rows, order: ListOrder, start: int, size: int) -> list[Any]:
+        """Return the keys of the rows from `start` on.
+
+        1. Look at the first `WALK` rows in order. Enough found, or no rows beyond: that is the page.
+        2. Frequent rows: read on in order, as far as the estimate says and a margin.
+        3. Rare rows, or an order without an index: collect the keys and put them in order.
+        """
+        if self.is_selective or not order.is_indexed:
+            return self._collected(rows, order, start, size)
+        found, is_whole = self._walked(rows, order, walk=WALK, size=start + size)
+        self._met, self._looked_at = len(found), found[-1][1] if len(found) == start + size else WALK
+        if is_whole or len(found) == start + size:
+            return [key for key, _ in found[start:]]
+        if self._met * _FREQUENT >= WALK:
+            further = (start + size) * WALK * _MARGIN // self._met
+            found, _ = self._walked(rows, order, walk=further, size=start + size)
+            if len(found) == start + size:
+                return [key for key, _ in found[start:]]
+        return self._collected(rows, order, start, size)
+
+    def _walked(self, rows: Rows, order: ListOrder, *, walk: int, size: int) -> tuple[list[tuple[Any, int]], bool]:
+        """Return keys, with the place of each in the walk, among the first `walk` rows, and whether there are no further rows.
+
+        Each row is judged behind the limit, where no plan for the condition can take the place of the walk.
+        """
+        sql, parameters = self._judged(order.apply(rows))[: walk + 1].query.sql_with_params()
+        # Django wrote the inner statement; what came from a query is among its parameters.
+        numbered = f"SELECT key, row_number() OVER () AS place, is_wanted FROM ({sql}) AS walk (key, is_wanted)"  # noqa: S608
+        asked = f"SELECT key, place FROM ({numbered}) AS numbered WHERE is_wanted OR place > %s LIMIT %s"  # noqa: S608
+        found = _fetched(asked, [*parameters, walk, size])
+        is_whole = len(found) < size and not (found and found[-1][1] > walk)
+        return [(key, place) for key, place in found if place <= walk], is_whole
+
+    def _collected(self, rows: Rows, order: ListOrder, start: int, size: int) -> list[Any]:
+        """Return the keys by way of the condition's own indexes: behind OFFSET 0 no index of the order is chosen instead."""
+        expression = F(order.expression) if isinstance(order.expression, str) else order.expression
+        met = rows.filter(self.condition).annotate(sort_key=expression).values_list("pk", "sort_key")
+        sql, parameters = met.query.sql_with_params()
+        way = "DESC" if order.is_descending else "ASC"
+        place = f"sort_key {way} {'NULLS LAST' if order.has_gaps else ''}, key {way}"
+        # The sort reads every row that meets the condition, so the exact count costs nothing more.
+        ordered = f"SELECT key, count(*) OVER () FROM ({sql} OFFSET 0) AS met (key, sort_key) ORDER BY {place} OFFSET %s LIMIT %s"  # noqa: S608
+        found = _fetched(ordered, [*parameters, start, size])
+        if found:
+            self._total = found[0][1]
+        return [key for key, _ in found]
+
+    def _counted(self, rows: Rows, order: ListOrder, limit: int) -> int:
+        met = rows.filter(self.condition).values("pk")
+        if not limit:
+            return met.count()
+        expected = (limit + 1) * self._looked_at // max(self._met, 1)
+        if 0 < expected <= _COUNT_WALK and order.is_indexed:
+            sql, parameters = self._judged(order.apply(rows))[: 2 * expected].query.sql_with_params()
+            walk = f"SELECT key FROM ({sql}) AS walk (key, is_wanted) WHERE is_wanted LIMIT %s"  # noqa: S608
+            counted: int = _fetched(f"SELECT count(*) FROM ({walk}) AS met", [*parameters, limit + 1])[0][0]  # noqa: S608
+            if counted > limit:
+                return counted
+        return met[: limit + 1].count()
+
+    def _judged(self, rows: Rows) -> Rows:
+        judged: Rows = rows.annotate(is_wanted=ExpressionWrapper(self.condition, BooleanField())).values_list("pk", "is_wanted")
+        return judged
+
+
+def _plain(rows: Rows) -> Rows:
+    return rows.select_related(None).prefetch_related(None).order_by()
+
+
+def _fetched(sql: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+        return found

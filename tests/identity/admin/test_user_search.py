@@ -1,0 +1,68 @@
+"""The search field of the list of users: queries in words that name a field, beside the plain search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from identity.models import Connection, Tenant, User
+from tests.factories.admin import browser_of, new_staff
+from tests.factories.identity import make_user
+
+
+@pytest.fixture
+def browser(tenant: Tenant) -> Client:
+    return browser_of(new_staff(tenant))
+
+
+@pytest.fixture
+def people(database_connection: Connection) -> dict[str, User]:
+    return {
+        name: make_user(connection=database_connection, email=f"{name}@{domain}", name=name.title(), app_metadata={"plan": plan})
+        for name, domain, plan in (("ada", "corp.com", "gold"), ("bob", "corp.com", "free"), ("joe", "other.org", "gold"))
+    }
+
+
+def listed(browser: Client, search: str) -> tuple[list[str], str]:
+    """Return who is listed, in order, and the page."""
+    answer: Any = browser.get(reverse("admin:identity_user_changelist"), {"q": search})
+    assert answer.status_code == 200
+    return [row.name.lower() for row in answer.context["cl"].result_list], answer.content.decode()
+
+
+def test_a_query_finds_what_it_finds_over_the_management_interface(browser: Client, people: dict[str, User]) -> None:
+    for query, wanted in {
+        "email:*@corp.com": ["bob", "ada"],
+        "email:*@corp.com AND NOT app_metadata.plan:gold": ["bob"],
+        "NOT app_metadata.plan:gold": ["ada", "bob", "joe"][1:2],
+        "name:jo*": ["joe"],
+        f"user_id:{people['ada'].user_id.replace('|', '|')}": ["ada"],
+        "picture:*nothing*": [],
+    }.items():
+        assert listed(browser, query)[0] == wanted, query
+
+
+def test_plain_words_and_addresses_are_searched_as_before(browser: Client, people: dict[str, User]) -> None:
+    assert listed(browser, "ada@corp.com")[0] == ["ada"]
+    assert listed(browser, "jo")[0] == ["joe"]
+    assert listed(browser, people["bob"].user_id)[0] == ["bob"]
+
+
+def test_what_is_wrong_with_a_query_stands_on_the_page_and_lists_nobody(browser: Client, people: dict[str, User]) -> None:
+    for query, reason in {
+        "nosuch:x": "the field nosuch is none of user_id",
+        "name:*jo": "3 characters or more in a row",
+        "name:(ada": "a bracket may not be closed",
+        "blocked:maybe": "blocked is true or false",
+    }.items():
+        shown, page = listed(browser, query)
+        assert (shown, "Not a search: " in page, reason in page) == ([], True, True), query
+        assert page.count("Not a search: ") == 1
+
+
+def test_an_operator_without_a_tenant_is_asked_to_choose_one(tenant: Tenant, people: dict[str, User]) -> None:
+    shown, page = listed(browser_of(new_staff(None)), "name:*ada*")
+    assert (shown, "Choose a tenant first" in page) == ([], True)

@@ -1,0 +1,227 @@
+"""Searches over the management interface: what `q`, `sort` and the three forms of a list answer together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+import pytest
+from django.conf import LazySettings
+from django.db import connection
+
+from identity.models import Connection, Tenant, User
+from identity.search import reading
+from identity.services import tenants
+from identity.timestamps import wire_time
+from tests.factories.identity import make_connection, make_user
+from tests.management import Answer, Management
+
+PEOPLE = (
+    ("Joan", "corp.com", "gold"),
+    ("Ada", "corp.com", "free"),
+    ("John", "other.org", "gold"),
+    ("Bob", "sub.corp.com", "free"),
+    ("Joe", "corp.com", "gold"),
+)
+
+
+@pytest.fixture
+def api(tenant: Tenant) -> Management:
+    return Management(tenant)
+
+
+@pytest.fixture
+def staff(database_connection: Connection) -> list[User]:
+    """Five users, oldest first."""
+    return _people_of(database_connection)
+
+
+def _people_of(people: Connection) -> list[User]:
+    return [
+        make_user(
+            connection=people,
+            identifier=name,
+            email=f"{name.lower()}@{domain}",
+            name=f"{name} Doe",
+            app_metadata={"plan": plan, "rank": rank},
+        )
+        for rank, (name, domain, plan) in enumerate(PEOPLE)
+    ]
+
+
+def names(answer: Answer) -> list[str]:
+    assert answer.status == 200, answer.body
+    listed = answer.json if isinstance(answer.json, list) else answer.json["users"]
+    return [user["email"].partition("@")[0] for user in listed]
+
+
+def found(api: Management, q: str, **further: Any) -> list[str]:
+    return names(api.get("users", {"q": q, "search_engine": "v3", **further}))
+
+
+def test_queries_find_users_by_their_fields(api: Management, staff: list[User]) -> None:
+    everybody = ["joan", "ada", "john", "bob", "joe"]
+    connection_name = staff[0].connection.name
+    for query, wanted in {
+        'email:"ADA@corp.com"': ["ada"],
+        "email:*@corp.com": ["joan", "ada", "joe"],
+        "email.domain:CORP.com": ["joan", "ada", "joe"],
+        "name:jo*": ["joan", "john", "joe"],
+        "name:jo?n*": ["joan", "john"],
+        f"user_id:{staff[1].user_id}": ["ada"],
+        "app_metadata.plan:gold AND NOT email.domain:corp.com": ["john"],
+        "app_metadata.rank:[1 TO 3}": ["ada", "john"],
+        "created_at:[2020-01-01 TO *] AND name:*doe": everybody,
+        "last_login:[2020-01-01 TO *]": [],
+        f'identities.connection:"{connection_name}" AND NOT blocked:true': everybody,
+        "_exists_:phone_number": [],
+        "NOT name:jo*": ["ada", "bob"],
+        "ada@corp.com": ["ada"],
+        "*": everybody,
+    }.items():
+        assert found(api, query) == wanted, query
+
+
+def test_every_engine_answers_the_same_query(api: Management, staff: list[User]) -> None:
+    for engine in ("v1", "v2", "v3"):
+        answer = api.get("users", {"q": "name:ada*", "search_engine": engine, "primary_order": "false"})
+        assert names(answer) == ["ada"]
+    assert api.get("users", {"q": "name:ada*", "search_engine": "v4"}).status == 400
+
+
+def test_a_search_and_the_name_of_a_connection_narrow_together(api: Management, tenant: Tenant, staff: list[User]) -> None:
+    mail = make_connection(tenant_id=tenant.pk, name="mail", strategy="email")
+    make_user(connection=mail, email="joseph@corp.com", name="Joseph")
+    assert found(api, "name:jo*", connection="mail") == ["joseph"]
+
+
+def test_pages_of_a_search_have_totals_and_an_end(api: Management, staff: list[User]) -> None:
+    query = {"q": "name:jo*", "include_totals": "true", "per_page": 2}
+    first, second, third = (api.get("users", {**query, "page": page}).json for page in range(3))
+    assert [names_of(page) for page in (first, second, third)] == [["joan", "john"], ["joe"], []]
+    assert [(page["start"], page["limit"], page["length"], page["total"]) for page in (first, second, third)] == [
+        (0, 2, 2, 3),
+        (2, 2, 1, 3),
+        (4, 2, 0, 3),
+    ]
+    assert api.get("users", {**query, "per_page": 0}).json["total"] == 3
+
+
+def names_of(page: dict[str, Any]) -> list[str]:
+    return [user["email"].partition("@")[0] for user in page["users"]]
+
+
+def test_checkpoints_walk_through_a_search(api: Management, staff: list[User]) -> None:
+    first = api.get("users", {"q": "name:jo*", "take": 2}).json
+    second = api.get("users", {"q": "name:jo*", "take": 2, "from": first["next"]}).json
+    assert (names_of(first), names_of(second), "next" in second) == (["joan", "john"], ["joe"], False)
+
+
+def test_a_total_beyond_the_limit_is_one_above_it_and_never_less_than_what_was_shown(
+    api: Management, database_connection: Connection, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.USER_SEARCH_COUNT_LIMIT = 3
+    for number in range(12):
+        make_user(connection=database_connection, email=f"u{number}@corp.com", name="Same")
+    query = {"q": "name:same", "include_totals": "true", "per_page": 2}
+    for walk in (1, 4, reading.WALK):
+        monkeypatch.setattr(reading, "WALK", walk)
+        totals = [api.get("users", {**query, "page": page}).json["total"] for page in range(7)]
+        assert all(total > 2 * (page + 1) or total == 12 for page, total in enumerate(totals)), (walk, totals)
+    settings.USER_SEARCH_COUNT_LIMIT = 0
+    assert api.get("users", query).json["total"] == 12
+
+
+def test_every_way_to_a_page_gives_the_same_pages(api: Management, staff: list[User], monkeypatch: pytest.MonkeyPatch) -> None:
+    for walk in (1, 2, 4, reading.WALK):
+        monkeypatch.setattr(reading, "WALK", walk)
+        for sort, wanted in {
+            "created_at:1": ["joan", "john", "joe"],
+            "created_at:-1": ["joe", "john", "joan"],
+            "email:-1": ["john", "joe", "joan"],
+            "name:1": ["joan", "joe", "john"],
+        }.items():
+            pages = [found(api, "name:jo*", sort=sort, per_page=1, page=page) for page in range(4)]
+            assert pages == [[wanted[0]], [wanted[1]], [wanted[2]], []], (walk, sort)
+
+
+def test_users_sort_by_any_root_field_and_those_without_it_come_last(api: Management, staff: list[User]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE identity_user SET last_login = now() WHERE id = %s", [staff[3].pk])
+        cursor.execute("UPDATE identity_user SET last_login = now() - interval '1 day' WHERE id = %s", [staff[1].pk])
+    for query in ({}, {"q": "created_at:[2020 TO *]"}):
+        assert names(api.get("users", {"sort": "last_login:-1", **query}))[:2] == ["bob", "ada"]
+        assert names(api.get("users", {"sort": "last_login:1", **query}))[:2] == ["ada", "bob"]
+        assert names(api.get("users", {"sort": "name:1", **query})) == ["ada", "bob", "joan", "joe", "john"]
+    for field in ("updated_at", "logins_count", "phone_number", "blocked", "last_ip", "picture", "last_password_reset"):
+        assert len(api.get("users", {"sort": f"{field}:-1"}).json) == 5
+    assert api.get("users", {"sort": "app_metadata.plan:1"}).status == 400
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("name:", "the query ends too early"),
+        ("nosuch:x", "the field nosuch is none of user_id, email"),
+        ("name:*jo", "3 characters or more in a row"),
+        ("(" * 500 + "name:x" + ")" * 500, "nested deeper than 16 levels"),
+        ("name:x OR " * 200 + "name:y", "more than 128 terms"),
+        ("user_metadata.a:x*", "takes no wildcards and no ranges"),
+        ("blocked:maybe", "blocked is true or false"),
+    ],
+)
+def test_a_query_that_is_no_search_is_refused_in_words(api: Management, query: str, reason: str) -> None:
+    answer = api.get("users", {"q": query})
+    assert (answer.status, answer.json["errorCode"]) == (400, "invalid_query_string")
+    assert reason in answer.json["message"]
+    assert answer.json["message"].endswith("on property q")
+
+
+def test_hostile_text_is_data_and_not_a_statement(api: Management, staff: list[User]) -> None:
+    for text in (
+        "name:\"'; DROP TABLE identity_user; --\"",
+        "app_metadata.plan:\"gold\\\" || $.x == \\\"\"",
+        "app_metadata.pl\\\"an:gold",
+        "app_metadata.%s:x",
+        "name:%%*%s",
+        "email.domain:\"%\"",
+        "user_id:%*",
+        "name:\"\\\\\"",
+        "name:" + "a" * 4000,
+        "app_metadata." + "a." * 9 + "b:x",
+        "app_metadata.n:" + "9" * 19,
+    ):  # fmt: skip
+        assert found(api, text) == [], text
+    assert len(found(api, "*")) == len(PEOPLE)
+
+
+def test_a_search_sees_the_users_of_its_own_tenant_only(tenant: Tenant, staff: list[User]) -> None:
+    other = tenants.create_tenant(tenant_id=f"{tenant.pk}-b", name="Other", host=f"{tenant.pk}-b.example.test")
+    people = make_connection(tenant_id=other.pk, name=staff[0].connection.name)
+    twins = {user.pk for user in _people_of(people)}
+    for one, count in ((tenant, len(PEOPLE)), (other, len(twins))):
+        own = {user.user_id: user.created_at for user in User.objects.of(one.pk)}
+        api = Management(one)
+        for query in ("name:*doe", "NOT name:x", f"identities.connection:{people.name}", "name:jo* OR name:*doe", "_exists_:email"):
+            page = api.get("users", {"q": query, "include_totals": "true"}).json
+            assert page["total"] == count, query
+            assert {user["created_at"] for user in page["users"]} == {wire_time(moment) for moment in own.values()}, query
+        one_user = api.get("users", {"q": "identities.user_id:Joan"}).json
+        assert [user["created_at"] for user in one_user] == [wire_time(own["database|Joan"])]
+
+
+def test_a_search_over_its_time_limit_is_503_and_the_next_one_answers(api: Management, staff: list[User], settings: LazySettings) -> None:
+    settings.USER_SEARCH_TIMEOUT_MS = 50
+    with psycopg.connect(**connection.get_connection_params() | {"autocommit": False}) as other:
+        # The statement waits for this lock until it is cancelled.
+        other.execute("LOCK TABLE identity_user IN ACCESS EXCLUSIVE MODE")
+        for query in ({"q": "name:jo*"}, {"sort": "name:1"}):
+            answer = api.get("users", query)
+            assert (answer.status, "errorCode" in answer.json) == (503, False), query
+            assert "The search took too long" in answer.json["message"]
+        other.rollback()
+    settings.USER_SEARCH_TIMEOUT_MS = 2000
+    assert found(api, "name:ada*") == ["ada"]
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW statement_timeout")
+        assert cursor.fetchone() == ("30s",)
