@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
     atomic = False
 
     dependencies = [
-        ('identity', '0020_bulk_actions_at_work'),
+        ('identity', '0021_connection_options_sealed'),
     ]
 
     operations = [
