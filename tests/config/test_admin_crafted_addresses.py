@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -128,7 +129,7 @@ def test_a_pattern_or_a_part_of_a_date_in_the_address_of_a_list_is_refused(opera
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label_lower)
 def test_a_crafted_filter_of_a_list_is_refused_or_finds_nothing(operator: Client, model: type[models.Model]) -> None:
-    page = operator.get(list_of(model)).context
+    page: Any = operator.get(list_of(model)).context
     changelist = page.get("cl") if page is not None else None
     offered = {name for spec in getattr(changelist, "filter_specs", ()) for name in spec.expected_parameters() if name}
     request = operator.get("/admin/").wsgi_request

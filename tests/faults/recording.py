@@ -28,6 +28,7 @@ class Taken:
     reason: str = "recorded"
     detail: dict[str, Any] = field(default_factory=dict)
     log_lines: list[dict[str, Any]] = field(default_factory=list)
+    links: list[dict[str, Any]] = field(default_factory=list)
 
 
 def take_event(claim: Claim, envelope: dict[str, Any], deadline_seconds: float, memory: dict[str, Any]) -> Taken:

@@ -146,7 +146,7 @@ def test_only_the_session_of_this_browser_ends(inside: Login) -> None:
 
 
 # What a page elsewhere makes a browser send without leaving it, and what says nothing of itself.
-ASIDE = {
+ASIDE: dict[str, Any] = {
     "image": {"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
     "fetch": {"Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"},
     "frame": {"Sec-Fetch-Dest": "iframe"},
@@ -158,7 +158,7 @@ ASIDE = {
 
 
 @pytest.mark.parametrize("headers", ASIDE.values(), ids=ASIDE)
-def test_a_plain_logout_that_is_no_navigation_asks_first(inside: Login, headers: dict[str, str]) -> None:
+def test_a_plain_logout_that_is_no_navigation_asks_first(inside: Login, headers: dict[str, Any]) -> None:
     sent = {"client_id": inside.client.client_id, "returnTo": f"{HOME}?x=1"}
     page = inside.browser.get("/v2/logout", sent, **headers)
     assert (page.status, "Log out?" in page.text) == (200, True)
@@ -277,7 +277,7 @@ def test_a_tenant_may_forgo_the_question(inside: Login) -> None:
 
 
 @pytest.mark.parametrize("headers", ASIDE.values(), ids=ASIDE)
-def test_what_is_no_navigation_is_asked_about_even_then(inside: Login, headers: dict[str, str]) -> None:
+def test_what_is_no_navigation_is_asked_about_even_then(inside: Login, headers: dict[str, Any]) -> None:
     allow_for_tenant(inside, sessions={"oidc_logout_prompt_enabled": False})
     page = inside.browser.get("/oidc/logout", **headers)
     assert "Log out?" in page.text

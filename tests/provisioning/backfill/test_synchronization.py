@@ -141,7 +141,7 @@ def test_accounts_without_a_user_are_reported_and_deleted_on_request_only(
     tenant: Tenant, database_connection: Connection, server: RealServer, synchronize: Synchronize
 ) -> None:
     user = make_user(connection=database_connection, email="here@example.test")
-    server.add(userName="gone@example.test", externalId="database|gone")
+    server.add(userName="gone@example.test", externalId=f"database|gone-{tenant.pk}")
     server.add(userName="hr@example.test", externalId="hr|17")
     reported = synchronize()
     assert (outcomes_of(reported)["extra"], len(server.users())) == (1, 3)

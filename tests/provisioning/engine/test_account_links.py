@@ -58,7 +58,7 @@ def _settings(settings: Settings) -> None:
 
 def stream_to(tenant: Tenant, base_url: str, name: str = "to scim", **options: Any) -> EventStream:
     secrets = {"SCIM_BASE_URL": base_url, "SCIM_BEARER_TOKEN": TOKEN, "SCIM_MAX_RETRIES": "0"}
-    known = {"tenant_id": tenant.pk, "name": name}
+    known: Any = {"tenant_id": tenant.pk, "name": name}
     action = create_action(**known, template="scim-user-provisioning", secrets=secrets, options=options, deploy=True)
     return create_stream(**known, subscriptions=USER_EVENTS, destination_type="action", destination={"action_id": str(action.pk)})
 
