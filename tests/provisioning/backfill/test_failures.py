@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import connection
@@ -22,13 +23,16 @@ from identity.models import Connection, Job, Tenant, User
 from identity.services.connections import create_connection
 from identity.services.failures import Conflict, Invalid, NotFound, NotSupported
 from identity.services.jobs import cancel_job
+from identity.services.tenants import create_tenant
 from identity.services.users import delete_user, update_user
 from provisioning import streams
+from provisioning.account_links import write_links
 from provisioning.backfill import service
 from provisioning.backfill.plan import Plan
 from provisioning.backfill.state import outcomes_of
 from provisioning.models import SynchronizationRow
-from provisioning.services.actions import deploy_action, set_secret
+from provisioning.scim.links import Link, server_of
+from provisioning.services.actions import create_action, deploy_action, set_secret
 from tests.deadlines import eventually
 from tests.factories.identity import make_user
 from tests.factories.scim import (
@@ -36,6 +40,7 @@ from tests.factories.scim import (
     MisbehavingServer,
     RealServer,
     Received,
+    Wire,
     by_verb,
     listing,
     misbehaving_server,
@@ -112,6 +117,40 @@ def test_a_server_that_ignores_filters_is_never_written_to(tenant: Tenant, datab
     assert (outcomes_of(job), writes(server)) == ({"ambiguous": 2}, [])
     reason = SynchronizationRow.objects.filter(job=job).earliest("pk").reason
     assert "unverifiable match" in reason
+
+
+def test_a_comparison_calls_no_user_missing_whose_account_the_listing_holds(tenant: Tenant, database_connection: Connection) -> None:
+    ours = users(database_connection, 3)
+    accounts = [user(str(number), externalId=key, userName=f"renamed{number}@example.test") for number, key in enumerate(ours[:2])]
+
+    def answer(request: Received) -> Wire:
+        return listing() if request.filter else listing(*accounts)
+
+    with misbehaving_server(answer) as server:
+        job = work_on(start(tenant, server, only_reports=True))
+    assert outcomes_of(job) == {"missing": 1, "unsearchable": 2}
+    found = SynchronizationRow.objects.filter(job=job, outcome="unsearchable").order_by("scim_id")
+    assert [(row.user_id, row.scim_id) for row in found] == list(zip(ours[:2], ["0", "1"], strict=True))
+    assert "does not find accounts that its own listing holds" in job.status_details
+
+
+def test_accounts_of_another_tenant_are_neither_noted_nor_deleted(tenant: Tenant, database_connection: Connection) -> None:
+    users(database_connection, 1)
+    theirs = user("9", externalId="database|theirs", userName="theirs@example.test")
+    other = create_tenant(tenant_id=f"o-{uuid4().hex[:12]}", name="other", host=f"{uuid4().hex}.example.test")
+    action = create_action(tenant_id=other.pk, name="theirs", template="scim-user-provisioning")
+
+    def answer(request: Received) -> Wire:
+        if request.verb == "GET":
+            return listing(*([theirs] if not request.filter or "theirs" in request.filter else []))
+        return reply(201, user("1", **request.json)) if request.verb == "POST" else reply(204)
+
+    with misbehaving_server(answer) as server:
+        held = Link(other.pk, str(action.pk), server_of(server.base_url), "database|theirs", remote_id="9", birth=1, position=1)
+        write_links([held.document()])
+        job = work_on(start(tenant, server, deletes_missing=True))
+        assert not [line for line in server.lines if line.startswith("DELETE")]
+    assert "extra" not in outcomes_of(job)
 
 
 def test_a_dry_run_sends_lookups_only(
