@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Any
 
 import pytest
 
-from provisioning.scim.client import AmbiguousMatch, ForeignAccount, UnverifiableMatch
-from tests.factories.scim import Handler, Received, Wire, listing, misbehaving_server, reply, scim_error, user
+from provisioning.scim.client import AmbiguousMatch, ForeignAccount, UnverifiableMatch, if_match_of
+from tests.factories.scim import Handler, Received, Wire, by_verb, listing, misbehaving_server, reply, scim_error, sequence, user
 from tests.factories.scim_runs import ANNA, Findings, Ran, run_event
 
 CHANGES = ["user.updated", "user.deleted"]
@@ -171,3 +172,32 @@ def test_an_email_change_cannot_be_followed_through_the_fallback() -> None:
     handler = refusing_external_id([user("1", userName="anna@example.test")])
     ran, _ = run(handler, "user.updated", document={**ANNA, "email": "new@example.test"})
     assert ran.reason == "no user to update"
+
+
+def versioned(version: str) -> dict[str, Any]:
+    return user("1", externalId="database|anna", userName="anna@example.test", meta={"version": version})
+
+
+def honoring(base_url: str) -> Findings:
+    return Findings(if_match_of(hashlib.sha256(base_url.encode()).hexdigest()[:12]))
+
+
+def test_a_write_expects_the_version_that_was_read_where_the_server_is_known_to_refuse_outdated_ones() -> None:
+    answers = by_verb(GET=sequence(listing(versioned("W/1")), listing(versioned("W/2"))), PUT=sequence(scim_error(412), reply(204)))
+    with misbehaving_server(answers) as server:
+        assert run_event(server.base_url, "user.updated", findings=honoring(server.base_url)).reason == "updated"
+        expected = [request.headers.get("if-match") for request in server.received if request.verb == "PUT"]
+        assert expected == ["W/1", "W/2"]
+
+
+def test_a_resource_that_changes_again_and_again_is_a_failure_and_not_an_endless_loop() -> None:
+    with misbehaving_server(by_verb(GET=listing(versioned("W/1")), DELETE=scim_error(412))) as server:
+        ran = run_event(server.base_url, "user.deleted", findings=honoring(server.base_url))
+        assert (ran.failed.status, ran.failed.kind) == (412, "data")
+        assert sum(line.startswith("DELETE") for line in server.lines) == 2
+
+
+def test_a_server_that_was_not_seen_to_refuse_outdated_writes_gets_no_condition() -> None:
+    with misbehaving_server(by_verb(GET=listing(versioned("W/1")), PUT=reply(204))) as server:
+        run_event(server.base_url, "user.updated")
+        assert "if-match" not in server.received[-1].headers
