@@ -6,7 +6,7 @@ The rules are those of `provisioning.scim.links`; every statement here is one me
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
@@ -46,14 +46,15 @@ _COLUMNS = {
 _NAMES = ", ".join(_COLUMNS)
 _RECORD = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
 _KEY = ("action_id", "server", "user_id")
-_REPLACED = ", ".join(f"{name} = EXCLUDED.{name}" for name in _COLUMNS if name not in _KEY)
+_REPLACED = ", ".join(f"{name} = EXCLUDED.{name}" for name in _COLUMNS if name not in (*_KEY, "is_suspect"))
 # The one arbiter between runs: what is older than the link, or than its end, changes nothing. A remote id that comes late is a fact
-# all the same, where none is known.
+# all the same, where none is known. What an administrator has confirmed while a run was under way stays confirmed.
 UPSERT = f"""
 INSERT INTO provisioning_accountlink AS l ({_NAMES}, updated_at)
 SELECT {_NAMES}, clock_timestamp() FROM jsonb_to_recordset(%(links)s) AS r({_RECORD})
-ON CONFLICT ({", ".join(_KEY)}) DO UPDATE SET {_REPLACED}, updated_at = EXCLUDED.updated_at
-WHERE EXCLUDED.birth >= l.birth AND (l.ended IS NULL OR EXCLUDED.birth > l.ended)
+ON CONFLICT ({", ".join(_KEY)}) DO UPDATE SET {_REPLACED}, updated_at = EXCLUDED.updated_at,
+    is_suspect = EXCLUDED.is_suspect AND NOT (l.remote_id = EXCLUDED.remote_id AND l.ended IS NULL AND NOT l.is_suspect)
+WHERE EXCLUDED.birth >= l.birth AND (l.ended IS NULL OR EXCLUDED.birth > l.ended OR EXCLUDED.ended > l.ended)
     AND (EXCLUDED.position >= l.position OR l.remote_id = '')
 """  # noqa: S608  (constants of this module)
 _ROWS = """
@@ -87,28 +88,30 @@ WITH begun AS (
 """  # noqa: S608
 _BEGIN_CREATE = Prepared("provisioning_begin_create", _BEGIN, {"links": "jsonb", **_READ.types})
 _SHOWS_CREATION = """
-SELECT count(*) > 1 FROM (
-    SELECT DISTINCT created_there FROM provisioning_accountlink WHERE server = %s AND created_there NOT IN ('', 'unstable') LIMIT 2) shown
+SELECT EXISTS (SELECT 1 FROM provisioning_accountlink WHERE server = %s AND created_there NOT IN ('', 'unstable', %s))
 """
 _HELD = """
 SELECT l.remote_id FROM provisioning_accountlink l JOIN provisioning_action a ON a.id = l.action_id
-WHERE l.server = %(server)s AND l.remote_id = ANY(%(ids)s) AND l.tenant_id <> %(tenant)s AND l.ended IS NULL AND NOT l.is_suspect
+WHERE l.server = %(server)s AND l.remote_id = ANY(%(ids)s) AND l.tenant_id <> %(tenant)s AND l.ended IS NULL
 """
 _LOCK = """
 INSERT INTO provisioning_accountlock AS k (tenant_id, server, user_id, token, until)
 VALUES (%(tenant)s, %(server)s, %(user)s, %(token)s, clock_timestamp() + make_interval(secs => %(seconds)s))
 ON CONFLICT (tenant_id, server, user_id) DO UPDATE SET token = EXCLUDED.token, until = EXCLUDED.until WHERE k.until <= clock_timestamp()
 """
-_UNLOCK = "DELETE FROM provisioning_accountlock WHERE token = %s"
+_UNLOCK = """
+DELETE FROM provisioning_accountlock WHERE tenant_id = %(tenant)s AND server = %(server)s AND user_id = %(user)s AND token = %(token)s
+"""
 _FIELDS = frozenset(field.name for field in fields(Link))
 
 
 class DatabaseRows:
     """The rows that concern one user on one server."""
 
-    def __init__(self, server: str, user_id: str) -> None:
+    def __init__(self, server: str, user_id: str, holds_secret: Callable[[Link], bool] = lambda link: False) -> None:
         self._server = server
         self._user_id = user_id
+        self._holds_secret = holds_secret
 
     def read(self, remote_ids: Sequence[str]) -> list[Link]:
         """Return the links of the server that name the user or one of these accounts, of every tenant."""
@@ -122,13 +125,13 @@ class DatabaseRows:
         values = {**self._values(()), "links": as_jsonb([link.document()])}
         return _links_of(run_script([_BEGIN_CREATE], values, is_repeatable=True)[0][1])
 
-    def write(self, link: Link) -> None:
-        """Store a link at once, unless a newer event has written it."""
-        write_links([link.document()])
+    def write(self, link: Link) -> bool:
+        """Store a link at once; False when a newer event has written it. One that holds a secret is passed over."""
+        return self._holds_secret(link) or write_links([link.document()]) == 1
 
-    def shows_creation(self) -> bool:
-        """Tell whether the server has shown two different creation times."""
-        return bool((fetch_one(_SHOWS_CREATION, [self._server]) or (False,))[0])
+    def shows_creation(self, other_than: str) -> bool:
+        """Tell whether the server has shown another creation time than this one."""
+        return bool((fetch_one(_SHOWS_CREATION, [self._server, other_than]) or (False,))[0])
 
     def _values(self, remote_ids: Sequence[str]) -> dict[str, Any]:
         return {"server": self._server, "user": self._user_id, "remote_ids": list(remote_ids)}
@@ -137,7 +140,7 @@ class DatabaseRows:
 class RunLinks:
     """The links of one run of an action for the event at `position`, and what it has learned of them.
 
-    With `is_shared` the run takes a lock per user, because another enabled stream of the tenant writes to the same server.
+    On one of the `shared_servers` a run takes a lock per user: other enabled streams of the tenant write there too.
     """
 
     def __init__(self, setup: Setup, position: int, *, shared_servers: frozenset[str] = frozenset()) -> None:
@@ -157,7 +160,7 @@ class RunLinks:
     def book(self, server: str, user_id: str) -> LinkBook:
         """Return the book of one user on one server."""
         owner = Link(self._setup.tenant_id, str(self._setup.action_id), server, user_id)
-        book = LinkBook(DatabaseRows(server, user_id), owner, position=self._position)
+        book = LinkBook(DatabaseRows(server, user_id, self._holds_secret), owner, position=self._position)
         self._books.append(book)
         return book
 
@@ -188,14 +191,13 @@ class RunLinks:
         try:
             yield
         finally:
-            execute(_UNLOCK, [token])
+            execute(_UNLOCK, values)
 
 
-def write_links(links: Iterable[Mapping[str, Any]]) -> None:
-    """Write rows of links by the rule of `UPSERT`; writing them twice changes nothing."""
+def write_links(links: Iterable[Mapping[str, Any]]) -> int:
+    """Write rows of links by the rule of `UPSERT`, and return how many were; writing them twice changes nothing."""
     documents = list(links)
-    if documents:
-        execute(UPSERT, {"links": as_jsonb(documents)})
+    return execute(UPSERT, {"links": as_jsonb(documents)}) if documents else 0
 
 
 def accounts_of_other_tenants(server: str, remote_ids: Iterable[str], *, tenant_id: str) -> set[str]:

@@ -9,6 +9,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 
+class NotSent(Exception):
+    """The request was not sent, and nothing before it that writes."""
+
+
 class ActionError(Exception):
     """The action failed; the delivery is retried and in the end becomes a dead letter."""
 

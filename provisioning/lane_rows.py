@@ -45,7 +45,8 @@ _OLDEST_LANE = f"SELECT l.id, l.stream_id, l.key, l.tenant_id, l.token, l.delive
 _TAKE = """
 WITH lane AS ({lane}),
 waiting AS (
-    SELECT d.id, d.event_id, d.event_type, d.position, d.redeliveries > 0 AS is_redelivery, clock_timestamp() AS now,
+    SELECT d.id, d.event_id, d.event_type, coalesce(letter.rebuilt_position, d.position) AS position,
+        d.redeliveries > 0 AS is_redelivery, clock_timestamp() AS now,
         coalesce(letter.rebuilt_body, e.body, letter.body) AS body, letter.rebuilt_body IS NOT NULL AS is_rebuilt,
         s.destination_type, s.destination,
         d.redeliveries > 0 AND NOT d.is_forced AND letter.rebuilt_body IS NULL AND EXISTS (

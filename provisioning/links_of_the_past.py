@@ -34,9 +34,10 @@ WITH written AS (
         OR d.settled_at < %(until)s) AND coalesce(d.detail ->> 'scim_id', '') <> '' AND length(d.detail ->> 'scim_id') <= 512
         AND d.detail ->> 'scim_id' NOT LIKE '%%***%%'
     ORDER BY d.key, d.position DESC
-), made AS (
+), made AS MATERIALIZED (
     SELECT w.*, (SELECT max(c.position) FROM provisioning_delivery c WHERE c.stream_id = w.stream_id AND c.key = w.lane
-        AND c.state = 'delivered' AND c.reason IN ('created', 'created-from-update') AND c.detail ->> 'scim_id' = w.remote_id) AS birth
+        AND c.is_written AND c.state = 'delivered'
+        AND c.reason IN ('created', 'created-from-update') AND c.detail ->> 'scim_id' = w.remote_id) AS birth
     FROM written w
 )
 INSERT INTO provisioning_accountlink (tenant_id, action_id, server, user_id, remote_id, birth, ended, position, user_names, user_name, keys,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -98,7 +99,7 @@ class MappedUser:
 class Person:
     """How a user is found: the correlation key and, for servers that refuse to filter on it, the user name.
 
-    `has_own_key` says that the key is the user id itself and nothing that a user can choose. `proves_name` says that an account
+    `has_own_key` says that the key is the user id itself, or something else that no user can choose. `proves_name` says that an account
     with this user name and without a key counts as this user's (`provisioning.scim.name_proof`).
     """
 
@@ -166,12 +167,18 @@ def person_of(document: Mapping[str, Any], table: Iterable[MappingRow]) -> Perso
     """
     rows = [row for row in table if row.path in _REQUIRED_PATHS]
     values = {row.path: Fitting().at(parse_path(row.path), _found(row, document)) for row in rows}
-    return Person(values.get("externalId") or "", values.get("userName") or "", has_own_key=is_keyed_by_user_id(rows))
+    return Person(values.get("externalId") or "", values.get("userName") or "", has_own_key=_is_chosen_here(rows))
 
 
 def is_keyed_by_user_id(table: Iterable[MappingRow]) -> bool:
-    """Tell whether the correlation key is the id of the user, which no user can choose."""
+    """Tell whether the correlation key is the id of the user."""
     return any(row.path == "externalId" and row.enabled and row.source.strip() == "user_id" for row in table)
+
+
+def _is_chosen_here(table: Iterable[MappingRow]) -> bool:
+    """Tell whether no user can choose the correlation key: it is the id, or a member that administrators alone write."""
+    sources = [row.source.strip() for row in table if row.path == "externalId" and row.enabled]
+    return any(source == "user_id" or re.fullmatch(r"app_metadata(\.\w+)+", source) for source in sources)
 
 
 def _found(row: MappingRow, document: Mapping[str, Any]) -> Any:

@@ -43,7 +43,7 @@ class Claim:
     started_at: datetime
     # `body` is not the event as it was recorded but one with the profile of the moment at which it was redelivered.
     is_rebuilt: bool = False
-    # The event's position in the tenant's log.
+    # How new `body` is: the event's position in the tenant's log, or that of the log when the body was made anew.
     position: int = 0
 
     @property

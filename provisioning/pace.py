@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from provisioning.failures import TransientFailure
+from provisioning.failures import NotSent, TransientFailure
 from provisioning.scim.options import rate_of
 from provisioning.setups import Setup
 from provisioning.statements import execute, fetch_one
@@ -45,7 +45,7 @@ WHERE action_id = %(action)s
 """
 
 
-class NoTurn(Exception):
+class NoTurn(NotSent):
     """The server may not be asked now: the delivery comes back after `seconds`, and no attempt is counted."""
 
     def __init__(self, seconds: float) -> None:

@@ -13,6 +13,7 @@ from events.models import Event
 from identity.models import Staff
 from identity.services.failures import NotFound
 from provisioning import failpoints, lanes, nudges
+from provisioning.account_links import head_position
 from provisioning.current_profile import UserExistsAgain, deletes_living_user, with_current_profile
 from provisioning.models import DeadLetter
 
@@ -103,6 +104,8 @@ def _redeliver_chunk(tenant_id: str, ids: list[int], order: Order) -> Redelivere
 
 def _note(letter: DeadLetter, order: Order) -> None:
     """Keep with the letter what was asked for; the current profile is read here, under the lock of the lane."""
+    # The position first: no change between the two is taken for older than the profile.
+    letter.rebuilt_position = head_position(letter.tenant_id) if order.with_current_profile else None
     letter.rebuilt_body = _rebuilt(letter) if order.with_current_profile else None
     letter.state = DeadLetter.State.REDELIVERED
     letter.redelivered_at = timezone.now()
@@ -111,7 +114,16 @@ def _note(letter: DeadLetter, order: Order) -> None:
     letter.redelivery_reason = order.reason
     letter.redrive = order.redrive
     letter.save(
-        update_fields=["rebuilt_body", "state", "redelivered_at", "redelivered_by", "redelivery_actor", "redelivery_reason", "redrive"]
+        update_fields=[
+            "rebuilt_body",
+            "rebuilt_position",
+            "state",
+            "redelivered_at",
+            "redelivered_by",
+            "redelivery_actor",
+            "redelivery_reason",
+            "redrive",
+        ]
     )
 
 

@@ -42,6 +42,15 @@ _EXPIRED_KINDS = "DELETE FROM provisioning_ignoredkind WHERE until < clock_times
 _OLD_ALERTS = "DELETE FROM provisioning_alert WHERE created_at < clock_timestamp() - make_interval(secs => %s)"
 _OLD_TRIALS = "DELETE FROM provisioning_trial WHERE started_at < clock_timestamp() - make_interval(secs => %s)"
 _DECIDED_FOR_STREAM = ("DELETE FROM provisioning_ignoredkind WHERE stream_id = %s", "DELETE FROM provisioning_alert WHERE stream_id = %s")
+# An ended link keeps old events from writing; without a dead letter there is none that could be sent again.
+_ENDED_LINKS = """
+DELETE FROM provisioning_accountlink l WHERE l.id IN (
+    SELECT e.id FROM provisioning_accountlink e
+    WHERE e.ended IS NOT NULL AND e.updated_at < clock_timestamp() - make_interval(secs => %s) AND NOT EXISTS (
+        SELECT 1 FROM provisioning_deadletter d WHERE d.tenant_id = e.tenant_id AND d.key = 'user:' || e.user_id)
+    LIMIT %s FOR UPDATE SKIP LOCKED)
+"""
+_DEAD_LOCKS = "DELETE FROM provisioning_accountlock WHERE until < clock_timestamp() - interval '1 hour'"
 _DAY = 86400.0
 
 
@@ -51,6 +60,8 @@ def prune() -> int:
     execute(_EXPIRED_KINDS)
     execute(_OLD_TRIALS, [KEPT_DAYS * _DAY])
     execute(_OLD_ALERTS, [max(settings.DELIVERY_RETENTION_DAYS * _DAY, 2 * settings.DEAD_LETTER_ALERT_PERIOD_SECONDS)])
+    execute(_DEAD_LOCKS)
+    _until_done(lambda: execute(_ENDED_LINKS, [2 * settings.DELIVERY_RETENTION_DAYS * _DAY, BATCH]))
     dropped = _until_done(lambda: _drop(_OLD, [settings.DELIVERY_RETENTION_DAYS * _DAY, BATCH]))
     return dropped + _until_done(lambda: _drop(_ORPHANED, [BATCH]))
 

@@ -64,7 +64,7 @@ def run_action(
     deadline_seconds: float,
     correlation_id: str,
     links: RunLinks,
-    allow_named_deletion: Callable[[], None] = lambda: None,
+    allow_named_deletion: Callable[[str], None] = lambda user_id: None,
 ) -> ActionOutcome:
     """Run the action for one event within `deadline_seconds`; `attempt` counts from 1 over the life of the delivery.
 

@@ -42,7 +42,7 @@ SKIPS: dict[str, str] = {
     "missing externalId": "The mapping gives the user no `externalId`, so no account can be told to be this user's.",
     "missing userName": "The mapping gives the user no `userName`, which SCIM demands.",
     "no user to delete": "The destination does not know the user.",
-    "older than the account": "The event is older than the account that is linked to the user, or no newer than its deletion, so writing it "
+    "older than the account": "The event is older than the account that is linked to the user, or no newer than its deletion: writing it "
     "would bring back an old state.",
     "no user to update": "The destination does not know the user, and the action may not create one on an update (*upsert* is off).",
     "outside the scope": "The expression that says which users the action is about leaves this one out.",

@@ -63,7 +63,8 @@ def _note(run: Run, users: list[dict[str, Any]], start: int | None) -> None:
     providers = run.people.providers()
     ours = {key: user for user in users if (key := _key_of_ours(user, providers))}
     held = run.remote.held_by_others([str(user["id"]) for user in ours.values()])
-    managed = {key: user for key, user in ours.items() if str(user["id"]) not in held}
+    elsewhere = run.people.elsewhere(ours.keys())
+    managed = {key: user for key, user in ours.items() if str(user["id"]) not in held and key not in elsewhere}
     here = run.people.existing(managed.keys())
     accounts = [Finding(Outcome.EXTRA, key, str(managed[key]["id"])) for key in sorted(managed.keys() - here)]
     progress: dict[str, Any] = {"start": start} if start is not None else {}
@@ -94,12 +95,14 @@ def _key_of_ours(user: dict[str, Any], providers: frozenset[str]) -> str:
 
 def _delete(run: Run, account: SynchronizationRow) -> bool:
     """Delete one account; False when the job rests now."""
+    # Read first: what happens after it is newer than this deletion.
+    position = head_position(run.job.tenant_id)
     if run.people.existing([account.user_id]):
         save_deletion(run.job, account, is_deleted=False, reason="a user with this id is here again")
         return True
     try:
         person = Person(account.user_id, "")
-        is_deleted = run.examiner.delete(person, account.user_id, head_position(run.job.tenant_id), account.scim_id)
+        is_deleted = run.examiner.delete(person, account.user_id, position, account.scim_id)
     except TransientFailure as failure:
         _rest_or_stop(run, failure)
         return False

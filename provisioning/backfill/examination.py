@@ -84,6 +84,8 @@ class Examiner:
             return Finding(Outcome.SKIPPED, user_id, reason=f"missing {'userName' if person.external_id else 'externalId'}")
         with self._remote.client(user_id, position) as client:
             held = self._ours(client, person)
+            if client.links.is_stale:
+                raise EventOutdated
             if held is not None:
                 return self._aligned(client, user_id, document, held, person)
             if self._plan.only_reports:
@@ -111,7 +113,7 @@ class Examiner:
 
     def _linked(self, client: ScimClient, user_id: str, document: dict[str, Any], trusted: Resource, person: Person) -> Finding:
         client.links.look([trusted["id"]])
-        if client.links.is_rival(trusted["id"]):
+        if client.links.is_rival(trusted):
             raise ForeignAccount(detail=f"id {str(trusted['id'])[:64]} is linked to another user")
         match = Match(str(trusted["id"]), "userName", trusted, origin="synchronized")
         return Finding(Outcome.LINKED, user_id, match.id, is_written=self._written(client, match, document, person))

@@ -12,6 +12,7 @@ from django.db.models import Prefetch, QuerySet
 from identity.documents import user_document
 from identity.models import Connection, LinkedIdentity, User
 from provisioning.account_links import head_position
+from provisioning.models import Action
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,12 @@ class People:
     def existing(self, user_ids: Collection[str]) -> set[str]:
         """Return which of these users are there, in whatever connection."""
         return set(User.objects.of(self.tenant_id).filter(user_id__in=user_ids).values_list("user_id", flat=True))
+
+    def elsewhere(self, user_ids: Collection[str]) -> set[str]:
+        """Return which of these are ids of users of other tenants that provision users too: accounts with such a key may be theirs."""
+        others = Action.all_tenants.exclude(tenant_id=self.tenant_id).values_list("tenant_id", flat=True).distinct()
+        users = User.all_tenants.filter(tenant_id__in=list(others), user_id__in=user_ids)
+        return set(users.values_list("user_id", flat=True))
 
     def providers(self) -> frozenset[str]:
         """Return how ids of users of this tenant begin."""

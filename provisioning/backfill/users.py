@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from provisioning import failpoints
 from provisioning.backfill import phases
-from provisioning.backfill.findings import Finding
+from provisioning.backfill.findings import Finding, Outcome
 from provisioning.backfill.people import LocalUser
 from provisioning.backfill.run import MOST_TRIES, Run, Stopped
 from provisioning.backfill.state import save
@@ -94,6 +94,9 @@ class _UserTurn:
             if not found.is_written:
                 return finding
             now = self._run.people.now(user.key)
+            if now is None and self._run.people.existing([user.user_id]):
+                # Deleted and made again: the account is the new one's, and its event brings what it is.
+                return replace(finding, outcome=Outcome.SKIPPED, reason="changed here meanwhile")
             if now is None:
                 return self._run.examiner.withdraw(user.document, user.position)
             if now.document == user.document:

@@ -11,13 +11,18 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.AddField(
+            model_name='deadletter',
+            name='rebuilt_position',
+            field=models.BigIntegerField(help_text='Position of the log when that was made.', null=True),
+        ),
         migrations.CreateModel(
             name='NamedDeletions',
             fields=[
                 ('stream_id', models.CharField(max_length=26, primary_key=True, serialize=False)),
                 ('tenant_id', models.CharField(max_length=63)),
                 ('window_began_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('counted', models.PositiveIntegerField(default=0)),
+                ('user_ids', models.JSONField(default=list, help_text='The users of this hour.')),
             ],
             options={
                 'verbose_name_plural': 'named deletions',

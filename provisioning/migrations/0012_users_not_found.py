@@ -15,6 +15,8 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        # The connections of the service end a statement after 30 seconds; an index of a large table takes longer.
+        migrations.RunSQL("SET statement_timeout = 0; SET lock_timeout = 0", migrations.RunSQL.noop),
         AddIndexConcurrently(
             model_name="delivery",
             index=models.Index(
@@ -23,6 +25,7 @@ class Migration(migrations.Migration):
                 name="provisioning_delivery_notfound",
             ),
         ),
+        migrations.RunSQL("RESET statement_timeout; RESET lock_timeout", migrations.RunSQL.noop),
         migrations.AlterField(
             model_name="alert",
             name="kind",

@@ -23,4 +23,8 @@ class Migration(migrations.Migration):
         ("events", "0001_initial"),
     ]
 
-    operations = [migrations.RunPython(learn, migrations.RunPython.noop)]
+    operations = [
+        # One statement per version of an action, over all of its deliveries.
+        migrations.RunSQL("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0", migrations.RunSQL.noop),
+        migrations.RunPython(learn, migrations.RunPython.noop),
+    ]

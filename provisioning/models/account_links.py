@@ -79,10 +79,10 @@ class NamedDeletions(models.Model):
     stream_id = models.CharField(primary_key=True, max_length=26)
     tenant_id = models.CharField(max_length=63)
     window_began_at = models.DateTimeField(db_default=Now())
-    counted = models.PositiveIntegerField(default=0)
+    user_ids = models.JSONField(default=list, help_text="The users of this hour.")
 
     class Meta:
         verbose_name_plural = "named deletions"
 
     def __str__(self) -> str:
-        return f"{self.stream_id}: {self.counted}"
+        return f"{self.stream_id}: {len(self.user_ids)}"

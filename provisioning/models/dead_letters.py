@@ -30,6 +30,7 @@ class DeadLetter(models.Model):
     rebuilt_body = models.BinaryField(
         null=True, help_text="What is sent instead: the event with the profile of the moment it was asked for."
     )
+    rebuilt_position = models.BigIntegerField(null=True, help_text="Position of the log when that was made.")
     state = models.CharField(max_length=16, choices=State, default=State.OPEN)
     reason = models.TextField(help_text="What the last attempt failed with.")
     error_class = models.CharField(max_length=16, choices=FailureClass)

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, Protocol
 from urllib.parse import quote
 
 from identity.outbound.outcomes import Answer
-from provisioning.failures import ActionError, DataFailure, TransientFailure
+from provisioning.failures import ActionError, DataFailure, NotSent, TransientFailure
 from provisioning.mapping import Person
 from provisioning.scim import filters, matches, responses
 from provisioning.scim.exchanges import ExchangeRecorder
@@ -19,6 +19,7 @@ from provisioning.scim.matches import Ambiguous, Match, NoMatch, Resource, Taken
 from provisioning.scim.refusals import Conflict, FilterRefused, PreconditionFailed, ResourceGone, RouteMissing
 from provisioning.scim.transport import Request, ScimTransport
 
+_HOW_TO_CONFIRM = "confirm it under Account links, and redeliver"
 _HOW_TO_ADOPT = "link it by a synchronisation, set its externalId on the server, or change user_name_proof"
 
 
@@ -107,12 +108,19 @@ class ScimClient:
         was_in_doubt = self.links.begin_create(user_name=person.user_name, key=person.external_id)
         if self.links.is_stale:
             raise EventOutdated
-        may_be_there = is_repetition or was_in_doubt or self.links.open_link is not None
-        if may_be_there and not self.links.is_just_gone and (existing := self._before_post(person, is_doubtful=was_in_doubt)) is not None:
+        try:
+            existing = self._before_post(person, is_repetition=is_repetition, is_doubtful=was_in_doubt)
+        except Exception:
+            self._take_back(was_in_doubt=was_in_doubt)
+            raise
+        if existing is not None:
             self.links.not_created()
             return Created(existing.id, existing)
+        return self._post(resource, person, was_in_doubt=was_in_doubt)
+
+    def _post(self, resource: dict[str, Any], person: Person, *, was_in_doubt: bool) -> Created:
         try:
-            answer = self._transport.send(_post(resource), before_uncertain_repeat=lambda: self._stop_when_there(person))
+            answer = self._transport.send(_creation(resource), before_uncertain_repeat=lambda: self._stop_when_there(person))
         except _AlreadyThere as there:
             # Our own request of a moment ago made it.
             return Created(there.match.id)
@@ -122,6 +130,9 @@ class ScimClient:
         except ActionError as failure:
             if not failure.is_uncertain and not was_in_doubt:
                 self.links.not_created()
+            raise
+        except NotSent:
+            self._take_back(was_in_doubt=was_in_doubt)
             raise
         return self._made(answer, person)
 
@@ -251,7 +262,8 @@ class ScimClient:
 
     def _write(self, verb: str, match: Match, body: dict[str, Any], person: Person) -> Resource:
         path = user_path(match.id)
-        self.links.announce(person.user_name, person.external_id)
+        if not self.links.announce(person.user_name, person.external_id):
+            raise TransientFailure("another run has changed the link of the account: the event is tried again")
         try:
             answer = self._transport.send(Request(verb, path, "/Users/{id}", path, body, if_match=self._version(match)))
         except Conflict:
@@ -286,12 +298,12 @@ class ScimClient:
             self.links.gone(link.remote_id)
             return None
         self.links.look([link.remote_id])
-        if self.links.is_rival(link.remote_id):
-            raise ForeignAccount(detail=f"id {link.remote_id[:64]} is linked to another user as well")
+        if self.links.is_rival(found):
+            raise ForeignAccount("conflict: the linked account is linked to another user as well", detail=f"id {link.remote_id[:64]}")
         key = found.get("externalId")
         if key and key not in (*link.keys, person.external_id):
             raise UnverifiableMatch(detail=f"the linked account, id {link.remote_id[:64]}, carries another externalId")
-        is_named_by_key = bool(key) and key == person.external_id and person.has_own_key and not self.links.is_key_shared
+        is_named_by_key = bool(key) and key == person.external_id and person.has_own_key and not self.links.has_rival_user
         if is_named_by_key and was_missed and not self._capabilities.is_proven(self._misses):
             self._log("warning", "the externalId filter does not find an account that carries the key", scim_id=link.remote_id)
             self._capabilities.prove(self._misses)
@@ -315,7 +327,7 @@ class ScimClient:
             raise UnverifiableMatch(detail=f"the account with the linked id {link.remote_id[:64]} was created at another time")
         name = found.get("userName")
         # A server may show one creation time for all accounts; then an equal one says nothing.
-        tells_apart = is_known and self.links.shows_creation()
+        tells_apart = is_known and self.links.shows_creation(other_than=created)
         if not tells_apart and not (isinstance(name, str) and link.has_sent(name)):
             raise UnverifiableMatch(detail=f"the linked account, id {link.remote_id[:64]}, has a userName that was never sent to it")
 
@@ -336,7 +348,7 @@ class ScimClient:
                 raise UnverifiableMatch(detail=f"the {attribute} filter is not exact; id {verdict.id[:64]}")
             return Match(verdict.id, "filter", verdict.resource)
         if isinstance(verdict, Match):
-            if verdict.proof == "link" or self.links.is_key_shared:
+            if verdict.proof == "link" or self.links.has_rival_user:
                 # Only a link proves this one, and its id may have been given again since it was written.
                 self._check_witness(self.links.link_to(verdict.id), verdict.resource, is_named_by_key=False)
             self._learn(person, verdict.resource)
@@ -349,15 +361,21 @@ class ScimClient:
         ids = f"ids {', '.join(identifier[:64] for identifier in verdict.ids[:10])}"
         if isinstance(verdict, Ambiguous):
             raise AmbiguousMatch(detail=ids)
+        how = _HOW_TO_ADOPT
+        if verdict.carries_key:
+            self.links.suspected(verdict.ids[0])
+            how = _HOW_TO_CONFIRM
         # The dead letter shows the message, and the ids stand in the attempt: they would make a kind of failure of each user.
-        raise UnverifiableMatch(f"{UnverifiableMatch.__doc__}: {verdict.why}. To take it over, {_HOW_TO_ADOPT}", detail=ids)
+        raise UnverifiableMatch(f"{UnverifiableMatch.__doc__}: {verdict.why}. To take it over, {how}", detail=ids)
 
     def _filter_is_exact(self, value: str) -> bool:
         """Ask for what cannot exist: a random value, and ours as a server that reads patterns would find it."""
         name = f"exact externalId filter of {self._transport.server}"
         if self._capabilities.is_proven(name):
             return True
-        for impossible in (uuid.uuid4().hex, f"x|{value}", f"{value[:-1]}_", f"{value[:-1]}*"):
+        for impossible in (uuid.uuid4().hex, f"x|{value}", f"{value[:-1]}_", f"{value[:-1]}*", value.swapcase()):
+            if impossible == value:
+                continue
             try:
                 if self.filtered("externalId", impossible):
                     return False
@@ -374,8 +392,16 @@ class ScimClient:
             return None
         return found if found is not None and found.proof != "userName" else None
 
-    def _before_post(self, person: Person, *, is_doubtful: bool) -> Match | None:
+    def _take_back(self, *, was_in_doubt: bool) -> None:
+        """Take the doubt back at once that was stored for a create which was not sent."""
+        if not was_in_doubt:
+            self.links.not_sent()
+
+    def _before_post(self, person: Person, *, is_repetition: bool, is_doubtful: bool) -> Match | None:
         """Look for the account of an earlier create. Without a doubt none was sent that could have arrived, so strangers stop nothing."""
+        may_be_there = is_repetition or is_doubtful or self.links.open_link is not None
+        if not may_be_there or self.links.is_just_gone:
+            return None
         try:
             return self._proven(person)
         except (UnverifiableMatch, AmbiguousMatch):
@@ -407,7 +433,7 @@ class ScimClient:
             return None
 
 
-def _post(resource: dict[str, Any]) -> Request:
+def _creation(resource: dict[str, Any]) -> Request:
     return Request("POST", "/Users", "/Users", "/Users", resource)
 
 

@@ -74,11 +74,11 @@ class LinkRows(Protocol):
     def begin(self, link: Link) -> list[Link]:
         """Return what `read` returns, and note the doubt of `link`, committed, unless an account of the user is known."""
 
-    def write(self, link: Link) -> None:
-        """Store a link at once, unless a newer event has written it."""
+    def write(self, link: Link) -> bool:
+        """Store a link at once; False when a newer event has written it."""
 
-    def shows_creation(self) -> bool:
-        """Tell whether the server has shown two different creation times."""
+    def shows_creation(self, other_than: str) -> bool:
+        """Tell whether the server has shown another creation time than this one."""
 
 
 class LinkBook:
@@ -130,7 +130,7 @@ class LinkBook:
     def look(self, remote_ids: Iterable[str] = ()) -> None:
         """Read what is known of the user and of these accounts."""
         if self._rows is not None:
-            self._take(self._rows.read(list(remote_ids)))
+            self._take(self._rows.read([remote_id for remote_id in remote_ids if _is_usable(remote_id)]))
 
     def begin_create(self, *, user_name: str, key: str) -> bool:
         """Note, committed, that a create is about to be sent; return whether an earlier one was in doubt already."""
@@ -146,9 +146,16 @@ class LinkBook:
             self._read = self.own = fresh if self.own is None or ended else replace(self.own, doubt=self._position)
         return was_in_doubt
 
-    def is_rival(self, remote_id: str) -> bool:
-        """Tell whether another user or tenant is linked to the account."""
-        return any(other.remote_id == remote_id and not self._is_kin(other) for other in self._others)
+    def is_rival(self, resource: Mapping[str, Any]) -> bool:
+        """Tell whether another user or tenant is linked to the account.
+
+        A link whose account the server said is gone does not count, nor one whose account has another key or creation time: the id was
+        given again, or it counts accounts of another workspace.
+        """
+        return any(
+            other.remote_id == resource["id"] and not self._is_kin(other) and not other.is_missing and not _is_another(other, resource)
+            for other in self._others
+        )
 
     def is_own(self, remote_id: str) -> bool:
         """Tell whether this action has linked this user to the account."""
@@ -172,9 +179,15 @@ class LinkBook:
         """Whether another tenant brings a user of the same id to this server, so that the key alone does not tell whose an account is."""
         return self._is_key_shared
 
-    def shows_creation(self) -> bool:
-        """Tell whether creation times of this server tell its accounts apart."""
-        return self._rows is not None and self._rows.shows_creation()
+    @property
+    def has_rival_user(self) -> bool:
+        """Whether another tenant is linked to an account of a user of the same id on this server."""
+        owner = self._owner
+        return any(other.user_id == owner.user_id and other.tenant_id != owner.tenant_id for other in self._others)
+
+    def shows_creation(self, other_than: str) -> bool:
+        """Tell whether creation times of this server tell its accounts apart: whether it has shown another one."""
+        return self._rows is not None and self._rows.shows_creation(other_than)
 
     def created(self, resource: Mapping[str, Any], *, user_name: str, key: str) -> None:
         """Learn the account that a create has just made. One whose id cannot be used again leaves the user in doubt."""
@@ -209,14 +222,14 @@ class LinkBook:
         named = replace(known, user_names=(), user_name="") if known.remote_id or known.ended is not None else known
         self.own = replace(named, **facts, birth=birth, ended=None, keys=(key,), is_keyed=True, doubt=None, origin=origin, is_suspect=False)
 
-    def suspected(self, remote_id: str, *, user_name: str) -> None:
-        """Remember an account that was written because its name was proven; it authorizes nothing until it is confirmed."""
+    def suspected(self, remote_id: str, *, user_name: str = "") -> None:
+        """Remember an account that is the user's by its name or by a key that proves nothing; it authorizes nothing until confirmed."""
         if self.open_link is None and _is_usable(remote_id):
             names = (user_name,) if user_name else ()
             known = self._own_or_new()
             birth = known.birth if known.ended is None else known.ended + 1
             facts: dict[str, Any] = {"remote_id": remote_id, "user_names": names, "user_name": user_name, "birth": birth}
-            self.own = replace(known, **facts, ended=None, origin="by name", is_suspect=True, doubt=None)
+            self.own = replace(known, **facts, ended=None, origin="by name", is_suspect=True)
 
     def found_again(self, created: str) -> None:
         """Note that the linked account has proven itself, and its creation time where none was known."""
@@ -229,14 +242,14 @@ class LinkBook:
             self.own = replace(link, is_missing=True)
             self.is_just_gone = True
 
-    def announce(self, user_name: str, key: str) -> None:
-        """Store, before a write, the name and the key that the account is about to get."""
+    def announce(self, user_name: str, key: str) -> bool:
+        """Store, before a write, the name and the key that the account is about to get; False when a newer run keeps that from it."""
         link = self.open_link
         if link is None or (link.has_sent(user_name) and key in link.keys):
-            return
+            return True
         names = _kept((*(name for name in link.user_names if name != user_name), user_name), confirmed=link.user_name)
         self.own = replace(link, user_names=names, keys=_with(link.keys, key), position=max(link.position, self._position))
-        self._store()
+        return self._store()
 
     def confirmed(self, user_name: str) -> None:
         """Note that the account has this name now."""
@@ -253,10 +266,22 @@ class LinkBook:
         if self.own is not None:
             self.own = replace(self.own, doubt=None)
 
+    def not_sent(self) -> None:
+        """Take back, at once, the doubt of a create that was not sent."""
+        if self.own is not None and self.own.doubt is not None:
+            self.own = replace(self.own, doubt=None)
+            self._store()
+
     def deleted(self) -> None:
-        """End the link: the event that deletes the user is settled."""
+        """End the link: the event that deletes the user is settled. Names and keys of a deleted user are not kept."""
         if self.own is not None:
-            self.own = replace(self.own, ended=self._position, doubt=None, is_missing=False)
+            gone: dict[str, Any] = {"user_names": (), "user_name": "", "keys": (), "doubt": None, "is_missing": False}
+            self.own = replace(self.own, ended=self._position, **gone)
+
+    @property
+    def is_suspected(self) -> bool:
+        """Whether an account was written that only its name had proven, and that no administrator has confirmed."""
+        return self.own is not None and self.own.is_suspect and self.own.ended is None and not self.own.is_missing
 
     def _take(self, rows: list[Link]) -> None:
         owner = self._owner
@@ -267,7 +292,9 @@ class LinkBook:
             self.own = self._read
         others = [row for row in rows if row not in same and row.is_live]
         self._others = [row for row in others if row.is_open]
-        self._is_key_shared = any(row.user_id == owner.user_id and row.tenant_id != owner.tenant_id for row in others)
+        # A row without an account and without a doubt says nothing: any tenant could write it.
+        same_id = [row for row in others if row.user_id == owner.user_id and row.tenant_id != owner.tenant_id]
+        self._is_key_shared = any(row.remote_id or row.doubt is not None for row in same_id)
 
     def _is_kin(self, other: Link) -> bool:
         return (other.tenant_id, other.user_id) == (self._owner.tenant_id, self._owner.user_id)
@@ -275,10 +302,12 @@ class LinkBook:
     def _own_or_new(self) -> Link:
         return self.own or self._owner
 
-    def _store(self) -> None:
-        if self._rows is not None and self.own is not None:
-            self._rows.write(self.own)
-            self._read = self.own
+    def _store(self) -> bool:
+        if self._rows is None or self.own is None:
+            return True
+        is_stored = self._rows.write(self.own)
+        self._read = self.own
+        return is_stored
 
 
 def server_of(base_url: str) -> str:
@@ -304,6 +333,13 @@ def creation_of(resource: Mapping[str, Any]) -> str:
     meta = resource.get("meta")
     created = meta.get("created") if isinstance(meta, dict) else None
     return created if isinstance(created, str) and len(created) <= _LONGEST_TIME else ""
+
+
+def _is_another(link: Link, resource: Mapping[str, Any]) -> bool:
+    """Tell whether an account with the linked id shows that it is not the linked one."""
+    key, created = resource.get("externalId"), creation_of(resource)
+    has_other_key = bool(key) and bool(link.keys) and key not in link.keys
+    return has_other_key or (bool(created) and link.created_there not in ("", UNSTABLE, created))
 
 
 def _is_usable(remote_id: str) -> bool:

@@ -51,6 +51,7 @@ class Unverifiable:
 
     ids: tuple[str, ...]
     why: str = "the server does not return externalId"
+    carries_key: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,13 +68,17 @@ class Taken:
     id: str
 
 
+_WORTHLESS = (
+    "externalId is mapped from something that a user can choose, or another tenant brings a user of the same id to this server, and no "
+    "link names the account"
+)
 Verdict = Match | NoMatch | Unproven | Unverifiable | Ambiguous
 
 
 class Claims(Protocol):
     """Who is linked to which account; see `LinkBook`."""
 
-    def is_rival(self, remote_id: str) -> bool: ...
+    def is_rival(self, resource: Resource) -> bool: ...
 
     def is_own(self, remote_id: str) -> bool: ...
 
@@ -88,7 +93,7 @@ def by_external_id(resources: Iterable[Resource], person: Person, claims: Claims
     found = list(resources)
     if (keyed := _by_key(found, person, claims)) is not None:
         return keyed
-    unnamed = [item for item in found if not item.get("externalId") and not claims.is_rival(item["id"])]
+    unnamed = [item for item in found if not item.get("externalId") and not claims.is_rival(item)]
     if not unnamed:
         return NoMatch(foreign=len(found))
     if len(unnamed) < len(found):
@@ -96,6 +101,9 @@ def by_external_id(resources: Iterable[Resource], person: Person, claims: Claims
         return Unverifiable(_ids(unnamed))
     if len(unnamed) > 1:
         return Unverifiable(_ids(unnamed))
+    if not person.has_own_key or claims.is_key_shared:
+        # An exact filter proves the key, and here the key proves nothing.
+        return Unverifiable(_ids(unnamed), _WORTHLESS)
     name = unnamed[0].get("userName")
     if isinstance(name, str) and same_name(name, person.external_id) and not same_name(name, person.user_name):
         return Unverifiable(_ids(unnamed), "the server compares userName when it is asked for externalId")
@@ -113,7 +121,7 @@ def by_user_name(resources: Iterable[Resource], person: Person, claims: Claims) 
     if len(named) > 1:
         return Ambiguous(_ids(named))
     (holder,) = named
-    if holder.get("externalId") or claims.is_rival(holder["id"]):
+    if holder.get("externalId") or claims.is_rival(holder):
         return Taken(holder["id"])
     if claims.is_kin(holder["id"]):
         return Match(holder["id"], "link", holder)
@@ -136,7 +144,7 @@ def has_name(item: Resource, user_name: str) -> bool:
 
 def _by_key(found: list[Resource], person: Person, claims: Claims) -> Match | Ambiguous | Unverifiable | None:
     """Return what the resources with our key come to, or None when there is none that could be ours."""
-    keyed = [item for item in found if item.get("externalId") == person.external_id and not claims.is_rival(item["id"])]
+    keyed = [item for item in found if item.get("externalId") == person.external_id and not claims.is_rival(item)]
     if not keyed:
         return None
     for linked in ([item for item in keyed if claims.is_own(item["id"])], [item for item in keyed if claims.is_kin(item["id"])]):
@@ -144,10 +152,8 @@ def _by_key(found: list[Resource], person: Person, claims: Claims) -> Match | Am
             return Match(linked[0]["id"], "externalId", linked[0])
     if len(keyed) > 1:
         return Ambiguous(_ids(keyed))
-    if claims.is_key_shared:
-        return Unverifiable(_ids(keyed), "another tenant brings a user of the same id to this server, and no link names the account")
-    if not person.has_own_key:
-        return Unverifiable(_ids(keyed), "externalId is mapped from something that a user can choose, and no link names the account")
+    if claims.is_key_shared or not person.has_own_key:
+        return Unverifiable(_ids(keyed), _WORTHLESS, carries_key=True)
     return Match(keyed[0]["id"], "externalId", keyed[0])
 
 

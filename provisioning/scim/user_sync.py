@@ -26,6 +26,10 @@ class DeletionInDoubt(DataFailure):
     """deletion in doubt: the answer to a create of this user was lost, and no account was found that is proven to be the user"""
 
 
+class UnconfirmedAccount(DataFailure):
+    """deletion of a suspect: the user's account was proven by its name alone and is not found any more; confirm it under Account links"""
+
+
 @dataclass(frozen=True)
 class Circumstances:
     """What a run knows beside the user: its event, whether an earlier attempt may have reached the server, and whose word counts.
@@ -38,7 +42,7 @@ class Circumstances:
     is_repetition: bool
     strategy: str = ""
     trusted_strategies: frozenset[str] = frozenset()
-    allow_named_deletion: Callable[[], None] = lambda: None
+    allow_named_deletion: Callable[[str], None] = lambda user_id: None
 
 
 def update_request(options: ScimOptions, mapped: MappedUser) -> tuple[str, dict[str, Any]]:
@@ -108,10 +112,12 @@ class UserSync:
         if found is None:
             if links.is_in_doubt:
                 raise DeletionInDoubt
+            if links.is_suspected:
+                raise UnconfirmedAccount
             links.deleted()
             return skipped(NO_USER_TO_DELETE, user_id=person.external_id)
         if found.proof == "userName":
-            self._run.allow_named_deletion()
+            self._run.allow_named_deletion(str(document.get("user_id", "")))
         is_ours = self._client.once_more_if_changed(person, found, lambda match: self._client.delete(match, person))
         links.deleted()
         ids = {"user_id": person.external_id, "scim_id": found.id}

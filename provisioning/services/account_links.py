@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from identity.services.failures import Conflict
 from provisioning.models import AccountLink
 
 
 def confirm_links(*, tenant_id: str, link_ids: Iterable[int]) -> int:
-    """Let suspected links of the tenant authorize writes from now on; return how many were suspects."""
+    """Let suspected links of the tenant authorize writes from now on; return how many were suspects.
+
+    Raises `Conflict` for an account that another user or tenant is linked to.
+    """
     suspects = AccountLink.objects.filter(tenant_id=tenant_id, pk__in=list(link_ids), is_suspect=True)
+    for suspect in suspects:
+        others = AccountLink.objects.filter(server=suspect.server, remote_id=suspect.remote_id, ended=None, is_suspect=False)
+        if others.exclude(tenant_id=tenant_id, user_id=suspect.user_id).exists():
+            raise Conflict(f"The account {suspect.remote_id} is linked to another user.")
     return suspects.update(is_suspect=False, origin=AccountLink.Origin.ADOPTED)
 
 

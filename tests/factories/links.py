@@ -23,12 +23,18 @@ class MemoryLinks:
         self.newest = max(self.newest, position)
         return MemoryRun(self, tenant_id, action_id, position)
 
-    def write(self, link: Link) -> None:
+    def write(self, link: Link) -> bool:
         key = (link.action_id, link.server, link.user_id)
         old = self.rows.get(key)
-        is_newer = old is None or (link.birth >= old.birth and (old.ended is None or link.birth > old.ended))
-        if old is None or (is_newer and (link.position >= old.position or not old.remote_id)):
+        if old is None:
             self.rows[key] = link
+            return True
+        is_newer = link.birth >= old.birth and (old.ended is None or link.birth > old.ended or (link.ended or 0) > old.ended)
+        if not is_newer or (link.position < old.position and old.remote_id):
+            return False
+        is_confirmed = old.remote_id == link.remote_id and old.ended is None and not old.is_suspect
+        self.rows[key] = replace(link, is_suspect=link.is_suspect and not is_confirmed)
+        return True
 
     def only(self) -> Link:
         """Return the one link that there is."""
@@ -84,9 +90,9 @@ class MemoryRows:
             self.kept.rows[key] = replace(old, doubt=link.doubt, position=max(old.position, link.position))
         return known
 
-    def write(self, link: Link) -> None:
-        self.kept.write(link)
+    def write(self, link: Link) -> bool:
+        return self.kept.write(link)
 
-    def shows_creation(self) -> bool:
+    def shows_creation(self, other_than: str) -> bool:
         shown = {link.created_there for link in self.kept.rows.values() if link.server == self.server}
-        return len(shown - {"", UNSTABLE}) > 1
+        return bool(shown - {"", UNSTABLE, other_than})

@@ -156,7 +156,7 @@ def test_a_passed_probe_is_stored_with_the_action_and_believed_by_the_next_run(t
         action = scim_action(tenant, server.base_url)
         run(action, "user.updated")
         run(Action.objects.of(tenant.pk).get(pk=action.pk), "user.updated")
-        assert server.lines == ["GET /Users"] * 5 + ["PUT /Users/1", "GET /Users", "PUT /Users/1"]
+        assert server.lines == ["GET /Users"] * 6 + ["PUT /Users/1", "GET /Users", "PUT /Users/1"]
 
 
 def test_plain_http_is_refused_at_run_time_when_the_switch_was_taken_back(tenant: Tenant, settings: Settings) -> None:

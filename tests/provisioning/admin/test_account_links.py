@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -18,8 +19,8 @@ from tests.factories.admin import new_tenant
 LIST = reverse("admin:provisioning_accountlink_changelist")
 
 
-def make_link(tenant: Tenant, user_id: str, **more: object) -> AccountLink:
-    row = Link(tenant.pk, str(uuid4()), "0" * 32, user_id, **{"remote_id": "r-1", **more})  # type: ignore[arg-type]  # fields of the row
+def make_link(tenant: Tenant, user_id: str, **more: Any) -> AccountLink:
+    row = Link(tenant.pk, str(uuid4()), "0" * 32, user_id, **{"remote_id": uuid4().hex, **more})
     write_links([row.document()])
     return AccountLink.objects.get(tenant_id=tenant.pk, user_id=user_id)
 
@@ -33,13 +34,14 @@ def browser(tenant: Tenant, settings: Settings) -> Client:
 
 
 def test_the_list_says_how_each_link_stands(browser: Client, tenant: Tenant) -> None:
-    for user_id, more in {
+    states: dict[str, dict[str, Any]] = {
         "database|linked": {},
         "database|suspect": {"is_suspect": True},
         "database|ended": {"ended": 9},
         "database|gone": {"is_missing": True},
         "database|doubt": {"remote_id": "", "doubt": 3},
-    }.items():
+    }
+    for user_id, more in states.items():
         make_link(tenant, user_id, **more)
     page = browser.get(LIST).content.decode()
     for state in ("Linked", "Suspect", "Ended", "Missing", "In doubt"):

@@ -249,12 +249,13 @@ def test_deletions_that_only_a_name_proves_hold_the_stream_after_five_in_an_hour
 def test_the_hour_of_named_deletions_passes(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
     settings.DELETIONS_BY_NAME_PER_HOUR = 1
     known = {"stream_id": stream.pk, "tenant_id": tenant.pk}
-    allow_named_deletion(**known)
+    for _ in range(3):
+        allow_named_deletion("database|tried again", **known)
     with pytest.raises(TooManyNamedDeletions):
-        allow_named_deletion(**known)
+        allow_named_deletion("database|next", **known)
     with connection.cursor() as cursor:
         cursor.execute("UPDATE provisioning_nameddeletions SET window_began_at = now() - interval '61 minutes'")
-    allow_named_deletion(**known)
+    allow_named_deletion("database|next", **known)
 
 
 def test_recorded_creates_become_links_and_other_writes_suspects(
@@ -280,7 +281,7 @@ def test_recorded_creates_become_links_and_other_writes_suspects(
 
 
 def test_confirming_and_forgetting_links_ends_at_the_tenant(tenant: Tenant) -> None:
-    row = replace(link(str(uuid4()), remote_id="1", is_suspect=True), tenant_id=tenant.pk)
+    row = replace(link(str(uuid4()), remote_id=uuid4().hex, is_suspect=True), tenant_id=tenant.pk)
     write_links([row.document()])
     stored = AccountLink.objects.get(tenant_id=tenant.pk)
     assert confirm_links(tenant_id="another", link_ids=[stored.pk]) == 0

@@ -85,7 +85,7 @@ def test_an_id_only_answer_is_accepted_after_the_probe_and_the_probe_is_made_onc
         first = run_event(server.base_url, "user.updated", findings=findings)
         second = run_event(server.base_url, "user.updated", findings=findings)
         assert (first.reason, second.reason) == ("updated", "updated")
-        assert server.lines == ["GET /Users"] * 5 + ["PUT /Users/1", "GET /Users", "PUT /Users/1"]
+        assert server.lines == ["GET /Users"] * 6 + ["PUT /Users/1", "GET /Users", "PUT /Users/1"]
 
 
 def test_what_was_proven_of_one_server_is_not_believed_of_another() -> None:
@@ -94,7 +94,7 @@ def test_what_was_proven_of_one_server_is_not_believed_of_another() -> None:
     with misbehaving_server(handler) as first, misbehaving_server(handler) as second:
         run_event(first.base_url, "user.updated", findings=findings)
         run_event(second.base_url, "user.updated", findings=findings)
-        assert second.lines == ["GET /Users"] * 5 + ["PUT /Users/1"]
+        assert second.lines == ["GET /Users"] * 6 + ["PUT /Users/1"]
 
 
 @pytest.mark.parametrize("event_type", CHANGES)

@@ -20,8 +20,8 @@ from tests.factories.scim_runs import Findings, run_event
 BASE_URL = "https://scim.example.test/scim"
 ADDRESSES = ["ann@example.test", "Bob@example.test", "data@example.test"]
 TENANTS = ("one", "two")
-# Both tenants give the same ids. One is a pattern that finds the other, which holds a quote that not every server reads.
-USERS = ("database|u", 'database|u"2')
+# One id is a pattern that finds the other, which holds a quote that not every server reads.
+USERS = ("database|{tenant}", 'database|{tenant}"2')
 MANNERS: dict[str, list[Any]] = {
     "key_filter": ["exact", "ignored", "pattern", "user_name", "nothing", "refused"],
     "name_filter": ["exact", "folded", "ignored", "pattern"],
@@ -72,7 +72,7 @@ class World:
     def write_user(self) -> None:
         """Create a user who is not there, or change or delete one who is; no address is verified."""
         tenant = self.chance.choice(TENANTS)
-        user_id = self.chance.choice(USERS)
+        user_id = self.chance.choice(USERS).format(tenant=tenant)
         events = self.events[tenant, user_id]
         is_there = bool(events) and events[-1][1] != "user.deleted"
         kind = self.chance.choice(["user.updated", "user.updated", "user.deleted"]) if is_there else "user.created"

@@ -108,7 +108,7 @@ class Run:
     capabilities: Capabilities
     links: Links
     trusted_strategies: frozenset[str] = frozenset()
-    allow_named_deletion: Callable[[], None] = lambda: None
+    allow_named_deletion: Callable[[str], None] = lambda user_id: None
     pace: Pacing | None = None
     allow_http: bool = False
 
