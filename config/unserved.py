@@ -21,4 +21,4 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     is_other = request.path_info.startswith((MANAGEMENT_PREFIX, *PLATFORM_PREFIXES))
     if host is None or not host.is_active or is_other or is_navigation(request.headers) or not isinstance(exception, Resolver404):
         return page_not_found(request, exception if isinstance(exception, Http404) else Http404())
-    return unserved(request, host)
+    return unserved(request)

@@ -6,13 +6,10 @@ from collections.abc import Mapping
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
-from authapi import throttling
 from authapi.failures import FAILURES, Case
 from authapi.views import cors
-from identity.hosts import HostMatch
 
 _METHODS = ("GET", "POST")
-_NAME = "unserved"
 
 
 def is_navigation(headers: Mapping[str, str]) -> bool:
@@ -24,13 +21,15 @@ def is_navigation(headers: Mapping[str, str]) -> bool:
     return mode == "navigate" if mode else "text/html" in headers.get("Accept", "")
 
 
-def unserved(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Answer a program: the preflight of a script, or 404 with an error object, CORS and rate headers."""
+def unserved(request: HttpRequest) -> HttpResponse:
+    """Answer a program: the preflight of a script, or 404 with an error object and CORS headers.
+
+    The edge has charged the address, and adds the rate headers.
+    """
     if request.method == "OPTIONS":
         return HttpResponse(status=204, headers=cors.preflight_headers(_METHODS))
-    rate = throttling.hit(host.tenant_id, _NAME)
-    failure = FAILURES[Case.TOO_MANY_REQUESTS if rate.is_exceeded else Case.UNSERVED]
+    failure = FAILURES[Case.UNSERVED]
     answer = JsonResponse({"error": failure.error, "error_description": failure.description}, status=failure.status)
-    for name, value in {**cors.answer_headers(), **rate.headers, "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}.items():
+    for name, value in {**cors.answer_headers(), "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}.items():
         answer[name] = value
     return answer

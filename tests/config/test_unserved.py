@@ -10,13 +10,16 @@ from identity.models import Tenant
 from tests.authapi.browser import Browser
 
 PATHS = ["/passwordless/start", "/mfa/challenge", "/oauth/par", "/oauth/device/code", "/oauth/token/", "/authorize/", "/x", "/u/nothing"]
+# The test browser navigates unless it is told otherwise.
+SCRIPT = {"Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
+SILENT = {"Sec-Fetch-Mode": "", "Sec-Fetch-Dest": ""}
 HTML = "text/html,application/xhtml+xml,*/*;q=0.8"
 
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
 def test_a_program_gets_an_error_object_that_scripts_may_read(tenant: Tenant, path: str, method: str) -> None:
-    answer = Browser(tenant).send(method, path, body=b"{}", headers={"Content-Type": "application/json", "Accept": "*/*"})
+    answer = Browser(tenant).send(method, path, body=b"{}", headers={"Content-Type": "application/json", "Accept": "*/*", **SILENT})
     assert (answer.status, answer.headers["content-type"]) == (404, "application/json")
     assert json.loads(answer.body) == {"error": "not_found", "error_description": "This service does not serve this address."}
     assert answer.headers["access-control-allow-origin"] == "*"
@@ -26,7 +29,7 @@ def test_a_program_gets_an_error_object_that_scripts_may_read(tenant: Tenant, pa
 
 @pytest.mark.parametrize("path", PATHS)
 def test_the_preflight_of_a_script_is_answered(tenant: Tenant, path: str) -> None:
-    headers = {"Origin": "https://app.example.test", "Access-Control-Request-Method": "POST", "Accept": "*/*"}
+    headers = {"Origin": "https://app.example.test", "Access-Control-Request-Method": "POST", "Accept": "*/*", **SCRIPT}
     answer = Browser(tenant).send("OPTIONS", path, headers=headers)
     assert (answer.status, answer.headers["access-control-allow-origin"]) == (204, "*")
     assert "access-control-allow-credentials" not in answer.headers
@@ -36,10 +39,10 @@ def test_the_preflight_of_a_script_is_answered(tenant: Tenant, path: str) -> Non
     ("headers", "is_page"),
     [
         ({"Accept": HTML, "Sec-Fetch-Mode": "navigate"}, True),
-        ({"Accept": HTML}, True),
-        ({"Accept": HTML, "Sec-Fetch-Mode": "cors"}, False),
-        ({"Accept": "application/json"}, False),
-        ({}, False),
+        ({"Accept": HTML, **SILENT}, True),
+        ({"Accept": HTML, **SCRIPT}, False),
+        ({"Accept": "application/json", **SILENT}, False),
+        (SILENT, False),
     ],
 )
 def test_a_person_gets_a_page(tenant: Tenant, headers: dict[str, str], is_page: bool) -> None:
