@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
+import config.peer_share  # noqa: F401  (it registers its figure)
 from authapi import executor
 from authapi.addresses import client_address
 from config.hosts import Receive, Scope, Send, answer, header, is_believed

@@ -21,7 +21,7 @@ from provisioning.models import DeadLetter, Delivery
 from provisioning.models.actions import SCIM_USER_PROVISIONING
 from provisioning.name_holders import foresee
 from provisioning.remote_changes import changes
-from provisioning.scim.client import user_path
+from provisioning.scim.lookups import user_path
 from provisioning.scim.name_proof import proves_name
 from provisioning.scim_sessions import ScimSession, mask_of, open_session, trusted_strategies
 from provisioning.scope import is_in_scope

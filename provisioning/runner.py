@@ -68,36 +68,27 @@ def run_action(
 ) -> ActionOutcome:
     """Run the action for one event within `deadline_seconds`; `attempt` counts from 1 over the life of the delivery.
 
-    `links` knows the accounts of the event's user; what the run learns of them is in the outcome, or in the failure.
-
-    Raises a subclass of `ActionError` for everything that is no delivery, with the log lines and exchanges attached, and
-    `NoTurn` when the limit of requests leaves no room now and nothing was written.
-    `Misconfigured` means that the stream must be held. Nothing that leaves here holds a secret. An installed entry point
-    is interrupted when the time is over; the templates keep to it by themselves.
+    `links` knows the accounts of the event's user; what the run learns of them is in the outcome, or in the failure. Raises a subclass
+    of `ActionError` for everything that is no delivery, with the log lines and exchanges attached, and `NoTurn` when the limit of
+    requests leaves no room now and nothing was written. `Misconfigured` means that the stream must be held. Nothing that leaves here
+    holds a secret. An installed entry point is interrupted when the time is over; the templates keep to it by themselves.
     """
     deadline = time.monotonic() + deadline_seconds
     secrets = open_sealed(setup)
     mask = Mask(_confidential(secrets))
     links.keep_out(_confidential(secrets))
-    log = RunLog(mask)
-    recorder = ExchangeRecorder(mask)
+    log, recorder = RunLog(mask), ExchangeRecorder(mask)
     message = Message.of_envelope(event_envelope, prefix=settings.EVENT_ATTRIBUTE_PREFIX)
     try:
-        run = Run(
-            options=setup.options,
-            mapping=setup.mapping,
+        run = _run_of(
+            setup,
             attempt=attempt,
             deadline=deadline,
             correlation_id=correlation_id,
-            sender=outbound_session(),
             recorder=recorder,
             mask=mask,
-            capabilities=ActionCapabilities(setup),
             links=links,
-            trusted_strategies=trusted_strategies(),
             allow_named_deletion=allow_named_deletion,
-            pace=pace_of(setup, may_be_put_off=True),
-            allow_http=settings.OUTBOUND_ALLOW_HTTP,
         )
         api = Api(cache=_caches.of(str(setup.action_id), time.time), log=log, run=run)
         result = _called(setup, Event(message, secrets), api)
@@ -109,6 +100,20 @@ def run_action(
     finally:
         _repeat_lines(log, setup, message, correlation_id)
     return ActionOutcome(recorder, result.status, result.reason, mask.value(result.detail), log.lines, links.changes)
+
+
+def _run_of(setup: Setup, **given: Any) -> Run:
+    """Return the circumstances of a run: what is given, and what the set-up and the process say."""
+    return Run(
+        options=setup.options,
+        mapping=setup.mapping,
+        sender=outbound_session(),
+        capabilities=ActionCapabilities(setup),
+        trusted_strategies=trusted_strategies(),
+        pace=pace_of(setup, may_be_put_off=True),
+        allow_http=settings.OUTBOUND_ALLOW_HTTP,
+        **given,
+    )
 
 
 def _confidential(secrets: Mapping[str, str]) -> list[str]:

@@ -58,7 +58,7 @@ def plain_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
     ending = Ending(session, client, address or first, "federated" in request.GET)
     if session is None or is_navigation(request):
         return _end(request, host, ending)
-    asked = {"client_id": client.client_id if client else "", "post_logout_redirect_uri": ending.address}
+    asked = {"client_id": client.client_id if client else "", "returnTo": ending.address}
     return _question(request, host, ending, asked)
 
 
@@ -104,6 +104,12 @@ def _checked(request: HttpRequest, host: HostMatch, parameters: Parameters, hint
         raise RequestRefused(Case.LOGOUT_HINT_MISMATCH, parameter="logout_hint")
     client = _named_client(host, client_id or (hint.client_id if hint else ""))
     address = parameters.get("post_logout_redirect_uri")
+    if back := parameters.get("returnTo"):
+        # The question was asked by `/v2/logout`, which leaves the query of an address to the client.
+        if not is_allowed(back, _allowed(host, client)):
+            raise RequestRefused(Case.LOGOUT_ADDRESS_NOT_ALLOWED, address=back[:200])
+        session = find_session(tenant_id=host.tenant_id, cookie=read_cookie(request, SESSION))
+        return Ending(session, client, back, is_federated)
     # RP-Initiated Logout 1.0, 3.1: to the letter, and a wildcard is no address.
     if address and ("*" in address or address not in _allowed(host, client)):
         raise RequestRefused(Case.LOGOUT_ADDRESS_NOT_ALLOWED, address=address[:200])

@@ -15,7 +15,8 @@ from provisioning.backfill.plan import USER_NAME, MatchRule, Plan, match_rule
 from provisioning.backfill.remote import Remote
 from provisioning.failures import DataFailure
 from provisioning.mapping import Person
-from provisioning.scim.client import AmbiguousMatch, EventOutdated, ForeignAccount, ScimClient, UnverifiableMatch
+from provisioning.scim.client import EventOutdated, ScimClient
+from provisioning.scim.lookups import AmbiguousMatch, ForeignAccount, UnverifiableMatch
 from provisioning.scim.matches import Match, has_name
 from provisioning.scim.paths import parse_path
 from provisioning.scim.reading import Difference, differences, filter_attribute, values_at

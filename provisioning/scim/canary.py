@@ -15,8 +15,9 @@ import orjson
 
 from provisioning.failures import ActionError, DataFailure, InvalidResponseShape
 from provisioning.mapping import MappedUser, MappingFailed, Person, map_user, person_of
-from provisioning.scim.client import if_match_of, user_path
+from provisioning.scim.client import if_match_of
 from provisioning.scim.counting import counted
+from provisioning.scim.lookups import user_path
 from provisioning.scim.matches import Match
 from provisioning.scim.refusals import PreconditionFailed, ResourceGone
 from provisioning.scim.transport import Request

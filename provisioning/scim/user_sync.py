@@ -10,7 +10,8 @@ from provisioning.failures import DataFailure
 from provisioning.mapping import MappedUser, MappingFailed, MappingRow, Operation, Person, map_user, person_of
 from provisioning.results import Result, delivered, skipped
 from provisioning.scim import patch
-from provisioning.scim.client import EventOutdated, ForeignAccount, Log, ScimClient, UnverifiableMatch
+from provisioning.scim.client import EventOutdated, ScimClient
+from provisioning.scim.lookups import ForeignAccount, Log, UnverifiableMatch
 from provisioning.scim.matches import Match
 from provisioning.scim.name_proof import proves_name
 from provisioning.scim.options import ScimOptions

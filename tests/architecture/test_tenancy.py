@@ -25,6 +25,8 @@ ALLOWED = {
     "config/dashboard/state.py": "the start page of a platform operator counts all tenants",
     "config/demo.py": "finds the demo's client again, the tenant named in the filter",
     "identity/admin/relations.py": "reads back the row just joined, the tenant named in the filter",
+    "provisioning/admin/account_links.py": "names the actions of the rows of a page, which the list has narrowed to its tenant",
+    "provisioning/backfill/people.py": "an account on a shared server may be a user's of another tenant, which must not be deleted",
     "provisioning/admin/stream_names.py": "names the streams of the rows of a page, which the list has narrowed to its tenant",
     "provisioning/admin/stream_form.py": "an empty choice until the form knows its tenant",
     "identity/hosts.py": "a host names its tenant, so no tenant is known before",

@@ -110,20 +110,20 @@ def authorize(client: Client, **changes: str) -> str:
 def test_every_cookie_of_staff_is_bound_to_the_host(visitor: Visitor) -> None:
     pages, cookies = signed_in_staff(visitor)
     found = cookies_of(*pages)
-    assert set(found) == {"__Host-staff", "__Host-csrf"}
+    assert set(found) == {"__Host-staff", "__Host-csrf", "__Host-staff_device"}
     for morsel in found.values():
         assert_bound_to_the_host(morsel, same_site="Lax")
     assert found["__Host-staff"]["httponly"]
     assert visitor.ask(PLATFORM, "/admin/", cookies=cookies).status == 200
     # Messages of pages travel in the session and not in a cookie of their own.
     told = visitor.ask(PLATFORM, "/admin/identity/user/nobody/change/", cookies=cookies)
-    assert set(cookies_of(told)) <= {"__Host-staff", "__Host-csrf"}
+    assert set(cookies_of(told)) <= {"__Host-staff", "__Host-csrf", "__Host-staff_device"}
 
 
 def test_every_cookie_of_a_user_is_bound_to_the_host_and_hidden_from_scripts(visitor: Visitor, tenant: Tenant) -> None:
     pages, _, _ = signed_in_user(visitor, tenant)
     found = cookies_of(*pages)
-    assert set(found) == {"__Host-session", "__Host-browser"}
+    assert set(found) == {"__Host-session", "__Host-browser", "__Host-known"}
     for morsel in found.values():
         # Providers post their answers, and applications ask silently from a frame.
         assert_bound_to_the_host(morsel, same_site="None")

@@ -215,7 +215,10 @@ def stream_messages_are_described(context: CheckContext, answer: schemathesis.Re
 
 @pytest.fixture(scope="module")
 def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
-    with django_db_blocker.unblock(), web_process("uvicorn", RATE_LIMITS_ENABLED="0") as running:
+    with (
+        django_db_blocker.unblock(),
+        web_process("uvicorn", RATE_LIMITS_ENABLED="0", FAILED_AUTHENTICATIONS_PER_MINUTE="1000000") as running,
+    ):
         yield running
 
 

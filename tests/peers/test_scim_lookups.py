@@ -12,7 +12,7 @@ import pytest
 
 from identity.models import Tenant
 from provisioning.connection_test import run_connection_test
-from provisioning.scim.client import UnverifiableMatch
+from provisioning.scim.lookups import UnverifiableMatch
 from provisioning.services.actions import create_action
 from provisioning.setups import draft_setup
 from tests.factories.scim import TOKEN, MisbehavingServer, RealServer, Received, Wire, listing, scim_error, user

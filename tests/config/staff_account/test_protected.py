@@ -52,6 +52,7 @@ OTHER_BUTTONS = {
     "authapi.loginfailures": {"lift"},
     "events.eventstream": {"enable", "disable", "resume", "synchronize", "compare", "allow-deletions", "deletion-threshold"},
     "provisioning.action": {"deploy"},
+    "provisioning.accountlink": {"confirm", "forget"},
     "provisioning.actionversion": {"deploy"},
     # One letter at a time; many at once want a proof.
     "provisioning.deadletter": {

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from provisioning.scim.client import AmbiguousMatch, ForeignAccount, UnverifiableMatch, if_match_of
+from provisioning.scim.client import if_match_of
+from provisioning.scim.lookups import AmbiguousMatch, ForeignAccount, UnverifiableMatch
 from tests.factories.scim import Handler, Received, Wire, by_verb, listing, misbehaving_server, reply, scim_error, sequence, user
 from tests.factories.scim_runs import ANNA, Findings, Ran, run_event
 

@@ -12,9 +12,9 @@ from provisioning.actions.event_stream.v1.cache import ActionCache
 from provisioning.failures import ActionCrashed
 from provisioning.masking import Mask
 from provisioning.run_log import RunLog
-from provisioning.scim.client import Capabilities
 from provisioning.scim.exchanges import ExchangeRecorder
 from provisioning.scim.links import LinkBook
+from provisioning.scim.lookups import Capabilities
 from provisioning.scim.transport import Pacing
 
 

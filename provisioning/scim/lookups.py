@@ -1,0 +1,251 @@
+"""Finding the account of a user on a SCIM server, and proving that it is the user's (`design` 6.1). It only reads."""
+
+from __future__ import annotations
+
+import copy
+import uuid
+from typing import Any, NoReturn, Protocol, Self
+from urllib.parse import quote
+
+from provisioning.failures import DataFailure
+from provisioning.mapping import Person
+from provisioning.scim import filters, matches, responses
+from provisioning.scim.exchanges import ExchangeRecorder
+from provisioning.scim.links import LONGEST_ID, UNSTABLE, Link, LinkBook, creation_of, untracked
+from provisioning.scim.matches import Ambiguous, Match, NoMatch, Resource, Taken, Unproven, Unverifiable
+from provisioning.scim.refusals import FilterRefused, ResourceGone
+from provisioning.scim.transport import Request, ScimTransport
+
+_HOW_TO_CONFIRM = "confirm it under Account links, and redeliver"
+_HOW_TO_ADOPT = "link it by a synchronisation, set its externalId on the server, or change user_name_proof"
+
+
+class Log(Protocol):
+    """Where a run keeps its log lines."""
+
+    def __call__(self, level: str, message: str, **fields: Any) -> None: ...
+
+
+class Capabilities(Protocol):
+    """What is known about the server from probes; kept with the action."""
+
+    def is_proven(self, name: str) -> bool: ...
+
+    def prove(self, name: str) -> None: ...
+
+
+class AmbiguousMatch(DataFailure):
+    """ambiguous match: more than one resource is this user"""
+
+
+class UnverifiableMatch(DataFailure):
+    """unverifiable match: what the lookup returned cannot be told from another user"""
+
+
+class ForeignAccount(DataFailure):
+    """conflict: the resource with this userName belongs to another user"""
+
+
+class UnusableId(DataFailure):
+    """the id of the resource cannot be used in a path"""
+
+
+class AccountLookup:
+    """Asks one server, in one run of an action, for the account of one user whose links are in `links`."""
+
+    def __init__(
+        self, transport: ScimTransport, recorder: ExchangeRecorder, capabilities: Capabilities, log: Log, links: LinkBook | None = None
+    ) -> None:
+        self._transport = transport
+        self._recorder = recorder
+        self._capabilities = capabilities
+        self._log = log
+        self.links = links or untracked()
+        # Whether a lookup returned accounts that were not asked for: what it did not return proves nothing then.
+        self.has_met_strangers = False
+
+    def for_user(self, links: LinkBook) -> Self:
+        """Return this client for the user of these links."""
+        other = copy.copy(self)
+        other.links = links
+        return other
+
+    def find(self, person: Person) -> Match | None:
+        """Return the one resource that is verified to be this user, or None.
+
+        1. The `externalId` filter is asked first, and what it returns with our key is the user.
+        2. When the server refuses the filter, or finds no such account while a link is open, the linked account is read.
+        3. Without a link `userName` is asked after a refusal; after an empty answer only on a server that was seen to miss ours.
+
+        Raises a `DataFailure` when what was returned cannot be told from a stranger, and `RouteMissing` for a 404 that is no
+        SCIM error.
+        """
+        try:
+            resources = self.filtered("externalId", person.external_id)
+        except FilterRefused as refused:
+            self.links.look()
+            if (link := self.links.open_link) is not None:
+                return self._linked(person, link)
+            if not person.user_name:
+                raise DataFailure("the externalId filter is refused and the user has no userName to fall back on") from refused
+            return self.find_by_user_name(person)
+        self.has_met_strangers = any(item.get("externalId") not in (None, "", person.external_id) for item in resources)
+        self.links.look(item["id"] for item in resources)
+        verdict = matches.by_external_id(resources, person, self.links)
+        if isinstance(verdict, Match):
+            return self._settled(verdict, person)
+        if (link := self.links.open_link) is not None:
+            self._warn_of_foreign(verdict, "externalId")
+            return self._linked(person, link, was_missed=isinstance(verdict, NoMatch))
+        if isinstance(verdict, NoMatch) and person.user_name and self._capabilities.is_proven(self._misses):
+            found = self._named(person)
+            return self._settled(matches.by_key_alone(found, person, self.links), person)
+        return self._settled(verdict, person)
+
+    def find_by_user_name(self, person: Person) -> Match | None:
+        """Return the resource with this user name that is proven to be the user, or None; raise as `find` does."""
+        return self._settled(matches.by_user_name(self._named(person), person, self.links), person, attribute="userName")
+
+    def filtered(self, attribute: str, value: str) -> list[dict[str, Any]]:
+        """Return what the server finds for one value of an attribute, not yet verified; raise `FilterRefused` on 400."""
+        try:
+            query = filters.query(filters.equals(attribute, value))
+        except ValueError as error:
+            raise DataFailure(f"the {attribute} of the user cannot be written in a filter") from error
+        # User names are personal data and would fill the records (RFC 7644, 7.5.2).
+        shown = filters.equals(attribute, value) if attribute == "externalId" else f"{attribute} eq {filters.REDACTED}"
+        answer = self._transport.send(Request("GET", f"/Users?{query}", f"/Users?filter={attribute}", f"/Users?filter={shown}"))
+        return responses.found_resources(answer.status, answer.body)
+
+    def misses(self, resource_id: str, external_id: str) -> bool:
+        """Tell whether the server lacks, in its answer to the filter, an account that its listing shows with this key, and keep that."""
+        try:
+            found = self.filtered("externalId", external_id)
+        except FilterRefused:
+            return False
+        if any(item["id"] == resource_id for item in found):
+            return False
+        if not self._capabilities.is_proven(self._misses):
+            self._capabilities.prove(self._misses)
+        return True
+
+    def read(self, resource_id: str) -> dict[str, Any]:
+        """Return one user by its id; raise `ResourceGone` for a SCIM 404, and as for any other invalid answer."""
+        path = user_path(resource_id)
+        answer = self._transport.send(Request("GET", path, "/Users/{id}", path))
+        return responses.read_user(answer.status, answer.body, resource_id)
+
+    @property
+    def _misses(self) -> str:
+        return f"externalId filter of {self._transport.server} misses accounts"
+
+    def _named(self, person: Person) -> list[dict[str, Any]]:
+        found = self.filtered("userName", person.user_name)
+        self.links.look(item["id"] for item in found)
+        return found
+
+    def _linked(self, person: Person, link: Link, *, was_missed: bool = False) -> Match | None:
+        """Return the linked account if it proves to be the one that was linked; None when the server says that it is gone."""
+        if self.links.is_just_gone:
+            return None
+        try:
+            found = self.read(link.remote_id)
+        except ResourceGone:
+            self.links.gone(link.remote_id)
+            return None
+        self.links.look([link.remote_id])
+        if self.links.is_rival(found):
+            raise ForeignAccount("conflict: the linked account is linked to another user as well", detail=f"id {link.remote_id[:64]}")
+        key = found.get("externalId")
+        if key and key not in (*link.keys, person.external_id):
+            raise UnverifiableMatch(detail=f"the linked account, id {link.remote_id[:64]}, carries another externalId")
+        is_named_by_key = bool(key) and key == person.external_id and person.has_own_key and not self.links.has_rival_user
+        if is_named_by_key and was_missed and not self._capabilities.is_proven(self._misses):
+            self._log("warning", "the externalId filter does not find an account that carries the key", scim_id=link.remote_id)
+            self._capabilities.prove(self._misses)
+        self._check_witness(link, found, is_named_by_key=is_named_by_key)
+        self.links.found_again(creation_of(found))
+        return Match(link.remote_id, "link", found)
+
+    def _check_witness(self, link: Link | None, found: Resource, *, is_named_by_key: bool) -> None:
+        """Raise unless something tells that the account under the linked id is still the one that was linked.
+
+        An id may be given again. The creation time and a name that was sent are witnesses; another creation time, and the loss
+        of a key that the server has shown, speak against it.
+        """
+        if is_named_by_key or link is None:
+            return
+        if link.is_keyed and not found.get("externalId"):
+            raise UnverifiableMatch(detail=f"the linked account, id {link.remote_id[:64]}, has lost its externalId")
+        created = creation_of(found)
+        is_known = bool(created) and link.created_there not in ("", UNSTABLE)
+        if is_known and created != link.created_there:
+            raise UnverifiableMatch(detail=f"the account with the linked id {link.remote_id[:64]} was created at another time")
+        name = found.get("userName")
+        # A server may show one creation time for all accounts; then an equal one says nothing.
+        tells_apart = is_known and self.links.shows_creation(other_than=created)
+        if not tells_apart and not (isinstance(name, str) and link.has_sent(name)):
+            raise UnverifiableMatch(detail=f"the linked account, id {link.remote_id[:64]}, has a userName that was never sent to it")
+
+    def _learn(self, person: Person, resource: Resource) -> None:
+        if resource.get("externalId") == person.external_id:
+            self.links.seen(resource, key=person.external_id)
+
+    def _warn_of_foreign(self, verdict: object, attribute: str) -> None:
+        if isinstance(verdict, NoMatch) and verdict.foreign:
+            self._log("warning", "lookup returned other users: the filter is not trusted", attribute=attribute, count=verdict.foreign)
+
+    def _settled(self, verdict: matches.Verdict | Taken, person: Person, attribute: str = "externalId") -> Match | None:
+        if isinstance(verdict, NoMatch):
+            self._warn_of_foreign(verdict, attribute)
+            return None
+        if isinstance(verdict, Unproven):
+            if not self._filter_is_exact(person.external_id):
+                raise UnverifiableMatch(detail=f"the {attribute} filter is not exact; id {verdict.id[:64]}")
+            return Match(verdict.id, "filter", verdict.resource)
+        if isinstance(verdict, Match):
+            if verdict.proof == "link" or self.links.has_rival_user:
+                # Only a link proves this one, and its id may have been given again since it was written.
+                self._check_witness(self.links.link_to(verdict.id), verdict.resource, is_named_by_key=False)
+            self._learn(person, verdict.resource)
+            return verdict
+        self._refuse(verdict)
+
+    def _refuse(self, verdict: Taken | Ambiguous | Unverifiable) -> NoReturn:
+        if isinstance(verdict, Taken):
+            raise ForeignAccount(detail=f"id {verdict.id[:64]}")
+        ids = f"ids {', '.join(identifier[:64] for identifier in verdict.ids[:10])}"
+        if isinstance(verdict, Ambiguous):
+            raise AmbiguousMatch(detail=ids)
+        how = _HOW_TO_ADOPT
+        if verdict.carries_key:
+            self.links.suspected(verdict.ids[0])
+            how = _HOW_TO_CONFIRM
+        # The dead letter shows the message, and the ids stand in the attempt: they would make a kind of failure of each user.
+        raise UnverifiableMatch(f"{UnverifiableMatch.__doc__}: {verdict.why}. To take it over, {how}", detail=ids)
+
+    def _filter_is_exact(self, value: str) -> bool:
+        """Ask for what cannot exist: a random value, and ours as a server that reads patterns would find it."""
+        name = f"exact externalId filter of {self._transport.server}"
+        if self._capabilities.is_proven(name):
+            return True
+        for impossible in (uuid.uuid4().hex, f"x|{value}", f"{value[:-1]}_", f"{value[:-1]}*", value.swapcase()):
+            if impossible == value:
+                continue
+            try:
+                if self.filtered("externalId", impossible):
+                    return False
+            except FilterRefused:
+                return False
+        self._capabilities.prove(name)
+        return True
+
+
+def user_path(resource_id: str) -> str:
+    """Return the path of a user. An id of dots would be normalised away and the request would hit the collection."""
+    if resource_id in {".", ".."} or len(resource_id) > LONGEST_ID or not resource_id.isprintable():
+        raise UnusableId
+    try:
+        return "/Users/" + quote(resource_id, safe="")
+    except UnicodeEncodeError as error:
+        raise UnusableId from error
