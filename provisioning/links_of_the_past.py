@@ -43,8 +43,9 @@ WITH written AS (
 INSERT INTO provisioning_accountlink (tenant_id, action_id, server, user_id, remote_id, birth, ended, position, user_names, user_name, keys,
     is_keyed, created_there, is_missing, doubt, origin, is_suspect)
 SELECT tenant_id, %(action)s, %(server)s, user_id, remote_id, coalesce(birth, 0), CASE WHEN event_type = 'user.deleted' THEN position END,
-    position, CASE WHEN user_name IS NULL THEN '[]'::jsonb ELSE jsonb_build_array(user_name) END, coalesce(user_name, ''),
-    CASE WHEN key IS NULL THEN '[]'::jsonb ELSE jsonb_build_array(key) END, false, '', false, NULL,
+    position, CASE WHEN user_name IS NULL OR event_type = 'user.deleted' THEN '[]'::jsonb ELSE jsonb_build_array(user_name) END,
+    CASE WHEN event_type = 'user.deleted' THEN '' ELSE coalesce(user_name, '') END,
+    CASE WHEN key IS NULL OR event_type = 'user.deleted' THEN '[]'::jsonb ELSE jsonb_build_array(key) END, false, '', false, NULL,
     CASE WHEN birth IS NULL THEN 'by name' ELSE 'created' END, birth IS NULL AND event_type <> 'user.deleted'
 FROM made WHERE length(user_id) <= 400
 ON CONFLICT (action_id, server, user_id) DO NOTHING

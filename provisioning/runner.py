@@ -80,16 +80,8 @@ def run_action(
     log, recorder = RunLog(mask), ExchangeRecorder(mask)
     message = Message.of_envelope(event_envelope, prefix=settings.EVENT_ATTRIBUTE_PREFIX)
     try:
-        run = _run_of(
-            setup,
-            attempt=attempt,
-            deadline=deadline,
-            correlation_id=correlation_id,
-            recorder=recorder,
-            mask=mask,
-            links=links,
-            allow_named_deletion=allow_named_deletion,
-        )
+        named: Any = {"attempt": attempt, "deadline": deadline, "correlation_id": correlation_id}
+        run = _run_of(setup, **named, recorder=recorder, mask=mask, links=links, allow_named_deletion=allow_named_deletion)
         api = Api(cache=_caches.of(str(setup.action_id), time.time), log=log, run=run)
         result = _called(setup, Event(message, secrets), api)
     except ActionError as failure:

@@ -69,7 +69,7 @@ def test_a_failure_carries_class_status_detail_lines_and_exchanges(tenant: Tenan
         "taken",
     )
     assert str(failure) == "POST /Users answered 409 [uniqueness]"
-    assert [kept["verb"] for kept in failure.exchanges] == ["POST", "GET"]
+    assert [kept["verb"] for kept in failure.exchanges] == ["POST", "GET", "GET"]
     assert failure.log_lines[-1]["message"] == "sync failed"
     assert failure.log_lines[-1]["level"] == "error"
 

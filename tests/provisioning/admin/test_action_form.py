@@ -152,7 +152,7 @@ def test_what_is_missing_and_what_takes_too_long_is_said_on_the_page(browser: Cl
     action = create_action(tenant_id=tenant.pk, name="slow", template="scim-user-provisioning", secrets=secrets)
     text = shown(browser.get(page(action)))
 
-    assert "Missing: SCIM_BEARER_TOKEN</span> A stream is held until" in text
+    assert "Missing: SCIM_BEARER_TOKEN</span> The action cannot be deployed without them." in text
     assert "3 x (2 x 5000 ms + 250 ms of pauses) = 30750 ms" in text
 
 
