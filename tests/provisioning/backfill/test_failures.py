@@ -358,3 +358,23 @@ def test_users_outside_the_scope_are_skipped_without_a_request(plan: Plan, tenan
     inside = User.objects.of(tenant.pk).get(email="user1@example.test")
     assert any(inside.user_id in request for request in sent)
     assert not [row for row in skipped if any(row.user_id in request for request in sent)]
+
+
+def test_an_account_with_the_id_of_a_user_of_another_tenant_is_not_deleted_although_no_link_names_it(
+    tenant: Tenant, database_connection: Connection
+) -> None:
+    users(database_connection, 1)
+    other = create_tenant(tenant_id=f"o-{uuid4().hex[:12]}", name="other", host=f"{uuid4().hex}.example.test")
+    create_action(tenant_id=other.pk, name="theirs", template="scim-user-provisioning")
+    theirs = make_user(connection=create_connection(tenant_id=other.pk, name="people", strategy="database"), email="t@example.test")
+    account = user("9", externalId=theirs.user_id, userName="t@example.test")
+
+    def answer(request: Received) -> Wire:
+        if request.verb == "GET":
+            return listing(*([account] if not request.filter else []))
+        return reply(201, user("1", **request.json)) if request.verb == "POST" else reply(204)
+
+    with misbehaving_server(answer) as server:
+        job = work_on(start(tenant, server, deletes_missing=True))
+        assert not [line for line in server.lines if line.startswith("DELETE")]
+    assert "extra" not in outcomes_of(job)

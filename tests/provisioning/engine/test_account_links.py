@@ -16,9 +16,10 @@ from pytest_django.fixtures import Settings
 from events.models import EventStream
 from events.numbering import number_tenant
 from identity.models import Connection, Tenant
+from identity.services.failures import Conflict
 from identity.services.tenants import create_tenant
 from identity.services.users import create_user, delete_user, update_user
-from provisioning import alerts, delivering, dispatch, lanes
+from provisioning import alerts, delivering, dispatch, lanes, retention
 from provisioning.account_links import DatabaseRows, RunLinks, accounts_of_other_tenants, write_links
 from provisioning.links_of_the_past import learn_links_of_the_past
 from provisioning.models import AccountLink, AccountLock, Action, ActionVersion, Alert, DeadLetter, Delivery
@@ -325,3 +326,49 @@ def test_the_claim_tells_the_position_of_its_event(tenant: Tenant, database_conn
     claim = lanes.claim_oldest(stream.pk)
     assert isinstance(claim, Claim)
     assert claim.position == Delivery.objects.get(stream_id=stream.pk).position > 0
+
+
+def test_what_a_server_returns_as_ids_does_not_break_the_reading_of_links(tenant: Tenant, database_connection: Connection) -> None:
+    odd = {"id": "a\0b", "externalId": "hr|1"}
+    with misbehaving_server(by_verb(GET=reply(200, {"Resources": [odd], "totalResults": 1}))) as server:
+        stream = stream_to(tenant, server.base_url)
+        user = create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+        number_tenant(tenant.pk)
+        dispatch.dispatch_tenant(tenant.pk)
+        Delivery.objects.filter(stream_id=stream.pk).delete()
+        update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"name": "Anna"})
+        assert deliver(tenant, stream) == ["no user to update"]
+
+
+def test_a_secret_in_an_id_is_not_kept_by_a_change_of_the_name_either(tenant: Tenant, database_connection: Connection) -> None:
+    user = create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+    echo = {"id": f"x{TOKEN}", "externalId": user.user_id, "userName": "anna@example.test"}
+    with misbehaving_server(by_verb(GET=reply(200, {"Resources": [echo], "totalResults": 1}), PUT=reply(204))) as server:
+        stream = stream_to(tenant, server.base_url)
+        update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"email": "new@example.test"})
+        deliver(tenant, stream)
+    assert TOKEN not in str(list(AccountLink.objects.filter(tenant_id=tenant.pk).values()))
+
+
+def test_what_was_confirmed_while_a_run_was_under_way_stays_confirmed(tenant: Tenant) -> None:
+    row = replace(link(str(uuid4()), remote_id=uuid4().hex, is_suspect=True), tenant_id=tenant.pk)
+    write_links([row.document()])
+    confirm_links(tenant_id=tenant.pk, link_ids=AccountLink.objects.filter(tenant_id=tenant.pk).values_list("pk", flat=True))
+    write_links([replace(row, position=9).document()])
+    assert not AccountLink.objects.get(tenant_id=tenant.pk).is_suspect
+
+
+def test_an_account_of_another_user_cannot_be_confirmed(tenant: Tenant) -> None:
+    suspect = replace(link(str(uuid4()), remote_id=uuid4().hex, is_suspect=True), tenant_id=tenant.pk)
+    write_links([suspect.document(), replace(suspect, user_id="database|bob", is_suspect=False).document()])
+    with pytest.raises(Conflict):
+        confirm_links(tenant_id=tenant.pk, link_ids=[AccountLink.objects.get(tenant_id=tenant.pk, is_suspect=True).pk])
+
+
+def test_ended_links_go_when_no_dead_letter_could_bring_their_user_back(tenant: Tenant, settings: Settings) -> None:
+    rows = [replace(link(str(uuid4()), remote_id=name, ended=ended), tenant_id=tenant.pk) for name, ended in (("open", None), ("over", 4))]
+    write_links([row.document() for row in rows])
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE provisioning_accountlink SET updated_at = now() - interval '1 year' WHERE tenant_id = %s", [tenant.pk])
+    retention.prune()
+    assert list(AccountLink.objects.filter(tenant_id=tenant.pk).values_list("remote_id", flat=True)) == ["open"]

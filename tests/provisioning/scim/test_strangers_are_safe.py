@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from provisioning.scim.links import same_name
+from provisioning.scim.links import Link, same_name, server_of
 from tests.factories.bad_scim_server import Account, BadServer, Fate, Manners, WorkerDied
 from tests.factories.links import MemoryLinks
 from tests.factories.scim_runs import Findings, run_event
@@ -313,3 +314,106 @@ def test_a_verified_name_counts_as_the_option_says(proof: str, ends: str) -> Non
 def test_a_name_is_compared_by_letters_of_ascii_alone() -> None:
     assert same_name("ANN@x.test", "ann@X.TEST")
     assert not same_name("\u212anut@x.test", "knut@x.test")
+
+
+CHOSEN_KEY = [{"path": "externalId", "source": "user_metadata.employee"}, {"path": "userName", "source": "email"}]
+
+
+@pytest.mark.parametrize("kind", ["user.updated", "user.deleted"])
+def test_a_key_that_a_user_can_choose_proves_nothing_where_the_server_hides_keys(kind: str) -> None:
+    server, links = BadServer(Manners(keys="hidden")), MemoryLinks()
+    server.add_stranger("boss@example.test", "E-1")
+    mallory = {**ANN, "user_metadata": {"employee": "E-1"}}
+    assert _life(server, links, (kind, mallory), mapping=CHOSEN_KEY) == ["UnverifiableMatch"]
+    assert server.violations == []
+
+
+def test_a_key_of_administrators_is_as_good_as_the_id_of_the_user() -> None:
+    table = [{"path": "externalId", "source": "app_metadata.employee"}, {"path": "userName", "source": "email"}]
+    server, links = BadServer(Manners()), MemoryLinks()
+    server.add_stranger("ann@example.test", "E-1")
+    server.is_excused = lambda account: True
+    assert _life(server, links, ("user.updated", {**ANN, "app_metadata": {"employee": "E-1"}}), mapping=table) == ["updated"]
+
+
+def test_an_account_with_a_key_that_proves_nothing_becomes_a_suspect_to_confirm() -> None:
+    server, links = BadServer(Manners()), MemoryLinks()
+    server.add_stranger("ann@example.test", "E-1")
+    server.is_excused = lambda account: True
+    ann = {**ANN, "user_metadata": {"employee": "E-1"}}
+    assert _life(server, links, ("user.updated", ann), mapping=CHOSEN_KEY) == ["UnverifiableMatch"]
+    ((key, row),) = links.rows.items()
+    assert row.is_suspect
+    links.rows[key] = replace(row, is_suspect=False)
+    assert _life(server, links, ("user.updated", ann), mapping=CHOSEN_KEY) == ["updated"]
+
+
+def test_a_second_tenant_with_the_same_user_id_deletes_nothing_of_the_first_where_the_server_hides_keys() -> None:
+    server, links = BadServer(Manners(keys="hidden")), MemoryLinks()
+    server.begin("one database|ann", Fate())
+    run_event(BASE_URL, "user.created", ANN, links=links, sender=server, at=links.at(1, tenant_id="one", action_id="one"))
+    ((key, row),) = links.rows.items()
+    links.rows[key] = replace(row, is_suspect=True)
+    server.begin("two database|ann", Fate())
+    at = links.at(1, tenant_id="two", action_id="two")
+    assert run_event(BASE_URL, "user.deleted", ANN, links=links, sender=server, at=at).failed.kind == "data"
+    assert server.violations == []
+
+
+def test_a_tenant_whose_requests_are_refused_makes_no_key_of_another_tenant_worthless() -> None:
+    server, links = BadServer(Manners()), MemoryLinks()
+    assert _life(server, links, ("user.created", ANN)) == ["created"]
+    links.rows.clear()
+    links.write(Link("evil", "evil", server_of(BASE_URL), "database|ann", birth=1, position=1))
+    assert _life(server, links, ("user.updated", ANN)) == ["updated"]
+
+
+def test_a_user_whose_account_got_the_id_of_one_that_is_gone_is_followed() -> None:
+    server, links = BadServer(Manners(ids="given_again")), MemoryLinks()
+    bob = {**ANN, "user_id": "database|bob", "email": "bob@example.test"}
+    _life(server, links, ("user.created", ANN))
+    server.accounts.clear()
+    ends = _life(server, links, ("user.updated", ANN), ("user.created", bob), ("user.updated", bob), ("user.deleted", bob))
+    assert ends == ["no user to update", "created", "updated", "deleted"]
+
+
+def test_workspaces_behind_one_address_may_count_their_ids_alike() -> None:
+    links, ends = MemoryLinks(), []
+    for tenant, user_id in (("one", "database|ann"), ("two", "database|bob")):
+        server = BadServer(Manners())
+        for position, kind in enumerate(("user.created", "user.updated", "user.deleted"), start=1):
+            server.begin(f"{tenant} {user_id}", Fate())
+            at = links.at(position, tenant_id=tenant, action_id=tenant)
+            if tenant == "two" or position == 1:
+                ends.append(run_event(BASE_URL, kind, {**ANN, "user_id": user_id}, links=links, sender=server, at=at).reason)
+    assert ends == ["created", "created", "updated", "deleted"]
+
+
+def test_the_end_of_a_link_moves_on_with_a_later_deletion() -> None:
+    server, links = BadServer(Manners()), MemoryLinks()
+
+    def at(position: int, kind: str, **more: Any) -> str:
+        (end,) = _life(server, links, (kind, {**ANN, **more}), position=position, options={"upsert": True})
+        return end
+
+    assert [at(1, "user.created"), at(2, "user.deleted"), at(10, "user.created", email=""), at(12, "user.deleted")][
+        -1
+    ] == "no user to delete"
+    assert links.only().ended == 12
+    assert at(11, "user.updated") == "older than the account"
+    assert server.accounts == {}
+
+
+def test_the_deletion_of_a_suspect_that_is_not_found_any_more_is_never_skipped() -> None:
+    server, links = BadServer(Manners(key_filter="refused", keys="dropped")), MemoryLinks()
+    server.add_stranger("ann@example.test", None)
+    server.is_excused = lambda account: True
+    renamed = {**ANN, "email": "new@example.test"}
+    ends = _life(server, links, ("user.updated", {**ANN, "email_verified": True}), ("user.updated", renamed), ("user.deleted", renamed))
+    assert ends == ["updated", "no user to update", "UnconfirmedAccount"]
+
+
+def test_a_deleted_user_leaves_no_name_and_no_key_behind() -> None:
+    server, links = BadServer(Manners()), MemoryLinks()
+    assert _life(server, links, ("user.created", ANN), ("user.deleted", ANN)) == ["created", "deleted"]
+    assert (links.only().user_names, links.only().user_name, links.only().keys) == ((), "", ())
