@@ -112,4 +112,4 @@ class Side:
     def last_failure_line(self) -> str:
         """Return what the newest attempt logged of its failure."""
         lines = Attempt.objects.filter(tenant_id=self.tenant_id).order_by("-pk").values_list("log_lines", flat=True)[0]
-        return next(str(line["fields"]["detail"]) for line in lines if line["message"] == "sync failed")
+        return next(f"{line['fields']['text']} {line['fields']['detail']}" for line in lines if line["message"] == "sync failed")
