@@ -138,7 +138,7 @@ class LinkBook:
             return False
         names = (user_name,) if user_name else ()
         at = self._position
-        fresh = replace(self._owner, birth=at, position=at, doubt=at, user_names=names, keys=(key,), origin="created")
+        fresh = replace(self._owner, birth=at, position=at, doubt=at, user_names=names, keys=(key,))
         self._take(self._rows.begin(fresh))
         was_in_doubt = self.is_in_doubt
         if not self.is_stale and (self.own is None or not self.own.is_open or self.own.is_missing):
