@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, MutableMapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -22,6 +22,10 @@ STREAM = "identity.stream"
 # Headers, cookies and a bearer token fit many times over.
 HEAD_BYTES = 64 * 1024
 HEAD_SECONDS = 30.0
+# What unfinished heads of all connections may take in one process. An ordinary head comes in one read and takes none of it; above this,
+# a head that has come to more than `SMALL_HEAD_BYTES` without an end is refused.
+ALL_HEADS_BYTES = 16 * 1024 * 1024
+SMALL_HEAD_BYTES = 4 * 1024
 # As many as most servers take; each costs more than its bytes.
 MOST_HEADERS = 100
 # What an answer that nobody reads may hold; over TLS it would be half a megabyte.
@@ -108,6 +112,9 @@ class HttpProtocol(HttpToolsProtocol):
     _head_timer: asyncio.TimerHandle | None = None
     # Of a head, or of what follows a body: read by the parser without anything having come of it.
     _pending_bytes = 0
+    # What of it is counted in the sum over all connections of this process.
+    _parked_bytes = 0
+    all_parked_bytes: ClassVar[int] = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """Begin with a deadline for the first head."""
@@ -120,6 +127,8 @@ class HttpProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """End whatever stands on this connection."""
         self._forget_head()
+        self._pending_bytes = 0
+        self._park()
         super().connection_lost(exc)
         # uvicorn leaves it when a connection was reset, and with it everything here for as long.
         self._unset_keepalive_if_required()
@@ -134,7 +143,10 @@ class HttpProtocol(HttpToolsProtocol):
             return
         self._pending_bytes += len(data)
         super().data_received(data)
-        if self._pending_bytes > HEAD_BYTES:
+        if self._parked_bytes != self._pending_bytes:
+            self._park()
+        is_too_much = HttpProtocol.all_parked_bytes > ALL_HEADS_BYTES and self._pending_bytes > SMALL_HEAD_BYTES
+        if self._pending_bytes > HEAD_BYTES or is_too_much:
             self._refuse(431)
         elif self._head_timer is None and not self._is_answering():
             # An empty line, or more of a body that is read no more: uvicorn has stopped its clock for it.
@@ -243,6 +255,11 @@ class HttpProtocol(HttpToolsProtocol):
     def _is_answering(self) -> bool:
         cycle: RequestResponseCycle | None = self.cycle
         return cycle is not None and not cycle.response_complete
+
+    def _park(self) -> None:
+        """Count what this connection holds of an unfinished head in the sum of the process."""
+        HttpProtocol.all_parked_bytes += self._pending_bytes - self._parked_bytes
+        self._parked_bytes = self._pending_bytes
 
     def _await_head(self) -> None:
         self._head_timer = self.loop.call_later(HEAD_SECONDS, self._head_is_overdue)

@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Collection, Iterator, MutableMapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -148,6 +149,33 @@ def test_a_head_that_never_ends_is_refused(client: socket.socket) -> None:
 def test_a_head_that_is_too_long_is_told_so(client: socket.socket) -> None:
     client.sendall(b"GET / HTTP/1.1\r\nhost: a\r\nx-more: " + b"a" * HEAD_BYTES)
     assert client.recv(65536).startswith(b"HTTP/1.1 431 ")
+
+
+def _is_parked(size: int) -> bool:
+    return HttpProtocol.all_parked_bytes >= size
+
+
+def test_unfinished_heads_of_all_connections_share_a_bound_and_short_ones_find_room(
+    monkeypatch: pytest.MonkeyPatch, application: Application
+) -> None:
+    monkeypatch.setattr(http_protocol, "ALL_HEADS_BYTES", 100_000)
+    half = b"GET / HTTP/1.1\r\nhost: a\r\nx-more: " + b"a" * 40_000
+    before = HttpProtocol.all_parked_bytes
+    with _serving(application) as address:
+        parked = [socket.create_connection(address, timeout=10) for _ in range(3)]
+        for number, connected in enumerate(parked, start=1):
+            connected.sendall(half)
+            eventually(partial(_is_parked, before + min(number, 2) * 40_000))
+        assert parked[2].recv(65536).startswith(b"HTTP/1.1 431 ")
+        with socket.create_connection(address, timeout=10) as ordinary:
+            ordinary.sendall(b"GET /ordinary HTTP/1.1\r\nhost: a\r\n\r\n")
+            assert _read_until(ordinary, b"/ordinary").startswith(b"HTTP/1.1 200 ")
+        for connected in parked:
+            connected.close()
+        eventually(lambda: HttpProtocol.all_parked_bytes == before)
+        with socket.create_connection(address, timeout=10) as again:
+            again.sendall(half + b"\r\n\r\n")
+            assert _read_until(again, b"/").startswith(b"HTTP/1.1 200 ")
 
 
 def test_a_long_body_is_no_long_head(client: socket.socket) -> None:
