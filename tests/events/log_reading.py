@@ -40,12 +40,13 @@ def folded(events: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
         if event["type"] == kind.created:
             assert key not in state, f"{key} was created twice"
             assert all(parent in state for parent in _parents(kind, shown)), f"{key} came before what it refers to"
+            assert _name_of_organization(shown, state) == shown.get("organization", {}).get("name"), f"{key} names its organization wrongly"
             state[key] = shown
         elif event["type"] == kind.updated:
             assert _visible(kind, event["data"]["previous_object"]) == _visible(kind, state[key])
             state[key] = shown
         else:
-            before = state.pop(key)
+            before = _visible(kind, state.pop(key))
             assert not _still_used(key, state), f"{key} went before what refers to it"
             assert {name: before[name] for name in _visible(kind, shown) if name in before and name != "role"} == {
                 name: value for name, value in _visible(kind, shown).items() if name in before and name != "role"
@@ -91,5 +92,13 @@ def _still_used(key: str, state: dict[str, dict[str, Any]]) -> bool:
     return any(key in _parents(BY_NAME[other.split(":")[0]], document) for other, document in state.items())
 
 
+def _name_of_organization(document: dict[str, Any], state: dict[str, dict[str, Any]]) -> str | None:
+    """Return the name that a copy knows, where the document names its organization and not only its id."""
+    named = document.get("organization", {})
+    return state[f"organization:{named['id']}"]["name"] if "name" in named else None
+
+
 def _visible(kind: DocumentKind, document: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in document.items() if name not in kind.silent and name != "deleted_at"}
+    """Return what an event of this object tells; a new name of its organization comes with `organization.updated` alone."""
+    shown = {name: value for name, value in document.items() if name not in kind.silent and name != "deleted_at"}
+    return shown | {"organization": {"id": shown["organization"]["id"]}} if "organization" in shown else shown

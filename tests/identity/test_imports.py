@@ -18,9 +18,10 @@ from identity.services import users
 from identity.services.connections import create_connection
 from identity.services.exports import export_cursor, exported_users
 from identity.services.imports import CHUNK_ROWS, TooManyImports, start_import
-from identity.services.jobs import run_job, run_next_chunk, take_unattended_jobs
+from identity.services.jobs import run_job, run_next_chunk
 from identity.services.passwords import password_fits, set_password
 from tests.events.log_reading import folded, numbered, tables
+from tests.identity.sweeps import take_all_unattended_jobs
 
 HASH = "$2b$10$" + "a" * 53
 
@@ -102,12 +103,12 @@ def test_a_stopped_import_goes_on_and_imports_nothing_twice(tenant: Tenant, data
     assert run_next_chunk(job.pk)
     with connection.cursor() as cursor:
         cursor.execute("UPDATE identity_job SET lease_until = now() - interval '1 second' WHERE id = %s", [job.pk])
-    assert job.pk in take_unattended_jobs()
+    assert job.pk in take_all_unattended_jobs()
     assert run_job(job.pk)
     assert run_job(job.pk)
     job.refresh_from_db()
     assert job.summary["inserted"] == User.objects.of(tenant.pk).count() == CHUNK_ROWS * 2 + 1
-    assert job.pk not in take_unattended_jobs()
+    assert job.pk not in take_all_unattended_jobs()
 
 
 def test_a_third_import_at_once_is_refused(tenant: Tenant, database_connection: Connection) -> None:

@@ -15,9 +15,10 @@ from identity.services.connections import delete_connection
 from identity.services.exports import start_export
 from identity.services.imports import CHUNK_ROWS, start_import
 from identity.services.job_retention import prune_jobs
-from identity.services.jobs import FAILURE_LIMIT, run_job, run_next_chunk, take_unattended_jobs
+from identity.services.jobs import FAILURE_LIMIT, run_job, run_next_chunk
 from identity.services.staff import create_staff
 from identity.vault import SecretUnreadable
+from tests.identity.sweeps import take_all_unattended_jobs
 
 
 @pytest.fixture
@@ -26,8 +27,8 @@ def job(tenant: Tenant, database_connection: Connection) -> Job:
 
 
 def test_a_pending_job_is_taken_by_one_sweep_only(job: Job) -> None:
-    assert job.pk in take_unattended_jobs()
-    assert job.pk not in take_unattended_jobs()
+    assert job.pk in take_all_unattended_jobs()
+    assert job.pk not in take_all_unattended_jobs()
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def test_a_job_that_keeps_failing_ends_as_failed_says_so_and_forgets_its_input(j
     job.refresh_from_db()
     assert job.status == "failed"
     assert "unexpected errors (SecretUnreadable)" in job.status_details
-    assert job.pk not in take_unattended_jobs()
+    assert job.pk not in take_all_unattended_jobs()
     assert not JobChunk.objects.filter(job=job).exists()
 
 
@@ -134,8 +135,8 @@ def test_a_mail_that_a_dead_worker_left_is_sent_by_the_next_one(tenant: Tenant, 
     create_staff(tenant_id=tenant.pk, email=f"admin@{tenant.pk}.example.test", password="Correct-Horse-7-Battery")
     job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=[], send_completion_email=True)
     assert not run_next_chunk(job.pk)
-    assert job.pk not in take_unattended_jobs()
+    assert job.pk not in take_all_unattended_jobs()
     Job.objects.of(tenant.pk).filter(pk=job.pk).update(lease_until=timezone.now())
-    assert job.pk in take_unattended_jobs()
+    assert job.pk in take_all_unattended_jobs()
     assert run_job(job.pk)
     assert len(mail.outbox) == 1

@@ -26,7 +26,7 @@ from identity.models import FormerTenant, Job, Tenant, User
 from identity.purging import coverage
 from identity.services import groups, memberships, organizations, roles, tenant_deletion, tenant_purge
 from identity.services.failures import BeingDeleted, Invalid, NotSupported
-from identity.services.jobs import run_job, take_unattended_jobs
+from identity.services.jobs import run_job
 from identity.services.tenants import create_tenant, set_tenant_status
 from provisioning import dispatch, lanes
 from provisioning.models import Lane
@@ -35,6 +35,7 @@ from tests.deadlines import eventually
 from tests.events.log_reading import folded, numbered, tables, types
 from tests.factories.admin import Rows, browser_of, new_staff
 from tests.factories.identity import make_connection, make_user
+from tests.identity.sweeps import take_all_unattended_jobs
 from tests.provisioning.engine.logs import make_stream
 
 
@@ -138,7 +139,7 @@ def test_it_can_be_taken_back_only_before_anything_is_gone(tenant: Tenant, setti
     job = tenant_deletion.start(tenant_id=tenant.pk)
     run_job(job.pk)
     assert User.objects.of(tenant.pk).filter(pk=user.pk).exists()
-    assert job.pk not in take_unattended_jobs()
+    assert job.pk not in take_all_unattended_jobs()
 
     assert tenant_deletion.restore(tenant_id=tenant.pk).status == "suspended"
 
