@@ -94,7 +94,7 @@ class AddressRates:
 
 # Refused requests. Protection of logins is never switched off.
 debts = AddressRates("debt", debt_figure, is_switchable=False)
-# Requests where nobody proves anything.
+# Requests without a credential.
 visits = AddressRates("visit", visit_figure, is_switchable=True)
 # The same, of a browser that has completed a login.
 browsers = AddressRates("browser", browser_figure, is_switchable=True)

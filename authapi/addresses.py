@@ -34,7 +34,7 @@ class AddressKey:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a request comes from. `keys` is empty where that is not known: a trusted proxy that names nobody."""
+    """The address that a request comes from. `keys` is empty when a trusted proxy names no client."""
 
     address: str
     keys: tuple[AddressKey, ...]
@@ -67,7 +67,7 @@ def compiled(proxies: Collection[str]) -> Proxies:
 def origin_of(peer: str, forwarded_for: str, trusted_proxies: Collection[str]) -> Origin:
     """Return the nearest address that is not one of our proxies, and its keys; `X-Forwarded-For` counts only behind those.
 
-    What cannot be read as an address ends the chain. The key of an untrusted peer is the peer, whatever it forwards.
+    An entry that is not an address ends the chain. The key of an untrusted peer is the peer; what it forwards is ignored.
     """
     proxies = compiled(trusted_proxies)
     if not proxies.has(peer):

@@ -1,4 +1,4 @@
-"""Admission of requests where nobody proves anything: pages, published keys, sign-ups, requests for mails.
+"""Admission of requests without a credential: pages, published keys, sign-ups, requests for mails.
 
 A browser that has completed a login spends its own figure first, then the address its own, and last the anonymous callers of
 the tenant theirs. So a tenant under a flood still serves every browser and every address that stays within its own.
@@ -35,7 +35,7 @@ def admitted_stranger(tenant_id: str, origin: Origin, browser: AddressKey | None
 
 
 async def admitted_stranger_async(tenant_id: str, origin: Origin, browser: AddressKey | None = None) -> Rate:
-    """Do what `admitted_stranger` does, on the event loop wherever this process decides alone."""
+    """Do what `admitted_stranger` does, on the event loop when this process decides alone."""
     for counts, keys in _own(tenant_id, origin, browser):
         rate = await counts.count_async(keys)
         if rate is not None and not rate.is_exceeded:

@@ -87,7 +87,7 @@ class Counters:
         return int(self._ask(lambda storage: storage.incr(key, seconds, amount=amount)))
 
     def increase_or(self, key: str, *, seconds: int, amount: int, otherwise: int) -> int:
-        """Count as `increase` does, and return `otherwise` while Redis is away: nothing is kept here then."""
+        """Count as `increase` does. Returns `otherwise`, and counts nothing, while Redis is away."""
         return self._breaker.ask(lambda: int(self._shared.incr(key, seconds, amount=amount)), lambda: otherwise)
 
     def read(self, key: str) -> int:

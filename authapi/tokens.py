@@ -135,7 +135,7 @@ def verify_profile_token(token: str, *, host: HostMatch) -> tuple[AccessTokenCla
 
 
 def verify_own_token(token: str, *, host: HostMatch) -> AccessTokenClaims:
-    """Return the claims of a JWT that counts at this tenant, whatever it is for; the caller checks whose it is.
+    """Return the claims of a JWT that is valid at this tenant, for any purpose; the caller checks its subject.
 
     Raises `InvalidToken`, `TokenExpired` or `InvalidSignature`.
     """

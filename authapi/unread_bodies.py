@@ -1,7 +1,7 @@
 """Memory that bodies of requests may take: so many bytes per process, and so many per address, until they are answered.
 
-A sender that stops in the middle keeps what it has sent for half a minute. Where there is no room, the largest unfinished body
-goes and not the newest: whoever parks much is cut off first, and small requests find room behind the same address.
+An unfinished body is kept for at most half a minute. When there is no room, the largest unfinished body is dropped, not the
+newest: the sender that parks most loses first, and small requests from the same address still find room.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Signing in to the admin: e-mail and password, with failures counted per account and address, and per device that is known.
 
-Wrong passwords of a stranger lock nobody else out of an account: they count for its address. Only after many of them, from many
-addresses, is the account closed to devices from which it has never signed in.
+Wrong passwords count for the address that sends them, so one attacker cannot lock a person out. Many wrong passwords from many
+addresses close the account to devices that have never signed in to it.
 """
 
 from __future__ import annotations

@@ -246,7 +246,7 @@ class HttpProtocol(HttpToolsProtocol):
             # An application that is still at work may take over, and is told that the client has left.
             self.scope.get("extensions", {}).clear()
         self.pipeline.clear()
-        self.parser = None  # type: ignore[assignment]  # nothing is received any more
+        self.parser = None  # type: ignore[assignment]  # the connection receives no more data
 
     def _drop_body(self) -> None:
         if self.cycle:  # type: ignore[truthy-bool]  # None once it was taken over

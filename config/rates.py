@@ -16,7 +16,7 @@ from events.stream.refusals import Refused
 from identity.api.paths import MANAGEMENT_PREFIX
 from identity.hosts import is_platform_host
 
-# The document of the management interface needs no token, so nobody is proven who asks for it.
+# The document of the management interface needs no token, so its requests count as anonymous.
 _OPEN_DOCUMENT = f"{MANAGEMENT_PREFIX}openapi.json"
 # On the platform's host the staff are at work; on loopback it is a tenant's host as well.
 _OF_STAFF = ("/admin/", "/static/", "/api/docs")

@@ -151,7 +151,7 @@ def failure_of(error: Exception, duration_ms: float) -> Failure:
 def _written(claim: Claim, result: Success | Failure | NoTurn, *, go_on: bool) -> lanes.Step:
     try:
         if isinstance(result, Failure):
-            # What was learned of an account is a fact, whatever becomes of the claim.
+            # Facts learned about an account are kept even when the claim is lost.
             write_links(result.links)
         step = _conclude(claim, result, go_on=go_on)
     except LeaseLost:

@@ -19,7 +19,7 @@ from provisioning.scope import is_in_scope
 
 @dataclass(frozen=True)
 class Preview:
-    """The request of one operation, and whether the user is in scope: else nothing is sent.
+    """The request of one operation, and whether the user is in scope. Out of scope, no request is sent.
 
     `left_out` says of each value that cannot be sent why; `notes` say what the server will answer.
     """

@@ -15,7 +15,7 @@ from provisioning.scim.values import Fitting
 
 
 def check_sendable(table: Iterable[MappingRow]) -> None:
-    """Raise `MappingRefused` for rows that can send nothing, whatever the user is like, and for two rows of one attribute."""
+    """Raise `MappingRefused` for rows that can send no value for any user, and for two rows of one attribute."""
     problems: list[TableProblem] = []
     seen: set[ScimPath] = set()
     for index, row in enumerate(table):

@@ -15,7 +15,7 @@ from provisioning.models import Attempt, DeadLetter, Delivery
 
 _AT_ONCE = 100
 _BODIES = ("body", "rebuilt_body")
-# What stands for a body that was cut, so that nobody can tell its secrets from the rest.
+# Replaces a body that was cut: secrets cannot be found in incomplete JSON.
 REMOVED = "(removed: it held options of a connection)"
 
 

@@ -23,7 +23,7 @@ _PATH = "/Users?startIndex=1&count=1"
 def hold_when_reading_is_refused(*, stream_id: str, tenant_id: str) -> None:
     """Send one read to the server of a stream that was just answered with 403; hold the stream when it is refused.
 
-    Only the SCIM template says how it is read. Whatever else the server answers proves nothing, and nothing happens.
+    Only the SCIM template says how to read. Any other answer proves nothing and changes nothing.
     """
     if not breaker.is_forbidden(stream_id=stream_id, tenant_id=tenant_id):
         return

@@ -129,7 +129,7 @@ def _foresee(session: ScimSession, message: Message, document: Mapping[str, Any]
     client = session.client_of(str(document.get("user_id", "")))
     found = client.find(person)
     if client.links.is_stale:
-        shown.notes.append("The event is older than the account that is linked to the user, or than its deletion: nothing is sent.")
+        shown.notes.append("The event is older than the account that is linked to the user, or than its deletion, so no request is sent.")
         return
     place = None if found is None else user_path(found.id)
     if found is not None:

@@ -73,7 +73,7 @@ def _made(server: psycopg.Connection) -> Any:
 
 
 def _kept_name() -> str | None:
-    """Return the name under which this content of the migrations is kept, or None where nothing is kept."""
+    """Return the name under which this content of the migrations is kept, or None when no copy is kept."""
     if os.environ.get("KEEP_TEST_SCHEMA") != "1":
         return None
     root = Path(__file__).parent.parent

@@ -10,7 +10,7 @@ _WILDCARD = re.compile(rf"https://\*\.((?:{_LABEL}\.)*{_LABEL})(?::[0-9]{{1,5}})
 # RFC 8252, 7.3 and 8.3: the literals alone, since the name localhost may lead elsewhere.
 _LOOPBACK = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]))(?::([0-9]{1,5}))?((?:[/?][^\\\s]*)?)")
 _MOST_PORT = 65_535
-# Second levels below a country under which everybody may register a domain, and hosts that give a subdomain to everybody.
+# Second levels below a country that are open for registration, and hosts that give every customer a subdomain.
 _OPEN_SECOND_LEVELS = frozenset(
     {"ac", "co", "com", "edu", "gob", "gov", "go", "id", "ltd", "me", "mil", "ne", "net", "nhs", "nom", "or", "org", "plc", "sch"}
 )

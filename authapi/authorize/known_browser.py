@@ -1,6 +1,6 @@
-"""The mark of a browser in which a login was completed: it has requests of its own, whatever others do from its address.
+"""The mark of a browser that completed a login. Such a browser has a budget of its own, apart from the one of its address.
 
-A mark is signed and names nobody. Cookies that a browser brings along without one, or that another tenant signed, are no mark.
+A mark is signed and names no user. A missing mark and one that another tenant signed count as none.
 """
 
 from __future__ import annotations

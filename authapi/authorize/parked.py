@@ -1,4 +1,4 @@
-"""How much of waiting requests one address may leave in the database: nobody has proven anything when they are kept."""
+"""Bytes of waiting authorization requests that one address may leave in the database, before any credential is checked."""
 
 from __future__ import annotations
 

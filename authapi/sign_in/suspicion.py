@@ -56,7 +56,7 @@ def count_attempt(tenant_id: str, ip: str, stage: str) -> bool:
 
 
 def _applies(rules: Suspicion, ip: str) -> bool:
-    # A proxy that names nobody hides many addresses: they are not one that is suspicious.
+    # A proxy that names no client hides many addresses, so they must not count as one suspicious address.
     is_hidden = compiled(settings.TRUSTED_PROXIES).has(ip)
     return rules.blocks and bool(counted_address(ip)) and not is_hidden and not is_listed(ip, rules.allowlist)
 

@@ -56,7 +56,7 @@ class AskedSearch:
 
 
 def asked_search(query: QueryDict, tenant_id: str) -> AskedSearch:
-    """Read `q`, `search_engine`, `primary_order` and `sort`; whatever does not fit is 400 with the reason."""
+    """Read `q`, `search_engine`, `primary_order` and `sort`. An invalid value is 400 with the reason."""
     engine = text_of(query, "search_engine")
     if engine not in (None, *_SEARCH_ENGINES):
         raise invalid_query(f"Expected one of {', '.join(_SEARCH_ENGINES)}", "search_engine")

@@ -58,7 +58,7 @@ def seal_old_rows(apps, schema_editor):
     """Part the options of every connection anew. Sealed values that are there keep their tokens.
 
     The triggers of the table rest meanwhile: they would keep a copy of each row as it was, with its secrets, and subscribers
-    would hear of a change that nobody made.
+    would hear of a change that no caller made.
     """
     with schema_editor.connection.cursor() as cursor:
         cursor.execute("SELECT EXISTS (SELECT 1 FROM identity_connection)")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Path = str
-# User name and password in front of a host, and a private key in PEM: secrets whatever the member is called.
+# User name and password in front of a host, and a private key in PEM: secrets under any member name.
 _HOLDS_SECRET = re.compile(r"\A\s*[a-z][a-z0-9+.-]*://[^/?#\s]*@|-----BEGIN [A-Z0-9 ]*PRIVATE KEY", re.IGNORECASE)
 
 

@@ -41,8 +41,8 @@ COMMON: dict[str, Node] = {
     "federated_connections_access_tokens": Members(readable("active")),
     **dict.fromkeys(("client_secret", "password", "private_key", "bindPassword", "token", "access_token", "refresh_token"), SECRET),
 }
-# Where the credentials of a connection are sent. Whoever changes one of these without sending the credentials again would
-# have them sent to an address of their choice.
+# Where the credentials of a connection are sent. A caller that could change one of these without sending the credentials
+# again would have them sent to an address of its choice.
 TARGETS = (
     "issuer",
     "discovery_url",

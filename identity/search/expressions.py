@@ -15,7 +15,7 @@ SEPARATOR = "\n"
 class IndexedText(Func):
     """Every searchable text of a user in one, lower-cased: the expression of the trigram index, which serves one index for all."""
 
-    # PostgreSQL compares it with the index's: everything but the columns is literal, nothing is a parameter.
+    # PostgreSQL compares it with the index's: all but the columns is literal, without parameters.
     arg_joiner = " || E'\\n' || "
     template = "LOWER(E'\\n' || %(expressions)s || E'\\n')"
     output_field = TextField()

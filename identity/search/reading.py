@@ -45,7 +45,7 @@ class SearchReading:
     """Reads rows that meet `condition` for one answer of a list: its page first, then its total."""
 
     condition: Q
-    # Whether an index finds at most a few rows: nothing is walked then.
+    # Whether an index finds at most a few rows, so that no walk over the rows is needed.
     is_selective: bool = False
     _total: int | None = None
     _least: int = 0

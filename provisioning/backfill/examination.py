@@ -137,7 +137,7 @@ class Examiner:
     def _ours(self, client: ScimClient, person: Person) -> Match | None:
         """Return the account that is the user by its key or by its link; a name is judged by the match rule, not here.
 
-        Raises `UnverifiableMatch` when the server returned what was not asked for, whatever else it returned.
+        Raises `UnverifiableMatch` when the answer holds an account that the filter did not ask for.
         """
         match = client.find(replace(person, proves_name=True))
         if client.has_met_strangers:

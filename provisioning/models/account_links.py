@@ -56,7 +56,7 @@ class AccountLink(models.Model):
 
 
 class AccountLock(models.Model):
-    """One user on one server of a tenant with several streams there; whoever holds the row writes to the account."""
+    """One user on one server of a tenant with several streams there; the worker that locks the row may write to the account."""
 
     tenant_id = models.CharField(max_length=63)
     server = models.CharField(max_length=32)

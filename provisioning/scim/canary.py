@@ -146,7 +146,7 @@ class Canary:
         return ours[0] if len(ours) == 1 else ""
 
     def _match(self) -> Match:
-        """Return the marked user, of which nothing is known but its id."""
+        """Return the marked user, of which only the id is known."""
         return Match(self._id, "externalId", {})
 
     def _stored(self) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class ScimClient(AccountLookup):
         3. POST; before it is repeated after a lost answer, the user is looked up again.
         4. A 409 is ours when what exists is proven to be; otherwise it is raised as `Conflict`.
 
-        Raises `EventOutdated` when the event is older than the account or its deletion; nothing is sent then.
+        Raises `EventOutdated` when the event is older than the account or its deletion, before any request is sent.
         """
         was_in_doubt = self.links.begin_create(user_name=person.user_name, key=person.external_id)
         if self.links.is_stale:

@@ -23,7 +23,7 @@ _EXPECTED = {
 
 
 class Fitting:
-    """Fits the values of one user; `problems` collects a path and a sentence for whatever is left out."""
+    """Fits the values of one user; `problems` collects a path and a sentence for each value left out."""
 
     def __init__(self) -> None:
         self.problems: list[tuple[str, str]] = []

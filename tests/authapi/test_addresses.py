@@ -35,7 +35,7 @@ def test_the_nearest_hop_that_is_no_proxy_of_ours_counts(peer: str, forwarded: s
 def test_a_unix_socket_is_a_trusted_peer_where_the_setting_says_so() -> None:
     assert origin_of("", "198.51.100.9", ["unix:"]).address == "198.51.100.9"
     assert origin_of("", "198.51.100.9", ["unix:"]).keys == (AddressKey("198.51.100.9"),)
-    # Otherwise whatever came that way is one peer, and what it forwards counts for nothing.
+    # Otherwise all requests of that way count as one peer, and their forwarded addresses are ignored.
     assert origin_of("", "198.51.100.9", []).keys == (AddressKey("unix:"),)
     assert not compiled(["10.0.0.0/8"]).has("")
 

@@ -100,20 +100,20 @@ FORGED_ADDRESSES = [
 @pytest.mark.parametrize("headers", FORGED_ADDRESSES, ids=lambda headers: next(iter(headers)))
 def test_no_other_header_decides_the_address_of_a_login(tenant: Tenant, settings: Any, headers: dict[str, str], trusted: list[str]) -> None:
     settings.TRUSTED_PROXIES = trusted
-    login_is_noted_from(tenant, PEER, headers)
+    assert_login_is_noted_from(tenant, PEER, headers)
 
 
 def test_a_forwarding_header_of_an_untrusted_peer_is_ignored(tenant: Tenant, settings: Any) -> None:
     settings.TRUSTED_PROXIES = ["10.0.0.0/8", "::1/128"]
-    login_is_noted_from(tenant, PEER, {"X-Forwarded-For": SPOOFED})
+    assert_login_is_noted_from(tenant, PEER, {"X-Forwarded-For": SPOOFED})
 
 
 def test_behind_a_proxy_the_address_that_the_client_wrote_first_is_ignored(tenant: Tenant, settings: Any) -> None:
     settings.TRUSTED_PROXIES = [f"{PEER}/32"]
-    login_is_noted_from(tenant, "198.51.100.7", {"X-Forwarded-For": f"{SPOOFED}, 198.51.100.7"})
+    assert_login_is_noted_from(tenant, "198.51.100.7", {"X-Forwarded-For": f"{SPOOFED}, 198.51.100.7"})
 
 
-def login_is_noted_from(tenant: Tenant, address: str, headers: dict[str, str]) -> None:
+def assert_login_is_noted_from(tenant: Tenant, address: str, headers: dict[str, str]) -> None:
     """Fail a login by a grant and a page with these headers, and see from which address it was noted."""
     client, secret = web_client(tenant, grant_types=["password"])
     person(people(tenant, client))

@@ -118,7 +118,7 @@ def test_guessing_over_many_addresses_ends_and_a_known_device_stays_in(
     assert "Too many failed attempts" in attempt(stranger(), staff.email)
     visitor.post("/admin/logout/")
     assert attempt(visitor, staff.email) == "/admin/"
-    # Wherever the device is by then.
+    # From any address.
     visitor.defaults["REMOTE_ADDR"] = stranger().defaults["REMOTE_ADDR"]
     assert attempt(visitor, staff.email) == "/admin/"
 

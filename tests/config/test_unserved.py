@@ -1,4 +1,4 @@
-"""What answers where nothing is served: errors that programs read, pages for people."""
+"""Answers of paths that are not served: errors that programs read, pages for people."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A SCIM server in memory with every bad manner that servers of the world have, alone or at once; it knows whose each account is.
 
-It judges every write: `violations` names those that changed or deleted an account of somebody else than the user of the event.
+It judges every write: `violations` names those that changed or deleted an account that does not belong to the user of the event.
 """
 
 from __future__ import annotations

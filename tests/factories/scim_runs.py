@@ -113,7 +113,7 @@ def run_event(
     at: MemoryRun | None = None,
     sender: Any = None,
 ) -> Ran:
-    """Run the SCIM action for one event and return how it ended, whatever it raised.
+    """Run the SCIM action for one event and return how it ended; exceptions are part of the result.
 
     `links` are those of earlier runs; without a `position` the event is the newest one that they have seen.
     """

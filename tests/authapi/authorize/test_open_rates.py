@@ -1,4 +1,4 @@
-"""Requests where nobody proves anything: who pays for them, and who is never stopped by others."""
+"""Requests without a credential: which budget pays for them, and which clients they never stop."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def test_a_first_address_ends_no_session(tenant: Tenant, registered: Registered)
     assert find_session(tenant_id=tenant.pk, cookie=cookie) is not None
 
 
-def test_the_address_of_a_user_of_a_provider_elsewhere_identifies_nobody(tenant: Tenant, registered: Registered) -> None:
+def test_the_address_of_a_user_of_another_provider_identifies_no_user(tenant: Tenant, registered: Registered) -> None:
     options = {"signInEndpoint": "https://idp.example.test"}
     connection = create_connection(tenant_id=tenant.pk, name="directory", strategy="samlp", options=options)
     user = create_user(tenant_id=tenant.pk, connection=connection, email="ada@example.test")

@@ -205,7 +205,7 @@ def test_without_a_client_id_a_connection_that_no_client_uses_is_refused(
         Client.objects.of(tenant.pk).filter(pk=client.pk).update(revoked_at=BEGIN)
     elif use == "client of another tenant":
         enabled = [web_client(new_tenant())[0].client_id]
-    # A stale or foreign id may stay in the column, whatever the service refuses today.
+    # Rows written before today's checks may hold a stale or foreign id.
     connection.enabled_clients = enabled
     connection.save()
     body = {"connection": "people", "email": "new@example.test", "password": PASSWORD}
@@ -290,7 +290,7 @@ def test_addresses_of_one_ipv6_network_are_one_address(client: Client, ada: User
     assert statuses == [200] * 10 + [429]
 
 
-def test_a_proxy_that_names_nobody_is_no_address(client: Client, ada: User, settings: Any) -> None:
+def test_a_proxy_that_names_no_client_is_no_address(client: Client, ada: User, settings: Any) -> None:
     settings.TRUSTED_PROXIES = ["192.0.2.0/24"]
     with time_machine.travel(BEGIN, tick=False):
         statuses = {

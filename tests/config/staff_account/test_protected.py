@@ -104,7 +104,7 @@ def test_the_forms_and_actions_of_lists_that_want_a_proof_are_these() -> None:
     assert {(label, name) for label, name, wants in actions_of_lists() if wants} == LISTS
 
 
-def is_asked(browser: Client, address: str, *, by_get: bool = True) -> None:
+def assert_asks_for_proof(browser: Client, address: str, *, by_get: bool = True) -> None:
     """Prove that neither a look nor a press gets past the page that asks."""
     for answer in [browser.post(address, {"post": "yes"}), *([browser.get(address)] if by_get else [])]:
         assert answer.status_code == 302, address
@@ -125,7 +125,7 @@ def test_no_protected_button_works_in_a_session_that_is_old(operator: Client, te
             SigningKey.objects.of(tenant.pk).filter(pk=row.pk).update(state="previous")
         if name == "rotate":
             SigningKey.objects.of(tenant.pk).filter(pk=row.pk).update(state="current")
-        is_asked(operator, place_of(label, "action", quote(row.pk), name))
+        assert_asks_for_proof(operator, place_of(label, "action", quote(row.pk), name))
 
 
 def test_no_protected_form_works_in_a_session_that_is_old(tenant: Tenant) -> None:
@@ -133,10 +133,10 @@ def test_no_protected_form_works_in_a_session_that_is_old(tenant: Tenant) -> Non
     grow_old(browser)
     for label, what in sorted(FORMS):
         if what == "add":
-            is_asked(browser, place_of(label, "add"))
+            assert_asks_for_proof(browser, place_of(label, "add"))
         else:
             # The page may be looked at: it shows nothing that is secret.
-            is_asked(browser, place_of(label, "change", quote(colleague.pk)), by_get=False)
+            assert_asks_for_proof(browser, place_of(label, "change", quote(colleague.pk)), by_get=False)
             assert browser.get(place_of(label, "change", quote(colleague.pk))).status_code == 200
 
 
@@ -148,7 +148,7 @@ def test_many_dead_letters_are_not_redelivered_in_a_session_that_is_old(operator
 
     assert answer.headers["location"].startswith("/admin/account/prove/?next=")
     assert DeadLetter.objects.get(pk=letter.pk).state == "open"
-    is_asked(operator, reverse("admin:provisioning_deadletter_redelivery"))
+    assert_asks_for_proof(operator, reverse("admin:provisioning_deadletter_redelivery"))
 
 
 def test_secrets_of_an_action_are_neither_asked_for_nor_taken_in_a_session_that_is_old(tenant: Tenant) -> None:

@@ -51,7 +51,7 @@ def test_plain_words_and_addresses_are_searched_as_before(browser: Client, peopl
     assert listed(browser, people["bob"].user_id)[0] == ["bob"]
 
 
-def test_what_is_wrong_with_a_query_stands_on_the_page_and_lists_nobody(browser: Client, people: dict[str, User]) -> None:
+def test_an_invalid_query_shows_its_error_and_lists_no_user(browser: Client, people: dict[str, User]) -> None:
     for query, reason in {
         "nosuch:x": "the field nosuch is none of user_id",
         "name:*jo": "3 characters or more in a row",

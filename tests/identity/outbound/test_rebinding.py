@@ -84,7 +84,7 @@ def test_a_check_beforehand_is_no_pass_for_the_request(inside: MisbehavingServer
 
 
 def test_a_name_is_not_asked_about_again_by_the_library_below(inside: MisbehavingServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Whatever the system's resolver says while the connection is made: only literal addresses reach it.
+    # Only literal addresses may reach the system's resolver while the connection is made.
     seen: list[str] = []
     original = socket.getaddrinfo
 

@@ -13,7 +13,7 @@ KEYS = FOUND | REFUSED | MISSED
 def is_followed_by_filter(server: str, identifier: str) -> bool:
     """Tell whether the server answers a filter on the key of a user whom it does not have with an empty list.
 
-    SCIMMY 1.3.5 and django-scim2 0.23.0 answer 400 to an escaped quote; Canaille 0.3.6 returns everybody.
+    SCIMMY 1.3.5 and django-scim2 0.23.0 answer 400 to an escaped quote; Canaille 0.3.6 returns all users.
     """
     return server != "canaille" and not (refuses_filter(server) and '"' in identifier)
 

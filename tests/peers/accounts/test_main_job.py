@@ -1,4 +1,4 @@
-"""One account follows its user through everything that happens to the user, on every server, whatever its lookups answer."""
+"""One account follows its user through every change, on every server and with every answer to lookups."""
 
 from __future__ import annotations
 

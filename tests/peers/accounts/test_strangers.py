@@ -1,4 +1,4 @@
-"""Accounts that are not ours stay as they are, whatever happens to a user who claims their names.
+"""Accounts that are not ours stay as they are while a user who claims their names is changed, redelivered and deleted.
 
 The e-mail addresses of these users are not verified: they prove nothing. Where a server answers so that an account cannot be
 told from a stranger's, the event is a dead letter that says so, and never a silent skip of an account of ours.

@@ -1,4 +1,4 @@
-"""Two tenants that provision to one server: neither writes to what the other has made, whatever addresses and keys they share."""
+"""Two tenants that provision to one server: neither writes to an account that the other made, even with shared addresses and keys."""
 
 from __future__ import annotations
 
