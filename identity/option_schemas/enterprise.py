@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from identity.option_schemas.nodes import MAPPED, READABLE, SECRET, Each, Members, Node, readable
-from identity.option_schemas.shared import METADATA, schema
+from identity.option_schemas.nodes import ADDRESS, READABLE, SECRET, Each, Members, Node, readable
+from identity.option_schemas.shared import ATTRIBUTE_MAP, METADATA, schema
 
 _KEY_PAIR = Members({"cert": READABLE, "key": SECRET})
 _OIDC = """
@@ -13,17 +13,18 @@ useOauthSpecScope id_token_signed_response_algs id_token_session_expiry_supporte
 token_endpoint_auth_method token_endpoint_auth_signing_alg token_endpoint_jwtca_aud_format
 """
 _OIDC_NODES: dict[str, Node] = {
-    "attribute_map": Members({**readable("mapping_mode userinfo_scope"), "attributes": MAPPED}),
+    "attribute_map": ATTRIBUTE_MAP,
     "connection_settings": Members(readable("pkce")),
     "oidc_metadata": METADATA,
 }
 _SAML = """
 signInEndpoint signOutEndpoint disableSignout signingCert cert expires thumbprints thumbprints_sha384 cert_rollover_notification
-entityId user_id_attribute signSAMLRequest signatureAlgorithm digestAlgorithm protocolBinding metadataUrl metadataXml
+entityId user_id_attribute signSAMLRequest signatureAlgorithm digestAlgorithm protocolBinding metadataXml
 requestTemplate destinationUrl recipientUrl debug deflate discovery_url disableFieldsMapFix fieldsMapJsonRaw
 """
 _SAML_NODES: dict[str, Node] = {
     "fieldsMap": Each(READABLE),
+    "metadataUrl": ADDRESS,
     "idpinitiated": Members(readable("enabled client_id client_protocol client_authorizequery")),
     "assertion_decryption_settings": Members(readable("algorithm_profile algorithm_exceptions")),
     "subject": Each(READABLE),

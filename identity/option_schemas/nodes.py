@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from identity.audit_values import is_secret
+
 Path = str
 # User name and password in front of a host, and a private key in PEM: secrets under any member name.
 _HOLDS_SECRET = re.compile(r"\A\s*[a-z][a-z0-9+.-]*://[^/?#\s]*@|-----BEGIN [A-Z0-9 ]*PRIVATE KEY", re.IGNORECASE)
@@ -38,10 +40,18 @@ class Members:
 
 @dataclass(frozen=True)
 class Each:
-    """An object whose members have free names and one schema. With `is_plain_too` a readable value may stand in its place."""
+    """An object whose members have free names and one schema. With `is_plain_too` a readable value may stand in its place.
+
+    With `has_secret_names` a member whose name is that of a secret, as in `client_secret`, is sealed.
+    """
 
     node: Node
     is_plain_too: bool = False
+    has_secret_names: bool = False
+
+    def member(self, name: str) -> Node:
+        """Return the schema of one member."""
+        return SECRET if self.has_secret_names and is_secret(name) else self.node
 
 
 @dataclass(frozen=True)
@@ -113,7 +123,7 @@ def is_declared(schema: Members, path: Path) -> bool:
     """Tell whether the schema itself calls the value at `path` a secret, or an object with a secret in it."""
     node: Node | None = schema
     for name in names_of(path):
-        node = node.nodes.get(name) if isinstance(node, Members) else node.node if isinstance(node, Each) else None
+        node = node.nodes.get(name) if isinstance(node, Members) else node.member(name) if isinstance(node, Each) else None
         if isinstance(node, Secret):
             return True
     return node is not None and any(secret_paths(node))
@@ -150,7 +160,7 @@ def _shown_members(node: Members | Each, options: Mapping[str, Any], names: tupl
     """Return the readable members of an object and put the others into `secrets`."""
     shown: dict[str, Any] = {}
     for name, value in options.items():
-        inner = node.nodes.get(name) if isinstance(node, Members) else node.node
+        inner = node.nodes.get(name) if isinstance(node, Members) else node.member(name)
         place = (*names, name)
         if isinstance(inner, Members | Each) and isinstance(value, Mapping):
             member = _shown_members(inner, value, place, secrets)

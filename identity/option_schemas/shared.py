@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from identity.option_schemas.nodes import READABLE, SECRET, Each, Members, Node, readable
+from identity.option_schemas.nodes import MAPPED, READABLE, SECRET, Each, Members, Node, readable
 
 _FRONT_CHANNEL = Each(Members(readable("alias value")))
 # OpenID Connect Discovery 1.0, 3; RFC 8414, 2; and the names that later specifications registered beside them.
@@ -26,6 +26,7 @@ token_endpoint_auth_signing_alg_values_supported ui_locales_supported userinfo_e
 userinfo_encryption_enc_values_supported userinfo_endpoint userinfo_signing_alg_values_supported
 """
 METADATA = Members({**readable(_METADATA), "mtls_endpoint_aliases": Each(READABLE)})
+ATTRIBUTE_MAP = Members({**readable("mapping_mode userinfo_scope"), "attributes": MAPPED})
 PASSCODE = Members(readable("length time_step"))
 
 COMMON: dict[str, Node] = {
@@ -36,7 +37,7 @@ COMMON: dict[str, Node] = {
     ),
     # A browser carries these to the provider, so they are public.
     "upstream_params": _FRONT_CHANNEL,
-    "authParams": Each(READABLE, is_plain_too=True),
+    "authParams": Each(READABLE, is_plain_too=True, has_secret_names=True),
     "authParamsMap": Each(READABLE),
     "federated_connections_access_tokens": Members(readable("active")),
     **dict.fromkeys(("client_secret", "password", "private_key", "bindPassword", "token", "access_token", "refresh_token"), SECRET),

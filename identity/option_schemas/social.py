@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from identity.option_schemas.nodes import READABLE, SECRET, Each, Members, Node, readable
-from identity.option_schemas.shared import METADATA, schema
+from identity.option_schemas.nodes import ADDRESS, READABLE, SECRET, Each, Members, Node, readable
+from identity.option_schemas.shared import ATTRIBUTE_MAP, METADATA, schema
 
 _CLIENT = "client_id scope freeform_scopes email profile"
 _OIDC_ADDRESSES = """
@@ -11,10 +11,12 @@ issuer discovery_url domain authorization_endpoint token_endpoint userinfo_endpo
 token_endpoint_auth_method type
 """
 _PROVIDER = """
-authorizationURL tokenURL logoutUrl userInfoURL pkce_enabled useOauthSpecScope token_endpoint_auth_method baseUrl postal_code address phone
+authorizationURL logoutUrl pkce_enabled useOauthSpecScope token_endpoint_auth_method baseUrl postal_code address phone
 """
 _PROVIDER_NODES: dict[str, Node] = {
     "fieldsMap": Each(READABLE),
+    "tokenURL": ADDRESS,
+    "userInfoURL": ADDRESS,
     # Headers are how some providers take their credentials, and scripts hold them in practice.
     "customHeaders": Each(SECRET),
     "scripts": Each(SECRET),
@@ -59,12 +61,14 @@ skydrive_update team_readbasic_all team_readwrite_all user_read_all user_readbas
 # Any provider that speaks OAuth 2.0 or OpenID Connect and has no schema of its own.
 OAUTH2 = schema(_CLIENT, _OIDC_ADDRESSES, _PROVIDER, **_PROVIDER_NODES)
 OAUTH1 = schema(
-    "client_id consumer_key requestTokenURL accessTokenURL userAuthorizationURL signatureMethod sessionKey scope",
+    "client_id consumer_key userAuthorizationURL signatureMethod sessionKey scope",
+    requestTokenURL=ADDRESS,
+    accessTokenURL=ADDRESS,
     consumer_secret=SECRET,
     customHeaders=Each(SECRET),
     scripts=Each(SECRET),
 )
-GOOGLE = schema(_CLIENT, _OIDC_ADDRESSES, _GOOGLE, connection_settings=Members(readable("pkce")))
+GOOGLE = schema(_CLIENT, _OIDC_ADDRESSES, _GOOGLE, attribute_map=ATTRIBUTE_MAP, connection_settings=Members(readable("pkce")))
 APPLE = schema(_CLIENT, "team_id kid", app_secret=SECRET)
 FACEBOOK = schema(_CLIENT, _FACEBOOK)
 GITHUB = schema(_CLIENT, _GITHUB)
