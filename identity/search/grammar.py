@@ -61,6 +61,9 @@ def _tree(text: str) -> Any:
             return parser.parse(text)
     except ParseError as error:
         raise InvalidSearch(_in_words(text, str(error))) from error
+    except (ValueError, ArithmeticError) as error:
+        # `luqum` reads the numbers of boosts and distances itself, and lets the errors of Python through.
+        raise InvalidSearch("a number after ^ or ~ cannot be read") from error
 
 
 def _in_words(text: str, reason: str) -> str:
