@@ -14,13 +14,15 @@ from identity.search.compiling import compiled_search
 from identity.search.queries import InvalidSearch
 from identity.search.rows import UserConditions, is_indexed
 
-# A word, its colon and a value; neither an e-mail address nor a user id looks like that.
+# A word, its colon and a value; an e-mail address does not look like that.
 _NAMES_A_FIELD = re.compile(r"(?:^|[\s(+-])[A-Za-z_][\w.\\]*:\S")
+# A provider, a bar and an identifier, which may hold colons: `oidc|my-connection:123`. In a query a colon comes before any bar.
+_USER_ID = re.compile(r"[\w.-]+\|\S+")
 
 
 def is_query(term: str) -> bool:
     """Tell whether a text names a field, as in `name:jo*`."""
-    return bool(_NAMES_A_FIELD.search(term))
+    return not _USER_ID.fullmatch(term) and bool(_NAMES_A_FIELD.search(term))
 
 
 def found_by_query(request: HttpRequest, rows: QuerySet[User], term: str, *, only_indexed: bool = False) -> QuerySet[User] | None:

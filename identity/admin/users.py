@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.conf import settings
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db import models
 from django.db.models.functions import Lower
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 
 from identity.admin.badges import badge
 from identity.admin.bulk_actions import bulk_action, delete_selected
@@ -23,6 +24,7 @@ from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.admin.user_panels import UserPanels
 from identity.admin.user_search import found_by_query, is_query
 from identity.models import Connection, LinkedIdentity, PasswordCredential, User
+from identity.search.time_limit import SearchTookTooLong, search_time_limited
 from identity.services import users
 from identity.services.profile_rules import check_password, personal_data
 from identity.services.row_acts import BLOCK_USERS, UNBLOCK_USERS
@@ -138,6 +140,18 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         # Within a tenant an index serves the list; over all tenants the primary key does.
         return ("-created_at", "-pk") if self.is_bound(request) else ("-pk",)
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Show the list; a query that takes too long is named on the page instead of being an error."""
+        term = request.GET.get("q", "").strip()
+        if request.method != "GET" or not is_query(term):
+            return super().changelist_view(request, extra_context)
+        try:
+            with search_time_limited():
+                return super().changelist_view(request, extra_context)
+        except SearchTookTooLong:
+            messages.error(request, f"The search for {term[:200]} took too long. Name more of what you look for, such as a whole address.")
+            return redirect(request.path)
 
     def found_by_index(self, request: HttpRequest, rows: models.QuerySet[User], term: str) -> models.QuerySet[User] | None:
         """Look a whole address or user id up; anything else is searched for. Over all tenants no index knows them."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import psycopg
 import pytest
+from django.conf import LazySettings
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
@@ -51,10 +54,26 @@ def test_plain_words_and_addresses_are_searched_as_before(browser: Client, peopl
     assert listed(browser, people["bob"].user_id)[0] == ["bob"]
 
 
+@pytest.mark.parametrize("identifier", ["my-conn:123", "urn:x-corp:user:7", "https://idp-a.example.test:8443/u"])
+def test_an_id_with_colons_in_it_is_found_as_an_id(browser: Client, database_connection: Connection, identifier: str) -> None:
+    user = make_user(connection=database_connection, identifier=identifier, name="Zoe")
+    assert listed(browser, user.user_id)[0] == ["zoe"]
+
+
+def test_a_query_that_takes_too_long_is_named_on_the_page(browser: Client, people: dict[str, User], settings: LazySettings) -> None:
+    settings.USER_SEARCH_TIMEOUT_MS = 50
+    with psycopg.connect(**connection.get_connection_params() | {"autocommit": False}) as other:
+        other.execute("LOCK TABLE identity_linkedidentity IN ACCESS EXCLUSIVE MODE")
+        answer: Any = browser.get(reverse("admin:identity_user_changelist"), {"q": "identities.isSocial:false"}, follow=True)
+        other.rollback()
+    assert answer.status_code == 200
+    assert "The search for identities.isSocial:false took too long" in answer.content.decode()
+
+
 def test_an_invalid_query_shows_its_error_and_lists_no_user(browser: Client, people: dict[str, User]) -> None:
     for query, reason in {
         "nosuch:x": "the field nosuch is none of user_id",
-        "name:*jo": "3 characters or more in a row",
+        "name:*jo": "3 letters or digits",
         "name:(ada": "a bracket may not be closed",
         "blocked:maybe": "blocked is true or false",
     }.items():
