@@ -197,9 +197,9 @@ def _asked(tenant_id: str, text: str, sort: str) -> int:
     query = QueryDict(mutable=True)
     query.update({"include_totals": "true", "page": "0", "per_page": "50", "q": text, "sort": sort})
     asked = asked_search(query, tenant_id)
-    with asked.limited():
+    with asked.reading() as reading:
         answer = answer_list(
-            with_identities(User.objects.of(tenant_id)), query, Listing("users"), listed_user, order=asked.order, reading=asked.reading
+            with_identities(User.objects.of(tenant_id)), query, Listing("users"), listed_user, order=asked.order, reading=reading
         )
     return int(answer["total"]) if isinstance(answer, dict) else 0
 

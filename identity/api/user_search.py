@@ -21,6 +21,7 @@ from identity.search.reading import SearchReading
 from identity.search.rows import UserConditions, is_selective
 from identity.search.time_limit import SearchTookTooLong, search_time_limited
 
+_ALL: Node[Condition] = AllOf(())
 _SEARCH_ENGINES = ("v1", "v2", "v3")
 _FOLDED = ("username", "name", "nickname", "given_name", "family_name")
 _PLAIN = ("email_verified", "phone_number", "phone_verified", "picture", "blocked", "updated_at", "last_ip", "logins_count")
@@ -40,19 +41,26 @@ class AskedSearch:
     """How the users are read for one answer."""
 
     order: Order
-    reading: Reading
+    condition: Node[Condition]
+    tenant_id: str
 
     @contextmanager
-    def limited(self) -> Iterator[None]:
+    def reading(self) -> Iterator[Reading]:
         """Limit the time of a search or of an order without an index; the rest of the lists cost what a page costs."""
-        if self.order.is_indexed and isinstance(self.reading, PlainReading):
-            yield
+        if self.order.is_indexed and self.condition == _ALL:
+            yield PlainReading()
             return
         try:
             with search_time_limited():
-                yield
+                yield self._reading()
         except SearchTookTooLong as error:
             raise Refusal(503, "The search took too long. Ask for fewer users, or sort by created_at.") from error
+
+    def _reading(self) -> Reading:
+        if self.condition == _ALL:
+            return PlainReading()
+        # Linked identities are looked up here already, so within the limit.
+        return SearchReading(UserConditions(self.tenant_id).of(self.condition), is_selective(self.condition))
 
 
 def asked_search(query: QueryDict, tenant_id: str) -> AskedSearch:
@@ -62,11 +70,7 @@ def asked_search(query: QueryDict, tenant_id: str) -> AskedSearch:
         raise invalid_query(f"Expected one of {', '.join(_SEARCH_ENGINES)}", "search_engine")
     switch_of(query, "primary_order", default=True)
     order, text = order_of(query, SORTS), text_of(query, "q")
-    asked: Node[Condition] = AllOf(())
     try:
-        asked = compiled_search(text) if text else asked
+        return AskedSearch(order, compiled_search(text) if text else _ALL, tenant_id)
     except InvalidSearch as error:
         raise invalid_query(f"Not a search: {error}", "q") from error
-    if asked == AllOf(()):
-        return AskedSearch(order, PlainReading())
-    return AskedSearch(order, SearchReading(UserConditions(tenant_id).of(asked), is_selective(asked)))

@@ -72,9 +72,8 @@ class UserEndpoint(Endpoint):
         if name:
             # By key, so that the index of a connection's users serves the page.
             rows = rows.filter(connection__in=list(Connection.objects.filter(name=name).values_list("pk", flat=True)))
-        with asked.limited():
-            order, reading = asked.order, asked.reading
-            return Response(answer_list(rows, query, _LISTING, lambda user: project(listed_user(user)), order=order, reading=reading))
+        with asked.reading() as reading:
+            return Response(answer_list(rows, query, _LISTING, lambda user: project(listed_user(user)), order=asked.order, reading=reading))
 
     def create(self, request: Request) -> Response:
         body = self.body_of(request, UserToCreate)

@@ -20,7 +20,7 @@ from identity.search.conditions import (
     ValueIs,
     ValueWithin,
 )
-from identity.search.fields import FIELDS, IDENTITY_PARTS, INDEXED_TEXT, KNOWN, METADATA, WITHOUT_FIELD, Field, Kind
+from identity.search.fields import FIELDS, IDENTITY_PARTS, INDEXED_JSON, INDEXED_TEXT, KNOWN, METADATA, WITHOUT_FIELD, Field, Kind
 from identity.search.grammar import parsed_search
 from identity.search.moments import span_of
 from identity.search.queries import (
@@ -197,7 +197,7 @@ def _of_json(name: str, field: Field, keys: tuple[str, ...], matcher: Matcher) -
         case Exists():
             return JsonHolds(field.column, json_paths.present(keys), is_indexed=False)
         case Exact(text):
-            return JsonHolds(field.column, json_paths.equal_to(keys, text), is_indexed=True)
+            return JsonHolds(field.column, json_paths.equal_to(keys, text), is_indexed=field.column in INDEXED_JSON)
     if field.is_narrow:
         raise InvalidSearch(f"{name} takes no wildcards and no ranges")
     if isinstance(matcher, Pattern):

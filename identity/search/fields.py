@@ -64,4 +64,6 @@ IDENTITY_PARTS = ("connection", "provider", "user_id", "isSocial")
 WITHOUT_FIELD = ("email", "name", "given_name", "family_name", "nickname", "username", "user_id", "phone_number")
 # The columns of the trigram index, in its order (`identity.search.indexes`).
 INDEXED_TEXT = ("email", "name", "nickname", "given_name", "family_name", "username")
+# The columns of the index of metadata.
+INDEXED_JSON = ("app_metadata", "user_metadata")
 KNOWN = (*FIELDS, *(f"{name}.…" for name in METADATA), *(f"identities.{part}" for part in IDENTITY_PARTS))

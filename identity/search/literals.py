@@ -51,8 +51,10 @@ def matcher_of(word: str) -> Matcher:
 def _checked(pattern: Pattern) -> Pattern:
     if len(pattern.singles) > MOST_WILDCARDS:
         raise InvalidSearch(f"{pattern.written[:40]} has more than {MOST_WILDCARDS} wildcards")
-    if not pattern.pieces[0] and max(map(len, pattern.pieces)) < LETTERS_AFTER_LEADING_WILDCARD:
+    # A trigram consists of letters and digits; punctuation alone would read the whole index.
+    if not pattern.pieces[0] and max(sum(map(str.isalnum, piece)) for piece in pattern.pieces) < LETTERS_AFTER_LEADING_WILDCARD:
         raise InvalidSearch(
-            f"{pattern.written[:40]} begins with a wildcard, and then needs {LETTERS_AFTER_LEADING_WILDCARD} characters or more in a row"
+            f"{pattern.written[:40]} begins with a wildcard, and then needs {LETTERS_AFTER_LEADING_WILDCARD} letters or digits"
+            " between two wildcards"
         )
     return pattern

@@ -14,7 +14,7 @@ MOST_TERMS = 128
 MOST_IDENTITIES = 32
 DEEPEST = 16
 MOST_WILDCARDS = 5
-# A wildcard at the start needs so many characters in a row, or the trigram index cannot narrow the search.
+# A wildcard at the start needs so many letters and digits in one piece, or the trigram index cannot narrow the search.
 LETTERS_AFTER_LEADING_WILDCARD = 3
 
 

@@ -43,6 +43,7 @@ class UserConditions:
 
     def __init__(self, tenant_id: str) -> None:
         self._tenant_id = tenant_id
+        self._identities: dict[tuple[str, str], Q] = {}
 
     def of(self, node: Node[Condition]) -> Q:
         """Return the condition on rows of `User` that a tree stands for."""
@@ -54,7 +55,10 @@ class UserConditions:
             case Not(part):
                 return Q(IsNotTrue(ExpressionWrapper(self.of(part), BooleanField())))
             case IdentityIs(part, text):
-                return self._identity(part, text)
+                # The same identity may stand in many terms; it is read once.
+                if (part, text) not in self._identities:
+                    self._identities[part, text] = self._identity(part, text)
+                return self._identities[part, text]
         return _of_columns(node)
 
     def _identity(self, part: str, text: str) -> Q:

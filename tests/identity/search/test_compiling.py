@@ -55,6 +55,7 @@ def test_each_kind_of_field_is_compared_in_its_own_way() -> None:
 def test_a_text_cannot_leave_its_literal_in_a_json_path() -> None:
     found = compiled_search(r'app_metadata.a\"b:"x\" || $.y == \"z\\"')
     assert found == JsonHolds("app_metadata", r'$."a\"b" == "x\" || $.y == \"z\\"', is_indexed=True)
+    assert compiled_search("multifactor:guardian") == JsonHolds("multifactor", '$ == "guardian"', is_indexed=False)
     assert compiled_search("app_metadata.n:42") == JsonHolds("app_metadata", '$."n" == "42" || $."n" == 42', is_indexed=True)
 
 

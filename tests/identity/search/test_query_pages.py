@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from django.conf import LazySettings
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from identity.models import Connection, Tenant, User
 from identity.search import reading
@@ -163,7 +164,7 @@ def test_users_sort_by_any_root_field_and_those_without_it_come_last(api: Manage
     [
         ("name:", "the query ends too early"),
         ("nosuch:x", "the field nosuch is none of user_id, email"),
-        ("name:*jo", "3 characters or more in a row"),
+        ("name:*jo", "needs 3 letters or digits between two wildcards"),
         ("(" * 500 + "name:x" + ")" * 500, "nested deeper than 16 levels"),
         ("name:x OR " * 200 + "name:y", "more than 128 terms"),
         ("user_metadata.a:x*", "takes no wildcards and no ranges"),
@@ -208,6 +209,22 @@ def test_a_search_sees_the_users_of_its_own_tenant_only(tenant: Tenant, staff: l
             assert {user["created_at"] for user in page["users"]} == {wire_time(moment) for moment in own.values()}, query
         one_user = api.get("users", {"q": "identities.user_id:Joan"}).json
         assert [user["created_at"] for user in one_user] == [wire_time(own["database|Joan"])]
+
+
+def test_linked_identities_are_read_within_the_time_limit(api: Management, staff: list[User], settings: LazySettings) -> None:
+    settings.USER_SEARCH_TIMEOUT_MS = 50
+    with psycopg.connect(**connection.get_connection_params() | {"autocommit": False}) as other:
+        other.execute("LOCK TABLE identity_linkedidentity IN ACCESS EXCLUSIVE MODE")
+        answer = api.get("users", {"q": "identities.isSocial:false"})
+        other.rollback()
+    assert answer.status == 503
+    assert "The search took too long" in answer.json["message"]
+
+
+def test_the_same_identity_in_many_terms_is_read_once(api: Management, staff: list[User]) -> None:
+    with CaptureQueriesContext(connection) as captured:
+        assert api.get("users", {"q": " OR ".join(["identities.isSocial:false"] * 30)}).status == 200
+    assert sum("LIMIT 1001" in one["sql"] for one in captured.captured_queries) == 1
 
 
 def test_a_search_over_its_time_limit_is_503_and_the_next_one_answers(api: Management, staff: list[User], settings: LazySettings) -> None:
