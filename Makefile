@@ -89,8 +89,12 @@ types: dev ## Check types, strictly
 contracts: dev ## Check that imports run one way and pure files stay pure
 	@.venv/bin/lint-imports
 
-migrations: dev ## Check that no migration is missing
+migrations: dev ## Check that no migration is missing, and that the dump of the schema is what the migrations make
 	@DJANGO_SETTINGS_MODULE=config.settings.test $(PY) -W ignore manage.py makemigrations --check --dry-run
+	@$(PY) -W ignore -m config.schema --check
+
+schema: dev ## Write config/schema/schema.sql, from which a new database starts: after every change of a migration or of requirements
+	@$(PY) -W ignore -m config.schema
 
 deploy-check: dev ## Check the production settings
 	@SESSION_KEYS=$(CHECK_KEY) ENCRYPTION_KEYS=$(CHECK_KEY) DIGEST_KEYS=$(CHECK_KEY) CURSOR_KEYS=$(CHECK_KEY) \

@@ -16,6 +16,7 @@ from django.db.migrations.executor import MigrationExecutor
 from config import env
 from config.demo import DemoSecrets, ForeignTenants, make_demo
 from config.launcher.directories import write_private
+from config.schema.restoring import restore_schema
 from events import tripwire
 
 _SECRETS = {
@@ -56,6 +57,8 @@ class Command(BaseCommand):
 
 
 def _migrate() -> None:
+    connection.ensure_connection()
+    restore_schema(connection.connection)
     # `migrate` looks at every model and permission even when there is nothing to do; a warm start does not wait for that.
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):

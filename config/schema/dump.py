@@ -1,0 +1,59 @@
+"""The dump of the schema: where it lies, what it was made from, and how the output of `pg_dump` becomes it. Pure but for files."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FILE = Path(__file__).with_name("schema.sql")
+# What decides a schema: the migrations of every app, those of libraries by their versions, and the triggers that follow the catalogue.
+_SOURCES = ("*/migrations/*.py", "requirements/base.lock", "events/catalogue.py", "events/tripwire.py")
+# A session that goes on afterwards keeps its settings: pg_dump sets them for a session of its own. psql alone knows the backslash.
+_OF_THE_SESSION = re.compile(r"^(?:SET |SELECT pg_catalog\.set_config\(|\\(?:un)?restrict )[^\n]*\n", re.MULTILINE)
+_NAMES_OF_SERVERS = re.compile(r"^-- Dumped (?:from|by) [^\n]*\n", re.MULTILINE)
+# Django notes when a migration ran; a dump is the same on every day.
+_APPLIED_AT = re.compile(r"'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^']*'\)")
+_HEADER = re.compile(r"-- sources: (?P<sources>[0-9a-f]{64})\n-- server: (?P<server>\d+)\n")
+
+
+@dataclass(frozen=True)
+class SchemaDump:
+    """Statements that make the schema in an empty database of PostgreSQL `server` (its major version)."""
+
+    sources: str
+    server: int
+    statements: str
+
+    def text(self) -> str:
+        """Return what the file holds."""
+        return f"-- sources: {self.sources}\n-- server: {self.server}\n{self.statements}"
+
+
+def sources_digest() -> str:
+    """Return one SHA-256, in hexadecimal digits, over all that decides the schema in this checkout."""
+    content = hashlib.sha256()
+    for pattern in _SOURCES:
+        for file in sorted(ROOT.glob(pattern)):
+            content.update(f"{file.relative_to(ROOT)}\0".encode() + file.read_bytes() + b"\0")
+    return content.hexdigest()
+
+
+def read() -> SchemaDump | None:
+    """Return the dump of this checkout, or None when it was made from other sources than these."""
+    text = FILE.read_text() if FILE.exists() else ""
+    header = _HEADER.match(text)
+    if header is None or header["sources"] != sources_digest():
+        return None
+    return SchemaDump(sources=header["sources"], server=int(header["server"]), statements=text[header.end() :])
+
+
+def statements_of(printed: str) -> str:
+    """Return the statements of a printed dump that belong to the database and not to a session, a server or a day.
+
+    `printed` is the output of `pg_dump --inserts`.
+    """
+    printed = _NAMES_OF_SERVERS.sub("", _OF_THE_SESSION.sub("", printed))
+    return re.sub(r"\n{3,}", "\n\n", _APPLIED_AT.sub("now())", printed)).strip() + "\n"

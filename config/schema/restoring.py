@@ -1,0 +1,44 @@
+"""Giving an empty database its schema at once."""
+
+from __future__ import annotations
+
+import logging
+
+import psycopg
+
+from config.schema import dump
+
+logger = logging.getLogger(__name__)
+
+# The dump names the schema `public`. A connection with another first schema has its tables there.
+_IS_EMPTY = """
+SELECT current_schema() = 'public' AND NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = current_schema()::regnamespace)
+"""
+# For this transaction alone. A function is checked when it is called, since it may name a table that comes after it.
+_WHILE_RESTORING = "SET LOCAL search_path = ''; SET LOCAL check_function_bodies = off; SET LOCAL client_min_messages = warning;\n"
+
+
+def restore_schema(connection: psycopg.Connection) -> bool:
+    """Make the schema from the dump and return True, or return False and leave everything to the migrations.
+
+    False when the database holds anything, when the dump is of other sources or another version of PostgreSQL, and when the server
+    refuses a statement, such as the making of an extension. All or nothing: one transaction. `migrate` goes on from either.
+    """
+    kept = dump.read()
+    if kept is None or connection.info.server_version // 10000 != kept.server:
+        return False
+    try:
+        with connection.transaction():
+            (is_empty,) = connection.execute(_IS_EMPTY).fetchone() or (False,)
+            if is_empty:
+                run_statements(connection, kept)
+    except psycopg.Error as error:
+        logger.warning("the schema could not be restored, so the migrations make it: %s", error)
+        return False
+    return bool(is_empty)
+
+
+def run_statements(connection: psycopg.Connection, kept: dump.SchemaDump) -> None:
+    """Make the schema inside of the transaction that is open. Raises `psycopg.Error` when the server refuses a statement."""
+    # Without parameters, psycopg sends any number of statements at once.
+    connection.execute((_WHILE_RESTORING + kept.statements).encode())
