@@ -24,6 +24,9 @@ for _name, _value in {
     os.environ.setdefault(_name, _value)
 
 from config.settings.base import *  # noqa: E402, F403  (the variables above must be set first)
+from tests.composed_keys import replace_generation  # noqa: E402
+
+replace_generation()
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher", "identity.hashers.ImportedPasswordHasher"]
 # Where `provisioning.failpoints` looks for the places at which a test wants the process to die.

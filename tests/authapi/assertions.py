@@ -19,13 +19,14 @@ from authapi.services.api_resources import ensure_management_api
 from authapi.services.client_credentials import NewCredential, create_client_with_credentials
 from authapi.services.client_grants import create_client_grant
 from identity.models import Tenant
+from tests.composed_keys import composed_private_key
 from tests.factories.authapi import Registered, host_of
 
 
 @cache
 def private_key(name: str = "first") -> rsa.RSAPrivateKey:
     """The private key of this name, made once."""
-    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    return composed_private_key()
 
 
 def public_pem(name: str = "first") -> str:

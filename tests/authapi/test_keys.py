@@ -21,6 +21,7 @@ from authapi.tokens import InvalidSignature, verify_access_token
 from identity.models import Tenant
 from identity.services.tenants import create_tenant
 from tests.authapi.asgi_client import get
+from tests.composed_keys import composed_private_key, generated_private_key
 from tests.factories.authapi import access_token, global_client, host_of
 
 
@@ -194,3 +195,15 @@ def test_a_key_pair_does_not_show_its_private_half() -> None:
     assert "PRIVATE" in pair.private_pem
     assert repr(pair) == f"KeyPair(kid={pair.kid!r})"
     assert len(pair.kid) == 21
+
+
+def test_keys_outside_of_tests_are_generated_and_never_the_same() -> None:
+    first, second = (generated_private_key().private_numbers() for _ in range(2))
+    assert {first.p, first.q}.isdisjoint({second.p, second.q})
+    assert (first.public_numbers.n.bit_length(), first.public_numbers.e) == (2048, 65537)
+
+
+def test_the_keys_of_tests_are_sound() -> None:
+    key = composed_private_key()
+    key.private_numbers().private_key()
+    assert key.key_size == 2048

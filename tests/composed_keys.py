@@ -1,0 +1,33 @@
+"""RSA keys for tests at no cost: each is composed of two primes that were found once. Any two of the 64 make another key."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from authapi import key_pairs
+
+_EXPONENT = 65537
+generated_private_key = key_pairs.generate_private_key
+
+
+def composed_private_key() -> rsa.RSAPrivateKey:
+    """Return one of 2,016 keys of 2,048 bits, by chance."""
+    p, q = random.sample(_primes(), 2)
+    d = rsa.rsa_recover_private_exponent(_EXPONENT, p, q)
+    public = rsa.RSAPublicNumbers(_EXPONENT, p * q)
+    numbers = rsa.RSAPrivateNumbers(p, q, d, rsa.rsa_crt_dmp1(d, p), rsa.rsa_crt_dmq1(d, q), rsa.rsa_crt_iqmp(p, q), public)
+    return numbers.private_key(unsafe_skip_rsa_key_validation=True)
+
+
+def replace_generation() -> None:
+    """Let every tenant of this process get composed keys."""
+    key_pairs.generate_private_key = composed_private_key
+
+
+@cache
+def _primes() -> list[int]:
+    return [int(line, 16) for line in Path(__file__).with_name("primes.txt").read_text().split()]
