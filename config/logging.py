@@ -111,8 +111,6 @@ def logging_settings(*, level: str, as_json: bool) -> dict[str, Any]:
             # Two lines per message say nothing about deliveries, whose attempts are rows.
             "celery.app.trace": {"level": "WARNING"},
             "celery.worker.strategy": {"level": "WARNING"},
-            # One line for each write to a client that has gone: streams are cut all day, and their ends are counted.
-            "_granian.asgi.io": {"level": "WARNING"},
             # One line for each request that is no HTTP, which anybody can send; what the application fails with stays.
             "uvicorn": {"handlers": [], "propagate": True},
             "uvicorn.error": {"level": "ERROR"},

@@ -59,7 +59,7 @@ class Run:
 
     def ours(self) -> dict[str, Starter]:
         """Return our own service on each server."""
-        wanted = [("uvicorn", 1), ("uvicorn", 2), ("granian", 1), ("daphne", 1)]
+        wanted = [("uvicorn", 1), ("uvicorn", 2), ("daphne", 1)]
         starters = {}
         for server, processes in wanted:
             name = f"ours, {server}" + (f" x {processes}" if processes > 1 else "")

@@ -52,6 +52,6 @@ def read() -> Options:
         is_detached=env.flag("DETACH", default=False, effect="Let `make up` return when everything answers."),
         database_url=env.secret("DATABASE_URL", "", "PostgreSQL 14 or newer; empty: a private one."),
         redis_url=env.secret("REDIS_URL", "", "A Redis protocol server; empty: a private one."),
-        web_server=env.text("WEB_SERVER", "uvicorn", "Which ASGI server runs the web processes.", choices=("uvicorn", "granian", "daphne")),
+        web_server=env.text("WEB_SERVER", "uvicorn", "Which ASGI server runs the web processes.", choices=("uvicorn", "daphne")),
         web_processes=env.integer("WEB_PROCESSES", 1, "Web processes that share the port.", minimum=1, maximum=64),
     )

@@ -22,7 +22,7 @@ def check(options: Options) -> None:
     _check_port(options.port, "PORT")
     _check_port(options.scim_port, "SCIM_PORT")
     if options.web_server == "daphne" and options.web_processes > 1:
-        raise CannotStart("WEB_SERVER=daphne runs one process: leave WEB_PROCESSES at 1, or choose granian or uvicorn.")
+        raise CannotStart("WEB_SERVER=daphne runs one process: leave WEB_PROCESSES at 1, or choose uvicorn.")
     if options.database_url:
         _check_database(options.database_url)
     if options.redis_url:

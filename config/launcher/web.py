@@ -9,7 +9,7 @@ from config.launcher.tls import ServerCertificate
 
 _APPLICATION = "config.asgi:application"
 _HOST = "127.0.0.1"
-# One slot per open stream; granian's own default of 1,024 would hold further streams back.
+# One slot per open stream.
 _MOST_REQUESTS = 20_000
 # Open streams are closed by the application within EVENTS_DRAIN_SECONDS (8); what still hangs then is cut.
 _DRAIN_SECONDS = 12
@@ -17,25 +17,10 @@ _DRAIN_SECONDS = 12
 _KEEP_ALIVE_SECONDS = 75
 
 
-# What a connection may hold of a request's head, and of an answer that nobody reads: granian's own 417,792 would let a
-# few stopped readers hold more than all the others together.
-BUFFER_BYTES = 64 * 1024
-
-
 def command(options: Options, certificate: ServerCertificate | None) -> tuple[str, ...]:
     """Return the command line of the chosen server: loopback only, the port shared by all processes."""
-    build = {"granian": _granian, "uvicorn": _uvicorn, "daphne": _daphne}[options.web_server]
+    build = {"uvicorn": _uvicorn, "daphne": _daphne}[options.web_server]
     return (sys.executable, "-m", *build(options, certificate))
-
-
-def _granian(options: Options, certificate: ServerCertificate | None) -> list[str]:
-    arguments = ["granian", "--interface", "asgi", "--host", _HOST, "--port", str(options.port), "--no-ws", "--http", "1"]
-    arguments += ["--workers", str(options.web_processes), "--working-dir", str(ROOT)]
-    arguments += ["--backlog", "4096", "--backpressure", str(_MOST_REQUESTS), "--workers-kill-timeout", str(_DRAIN_SECONDS)]
-    arguments += ["--http1-buffer-size", str(BUFFER_BYTES)]
-    if certificate:
-        arguments += ["--ssl-certificate", str(certificate.chain), "--ssl-keyfile", str(certificate.key), "--ssl-protocol-min", "tls1.2"]
-    return [*arguments, _APPLICATION]
 
 
 def _uvicorn(options: Options, certificate: ServerCertificate | None) -> list[str]:

@@ -1,4 +1,4 @@
--- sources: b62d19aa75c1dd32433abe2e8e1d3fb4de4592fdb42cb06355e254777f9a79a3
+-- sources: 940395e58fbf2e0b022077c5f6cb127993f11138e712410443e815c5d150e68a
 -- server: 18
 --
 -- PostgreSQL database dump

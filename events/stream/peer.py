@@ -1,5 +1,5 @@
 """The connection behind `send`, where ASGI has no word for what a long answer needs: waiting for a slow reader, and
-dropping one that has stopped. uvicorn and Granian wait by themselves; Daphne takes everything at once unless asked.
+dropping one that has stopped. uvicorn waits by itself; Daphne takes everything at once unless asked.
 """
 
 from __future__ import annotations
@@ -84,8 +84,7 @@ def paced(send: Send) -> Send:
 def abort_connection(send: Callable[..., Any]) -> bool:
     """Drop the connection with everything still buffered for it; returns whether this server lets us.
 
-    uvicorn's `send` and that of a `Wire` belong to an object that holds the transport, Daphne's is bound to its request. Granian drops by
-    itself what an application leaves unfinished.
+    uvicorn's `send` and that of a `Wire` belong to an object that holds the transport, Daphne's is bound to its request.
     """
     request = _twisted_request(send)
     channel = None if request is None else request.channel

@@ -13,7 +13,7 @@ from typing import Any
 
 from events.stream.ring import Ring
 
-# Granian keeps about six writes for a reader that has stopped; larger ones would cost memory and gain nothing that is felt.
+# A server keeps a few writes for a reader that has stopped; larger ones would cost memory and gain nothing that is felt.
 WRITE_BYTES = 16 * 1024
 
 

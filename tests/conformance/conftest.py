@@ -24,13 +24,24 @@ _BEHIND_NGINX = "nginx"
 CHOSEN = os.environ.get("CONFORMANCE_SERVERS", "").split() or [*SERVERS]
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Against somebody else's service run only what needs nothing but its address and a client."""
-    if not is_remote():
-        return
+    """Leave what touches no transport on Daphne to `make test-deep`.
+
+    Against a service elsewhere, run only what needs nothing but its address and a client.
+    """
     for item in items:
-        if "tests/conformance" in item.path.as_posix() and item.get_closest_marker("remote") is None:
+        if "tests/conformance" not in item.path.as_posix():
+            continue
+        if is_remote() and item.get_closest_marker("remote") is None:
             item.add_marker(pytest.mark.skip(reason=f"writes, or needs the database of the service; {URL_VARIABLE} names another's"))
+        if _runs_on(item, "daphne") and item.get_closest_marker("transport") is None:
+            item.add_marker(pytest.mark.deep)
+
+
+def _runs_on(item: pytest.Item, server: str) -> bool:
+    called = getattr(item, "callspec", None)
+    return called is not None and called.params.get("server") == server
 
 
 @pytest.fixture(scope="session", params=["remote"] if is_remote() else CHOSEN)

@@ -37,6 +37,7 @@ def _canary(stream: Subscriber, event_id: str) -> Block:
             return block
 
 
+@pytest.mark.transport
 def test_a_canary_arrives_as_a_test_event_that_tells_how_long_it_took(target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
@@ -117,7 +118,7 @@ def pair(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[
     with (
         django_db_blocker.unblock(),
         web_process("uvicorn", WEB_ROLE="stream") as streams,
-        web_process("granian", WEB_ROLE="app") as app,
+        web_process("uvicorn", WEB_ROLE="app") as app,
     ):
         yield [streams, app]
 

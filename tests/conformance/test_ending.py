@@ -46,6 +46,7 @@ def _eventually(open_stream: Callable[[], Subscriber], *, status: int, within: f
         assert time.monotonic() - started < within, f"still {stream.status}"
 
 
+@pytest.mark.transport
 def test_silence_is_broken_by_a_comment_and_the_cursor(target: Target) -> None:
     with target.subscribe() as stream:
         first = stream.opened()
@@ -79,6 +80,7 @@ def test_a_busy_stream_without_a_matching_event_still_gets_its_heartbeats(target
         assert time.monotonic() - started < 5 * HEARTBEAT_SECONDS
 
 
+@pytest.mark.transport
 def test_an_event_without_a_hint_is_found_by_the_poll(target: Target) -> None:
     with target.subscribe() as stream:
         stream.opened()
@@ -86,6 +88,7 @@ def test_an_event_without_a_hint_is_found_by_the_poll(target: Target) -> None:
         assert stream.events(1, within=3.0)[0].message["event"]["id"] == expected
 
 
+@pytest.mark.transport
 def test_a_disconnect_gives_the_slot_back_within_a_second(target: Target) -> None:
     Tenant.objects.filter(pk=target.tenant.pk).update(max_event_connections=1)
     token = target.token()
@@ -109,6 +112,7 @@ def test_a_tenant_holds_as_many_streams_as_it_may_and_no_more(target: Target) ->
             stream.close()
 
 
+@pytest.mark.transport
 def test_a_stream_ends_with_its_token(target: Target) -> None:
     with target.subscribe(token=target.token(seconds=2)) as stream:
         first = stream.opened()
@@ -201,6 +205,7 @@ def test_a_log_that_went_back_in_time_ends_every_open_stream(target: Target) -> 
         assert stream.events(1)[0].message["event"]["id"] == expected
 
 
+@pytest.mark.transport
 def test_a_log_that_is_pruned_under_a_reader_that_is_behind_ends_its_stream(target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id

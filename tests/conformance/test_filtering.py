@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.conformance.target import Target
 
 
@@ -13,6 +15,7 @@ def test_only_the_named_types_are_delivered(target: Target) -> None:
         assert [block.message["event"]["id"] for block in events] == [ids[0], ids[2], ids[4]]
 
 
+@pytest.mark.transport
 def test_a_heartbeat_moves_the_cursor_past_events_that_are_left_out(target: Target) -> None:
     with target.subscribe({"event_type": "user.deleted"}) as stream:
         first = stream.opened()

@@ -12,6 +12,7 @@ from tests.conformance.target import Target
 
 
 @pytest.mark.remote
+@pytest.mark.transport
 def test_a_stream_opens_with_connected_retry_and_the_current_offset(target: Target) -> None:
     with target.subscribe() as stream:
         assert stream.status == 200
@@ -37,6 +38,7 @@ def test_without_a_start_nothing_older_than_the_connection_is_delivered(target: 
         assert event.message["event"]["id"] == expected
 
 
+@pytest.mark.transport
 def test_a_message_is_type_offset_and_the_stored_envelope(target: Target) -> None:
     with target.subscribe() as stream:
         stream.opened()

@@ -22,6 +22,7 @@ def _cut_every_other_connection() -> None:
         )
 
 
+@pytest.mark.transport
 def test_a_database_that_drops_every_connection_costs_no_event(target: Target) -> None:
     with target.subscribe() as stream:
         stream.opened()
@@ -32,6 +33,7 @@ def test_a_database_that_drops_every_connection_costs_no_event(target: Target) -
         assert [block.message["event"]["id"] for block in stream.events(7)] == ids
 
 
+@pytest.mark.transport
 def test_open_streams_hold_no_database_connection(target: Target) -> None:
     Tenant.objects.filter(pk=target.tenant.pk).update(max_event_connections=60)
     token = target.token()
@@ -78,7 +80,7 @@ def test_without_redis_streams_open_deliver_and_are_counted(without_redis: WebPr
 @pytest.fixture(scope="module")
 def streams_only(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
     """A server with the stream role."""
-    with django_db_blocker.unblock(), web_process("granian", WEB_ROLE="stream") as web:
+    with django_db_blocker.unblock(), web_process("uvicorn", WEB_ROLE="stream") as web:
         yield web
 
 

@@ -104,6 +104,7 @@ def test_a_token_of_a_revoked_client_is_refused(target: Target) -> None:
     _refused(target.subscribe(token=token), 401, None)
 
 
+@pytest.mark.transport
 def test_a_token_without_the_scope_is_403(target: Target) -> None:
     stream = target.subscribe(token=target.token(scopes=("read:users",)))
     assert stream.headers.keys() >= RATE_HEADERS
@@ -116,12 +117,14 @@ def test_the_scope_is_judged_before_the_query(target: Target) -> None:
 
 @pytest.mark.remote
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS"])
+@pytest.mark.transport
 def test_only_get_is_answered(target: Target, method: str) -> None:
     with target.subscribe(method=method, headers={"Content-Length": "0"}) as stream:
         assert stream.status == 405
         assert stream.headers["allow"] == "GET"
 
 
+@pytest.mark.transport
 def test_an_unregistered_host_is_404_before_anything_else(target: Target) -> None:
     _refused(target.subscribe(headers={"Host": "nobody.example.test", "Authorization": None}), 404, None)
 
@@ -144,6 +147,7 @@ def another(target: Target) -> Target:
     return make_target(create_tenant(tenant_id=name, name=name, host=f"{name}.example.test"), target.address)
 
 
+@pytest.mark.transport
 def test_what_is_asked_stands_in_no_log_of_the_server(target: Target, server: WebProcess) -> None:
     with target.subscribe({"from": "an-offset-that-nobody-else-should-see"}) as refused:
         assert refused.status == 400

@@ -36,6 +36,7 @@ def test_every_offset_resumes_exactly_after_its_event(target: Target) -> None:
             assert [(block.id, block.data) for block in rest] == [(block.id, block.data) for block in blocks[seen:]]
 
 
+@pytest.mark.transport
 def test_a_session_cut_at_any_byte_resumes_to_exactly_the_log(target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
@@ -57,6 +58,7 @@ def test_a_session_cut_at_any_byte_resumes_to_exactly_the_log(target: Target) ->
         assert rests[last] == ids[len(delivered) :]
 
 
+@pytest.mark.transport
 def test_resuming_goes_on_live_without_a_seam(target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
@@ -92,6 +94,7 @@ def test_a_future_timestamp_delivers_nothing_recorded_before_it(target: Target) 
             block = stream.block()
 
 
+@pytest.mark.transport
 def test_last_event_id_wins_over_every_start_in_the_query(target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
@@ -161,6 +164,7 @@ def test_a_cursor_above_the_head_is_gone_and_starts_a_new_epoch(target: Target) 
 
 
 @pytest.mark.parametrize("extra", [0, 1])
+@pytest.mark.transport
 def test_a_large_event_arrives_whole(target: Target, extra: int) -> None:
     with target.subscribe() as stream:
         stream.opened()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from django.conf import settings
 
 from events.cursor import Cursor, CursorSealer
@@ -38,6 +39,7 @@ def _refused(target: Target, query: dict[str, str]) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.transport
 def test_410_names_the_earliest_cursor_and_its_time_and_the_cursor_works(target: Target) -> None:
     fill_log(target.tenant.pk, 2, recorded_at=LONG_AGO - timedelta(days=1))
     fill_log(target.tenant.pk, 3, recorded_at=LONG_AGO)

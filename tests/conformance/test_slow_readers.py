@@ -11,7 +11,7 @@ from pytest_django.plugin import DjangoDbBlocker
 from identity.models import Tenant
 from tests.conformance.reader import Subscriber
 from tests.conformance.target import Target, make_target
-from tests.conformance.web_process import WebProcess, web_process
+from tests.conformance.web_process import SERVERS, WebProcess, web_process
 
 DEADLINE_SECONDS = 2.0
 READERS = 6
@@ -21,7 +21,7 @@ SLOTS = 8
 BYTES_PER_READER = 1024 * 1024
 
 
-@pytest.fixture(scope="module", params=["uvicorn", "granian", "daphne"])
+@pytest.fixture(scope="module", params=SERVERS)
 def impatient(request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
     """A server that waits two seconds for a blocked write."""
     times = {"EVENTS_WRITE_DEADLINE_SECONDS": str(DEADLINE_SECONDS), "EVENTS_HEARTBEAT_SECONDS": "0.5"}

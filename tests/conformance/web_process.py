@@ -1,4 +1,4 @@
-"""Real web processes for tests: one of three servers with the application, on a port of its own."""
+"""Real web processes for tests: one of two servers with the application, on a port of its own."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ from django.conf import settings
 from django.db import connection
 
 from config.launcher.tls import ServerCertificate
-from config.launcher.web import BUFFER_BYTES
 
 ROOT = Path(__file__).resolve().parents[2]
-SERVERS = ("uvicorn", "granian", "daphne")
+SERVERS = ("uvicorn", "daphne")
 _APPLICATION = "config.asgi:application"
 _START_SECONDS = 40.0
 
@@ -104,12 +103,6 @@ def _running(server: str, certificate: ServerCertificate | None, environment: di
 def _command(server: str, port: int, certificate: ServerCertificate | None = None) -> list[str]:
     name, _, workers = server.partition("-")
     match name:
-        case "granian":
-            options = ["--interface", "asgi", "--host", "127.0.0.1", "--port", str(port), "--no-ws", "--http", "1", "--no-log"]
-            options += ["--workers", workers or "1", "--http1-buffer-size", str(BUFFER_BYTES)]
-            if certificate is not None:
-                options += ["--ssl-certificate", str(certificate.chain), "--ssl-keyfile", str(certificate.key)]
-            return ["granian", *options, "--backpressure", "4096", "--workers-kill-timeout", "12", _APPLICATION]
         case "uvicorn":
             options = ["--host", "127.0.0.1", "--port", str(port), "--ws", "none", "--no-proxy-headers", "--no-access-log"]
             options += ["--http", "config.http_protocol:HttpProtocol", "--workers", workers or "1"]
