@@ -38,10 +38,13 @@ worker: embedded ## Run one more worker beside a running `make up`
 	@DJANGO_SETTINGS_MODULE=config.settings.development exec $(PY) -m celery -A config worker --concurrency 2 --loglevel INFO
 
 test: dev ## Run the tests, in parallel, on private servers unless DATABASE_URL and REDIS_URL are set
-	@$(PY) -m pytest -n 2 -q --ignore=tests/peers -m "not fault" --durations=10
+	@$(PY) -m pytest -n 2 -q --ignore=tests/peers -m "not fault and not deep" --durations=10
+
+test-deep: peers ## Run in full what `make test` and `make test-peers` take samples of, and what takes minutes
+	@TEST_DEPTH=deep $(PY) -m pytest -n 2 -q -m "(deep or sized) and not fault" --durations=10
 
 test-peers: peers ## Run the tests against programs of other makers; installs what they need
-	@CONFORMANCE_SERVERS="uvicorn-2 nginx" $(PY) -m pytest -n 2 -q tests/peers tests/conformance -k "peers or uvicorn-2 or nginx" --durations=10
+	@CONFORMANCE_SERVERS="uvicorn-2 nginx" $(PY) -m pytest -n 2 -q -m "not deep" tests/peers tests/conformance -k "peers or uvicorn-2 or nginx" --durations=10
 
 peers: dev ## Install what `make test-peers` needs
 	@$(PY) -m config.launcher.peers

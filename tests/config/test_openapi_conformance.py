@@ -1,11 +1,10 @@
 """The whole OpenAPI document against a running service: generated requests, good and bad, and whether the answers are those described.
 
-`OPENAPI_EXAMPLES=200` asks for more requests per operation, and for those at the bounds of every field.
+`make test-deep` sends more requests per operation, and those at the bounds of every field.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
 from collections.abc import Callable, Iterator
@@ -29,21 +28,21 @@ from identity.services import users
 from identity.services.tenants import create_tenant
 from tests.config.two_tenants import FIXED, Call, bodies, calls, digests_of, ids_of
 from tests.conformance.web_process import WebProcess, web_process
+from tests.depth import IS_DEEP, sized
 from tests.factories.identity import make_connection, make_user
 from tests.management import Management
 
 Case = schemathesis.Case[Any]
 Judge = Callable[[CheckContext, schemathesis.Response, Case], bool | None]
 
-_EXAMPLES = os.environ.get("OPENAPI_EXAMPLES")
 _DOCUMENT: dict[str, Any] = orjson.loads(openapi_document())
-_PHASES = {"examples": {"enabled": False}, "coverage": {"enabled": _EXAMPLES is not None}}
+_PHASES = {"examples": {"enabled": False}, "coverage": {"enabled": IS_DEEP}}
 # The same requests in every run: what fails here fails again.
 _GENERATION: dict[str, Any] = {
-    "max-examples": int(_EXAMPLES or 5),
+    "max-examples": sized(2, deep=50),
     "deterministic": True,
     "database": "none",
-    "no-shrink": _EXAMPLES is None,
+    "no-shrink": not IS_DEEP,
 }
 # Unknown parameters are ignored.
 _GENERATION["allow-extra-parameters"] = False
@@ -236,6 +235,8 @@ def _whole_world(world: World) -> None:
     world.renew()
 
 
+@pytest.mark.sized
+@pytest.mark.timeout(600 if IS_DEEP else 120)
 @SCHEMA.parametrize()
 def test_every_answer_is_one_that_the_document_describes(case: Case, world: World) -> None:
     call = CALLS.get(f"{case.method.upper()} {case.operation.path}")

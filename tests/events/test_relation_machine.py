@@ -24,6 +24,7 @@ from identity.models.base import TenantOwned
 from identity.services import connections, deletions, groups, memberships, organizations, roles, users
 from identity.services.failures import ServiceError
 from identity.services.jobs import run_job
+from tests.depth import sized
 from tests.events.test_state_machine import INDEX, EveryWayToWrite
 
 RELATIONS = (OrganizationMember, OrganizationMemberRole, OrganizationGroupRole, OrganizationConnection, GroupMember, GroupRole)
@@ -163,9 +164,10 @@ class EveryRelation(EveryWayToWrite):
         self.connection = connections.create_connection(tenant_id=self.tenant, name="people", strategy="database")
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.sized
+@pytest.mark.timeout(600)
 def test_folding_the_stream_equals_the_tables_with_every_relation(committed_db: None) -> None:
     run_state_machine_as_test(
         EveryRelation,
-        settings=settings(max_examples=8, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)),
+        settings=settings(max_examples=sized(4, deep=16), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)),
     )

@@ -17,6 +17,7 @@ from events.log import CursorExpired, LogReader, read_pool
 from events.models import Head
 from events.retention import DueLog, prune_log
 from identity.services.tenants import create_tenant
+from tests.depth import sized
 from tests.events.long_logs import fill_log, remaining
 
 START = datetime.now(UTC) - timedelta(days=1)
@@ -85,7 +86,8 @@ async def _replayed(tenant_id: str, cursor: Cursor, max_events: int) -> list[int
     return found
 
 
+@pytest.mark.sized
 def test_a_cursor_is_served_whole_or_refused_whatever_happened_to_the_log(committed_db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "CHUNK", 4)
-    machine = settings(max_examples=15, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck))
+    machine = settings(max_examples=sized(6, deep=30), stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(ShrinkingLog, settings=machine)

@@ -17,6 +17,7 @@ from events.models import Mark
 from identity.models import LinkedIdentity, User
 from identity.services import connections, tenants, users
 from identity.services.failures import ServiceError
+from tests.depth import sized
 from tests.events.log_reading import folded, numbered, tables
 
 INDEX = st.integers(min_value=0, max_value=5)
@@ -152,9 +153,10 @@ class EveryWayToWrite(RuleBasedStateMachine):
         assert folded(numbered(self.tenant)) == tables(self.tenant)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.sized
+@pytest.mark.timeout(600)
 def test_folding_the_stream_equals_the_tables_whatever_way_rows_are_written(committed_db: None) -> None:
     run_state_machine_as_test(
         EveryWayToWrite,
-        settings=settings(max_examples=12, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)),
+        settings=settings(max_examples=sized(4, deep=24), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)),
     )

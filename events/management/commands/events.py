@@ -12,6 +12,8 @@ from events.commands import subcommands
 
 
 class Command(BaseCommand):
+    # A command that reads a stream from afar does not wait for a look at every model and route; starting the service looks.
+    requires_system_checks = ()
     help = "Work with the event log. Each subcommand explains itself: manage.py events <subcommand> --help."
 
     def add_arguments(self, parser: CommandParser) -> None:

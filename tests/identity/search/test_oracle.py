@@ -19,6 +19,7 @@ from identity.search.compiling import compiled_search
 from identity.search.reading import SearchReading
 from identity.search.rows import UserConditions
 from identity.services import tenants, users
+from tests.depth import sized
 from tests.factories.identity import make_connection, make_user
 
 Document = dict[str, Any]
@@ -228,7 +229,7 @@ def queries() -> st.SearchStrategy[Leaf]:
 def test_random_queries_find_what_a_reading_of_the_documents_finds(two_tenants: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     documents = {one: {row.pk: user_document(row) for row in User.objects.of(one).select_related("connection")} for one in two_tenants}
 
-    @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=sized(50, deep=300), deadline=None, suppress_health_check=list(HealthCheck))
     @given(query=queries(), walk=st.sampled_from([1, 4, reading.WALK]))
     def holds(query: Leaf, walk: int) -> None:
         # A short walk takes the other ways to a page, too.

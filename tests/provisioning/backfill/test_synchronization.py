@@ -20,6 +20,7 @@ from provisioning.backfill.state import outcomes_of
 from provisioning.mapping import DEFAULT_TABLE, map_user
 from provisioning.models import Delivery, SynchronizationRow
 from provisioning.retrying import RetryLater
+from tests.depth import sized
 from tests.factories.identity import make_user
 from tests.factories.scim import RealServer
 from tests.provisioning.backfill.conftest import Synchronize, work_on
@@ -245,11 +246,12 @@ def test_what_waited_in_the_stream_does_not_bring_old_profiles_back(
     assert [account["userName"] for account in server.users()] == ["new@example.test"]
 
 
-def test_five_hundred_users_of_every_kind_end_as_the_mapping_says(
+def test_users_of_every_kind_end_as_the_mapping_says(
     tenant: Tenant, database_connection: Connection, server: RealServer, synchronize: Synchronize
 ) -> None:
+    count = sized(100, deep=500)
     users, foreign = [], []
-    for number in range(500):
+    for number in range(count):
         kind, email = number % 10, f"user{number}@example.test"
         user = make_user(
             connection=database_connection,
@@ -270,11 +272,12 @@ def test_five_hundred_users_of_every_kind_end_as_the_mapping_says(
 
     job = synchronize()
 
-    expected = {"created": 300, "linked": 50, "updated": 50, "skipped": 100}
-    assert (job.status, outcomes_of(job), job.rows_done) == ("completed", expected, 500)
+    tenth = count // 10
+    expected = {"created": 6 * tenth, "linked": tenth, "updated": tenth, "skipped": 2 * tenth}
+    assert (job.status, outcomes_of(job), job.rows_done) == ("completed", expected, count)
     accounts = server.users()
     by_key = {account.get("externalId"): account for account in accounts}
-    assert len(by_key) == len(accounts) == 450
+    assert len(by_key) == len(accounts) == 9 * tenth
     for kind, user in users:
         account = by_key.get(user.user_id)
         if kind in (2, 9):
@@ -283,5 +286,5 @@ def test_five_hundred_users_of_every_kind_end_as_the_mapping_says(
             assert account is not None
             assert {name: account[name] for name in account if name not in ("id", "meta")} == mapped(user)
     assert all(account in accounts for account in foreign)
-    assert outcomes_of(synchronize()) == {"unchanged": 400, "skipped": 100}
+    assert outcomes_of(synchronize()) == {"unchanged": 8 * tenth, "skipped": 2 * tenth}
     assert server.users() == accounts

@@ -3,11 +3,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from provisioning.mapping import DEFAULT_TABLE, MappingFailed, MappingRefused, MappingRow, Person, map_user, parse_table, person_of
 from provisioning.scim.schemas import ENTERPRISE_USER, USER
+from tests.depth import sized
 
 ANNA = {
     "user_id": "database|anna",
@@ -186,6 +187,8 @@ def test_a_table_that_cannot_be_used_is_refused_with_a_sentence(rows: Any, about
         parse_table(rows)
 
 
+@pytest.mark.sized
+@settings(max_examples=sized(30, deep=400))
 @given(PROFILES)
 def test_any_profile_maps_to_texts_booleans_and_nothing_empty(document: dict[str, Any]) -> None:
     try:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from provisioning.scim.refusals import Conflict
 from provisioning.scim.schemas import ENTERPRISE_USER
+from tests.depth import sized
 from tests.factories.scim import RealServer
 from tests.factories.scim_runs import ANNA, run_event
 
@@ -202,7 +203,7 @@ def test_an_odd_user_id_is_created_updated_and_deleted_alone(scim_server: RealSe
 
 
 @given(user_id=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=60).filter(str.strip))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=sized(10, deep=40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_user_id_finds_itself_and_nobody_else(scim_server: RealServer, user_id: str) -> None:
     scim_server.clear()
     scim_server.add(userName="bystander", externalId=user_id + "x")
