@@ -188,6 +188,14 @@ def test_down_stops_everything_and_the_next_start_finds_what_was_there(checkout:
     assert status(f"{after['auth_url']}.well-known/jwks.json", after["ca_file"]) == 200
 
 
+def test_daphne_passes_the_main_job(checkout: Checkout, block: str) -> None:
+    checkout.run("down")
+    shown = checkout.up(WEB_SERVER="daphne")
+    command_lines = [Path(f"/proc/{pid}/cmdline").read_text() for pid in checkout.pids("web")]
+    assert any("\0daphne\0" in line for line in command_lines)
+    assert "Proved on real input: a new user's event came over /events" in shown
+
+
 def test_sigkill_of_the_supervisor_leaves_no_orphan(checkout: Checkout, block: str) -> None:
     processes = checkout.everything()
     supervisor = int(Path(f"/proc/{checkout.pids('web')[0]}/stat").read_text().rpartition(")")[2].split()[1])
