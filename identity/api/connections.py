@@ -21,7 +21,7 @@ from identity.services import connections
 from identity.services.failures import NotFound
 from identity.timestamps import wire_time
 
-_LISTING = Listing("connections")
+_LISTING = Listing("connections", CONNECTION_FIELDS)
 
 
 class ConnectionEndpoint(Endpoint):
@@ -35,7 +35,7 @@ class ConnectionEndpoint(Endpoint):
             ("read:connections",),
             200,
             CONNECTIONS,
-            parameters=(*LIST_PARAMETERS, *PROJECTION),
+            parameters=LIST_PARAMETERS,
             snapshot_of="connection",
         ),
         "create": Operation(
@@ -77,7 +77,7 @@ class ConnectionEndpoint(Endpoint):
             document = connection_resource(connection)
             if not project.wants("enabled_clients"):
                 document.pop("enabled_clients", None)
-            return project(document)
+            return document
 
         return Response(answer_list(rows, query, _LISTING, render))
 
