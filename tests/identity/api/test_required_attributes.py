@@ -75,3 +75,13 @@ def test_rules_on_attributes_are_refused_in_the_words_that_programs_know(api: Ma
     plain = api.post("connections", {"name": "plain", "strategy": "database"}).json
     assert api.patch(f"connections/{plain['id']}", {"options": options}).json["message"] == message
     assert api.get(f"connections/{plain['id']}").json == plain
+
+
+def test_the_wish_to_verify_a_phone_number_is_taken_and_not_stored(api: Management, database_connection: Connection) -> None:
+    path = f"users/{segment(make_user(connection=database_connection).user_id)}"
+    changed = api.patch(path, {"phone_number": "+15550199", "verify_phone_number": True})
+    assert (changed.status, changed.json["phone_number"]) == (200, "+15550199")
+    assert "verify_phone_number" not in changed.json
+    before = api.get(path).json
+    assert api.patch(path, {"verify_phone_number": True}).json == before
+    assert api.patch(path, {"verify_phone_number": "yes"}).json["errorCode"] == "invalid_body"
