@@ -49,5 +49,21 @@ def refresh_policy(settings: Mapping[str, Any] | None, *, is_public: bool) -> Re
     )
 
 
+def shown_policy(settings: Mapping[str, Any] | None, *, is_public: bool) -> dict[str, Any]:
+    """Return the `refresh_token` settings of a client as they are shown: those that are set, and what holds for the others."""
+    values = dict(settings or {})
+    is_expiring = values.get("expiration_type", "expiring") == "expiring"
+    return {
+        "rotation_type": "rotating" if is_public else "non-rotating",
+        "expiration_type": "expiring",
+        "leeway": 0,
+        "token_lifetime": DEFAULT_SECONDS,
+        "idle_token_lifetime": DEFAULT_IDLE_SECONDS,
+        "infinite_token_lifetime": not is_expiring,
+        "infinite_idle_token_lifetime": not is_expiring,
+        **{name: value for name, value in values.items() if value is not None},
+    }
+
+
 def _lifetime(values: Mapping[str, Any], name: str, default: int) -> timedelta | None:
     return None if values.get(f"infinite_{name}") else timedelta(seconds=values.get(name) or default)

@@ -34,6 +34,7 @@ from psycopg import sql  # noqa: E402
 
 from identity.api.paging import Listing, answer_list  # noqa: E402
 from identity.api.refusals import Refusal  # noqa: E402
+from identity.api.user_schemas import USER_FIELDS  # noqa: E402
 from identity.api.user_search import asked_search  # noqa: E402
 from identity.api.users import listed_user, with_identities  # noqa: E402
 from identity.models import User  # noqa: E402
@@ -199,7 +200,12 @@ def _asked(tenant_id: str, text: str, sort: str) -> int:
     asked = asked_search(query, tenant_id)
     with asked.reading() as reading:
         answer = answer_list(
-            with_identities(User.objects.of(tenant_id)), query, Listing("users"), listed_user, order=asked.order, reading=reading
+            with_identities(User.objects.of(tenant_id)),
+            query,
+            Listing("users", USER_FIELDS),
+            listed_user,
+            order=asked.order,
+            reading=reading,
         )
     return int(answer["total"]) if isinstance(answer, dict) else 0
 

@@ -12,9 +12,9 @@ _REQUIRED = {
     "oidc": "client_id",
     "okta": "client_id",
     "waad": "client_id",
-    "google-apps": "client_id",
     "pingfederate": "pingFederateBaseUrl",
 }
+IDENTIFYING_ATTRIBUTES = ("email", "username", "phone_number")
 _DATABASE_DEFAULTS: dict[str, Any] = {
     "mfa": {"active": True, "return_enroll_settings": True},
     "passwordPolicy": DEFAULT_POLICY,
@@ -45,15 +45,26 @@ def takes_username(options: Mapping[str, Any]) -> bool:
     return bool(options.get("requires_username")) or _is_active(_attributes(options).get("username"))
 
 
+def required_attributes(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the attributes without which no user of a connection with these options may be."""
+    attributes = _attributes(options)
+    return tuple(name for name in IDENTIFYING_ATTRIBUTES if _is_required(attributes.get(name)))
+
+
 def _identifiers_problem(options: Mapping[str, Any]) -> str | None:
     if options.get("attributes") is None:
         return None
     if not isinstance(options["attributes"], dict):
         return "attributes must be an object."
-    if {"requires_username", "validation"} & options.keys():
-        return "attributes cannot be combined with requires_username or validation."
+    # The texts of these refusals are known to client programs.
+    rival = next((name for name in ("requires_username", "validation") if name in options), None)
+    if rival is not None:
+        return f"Cannot set both options.attributes and options.{rival}"
     if not any(_is_active(attribute) for attribute in options["attributes"].values()):
-        return "attributes must have at least one active identifier."
+        return "attributes must contain one active identifier"
+    for name, attribute in options["attributes"].items():
+        if _is_required(attribute) and _sign_up_status(attribute) not in (None, "required"):
+            return f"attribute {name} must also be required on signup"
     return None
 
 
@@ -70,6 +81,15 @@ def _password_options_problem(options: Mapping[str, Any]) -> str | None:
 def _attributes(options: Mapping[str, Any]) -> Mapping[str, Any]:
     attributes = options.get("attributes")
     return attributes if isinstance(attributes, dict) else {}
+
+
+def _is_required(attribute: Any) -> bool:
+    return isinstance(attribute, dict) and attribute.get("profile_required") is True
+
+
+def _sign_up_status(attribute: Mapping[str, Any]) -> Any:
+    sign_up = attribute.get("signup")
+    return sign_up.get("status") if isinstance(sign_up, dict) else None
 
 
 def _is_active(attribute: Any) -> bool:

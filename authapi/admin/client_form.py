@@ -203,7 +203,8 @@ class ClientForm(ServiceForm):
 def form_values(client: Client) -> dict[str, Any]:
     """Return what the form shows of a client."""
     document = client_resource(client)
-    refresh = {**_REFRESH_DEFAULTS, **(document.get("refresh_token") or {})}
+    # What was set, not what the interface shows: a default that is shown would be saved as a choice.
+    refresh = {**_REFRESH_DEFAULTS, **(client.settings.get("refresh_token") or {})}
     return {
         **{name: document.get(name) for name in _PLAIN},
         **{name: refresh.get(name) for name in _REFRESH},

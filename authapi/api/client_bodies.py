@@ -7,6 +7,7 @@ from typing import Any
 from django.core.validators import RegexValidator
 from rest_framework import serializers
 
+from authapi.api.client_member_bodies import FurtherMembers
 from authapi.api.credential_bodies import MethodsToCreate, MethodsToName
 from authapi.authorize.callbacks import wildcard_problem
 from authapi.models import Client, Initiator
@@ -113,7 +114,7 @@ class LogoutSettings(Closed):
     backchannel_logout_initiators = BackchannelInitiators(required=False, allow_null=True)
 
 
-class ClientSettings(Closed):
+class ClientSettings(FurtherMembers):
     """What creating and changing a client have in common; null clears optional fields."""
 
     description = Text(required=False, max_length=140, allow_blank=True, allow_null=True)
@@ -147,6 +148,7 @@ class ClientSettings(Closed):
     compliance_level = Text(required=False, max_length=64, allow_null=True)
     updated_at_as_text = Switch(required=False)
     oidc_logout = LogoutSettings(required=False, allow_null=True)
+    oidc_backchannel_logout = LogoutSettings(required=False, allow_null=True, help_text="An older name of oidc_logout.")
     par_request_expiry = serializers.IntegerField(required=False, min_value=10, max_value=600, allow_null=True)
 
 

@@ -12,8 +12,9 @@ from authapi.api.credential_bodies import CredentialToChange, CredentialToCreate
 from authapi.models import ClientCredential
 from authapi.services import client_credentials
 from identity.api.endpoint import Endpoint
-from identity.api.list_schemas import reference
+from identity.api.list_schemas import PROJECTION, reference
 from identity.api.operations import Operation, Schema
+from identity.api.queries import projection_of
 from identity.services.failures import NotFound
 from identity.timestamps import wire_time
 
@@ -26,6 +27,7 @@ _PROPERTIES: dict[str, Schema] = {
     "updated_at": _TIME,
     "expires_at": {**_TIME, "nullable": True},
 }
+CREDENTIAL_FIELDS = tuple(_PROPERTIES)
 CREDENTIAL = reference("ClientCredential")
 COMPONENTS: dict[str, Schema] = {"ClientCredential": {"type": "object", "properties": _PROPERTIES}}
 
@@ -41,6 +43,7 @@ class ClientCredentialEndpoint(Endpoint):
             ("read:client_credentials",),
             200,
             {"type": "array", "items": CREDENTIAL},
+            parameters=PROJECTION,
             refuses=(404,),
         ),
         "create": Operation(
@@ -55,8 +58,9 @@ class ClientCredentialEndpoint(Endpoint):
     }
 
     def list(self, request: Request, id: str) -> Response:
+        project = projection_of(request.query_params, CREDENTIAL_FIELDS)
         rows = ClientCredential.objects.filter(client=client_at(id))
-        return Response([credential_resource(row) for row in rows])
+        return Response([project(credential_resource(row)) for row in rows])
 
     def create(self, request: Request, id: str) -> Response:
         body = self.body_of(request, CredentialToCreate)
@@ -89,7 +93,7 @@ class SingleClientCredentialEndpoint(Endpoint):
         ),
         "destroy": Operation(
             "delete_client_credential",
-            "Delete a key or certificate, if it is there; one that counted ends the tokens of its client",
+            "Delete a key or certificate, if it is there; one that the client uses is refused",
             ("delete:client_credentials",),
             204,
             refuses=(403, 404),

@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from authapi.engine import SERVED_GRANTS
-from authapi.models import Client, Initiator
-from identity.api.refusals import invalid_body, not_supported
+from authapi.api.client_promises import refuse_promises
+from authapi.models import Client
+from authapi.refresh_policy import shown_policy
+from identity.api.refusals import invalid_body
 from identity.timestamps import wire_time
 
 # Lists that the toolkit keeps as text with spaces between.
 _SPACED = {"callbacks": "redirect_uris", "allowed_logout_urls": "post_logout_redirect_uris", "allowed_origins": "allowed_origins"}
 _COLUMNS = ("name", "app_type", "is_first_party", "grant_types", "token_endpoint_auth_method")
-# Settings that promise what this service does not do, with the values that promise nothing. `custom_login_page_on` is not among
-# them: without a page of the client's own, which nothing here takes, neither of its values changes anything.
-_PROMISES: dict[str, tuple[Any, ...]] = {
-    "cross_origin_authentication": (False,),
-    "allowed_clients": ([],),
-    "require_pushed_authorization_requests": (False,),
-    "require_proof_of_possession": (False,),
-    "compliance_level": (None, "none"),
-}
+_MISSING = object()
 _PUBLIC_TYPES = ("native", "spa")
+# What a client has where nothing was set, as far as it is always shown. Without a word clients are held to the strict rules.
+_DEFAULTS: dict[str, Any] = {
+    "is_token_endpoint_ip_header_trusted": False,
+    "oidc_conformant": True,
+    "sso_disabled": False,
+    "cross_origin_authentication": False,
+    "custom_login_page_on": True,
+}
 _SUMMARY = ("client_id", "tenant", "name", "app_type", "is_first_party", "global", "logo_uri", "description")
 
 
@@ -40,7 +41,9 @@ def client_resource(client: Client, *, secret: str | None = None) -> dict[str, A
         "grant_types": client.grant_types,
         # Left out where a proof by key or certificate has taken its place.
         **({} if client.proof_method else {"token_endpoint_auth_method": client.token_endpoint_auth_method}),
+        **_DEFAULTS,
         **client.settings,
+        "refresh_token": shown_policy(client.settings.get("refresh_token"), is_public=client.is_public),
         "jwt_configuration": {**token, **client.settings.get("jwt_configuration", {})},
         **{name: value for name, value in optional.items() if value},
         "created_at": wire_time(client.created),
@@ -61,7 +64,8 @@ def columns_of(body: dict[str, Any], *, has_methods: bool = False, present: Mapp
     client's resource already: programs send back what they have read. `has_methods` tells that the client
     proves itself by keys or certificates: only then its method for secrets may be null.
     """
-    _refuse_promises(body, present or {})
+    body = _without_old_names(body)
+    refuse_promises(body, present or {})
     columns = {name: body[name] for name in _COLUMNS if name in body}
     if columns.get("token_endpoint_auth_method", "") is None:
         if not has_methods:
@@ -70,7 +74,8 @@ def columns_of(body: dict[str, Any], *, has_methods: bool = False, present: Mapp
     columns |= {column: " ".join(body[name]) for name, column in _SPACED.items() if name in body}
     if "client_metadata" in body:
         columns["metadata"] = body["client_metadata"]
-    settings = {name: value for name, value in body.items() if name not in (*_COLUMNS, *_SPACED, "client_metadata", "client_secret")}
+    placed = (*_COLUMNS, *_SPACED, "client_metadata", "client_secret")
+    settings = {name: _kept(name, value) for name, value in body.items() if name not in placed}
     if "jwt_configuration" in settings:
         token = dict(settings["jwt_configuration"])
         algorithm = token.pop("alg", None)
@@ -82,6 +87,18 @@ def columns_of(body: dict[str, Any], *, has_methods: bool = False, present: Mapp
     return columns
 
 
+def _without_old_names(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the body with `oidc_backchannel_logout` under its newer name, which counts where both are sent."""
+    newer = dict(body)
+    older = newer.pop("oidc_backchannel_logout", _MISSING)
+    return newer if older is _MISSING else {"oidc_logout": older, **newer}
+
+
+def _kept(name: str, value: Any) -> Any:
+    """Return a setting as it is kept: addons that are off are left out."""
+    return {} if name == "addons" and value is not None else value
+
+
 def defaults_of(app_type: str) -> dict[str, Any]:
     """Return what a new client of this type gets where the body says nothing."""
     if app_type in _PUBLIC_TYPES:
@@ -89,20 +106,3 @@ def defaults_of(app_type: str) -> dict[str, Any]:
     if app_type == "non_interactive":
         return {"grant_types": ["client_credentials"]}
     return {"grant_types": ["authorization_code", "refresh_token", "client_credentials"]}
-
-
-def _refuse_promises(body: dict[str, Any], present: Mapping[str, Any]) -> None:
-    for name, harmless in _PROMISES.items():
-        if name in body and body[name] not in harmless and body[name] != present.get(name):
-            raise not_supported(f"This service does not support this value yet: {name}.")
-    unserved = set(body.get("grant_types") or ()) - {"implicit", *SERVED_GRANTS, *present.get("grant_types", ())}
-    if unserved:
-        raise not_supported(f"This service does not support this grant type: {min(unserved)}.")
-    initiators = ((body.get("oidc_logout") or {}).get("backchannel_logout_initiators") or {}).get("selected_initiators") or ()
-    if Initiator.PROFILE_CHANGED in initiators:
-        raise not_supported("A changed profile ends no session: select no profile-changed.")
-    token = body.get("jwt_configuration", {})
-    if token.get("alg") in ("RS512", "PS256"):
-        raise not_supported("Tokens are signed with RS256 or HS256.")
-    if token.get("secret_encoded"):
-        raise not_supported("Secrets are used as they are: set secret_encoded to false.")

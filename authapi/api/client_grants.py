@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django.core.validators import RegexValidator
 from django.db.models import Q, QuerySet
 from django.http import QueryDict
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from authapi.api.resource_schemas import CLIENT_GRANT, CLIENT_GRANTS, GRANT_PARAMETERS, ORGANIZATION_GRANT_PARAMETERS
+from authapi.api.resource_schemas import CLIENT_GRANT, CLIENT_GRANT_FIELDS, CLIENT_GRANTS, GRANT_PARAMETERS, ORGANIZATION_GRANT_PARAMETERS
 from authapi.audiences import is_management_audience
 from authapi.keys import trust
 from authapi.models import ApiResource, ClientGrant, OrganizationClientGrant
@@ -21,18 +22,20 @@ from identity.api.fields import Closed, ListOf, Switch, Text
 from identity.api.list_schemas import TAKE_FORM, taken_list
 from identity.api.lookups import organization_at
 from identity.api.operations import Operation
-from identity.api.organization_schemas import ORGANIZATION
+from identity.api.organization_schemas import ORGANIZATION, ORGANIZATION_FIELDS
 from identity.api.paging import Listing, answer_list
-from identity.api.queries import switch_of, text_of
+from identity.api.queries import switch_of, text_of, texts_of
 from identity.api.refusals import Refusal, invalid_body, invalid_query, not_supported
 from identity.documents.organization import organization_resource
 from identity.services.failures import Invalid, NotFound
 
-_LISTING = Listing("client_grants")
+_LISTING = Listing("client_grants", CLIENT_GRANT_FIELDS)
 _USES = ("deny", "allow", "require")
 _SETTINGS = ("organization_usage", "allow_any_organization", "authorization_details_types")
 _IN_ANY = Q(settings__allow_any_organization=True)
 _IN_NAMED = Q(settings__allow_any_organization=False) | Q(settings__allow_any_organization__isnull=True)
+_GRANT_ID = RegexValidator(r"\Acgr_[A-Za-z0-9]{16}\Z", "String does not match pattern ^cgr_[A-Za-z0-9]{16}$")
+_MOST_IDS = 10
 _NO_GRANT = "The client grant does not exist."
 
 
@@ -52,7 +55,7 @@ class GrantToCreate(GrantToChange):
 
 
 class GrantToName(Closed):
-    grant_id = Text(max_length=32)
+    grant_id = Text(validators=[_GRANT_ID])
 
 
 class ClientGrantEndpoint(Endpoint):
@@ -150,7 +153,7 @@ class GrantOrganizationEndpoint(Endpoint):
 
     def list(self, request: Request, id: str) -> Response:
         rows = OrganizationClientGrant.objects.filter(client_grant=grant_at(id)).select_related("organization")
-        listing = Listing("organizations", only_take=True)
+        listing = Listing("organizations", ORGANIZATION_FIELDS, only_take=True)
         return Response(answer_list(rows, request.query_params, listing, lambda row: organization_resource(row.organization)))
 
 
@@ -188,6 +191,11 @@ class OrganizationGrantEndpoint(Endpoint):
     def list(self, request: Request, id: str) -> Response:
         inside = OrganizationClientGrant.objects.filter(organization=organization_at(id)).values("client_grant")
         rows = ClientGrant.objects.filter(pk__in=inside).select_related("client", "api_resource")
+        named = texts_of(request.query_params, "grant_ids")
+        if len(named) > _MOST_IDS:
+            raise invalid_query(f"Array is too long ({len(named)}), maximum {_MOST_IDS}", "grant_ids")
+        if named:
+            rows = rows.filter(pk__in=named)
         return Response(answer_list(_filtered(rows, request.query_params), request.query_params, _LISTING, client_grant))
 
     def create(self, request: Request, id: str) -> Response:

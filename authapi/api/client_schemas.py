@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from authapi.api.client_bodies import APP_TYPES
-from identity.api.list_schemas import LIST_FORMS, PROJECTION, list_of, reference, taken_list
+from identity.api.list_schemas import LIST_FORMS, list_of, reference, taken_list
 from identity.api.operations import Parameter, Schema
 
 _TEXT: Schema = {"type": "string"}
@@ -26,6 +26,15 @@ _PROPERTIES: dict[str, Schema] = {
     **dict.fromkeys(("is_first_party", "oidc_conformant", "sso_disabled", "cross_origin_authentication"), _SWITCH),
     **dict.fromkeys(("custom_login_page_on", "is_token_endpoint_ip_header_trusted"), _SWITCH),
     **dict.fromkeys(("require_pushed_authorization_requests", "require_proof_of_possession"), _SWITCH),
+    **dict.fromkeys(("cross_origin_loc", "form_template", "custom_login_page", "custom_login_page_preview"), _TEXT),
+    **dict.fromkeys(("third_party_security_mode", "redirection_policy", "resource_server_identifier"), _TEXT),
+    **dict.fromkeys(("sso", "skip_non_verifiable_callback_uri_confirmation_prompt"), _SWITCH),
+    **dict.fromkeys(("organization_discovery_methods", "async_approval_notification_channels"), _TEXTS),
+    **dict.fromkeys(("addons", "mobile", "native_social_login", "fedcm_login", "token_exchange", "session_transfer"), _OBJECT),
+    **dict.fromkeys(("token_quota", "encryption_key", "anonymous_sessions", "identity_assertion_authorization_grant"), _OBJECT),
+    **dict.fromkeys(("token_vault_privileged_access", "express_configuration", "my_organization_configuration"), _OBJECT),
+    **dict.fromkeys(("b2b_integration_configuration", "oidc_support"), _OBJECT),
+    "signed_request_object": {**_OBJECT, "description": "The ids of the credentials it names cannot be deleted."},
     "updated_at_as_text": {**_SWITCH, "description": "`updated_at` in profiles is ISO 8601 text instead of a number of seconds."},
     "par_request_expiry": {"type": "integer"},
     "created_at": _TIME,
@@ -39,7 +48,6 @@ CONNECTION_CLIENTS = taken_list("clients", _CLIENT_ID)
 COMPONENTS: dict[str, Schema] = {"Client": {"type": "object", "properties": _PROPERTIES}}
 LIST_PARAMETERS = (
     *LIST_FORMS,
-    *PROJECTION,
     Parameter("is_global", _SWITCH, "Global clients are listed only when asked for."),
     Parameter("is_first_party", _SWITCH, "Only clients of the tenant itself, or only those of others."),
     Parameter("app_type", _TEXT, "Comma list of types."),

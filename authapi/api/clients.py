@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.db.models import F, QuerySet
 from rest_framework.request import Request
@@ -20,12 +20,12 @@ from identity.api.list_schemas import PROJECTION
 from identity.api.lookups import scopes_of
 from identity.api.operations import Operation
 from identity.api.paging import Listing, answer_list
-from identity.api.queries import Projection, projection_of, switch_of, text_of
+from identity.api.queries import projection_of, switch_of, text_of
 from identity.api.refusals import Refusal, invalid_query, not_supported
 from identity.services.failures import NotFound
 
 INEXISTENT_CLIENT = "inexistent_client"
-_LISTING = Listing("clients")
+_LISTING = Listing("clients", CLIENT_FIELDS, kept=frozenset({"tenant"}))
 _READ = ("read:clients", "read:client_summary")
 
 
@@ -59,7 +59,6 @@ class ClientEndpoint(Endpoint):
 
     def list(self, request: Request) -> Response:
         query = request.query_params
-        project = _projection(request)
         # Global clients administer the whole tenant: they are shown only to whoever asks for them.
         rows = Client.objects.filter(is_global=switch_of(query, "is_global", default=False))
         if query.get("is_first_party"):
@@ -72,7 +71,7 @@ class ClientEndpoint(Endpoint):
         if text_of(query, "q"):
             raise not_supported("Clients cannot be searched by query here; filter by app_type, is_first_party and is_global.")
         render = client_resource if "read:clients" in scopes_of(request) else client_summary
-        return Response(answer_list(by_creation(rows), query, _LISTING, lambda client: project(render(client))))
+        return Response(answer_list(by_creation(rows), query, _LISTING, render))
 
     def create(self, request: Request) -> Response:
         body = self.body_of(request, ClientToCreate)
@@ -88,7 +87,8 @@ class ClientEndpoint(Endpoint):
 
     def retrieve(self, request: Request, id: str) -> Response:
         render = client_resource if "read:clients" in scopes_of(request) else client_summary
-        return Response(_projection(request)(render(client_at(id))))
+        project = projection_of(request.query_params, _LISTING.fields, kept=_LISTING.kept)
+        return Response(project(render(client_at(id))))
 
     def partial_update(self, request: Request, id: str) -> Response:
         body = self.body_of(request, ClientToChange)
@@ -157,9 +157,3 @@ def changeable_client(client_id: str) -> Client:
     if client.is_global:
         raise Refusal(403, "A global client is managed by the platform.")
     return client
-
-
-def _projection(request: Request) -> Any:
-    """Return the projection asked for; the tenant stays whatever is kept."""
-    project = projection_of(request.query_params, CLIENT_FIELDS)
-    return Projection(project.names | {"tenant"}, keeps=True) if project.names and project.keeps else project

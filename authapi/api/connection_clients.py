@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from authapi.api.client_schemas import CONNECTION_CLIENTS
 from authapi.api.clients import INEXISTENT_CLIENT, by_creation, client_at
 from authapi.models import Client
-from identity.api.connection_schemas import CONNECTION
+from identity.api.connection_schemas import CONNECTION, CONNECTION_FIELDS
 from identity.api.endpoint import Endpoint
 from identity.api.fields import Closed, Switch, Text
 from identity.api.list_schemas import TAKE_FORM, take_form, taken_list
@@ -23,7 +23,7 @@ from identity.models import Connection
 from identity.services.enabled_clients import change_enabled_clients
 
 _MOST_CHANGES = 50
-_CLIENTS = Listing("clients", only_take=True, largest_take=1000)
+_CLIENTS = Listing("clients", ("client_id",), only_take=True, largest_take=1000)
 
 
 class ClientStatus(Closed):
@@ -90,4 +90,6 @@ class ClientConnectionEndpoint(Endpoint):
 
     def list(self, request: Request, id: str) -> Response:
         rows = Connection.objects.filter(enabled_clients__contains=[client_at(id).client_id])
-        return Response(answer_list(rows, request.query_params, Listing("connections", only_take=True), connection_resource))
+        return Response(
+            answer_list(rows, request.query_params, Listing("connections", CONNECTION_FIELDS, only_take=True), connection_resource)
+        )

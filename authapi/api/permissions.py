@@ -10,8 +10,10 @@ from rest_framework.response import Response
 from authapi.api.resource_schemas import (
     EFFECTIVE_PARAMETERS,
     EFFECTIVE_PERMISSIONS,
+    PERMISSION_FIELDS,
     PERMISSIONS,
     SOURCE_PARAMETERS,
+    SOURCED_PERMISSION_FIELDS,
     USER_PERMISSIONS,
 )
 from authapi.api.resource_servers import INEXISTENT_RESOURCE_SERVER
@@ -26,12 +28,14 @@ from identity.api.operations import Operation
 from identity.api.paging import Listing, answer_list
 from identity.api.queries import text_of
 from identity.api.refusals import invalid_query
-from identity.api.role_schemas import EFFECTIVE_ROLES, NOTHING
+from identity.api.role_schemas import EFFECTIVE_ROLE_FIELDS, EFFECTIVE_ROLES, NOTHING
 from identity.documents.role import effective_role_document
 from identity.models import Role
 
-_LISTING = Listing("permissions")
-_TAKEN = Listing("permissions", only_take=True)
+_LISTING = Listing("permissions", PERMISSION_FIELDS)
+_SOURCED = Listing("permissions", SOURCED_PERMISSION_FIELDS)
+_TAKEN = Listing("permissions", SOURCED_PERMISSION_FIELDS, only_take=True)
+_EFFECTIVE = Listing("roles", EFFECTIVE_ROLE_FIELDS, only_take=True)
 
 
 class PermissionToName(Closed):
@@ -111,7 +115,7 @@ class UserPermissionEndpoint(Endpoint):
             others = [{"source_id": role.pk, "source_name": role.name, "source_type": "ROLE"} for role in roles.get(row.pk, ())]
             return {**permission_resource(row), "sources": own + others}
 
-        return Response(answer_list(found.rows(), request.query_params, _LISTING, render))
+        return Response(answer_list(found.rows(), request.query_params, _SOURCED, render))
 
     def create(self, request: Request, id: str) -> Response:
         user, named = user_at(id), named_in(self.body_of(request, PermissionsToChange))
@@ -176,7 +180,7 @@ class EffectivePermissionSourceEndpoint(Endpoint):
         def render(role: Role) -> dict[str, Any]:
             return effective_role_document(role, found.roles.sources_of(role.pk))
 
-        return Response(answer_list(rows, request.query_params, Listing("roles", only_take=True), render))
+        return Response(answer_list(rows, request.query_params, _EFFECTIVE, render))
 
 
 def permission_resource(row: Permission) -> dict[str, Any]:

@@ -12,7 +12,14 @@ from rest_framework.response import Response
 from authapi.api.clients import INEXISTENT_CLIENT, client_at
 from authapi.api.sessions import MOST_METADATA
 from authapi.api.sign_in_documents import refresh_token_resource
-from authapi.api.sign_in_schemas import ACCEPTED, REFRESH_TOKEN, REFRESH_TOKEN_PARAMETERS, REFRESH_TOKENS, TOKENS_OF_USER
+from authapi.api.sign_in_schemas import (
+    ACCEPTED,
+    REFRESH_TOKEN,
+    REFRESH_TOKEN_FIELDS,
+    REFRESH_TOKEN_PARAMETERS,
+    REFRESH_TOKENS,
+    TOKENS_OF_USER,
+)
 from authapi.models import RefreshToken
 from authapi.services.access import update_refresh_token_metadata
 from authapi.services.refresh_tokens import revoke_refresh_tokens
@@ -75,7 +82,7 @@ class RefreshTokenEndpoint(Endpoint):
         rows = _alive().filter(user__user_id=user_id)
         if client_id:
             rows = rows.filter(application__client_id=client_id)
-        return Response(answer_list(rows, query, Listing("refresh_tokens", only_take=True), refresh_token_resource))
+        return Response(answer_list(rows, query, Listing("refresh_tokens", REFRESH_TOKEN_FIELDS, only_take=True), refresh_token_resource))
 
     def retrieve(self, request: Request, id: str) -> Response:
         return Response(refresh_token_resource(_token_at(id)))
@@ -139,7 +146,9 @@ class UserRefreshTokenEndpoint(Endpoint):
 
     def list(self, request: Request, id: str) -> Response:
         rows = _alive().filter(user=user_at(id))
-        return Response(answer_list(rows, request.query_params, Listing("tokens", only_take=True), refresh_token_resource))
+        return Response(
+            answer_list(rows, request.query_params, Listing("tokens", REFRESH_TOKEN_FIELDS, only_take=True), refresh_token_resource)
+        )
 
     def destroy(self, request: Request, id: str) -> Response:
         revoke_refresh_tokens(tenant_id=self.tenant_id, user_id=user_at(id).pk)

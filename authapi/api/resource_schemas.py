@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from identity.api.list_schemas import LIST_FORMS, TAKE_FORM, list_of, reference, taken_list
+from identity.api.list_schemas import LIST_FORMS, TAKE_FORM, fields_of, list_of, reference, taken_list
 from identity.api.operations import Parameter, Schema
 
 _TEXT: Schema = {"type": "string"}
@@ -11,7 +11,6 @@ _SWITCH: Schema = {"type": "boolean"}
 _SECONDS: Schema = {"type": "integer"}
 _SUBJECT: Schema = {**_TEXT, "enum": ["client", "user"]}
 _PERMISSION = dict.fromkeys(("permission_name", "description", "resource_server_name", "resource_server_identifier"), _TEXT)
-_NAMED = ["permission_name", "resource_server_identifier"]
 _SOURCE: Schema = {"type": "object", "properties": dict.fromkeys(("source_id", "source_name", "source_type"), _TEXT)}
 
 RESOURCE_SERVER = reference("ResourceServer")
@@ -21,10 +20,10 @@ CLIENT_GRANTS = list_of("client_grants", CLIENT_GRANT)
 PERMISSIONS = list_of("permissions", reference("Permission"))
 USER_PERMISSIONS = list_of("permissions", reference("UserPermission"))
 EFFECTIVE_PERMISSIONS = taken_list("permissions", reference("EffectivePermission"))
+# Nothing is required: `fields` leaves out what it does not name.
 COMPONENTS: dict[str, Schema] = {
     "ResourceServer": {
         "type": "object",
-        "required": ["id", "identifier", "is_system"],
         "properties": {
             "id": _TEXT,
             "identifier": _TEXT,
@@ -43,7 +42,6 @@ COMPONENTS: dict[str, Schema] = {
     },
     "ClientGrant": {
         "type": "object",
-        "required": ["id", "client_id", "audience", "subject_type"],
         "properties": {
             **dict.fromkeys(("id", "client_id", "audience", "organization_usage"), _TEXT),
             "scope": _TEXTS,
@@ -53,18 +51,20 @@ COMPONENTS: dict[str, Schema] = {
             "authorization_details_types": _TEXTS,
         },
     },
-    "Permission": {"type": "object", "required": _NAMED, "properties": _PERMISSION},
+    "Permission": {"type": "object", "properties": _PERMISSION},
     "UserPermission": {
         "type": "object",
-        "required": [*_NAMED, "sources"],
         "properties": {**_PERMISSION, "sources": {"type": "array", "items": _SOURCE}},
     },
     "EffectivePermission": {
         "type": "object",
-        "required": [*_NAMED, "sources"],
         "properties": {**_PERMISSION, "sources": {"type": "array", "items": {**_TEXT, "enum": ["direct", "roles"]}}},
     },
 }
+RESOURCE_SERVER_FIELDS = fields_of(COMPONENTS["ResourceServer"])
+CLIENT_GRANT_FIELDS = fields_of(COMPONENTS["ClientGrant"])
+PERMISSION_FIELDS = tuple(_PERMISSION)
+SOURCED_PERMISSION_FIELDS = (*_PERMISSION, "sources")
 LIST_PARAMETERS = (*LIST_FORMS, Parameter("identifiers", _TEXTS, "Identifiers; repeat the parameter for several."))
 GRANT_PARAMETERS = (
     *LIST_FORMS,
@@ -76,6 +76,7 @@ GRANT_PARAMETERS = (
 )
 ORGANIZATION_GRANT_PARAMETERS = (
     *LIST_FORMS,
+    Parameter("grant_ids", {**_TEXTS, "maxItems": 10}, "Ids of client grants; repeat the parameter for several."),
     Parameter("client_id", _TEXT, "Grants of one client."),
     Parameter("audience", _TEXT, "Grants for one API."),
 )

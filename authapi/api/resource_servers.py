@@ -11,7 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from authapi.api.resource_schemas import LIST_PARAMETERS, RESOURCE_SERVER, RESOURCE_SERVERS
+from authapi.api.resource_schemas import LIST_PARAMETERS, RESOURCE_SERVER, RESOURCE_SERVER_FIELDS, RESOURCE_SERVERS
 from authapi.models import ApiResource
 from authapi.models.resources import MAX_TOKEN_SECONDS
 from authapi.services.api_resources import create_api_resource, ensure_management_api
@@ -110,7 +110,7 @@ class ResourceServerEndpoint(Endpoint):
         rows = ApiResource.objects.all()
         if identifiers:
             rows = rows.filter(identifier__in=identifiers)
-        return Response(answer_list(rows, request.query_params, Listing("resource_servers"), resource_server))
+        return Response(answer_list(rows, request.query_params, Listing("resource_servers", RESOURCE_SERVER_FIELDS), resource_server))
 
     def create(self, request: Request) -> Response:
         columns = _columns(self.body_of(request, ResourceServerToCreate))

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from authapi.api.sign_in_documents import session_resource
-from authapi.api.sign_in_schemas import ACCEPTED, SESSION, SESSIONS
+from authapi.api.sign_in_schemas import ACCEPTED, SESSION, SESSION_FIELDS, SESSIONS
 from authapi.models import Initiator, Session
 from authapi.services.access import revoke_access, revoke_session, update_session_metadata
 from authapi.services.sessions import end_session, end_sessions_of
@@ -93,7 +93,7 @@ class UserSessionEndpoint(Endpoint):
 
     def list(self, request: Request, id: str) -> Response:
         rows = _shown(Session.objects.filter(user=user_at(id)))
-        return Response(answer_list(rows, request.query_params, Listing("sessions", only_take=True), session_resource))
+        return Response(answer_list(rows, request.query_params, Listing("sessions", SESSION_FIELDS, only_take=True), session_resource))
 
     def destroy(self, request: Request, id: str) -> Response:
         end_sessions_of(tenant_id=self.tenant_id, user_id=user_at(id).pk, reason=Initiator.SESSION_REVOKED)

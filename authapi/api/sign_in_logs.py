@@ -28,7 +28,7 @@ from identity.api.queries import number_of, projection_of, text_of
 from identity.api.refusals import invalid_query
 from identity.services.failures import NotFound
 
-_LISTING = Listing("logs", has_length=True)
+_LISTING = Listing("logs", LOG_FIELDS, has_length=True)
 _SORTS = {"date": "created_at"}
 # A line has the time of its making and is seen with the commit, a little later: whoever follows must not pass it by.
 _SETTLED = timedelta(seconds=5)
@@ -51,7 +51,7 @@ class LogEndpoint(Endpoint):
         if query.get("from") or query.get("take"):
             return Response([project(log_line(row)) for row in _following(query)])
         rows = SignIn.objects.filter(_condition(query))
-        return Response(answer_list(rows, _paged(query), _LISTING, lambda row: project(log_line(row)), order=_order(query)))
+        return Response(answer_list(rows, _paged(query), _LISTING, log_line, order=_order(query)))
 
     def retrieve(self, request: Request, id: str) -> Response:
         project = projection_of(request.query_params, LOG_FIELDS)

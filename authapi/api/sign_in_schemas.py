@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from identity.api.list_schemas import LIST_FORMS, PROJECTION, TAKE_FORM, list_of, reference, sort_parameter, taken_list
+from identity.api.list_schemas import LIST_FORMS, PROJECTION, TAKE_FORM, fields_of, list_of, reference, sort_parameter, taken_list
 from identity.api.operations import Parameter, Schema
 
 _TEXT: Schema = {"type": "string"}
@@ -54,10 +54,10 @@ LOG_FIELDS = (
     "user_agent",
     "details",
 )
+# Nothing is required: `fields` leaves out what it does not name.
 COMPONENTS: dict[str, Schema] = {
     "Session": {
         "type": "object",
-        "required": ["id", "user_id", "created_at", "expires_at", "device", "clients", "authentication"],
         "properties": {
             "id": _TEXT,
             "user_id": _TEXT,
@@ -75,7 +75,6 @@ COMPONENTS: dict[str, Schema] = {
     },
     "RefreshToken": {
         "type": "object",
-        "required": ["id", "user_id", "created_at", "client_id", "rotating", "resource_servers"],
         "properties": {
             **dict.fromkeys(("id", "user_id", "client_id"), _TEXT),
             "session_id": {**_TEXT, "nullable": True},
@@ -92,16 +91,17 @@ COMPONENTS: dict[str, Schema] = {
     },
     "UserGrant": {
         "type": "object",
-        "required": ["id", "clientID", "user_id", "audience", "scope"],
         "properties": {**dict.fromkeys(("id", "clientID", "user_id", "audience"), _TEXT), "scope": {"type": "array", "items": _TEXT}},
     },
     "Block": {"type": "object", "required": ["identifier"], "properties": dict.fromkeys(("identifier", "ip", "connection"), _TEXT)},
     "LogLine": {
         "type": "object",
-        "required": ["log_id", "date", "type"],
         "properties": {**dict.fromkeys(LOG_FIELDS, _TEXT), "date": _TIME, "details": _OBJECT},
     },
 }
+SESSION_FIELDS = fields_of(COMPONENTS["Session"])
+REFRESH_TOKEN_FIELDS = fields_of(COMPONENTS["RefreshToken"])
+USER_GRANT_FIELDS = fields_of(COMPONENTS["UserGrant"])
 REFRESH_TOKEN_PARAMETERS = (
     Parameter("user_id", _TEXT, "Tokens of this user.", is_required=True),
     Parameter("client_id", _TEXT, "Only those of one client."),
@@ -130,4 +130,4 @@ LOG_PARAMETERS = (
     sort_parameter("date"),
     *PROJECTION,
 )
-USER_LOG_PARAMETERS = (*_LOG_PAGE, sort_parameter("date"))
+USER_LOG_PARAMETERS = (*_LOG_PAGE, sort_parameter("date"), *PROJECTION)

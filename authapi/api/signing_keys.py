@@ -13,8 +13,9 @@ from rest_framework.response import Response
 from authapi.keys import UnknownKey, ensure_keys, revoke_key, rotate_keys
 from authapi.models import SigningKey
 from identity.api.endpoint import Endpoint
-from identity.api.list_schemas import reference
+from identity.api.list_schemas import PROJECTION, fields_of, reference
 from identity.api.operations import Operation, Schema
+from identity.api.queries import projection_of
 from identity.api.refusals import not_supported
 from identity.services.failures import NotFound
 from identity.timestamps import wire_time
@@ -26,9 +27,9 @@ _TIME: Schema = {"type": "string", "format": "date-time"}
 _SWITCH: Schema = {"type": "boolean"}
 _NAMED: Schema = {"type": "object", "required": ["kid", "cert"], "properties": {"kid": _TEXT, "cert": _TEXT, "revoked_at": _TIME}}
 COMPONENTS: dict[str, Schema] = {
+    # Nothing is required: `fields` leaves out what it does not name.
     "SigningKey": {
         "type": "object",
-        "required": ["kid", "cert", "fingerprint", "thumbprint", "revoked"],
         "properties": {
             **dict.fromkeys(("kid", "cert", "fingerprint", "thumbprint"), _TEXT),
             **dict.fromkeys(("current", "next", "previous", "revoked"), _SWITCH),
@@ -36,6 +37,7 @@ COMPONENTS: dict[str, Schema] = {
         },
     }
 }
+_FIELDS = fields_of(COMPONENTS["SigningKey"])
 
 
 class SigningKeyEndpoint(Endpoint):
@@ -48,6 +50,7 @@ class SigningKeyEndpoint(Endpoint):
             ("read:signing_keys",),
             200,
             {"type": "array", "items": reference("SigningKey")},
+            parameters=PROJECTION,
         ),
         "retrieve": Operation(
             "get_signing_key", "Read a signing key", ("read:signing_keys",), 200, reference("SigningKey"), refuses=(404,)
@@ -55,10 +58,11 @@ class SigningKeyEndpoint(Endpoint):
     }
 
     def list(self, request: Request) -> Response:
+        project = projection_of(request.query_params, _FIELDS)
         ensure_keys(self.tenant_id)
         rows = SigningKey.objects.exclude(state=SigningKey.State.REVOKED)
         ordered = sorted(rows, key=lambda row: (_ORDER.index(SigningKey.State(row.state)), -row.pk))
-        return Response([signing_key(row) for row in ordered])
+        return Response([project(signing_key(row)) for row in ordered])
 
     def retrieve(self, request: Request, kid: str) -> Response:
         return Response(signing_key(_key_at(kid)))

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from authapi.api.sign_in_documents import user_grant
-from authapi.api.sign_in_schemas import GRANT_PARAMETERS, GRANTS_OF_USER, USER_GRANTS
+from authapi.api.sign_in_schemas import GRANT_PARAMETERS, GRANTS_OF_USER, USER_GRANT_FIELDS, USER_GRANTS
 from authapi.models import Consent
 from authapi.services.access import withdraw_consent, withdraw_consents_of
 from identity.api.endpoint import Endpoint
@@ -43,7 +43,7 @@ class UserGrantEndpoint(Endpoint):
             value = text_of(request.query_params, name)
             if value:
                 rows = rows.filter(**{column: value})
-        return Response(answer_list(rows, request.query_params, Listing("grants"), user_grant))
+        return Response(answer_list(rows, request.query_params, Listing("grants", USER_GRANT_FIELDS), user_grant))
 
     def destroy(self, request: Request) -> Response:
         user_id = text_of(request.query_params, "user_id")

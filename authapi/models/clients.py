@@ -111,6 +111,12 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
         return tuple(credential["id"] for method in self._proofs.values() for credential in method["credentials"])
 
     @property
+    def used_credential_ids(self) -> frozenset[str]:
+        """The credentials that its proof or its signed requests name."""
+        signed = (self.settings.get("signed_request_object") or {}).get("credentials") or ()
+        return frozenset({*self.proof_ids, *(credential["id"] for credential in signed)})
+
+    @property
     def _proofs(self) -> dict[str, Any]:
         return self.settings.get("client_authentication_methods") or {}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import wraps
+from urllib.parse import urlsplit
 
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
@@ -76,7 +77,8 @@ def _answered(request: HttpRequest, host: HostMatch, view: View, methods: tuple[
 def error_page(request: HttpRequest, host: HostMatch, failure: Failure) -> HttpResponse:
     """Show what cannot be told to a client, on the tenant's own page where it has one."""
     address = sign_in_settings(host.tenant_id).error_page_url
-    if address and failure.status in _SHOWN_ELSEWHERE:
+    # A page of this very host could fail as well, and the browser would go round in a circle.
+    if address and failure.status in _SHOWN_ELSEWHERE and urlsplit(address).netloc != request.META.get("HTTP_HOST"):
         told = {"error": failure.error, "error_description": failure.description}
         return see_other(request, with_parameters(address, told))
     return hosted_page(request, host, "authorize_error", {"failure": failure}, status=failure.status)

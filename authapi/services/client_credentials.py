@@ -16,7 +16,7 @@ from authapi.certificates import MalformedCertificate, ReadCertificate, read_cer
 from authapi.client_auth import assertion
 from authapi.models import Client, ClientCredential
 from authapi.services import clients
-from identity.services.failures import AlreadyExists, Conflict, Invalid, NotFound
+from identity.services.failures import AlreadyExists, Conflict, Invalid, NotFound, NotSupported
 from identity.services.saving import validated_save
 from identity.transactions import unit_of_work
 
@@ -90,17 +90,20 @@ def use_credential(*, tenant_id: str, client_id: str, credential_id: str) -> Cli
 
 
 @unit_of_work
-def delete_credential(*, tenant_id: str, client_id: str, credential_id: str) -> None:
-    """Delete a credential at once. One that counted ends the client's tokens, as a changed secret does. Raises `NotFound`.
+def delete_credential(*, tenant_id: str, client_id: str, credential_id: str, even_used: bool = False) -> None:
+    """Delete a credential at once. Raises `NotFound`, and `NotSupported` for one that the client uses.
 
-    A client that is left without any keeps its method, and so cannot authenticate until it names another.
+    With `even_used` that one goes too, and ends the client's tokens as a changed secret does. A client that is left without any keeps its
+    method, and so cannot authenticate until it names another.
     """
     client = clients.locked_client(tenant_id, client_id)
     credential = _credential(client, credential_id)
-    if credential.pk in client.proof_ids:
-        methods = client.settings["client_authentication_methods"]
-        for method in methods.values():
-            method["credentials"] = [named for named in method["credentials"] if named["id"] != credential.pk]
+    if credential.pk in client.used_credential_ids:
+        if not even_used:
+            raise NotSupported("The credential is in use: take it out of the client's settings first.")
+        for place in (*(client.settings.get("client_authentication_methods") or {}).values(), client.settings.get("signed_request_object")):
+            if place and "credentials" in place:
+                place["credentials"] = [named for named in place["credentials"] if named["id"] != credential.pk]
         client.save(update_fields=["settings", "updated"])
         clients.raise_auth_version(client)
     credential.delete()

@@ -126,7 +126,7 @@ def _end_tokens(client: Client, resource_pk: str) -> None:
 def _found(tenant_id: str, grant_id: str) -> ClientGrant:
     grant = ClientGrant.objects.of(tenant_id).select_related("client", "api_resource").filter(pk=grant_id).first()
     if grant is None:
-        raise NotFound("There is no such client grant.")
+        raise NotFound("The client grant does not exist.")
     return grant
 
 

@@ -15,7 +15,7 @@ from django.utils import timezone
 from authapi import client_auth
 from authapi.models import Client, ClientCredential
 from identity.json_values import merged
-from identity.models import Connection, Tenant
+from identity.models import Connection, Organization, Tenant
 from identity.services.enabled_clients import remove_enabled_clients
 from identity.services.failures import AlreadyExists, Invalid, NotFound
 from identity.services.saving import validated_save
@@ -60,6 +60,7 @@ def create_client(
     )
     client.settings = merged({}, client.settings)
     _check(client)
+    _check_default_organization(client)
     secret = "" if client.is_public else new_secret()
     if secret:
         client.set_secret(secret)
@@ -80,6 +81,8 @@ def update_client(*, tenant_id: str, client_id: str, changes: dict[str, Any], se
     for name, value in changes.items():
         setattr(client, name, merged(getattr(client, name), value) if name in _MERGED else value)
     _check(client)
+    if "default_organization" in changes.get("settings", {}):
+        _check_default_organization(client)
     if secret is not None:
         client.set_secret(secret)
     if changes or secret is not None:
@@ -134,6 +137,7 @@ def _check(client: Client) -> None:
     if use and not client.is_first_party:
         raise Invalid({"is_first_party": ["Only a client without organization settings can be of a third party."]})
     _check_proofs(client)
+    _check_signed_requests(client)
     _check_aliases(client)
 
 
@@ -147,6 +151,24 @@ def _check_proofs(client: Client) -> None:
         raise Invalid({"client_authentication_methods": [f"The client has no such credential for {client.auth_method}: {min(missing)}"]})
     if client.algorithm == Client.HS256_ALGORITHM:
         raise Invalid({"jwt_configuration": ["A client without a secret needs tokens signed with RS256."]})
+
+
+def _check_signed_requests(client: Client) -> None:
+    """Refuse keys for signed requests that are not the client's own."""
+    named = client.used_credential_ids - set(client.proof_ids)
+    if not named:
+        return
+    own = ClientCredential.objects.of(client.tenant_id).filter(client=client, type=ClientCredential.Type.PUBLIC_KEY, pk__in=named)
+    missing = named - set(own.values_list("pk", flat=True))
+    if missing:
+        raise Invalid({"signed_request_object": [f"The client has no such public key: {min(missing)}"]})
+
+
+def _check_default_organization(client: Client) -> None:
+    """Refuse a default organization that the tenant does not have; checked when it is set, since organizations come and go."""
+    named = (client.settings.get("default_organization") or {}).get("organization_id")
+    if named and not Organization.objects.of(client.tenant_id).filter(pk=named).exists():
+        raise Invalid({"default_organization": ["The organization does not exist"]})
 
 
 def _check_aliases(client: Client) -> None:

@@ -32,7 +32,8 @@ def revoke_token(row: RefreshToken) -> None:
 
 
 def _delete_credential(row: ClientCredential) -> None:
-    client_credentials.delete_credential(tenant_id=row.tenant_id, client_id=row.client.client_id, credential_id=row.pk)
+    # Staff see which one is used, and end a key that has leaked in one step.
+    client_credentials.delete_credential(tenant_id=row.tenant_id, client_id=row.client.client_id, credential_id=row.pk, even_used=True)
 
 
 END_SESSIONS = register(BulkAct("end", Session, "End selected sessions", "ended", "authapi.change_session", _end_session))

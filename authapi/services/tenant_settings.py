@@ -6,6 +6,7 @@ import ipaddress
 import re
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.db import transaction
 
@@ -101,6 +102,11 @@ def is_web_address(value: str) -> bool:
     return _WEB_ADDRESS.fullmatch(value) is not None
 
 
+def is_error_page(value: str) -> bool:
+    """Tell whether browsers may be sent to `value` with an error: a web address whose host is not hidden behind a user name."""
+    return is_web_address(value) and "@" not in urlsplit(value).netloc and "\\" not in value and value.isprintable()
+
+
 def _locked_row(tenant_id: str) -> TenantSettings:
     """Return the tenant's row, made where it is missing; the tenant is locked, so that two writers do not lose each other's changes."""
     lock_rows(Tenant, [tenant_id])
@@ -134,6 +140,9 @@ def _check(tenant_id: str, values: dict[str, Any]) -> None:
     for name in WEB_ADDRESSES:
         if name in values and not is_web_address(values[name]):
             errors[name] = ["An address that starts with https:// or http:// is expected, without a fragment."]
+    page = values.get("error_page", {}).get("url")
+    if page and not is_error_page(page):
+        errors["error_page.url"] = ["An address that starts with https:// or http:// is expected, without a user name and a fragment."]
     errors |= _branding_problems(values.get("branding", {})) | _missing_rows(tenant_id, values)
     if errors:
         raise Invalid(errors)

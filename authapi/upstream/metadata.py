@@ -14,12 +14,12 @@ from authapi.remembered import Remembered
 from authapi.upstream.exchange import ProviderSession
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.provider import Provider
+from identity.discovery import is_expected_issuer
 
 _REMEMBERED_SECONDS = 600.0
 # An unknown key id makes us look again, and no oftener than this, so that junk tokens cost the provider nothing.
 _UNKNOWN_KEY_SECONDS = 10.0
 _MOST_PROVIDERS = 512
-_DISCOVERY = "/.well-known/openid-configuration"
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def discovered(provider: Provider) -> Metadata:
     """Return what a provider publishes, under the addresses of the connection. Raises what `metadata_of` raises."""
     document = documents.get(provider.discovery_url)
     issuer = document.get("issuer")
-    if not isinstance(issuer, str) or not _is_expected(issuer, provider):
+    if not isinstance(issuer, str) or not is_expected_issuer(issuer, named=provider.issuer, address=provider.discovery_url):
         documents.forget(provider.discovery_url)
         raise UpstreamFailed(Case.UPSTREAM_ISSUER_MISMATCH, "The discovery document is that of another issuer.")
     published = {name: value for name, value in document.items() if isinstance(value, str)}
@@ -91,11 +91,3 @@ def keys_of(address: str, *, is_key_unknown: bool = False) -> list[dict[str, Any
         documents.forget(address)
         raise UpstreamFailed(Case.UPSTREAM_ODD_ANSWER, "The key set has no keys.")
     return [key for key in keys if isinstance(key, dict)]
-
-
-def _is_expected(issuer: str, provider: Provider) -> bool:
-    # OpenID Connect Discovery 1.0, 4.3: exactly the issuer that was asked. A connection that names only the address of the
-    # document expects the issuer from which that address is made.
-    if provider.issuer:
-        return issuer == provider.issuer
-    return provider.discovery_url == issuer.rstrip("/") + _DISCOVERY

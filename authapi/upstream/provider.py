@@ -8,10 +8,10 @@ from typing import Any
 
 from authapi.failures import Case
 from authapi.upstream.failures import UpstreamFailed
+from identity.discovery import WELL_KNOWN
 from identity.models import Connection
 
 STRATEGIES = ("oidc", "okta", "google-oauth2")
-_DISCOVERY = "/.well-known/openid-configuration"
 _ISSUERS = {"google-oauth2": "https://accounts.google.com"}
 _SCOPE = "openid profile email"
 _ADDRESSES = ("authorization_endpoint", "token_endpoint", "userinfo_endpoint", "jwks_uri", "end_session_endpoint")
@@ -41,7 +41,7 @@ def provider_of(connection: Connection) -> Provider:
     """Return the provider of a connection; raise `UpstreamFailed` when it names none that could be asked."""
     options = connection.options
     issuer = _text(options, "issuer") or _issuer_of(connection)
-    discovery_url = _text(options, "discovery_url") or (issuer.rstrip("/") + _DISCOVERY if issuer else "")
+    discovery_url = _text(options, "discovery_url") or (issuer.rstrip("/") + WELL_KNOWN if issuer else "")
     provider = Provider(
         client_id=_text(options, "client_id"),
         secret=connection.secret_option("client_secret") or "",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from django.utils import timezone
@@ -15,13 +17,16 @@ from identity.api.list_schemas import PROJECTION
 from identity.api.operations import Operation
 from identity.api.paging import Listing, answer_list
 from identity.api.queries import projection_of, text_of, texts_of
+from identity.api.refusals import Refusal
+from identity.connection_options import options_problem
+from identity.discovery import STRATEGIES, discovered_metadata
 from identity.documents.connection import connection_resource
 from identity.models import Connection
 from identity.services import connections
-from identity.services.failures import NotFound
+from identity.services.failures import Invalid, NotFound
 from identity.timestamps import wire_time
 
-_LISTING = Listing("connections")
+_LISTING = Listing("connections", CONNECTION_FIELDS)
 
 
 class ConnectionEndpoint(Endpoint):
@@ -35,7 +40,7 @@ class ConnectionEndpoint(Endpoint):
             ("read:connections",),
             200,
             CONNECTIONS,
-            parameters=(*LIST_PARAMETERS, *PROJECTION),
+            parameters=LIST_PARAMETERS,
             snapshot_of="connection",
         ),
         "create": Operation(
@@ -77,25 +82,26 @@ class ConnectionEndpoint(Endpoint):
             document = connection_resource(connection)
             if not project.wants("enabled_clients"):
                 document.pop("enabled_clients", None)
-            return project(document)
+            return document
 
         return Response(answer_list(rows, query, _LISTING, render))
 
     def create(self, request: Request) -> Response:
         body = cleared(self.body_of(request, ConnectionToCreate))
-        connection = connections.create_connection(tenant_id=self.tenant_id, **body)
+        found = _discovered(body["strategy"], body.get("options"))
+        with _options_refused():
+            connection = connections.create_connection(tenant_id=self.tenant_id, discovered=found, **body)
         return Response(connection_resource(connection), status=201)
 
     def retrieve(self, request: Request, id: str) -> Response:
         project = projection_of(request.query_params, CONNECTION_FIELDS)
-        connection = Connection.objects.filter(pk=id).first()
-        if connection is None:
-            raise NotFound("The connection does not exist.")
-        return Response(project(connection_resource(connection)))
+        return Response(project(connection_resource(_connection_at(id))))
 
     def partial_update(self, request: Request, id: str) -> Response:
         changes = cleared(self.body_of(request, ConnectionToChange))
-        connection = connections.update_connection(tenant_id=self.tenant_id, connection_id=id, changes=changes)
+        found = _discovered(_connection_at(id).strategy, changes.get("options"))
+        with _options_refused():
+            connection = connections.update_connection(tenant_id=self.tenant_id, connection_id=id, changes=changes, discovered=found)
         return Response(connection_resource(connection))
 
     def destroy(self, request: Request, id: str) -> Response:
@@ -105,3 +111,28 @@ class ConnectionEndpoint(Endpoint):
             # Clients repeat a delete whose answer was lost: gone is gone.
             return Response(status=204)
         return Response({"deleted_at": wire_time(job.created_at if job else timezone.now())}, status=202)
+
+
+def _connection_at(connection_id: str) -> Connection:
+    connection = Connection.objects.filter(pk=connection_id).first()
+    if connection is None:
+        raise NotFound("The connection does not exist")
+    return connection
+
+
+def _discovered(strategy: str, options: dict[str, Any] | None) -> dict[str, Any]:
+    """Ask the provider, before anything is locked; nothing is asked for options that will be refused."""
+    if not options or strategy not in STRATEGIES or options_problem(strategy, options, is_database=False):
+        return {}
+    return discovered_metadata(strategy, options)
+
+
+@contextmanager
+def _options_refused() -> Iterator[None]:
+    """Answer with the bare sentence what is wrong with options: client programs compare it."""
+    try:
+        yield
+    except Invalid as error:
+        if set(error.errors) == {"options"}:
+            raise Refusal(400, " ".join(error.errors["options"]), "invalid_body") from error
+        raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from identity.api.list_schemas import PROJECTION, TAKE_FORM, reference, taken_list
+from identity.api.list_schemas import TAKE_FORM, fields_of, reference, taken_list
 from identity.api.operations import Parameter, Schema
 
 _TEXT: Schema = {"type": "string"}
@@ -29,7 +29,6 @@ COMPONENTS: dict[str, Schema] = {
     "Group": {"type": "object", "properties": _PROPERTIES},
     "GroupMember": {
         "type": "object",
-        "required": ["id", "member_type", "created_at"],
         "properties": {
             "id": _TEXT,
             "member_type": {**_TEXT, "enum": ["user", "group"]},
@@ -39,9 +38,10 @@ COMPONENTS: dict[str, Schema] = {
         },
     },
 }
+MEMBER_FIELDS = fields_of(COMPONENTS["GroupMember"])
+
 LIST_PARAMETERS = (
     *TAKE_FORM,
-    *PROJECTION,
     Parameter("connection_id", _TEXT, "Groups of one connection."),
     Parameter("name", _TEXT, "The exact name."),
     Parameter("external_id", _TEXT, "The exact external id."),

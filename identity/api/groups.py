@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from identity.api.endpoint import Endpoint
 from identity.api.fields import Closed, Text
-from identity.api.group_schemas import GROUP, GROUP_FIELDS, LIST_PARAMETERS, MEMBERS, TAKEN_GROUPS
+from identity.api.group_schemas import GROUP, GROUP_FIELDS, LIST_PARAMETERS, MEMBER_FIELDS, MEMBERS, TAKEN_GROUPS
 from identity.api.list_schemas import PROJECTION, TAKE_FORM
 from identity.api.lookups import check_group_id, group_at
 from identity.api.operations import Lifecycle, Operation
@@ -19,14 +19,14 @@ from identity.api.paging import Listing, answer_list
 from identity.api.queries import projection_of, text_of
 from identity.api.refusals import invalid_body
 from identity.api.relation_bodies import GroupMembersToChange, RolesToChange, connection_id, member_type, organization_id
-from identity.api.role_schemas import TAKEN_ROLES
+from identity.api.role_schemas import ROLE_FIELDS, TAKEN_ROLES
 from identity.documents.group import group_member_resource, group_resource
 from identity.documents.role import role_document
 from identity.models import Group, GroupMember, GroupRole
 from identity.services import groups
 from identity.services.failures import NotFound
 
-_LISTING = Listing("groups", only_take=True)
+_LISTING = Listing("groups", GROUP_FIELDS, only_take=True)
 
 
 class GroupToChange(Closed):
@@ -79,13 +79,12 @@ class GroupEndpoint(Endpoint):
 
     def list(self, request: Request) -> Response:
         query = request.query_params
-        project = projection_of(query, GROUP_FIELDS)
         wanted = {name: text_of(query, name) for name in ("connection_id", "name", "external_id")}
         rows = Group.objects.filter(**{column: value for column, value in wanted.items() if value})
         part = text_of(query, "search")
         if part:
             rows = rows.filter(Q(name__icontains=part) | Q(external_id__icontains=part))
-        return Response(answer_list(rows, query, _LISTING, lambda group: project(group_resource(group))))
+        return Response(answer_list(rows, query, _LISTING, group_resource))
 
     def create(self, request: Request) -> Response:
         body = self.body_of(request, GroupToCreate)
@@ -147,7 +146,7 @@ class GroupMemberEndpoint(Endpoint):
 
     def list(self, request: Request, id: str) -> Response:
         rows = GroupMember.objects.filter(group=group_at(id)).select_related("user", "nested_group")
-        return Response(answer_list(rows, request.query_params, Listing("members", only_take=True), group_member_resource))
+        return Response(answer_list(rows, request.query_params, Listing("members", MEMBER_FIELDS, only_take=True), group_member_resource))
 
     def create(self, request: Request, id: str) -> Response:
         check_group_id(id)
@@ -188,7 +187,9 @@ class GroupRoleEndpoint(Endpoint):
 
     def list(self, request: Request, id: str) -> Response:
         rows = GroupRole.objects.filter(group=group_at(id)).select_related("role")
-        return Response(answer_list(rows, request.query_params, Listing("roles", only_take=True), lambda row: role_document(row.role)))
+        return Response(
+            answer_list(rows, request.query_params, Listing("roles", ROLE_FIELDS, only_take=True), lambda row: role_document(row.role))
+        )
 
     def create(self, request: Request, id: str) -> Response:
         check_group_id(id)

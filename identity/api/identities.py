@@ -13,6 +13,7 @@ from identity.api.refusals import Refusal, not_supported
 from identity.api.user_bodies import IdentityToLink
 from identity.api.user_schemas import IDENTITIES
 from identity.api.users import INEXISTENT_USER, check_user_id, user_resource
+from identity.documents.user import profile_data
 from identity.models import LinkedIdentity, User
 from identity.services import users
 from identity.services.failures import AlreadyExists, NotFound
@@ -45,7 +46,9 @@ class IdentityEndpoint(Endpoint):
         check_user_id(id)
         self._require_user(id)
         primary = users.unlink_identity(tenant_id=self.tenant_id, user_id=id, provider=provider, identifier=user_id)
-        return Response(_identities(primary))
+        left = _identities(primary)
+        # Client programs read the profile of what is left here also where one identity is left, which otherwise shows none.
+        return Response([{**left[0], "profileData": profile_data(primary)}, *left[1:]])
 
     def _require_user(self, user_id: str) -> None:
         if not User.objects.filter(user_id=user_id).exists():

@@ -8,12 +8,19 @@ from identity.api.queries import LARGEST_NUMBER
 _WHOLE: Schema = {"type": "integer"}
 
 
+PROJECTION = (
+    Parameter("fields", {"type": "string"}, "Comma list of fields."),
+    Parameter("include_fields", {"type": "boolean", "default": True}, "Keep these fields, or drop them."),
+)
+
+
 def take_form(largest: int = 100) -> tuple[Parameter, ...]:
     """Return the parameters of the checkpoint form."""
     size: Schema = {"type": "integer", "minimum": 1, "maximum": largest, "default": 50}
     return (
         Parameter("from", {"type": "string"}, "Checkpoint: `next` of the answer before."),
         Parameter("take", size, "Items per answer; asks for the checkpoint form."),
+        *PROJECTION,
     )
 
 
@@ -25,16 +32,17 @@ _PAGE_FORM = (
 _SIZE: Schema = {"type": "integer", "maximum": 100, "default": 50}
 LIST_FORMS = (*_PAGE_FORM, Parameter("per_page", {**_SIZE, "minimum": 1}, "Items per page."), *TAKE_FORM)
 COUNTING_LIST_FORMS = (*_PAGE_FORM, Parameter("per_page", {**_SIZE, "minimum": 0}, "Items per page; 0 only counts."), *TAKE_FORM)
-PROJECTION = (
-    Parameter("fields", {"type": "string"}, "Comma list of fields."),
-    Parameter("include_fields", {"type": "boolean", "default": True}, "Keep these fields, or drop them."),
-)
 
 
 def sort_parameter(*fields: str) -> Parameter:
     """Return `sort` for a list that can be sorted by these fields."""
     ways = [f"{field}:{direction}" for field in fields for direction in (1, -1)]
     return Parameter("sort", {"type": "string", "enum": ways}, "A field and its direction. The checkpoint form: `created_at` only.")
+
+
+def fields_of(schema: Schema) -> tuple[str, ...]:
+    """Return the names that `fields` of a list of such objects takes."""
+    return tuple(schema["properties"])
 
 
 def reference(component: str) -> Schema:

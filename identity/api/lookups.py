@@ -61,7 +61,7 @@ def connection_at(connection_id: str) -> Connection:
     """Return the connection; 404 when there is none."""
     connection = Connection.objects.filter(pk=connection_id).first()
     if connection is None:
-        raise Refusal(404, "The connection does not exist.", "inexistent_connection")
+        raise Refusal(404, "The connection does not exist", "inexistent_connection")
     return connection
 
 

@@ -21,9 +21,11 @@ from identity.api.organization_bodies import (
 )
 from identity.api.organization_schemas import (
     ENABLED_CONNECTION,
+    ENABLED_CONNECTION_FIELDS,
     ENABLED_CONNECTIONS,
     IS_ENABLED,
     ORGANIZATION_CONNECTION,
+    ORGANIZATION_CONNECTION_FIELDS,
     ORGANIZATION_CONNECTIONS,
 )
 from identity.api.paging import Listing, answer_list
@@ -94,7 +96,7 @@ class _Endpoint(Endpoint):
 class EnabledConnectionEndpoint(_Endpoint):
     """The older form: enabled connections and three flags."""
 
-    listing = Listing("enabled_connections")
+    listing = Listing("enabled_connections", ENABLED_CONNECTION_FIELDS)
     to_add = EnabledConnectionToAdd
     to_change = EnabledConnectionToChange
     operations: ClassVar[dict[str, Operation]] = {
@@ -149,7 +151,7 @@ class EnabledConnectionEndpoint(_Endpoint):
 class OrganizationConnectionEndpoint(_Endpoint):
     """The newer form: every connection, with its switch, name and levels."""
 
-    listing = Listing("connections")
+    listing = Listing("connections", ORGANIZATION_CONNECTION_FIELDS)
     to_add = OrganizationConnectionToAdd
     to_change = OrganizationConnectionToChange
     operations: ClassVar[dict[str, Operation]] = {

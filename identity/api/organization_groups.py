@@ -9,20 +9,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from identity.api.endpoint import Endpoint
-from identity.api.group_schemas import TAKEN_GROUPS
+from identity.api.group_schemas import GROUP_FIELDS, TAKEN_GROUPS
 from identity.api.list_schemas import TAKE_FORM
 from identity.api.lookups import check_group_id, group_at, organization_at, role_at, short_user
 from identity.api.operations import Lifecycle, Operation
 from identity.api.organization_schemas import TAKEN_MEMBERS
 from identity.api.paging import Listing, answer_list
 from identity.api.relation_bodies import RolesToChange
-from identity.api.role_schemas import TAKEN_ROLES
+from identity.api.role_schemas import ROLE_FIELDS, SHORT_USER_FIELDS, TAKEN_ROLES
 from identity.documents.group import group_resource
 from identity.documents.role import role_document
 from identity.models import Group, OrganizationGroupRole, OrganizationMemberRole
 from identity.services import memberships
 
-_GROUPS = Listing("groups", only_take=True)
+_GROUPS = Listing("groups", GROUP_FIELDS, only_take=True)
 
 
 class OrganizationGroupEndpoint(Endpoint):
@@ -86,7 +86,7 @@ class OrganizationGroupRoleEndpoint(Endpoint):
 
     def list(self, request: Request, id: str, group_id: str) -> Response:
         rows = OrganizationGroupRole.objects.filter(organization=organization_at(id), group=group_at(group_id)).select_related("role")
-        listing = Listing("roles", only_take=True)
+        listing = Listing("roles", ROLE_FIELDS, only_take=True)
         return Response(answer_list(rows, request.query_params, listing, lambda row: role_document(row.role)))
 
     def create(self, request: Request, id: str, group_id: str) -> Response:
@@ -143,5 +143,5 @@ class OrganizationRoleMemberEndpoint(Endpoint):
 
     def list(self, request: Request, id: str, role_id: str) -> Response:
         rows = OrganizationMemberRole.objects.filter(organization=organization_at(id), role=role_at(role_id)).select_related("user")
-        listing = Listing("members", only_take=True)
+        listing = Listing("members", SHORT_USER_FIELDS, only_take=True)
         return Response(answer_list(rows, request.query_params, listing, lambda row: short_user(row.user)))

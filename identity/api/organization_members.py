@@ -8,18 +8,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from identity.api.endpoint import Endpoint
-from identity.api.list_schemas import LIST_FORMS, PROJECTION, TAKE_FORM
+from identity.api.list_schemas import LIST_FORMS, TAKE_FORM
 from identity.api.lookups import organization_at, short_user, user_at
 from identity.api.operations import Lifecycle, Operation
 from identity.api.organization_schemas import MEMBER_FIELDS, MEMBERS
 from identity.api.paging import Listing, answer_list
 from identity.api.queries import projection_of
 from identity.api.relation_bodies import OrganizationMembersToChange, RolesToChange
-from identity.api.role_schemas import EFFECTIVE_ROLES, ROLES
+from identity.api.role_schemas import EFFECTIVE_ROLE_FIELDS, EFFECTIVE_ROLES, ROLE_FIELDS, ROLES
 from identity.documents.role import effective_role_document, role_document
 from identity.models import OrganizationMember, OrganizationMemberRole, Role
 from identity.services import memberships
 from identity.services.effective_roles import effective_member_roles
+
+_EFFECTIVE = Listing("roles", EFFECTIVE_ROLE_FIELDS, only_take=True)
 
 
 class MemberEndpoint(Endpoint):
@@ -32,7 +34,7 @@ class MemberEndpoint(Endpoint):
             ("read:organization_members",),
             200,
             MEMBERS,
-            parameters=(*LIST_FORMS, *PROJECTION),
+            parameters=LIST_FORMS,
             refuses=(404,),
             snapshot_of="organization.member",
         ),
@@ -64,9 +66,9 @@ class MemberEndpoint(Endpoint):
 
         def render(member: OrganizationMember) -> dict[str, Any]:
             found = {"roles": [{"id": row.role_id, "name": row.role.name} for row in member.roles.all()]} if has_roles else {}
-            return project({**short_user(member.user), **found})
+            return {**short_user(member.user), **found}
 
-        return Response(answer_list(rows, request.query_params, Listing("members"), render))
+        return Response(answer_list(rows, request.query_params, Listing("members", MEMBER_FIELDS), render))
 
     def create(self, request: Request, id: str) -> Response:
         members = self.body_of(request, OrganizationMembersToChange)["members"]
@@ -114,7 +116,7 @@ class MemberRoleEndpoint(Endpoint):
     def list(self, request: Request, id: str, user_id: str) -> Response:
         organization, user = organization_at(id), user_at(user_id)
         rows = OrganizationMemberRole.objects.filter(organization=organization, user=user).select_related("role")
-        return Response(answer_list(rows, request.query_params, Listing("roles"), lambda row: role_document(row.role)))
+        return Response(answer_list(rows, request.query_params, Listing("roles", ROLE_FIELDS), lambda row: role_document(row.role)))
 
     def create(self, request: Request, id: str, user_id: str) -> Response:
         organization, user = organization_at(id), user_at(user_id)
@@ -152,4 +154,4 @@ class EffectiveMemberRoleEndpoint(Endpoint):
         def render(role: Role) -> dict[str, Any]:
             return effective_role_document(role, effective.sources_of(role.pk))
 
-        return Response(answer_list(effective.rows(self.tenant_id), request.query_params, Listing("roles", only_take=True), render))
+        return Response(answer_list(effective.rows(self.tenant_id), request.query_params, _EFFECTIVE, render))

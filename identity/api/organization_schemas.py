@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from identity.api.list_schemas import LIST_FORMS, list_of, reference, sort_parameter, taken_list
+from identity.api.list_schemas import LIST_FORMS, fields_of, list_of, reference, sort_parameter, taken_list
 from identity.api.operations import Parameter, Schema
 
 _TEXT: Schema = {"type": "string"}
@@ -41,11 +41,11 @@ MEMBERS = list_of("members", reference("OrganizationMember"))
 TAKEN_MEMBERS = taken_list("members", reference("ShortUser"))
 _MEMBER_ROLE: Schema = {"type": "object", "required": ["id", "name"], "properties": {"id": _TEXT, "name": _TEXT}}
 COMPONENTS: dict[str, Schema] = {
-    "Organization": {"type": "object", "required": ["id", "name"], "properties": _PROPERTIES},
-    "EnabledConnection": {"type": "object", "required": ["connection_id", "connection", *_FLAGS], "properties": _CONNECTION},
+    # Nothing is required: `fields` leaves out what it does not name.
+    "Organization": {"type": "object", "properties": _PROPERTIES},
+    "EnabledConnection": {"type": "object", "properties": _CONNECTION},
     "OrganizationConnection": {
         "type": "object",
-        "required": ["connection_id", "connection", "is_enabled", *_FLAGS],
         "properties": {
             **_CONNECTION,
             "is_enabled": _SWITCH,
@@ -62,5 +62,8 @@ COMPONENTS: dict[str, Schema] = {
         },
     },
 }
+ORGANIZATION_FIELDS = tuple(_PROPERTIES)
+ENABLED_CONNECTION_FIELDS = tuple(_CONNECTION)
+ORGANIZATION_CONNECTION_FIELDS = fields_of(COMPONENTS["OrganizationConnection"])
 LIST_PARAMETERS = (*LIST_FORMS, sort_parameter("name", "display_name", "created_at"))
 IS_ENABLED = Parameter("is_enabled", _SWITCH, "Only enabled or only disabled connections.")

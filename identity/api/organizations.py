@@ -11,7 +11,7 @@ from identity.api.endpoint import Endpoint
 from identity.api.lookups import NO_ORGANIZATION, organization_at, scopes_of
 from identity.api.operations import Operation
 from identity.api.organization_bodies import KEPT, OrganizationToChange, OrganizationToCreate
-from identity.api.organization_schemas import LIST_PARAMETERS, ORGANIZATION, ORGANIZATIONS
+from identity.api.organization_schemas import LIST_PARAMETERS, ORGANIZATION, ORGANIZATION_FIELDS, ORGANIZATIONS
 from identity.api.paging import Listing, answer_list, order_of
 from identity.api.refusals import invalid_body
 from identity.documents.organization import enabled_connection_resource, organization_resource
@@ -19,7 +19,7 @@ from identity.models import Organization, OrganizationConnection
 from identity.services import memberships, organizations
 from identity.services.failures import NotFound
 
-_LISTING = Listing("organizations")
+_LISTING = Listing("organizations", ORGANIZATION_FIELDS)
 _SORTS = {"name": "name", "display_name": "display_name", "created_at": "created_at"}
 _SUMMARY = ("id", "name", "display_name")
 _EMPTY: dict[str, Any] = {"display_name": "", "branding": {}, "metadata": {}}

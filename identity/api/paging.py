@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db.models import F, IntegerField, Model, Q, QuerySet
 from django.http import QueryDict
 
-from identity.api.queries import number_of, switch_of, text_of
+from identity.api.queries import number_of, projection_of, switch_of, text_of
 from identity.api.refusals import Refusal, invalid_query
 from identity.json_values import text_problem
 
@@ -26,15 +26,21 @@ LARGEST_PAGE = 100
 _LONGEST_CHECKPOINT = 256
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST_KEY = 2**63 - 1
+_BY_AGE = "created_at:1"
 
 Render = Callable[[Any], dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Listing:
-    """What one list offers: its collection key, and how it departs from the others."""
+    """What one list offers: its collection key, the fields of its items, and how it departs from the others.
+
+    `fields` of a request names some of `fields`; those in `kept` are answered although the request drops or does not name them.
+    """
 
     key: str
+    fields: tuple[str, ...]
+    kept: frozenset[str] = frozenset()
     has_length: bool = False
     allows_empty_page: bool = False
     only_take: bool = False
@@ -116,19 +122,23 @@ def answer_list(
     order: Order = BY_CREATION,
     reading: Reading = _PLAIN,
 ) -> list[dict[str, Any]] | dict[str, Any]:
-    """Return the list in the form that the parameters ask for."""
+    """Return the list in the form that the parameters ask for, each item with the fields that they ask for.
+
+    Raises `Refusal` for parameters that do not fit.
+    """
+    project = projection_of(query, listing.fields, kept=listing.kept)
     if listing.only_take:
-        return _taken(rows, query, listing, render, order, reading)
+        return _taken(rows, query, listing, lambda row: project(render(row)), order, reading)
     # Judged in every form: the checkpoint form ignores what they say and not that they say nothing.
     has_totals = switch_of(query, "include_totals", default=False)
     page = number_of(query, "page", minimum=0) or 0
     size = number_of(query, "per_page", minimum=0 if listing.allows_empty_page else 1, maximum=LARGEST_PAGE)
     if query.get("take") or query.get("from"):
-        return _taken(rows, query, listing, render, order, reading)
+        return _taken(rows, query, listing, lambda row: project(render(row)), order, reading)
     size = PAGE_SIZE if size is None else size
     _check_offset(page, size)
     start = page * size
-    items = [render(row) for row in reading.page(rows, order, start, size)] if size else []
+    items = [project(render(row)) for row in reading.page(rows, order, start, size)] if size else []
     if not has_totals:
         return items
     length = {"length": len(items)} if listing.has_length else {}
@@ -142,7 +152,8 @@ def _check_offset(page: int, size: int) -> None:
 
 
 def _taken(rows: QuerySet[Any], query: QueryDict, listing: Listing, render: Render, order: Order, reading: Reading) -> dict[str, Any]:
-    if order.name != "created_at":
+    # A list that knows no `sort` reads none: it would answer in another order than the request asks for.
+    if order.name != "created_at" or (order == BY_CREATION and text_of(query, "sort") not in (None, _BY_AGE)):
         raise invalid_query("The checkpoint form sorts by created_at only", "sort")
     take = number_of(query, "take", minimum=1, maximum=listing.largest_take) or PAGE_SIZE
     sent = text_of(query, "from")

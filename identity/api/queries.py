@@ -72,21 +72,22 @@ class Projection:
 
     names: frozenset[str] = frozenset()
     keeps: bool = True
+    kept: frozenset[str] = frozenset()
 
     def __call__(self, document: dict[str, Any]) -> dict[str, Any]:
         if not self.names:
             return document
-        return {name: value for name, value in document.items() if (name in self.names) is self.keeps}
+        return {name: value for name, value in document.items() if name in self.kept or (name in self.names) is self.keeps}
 
     def wants(self, name: str) -> bool:
         """Tell whether `name` was asked for by name."""
         return self.keeps and name in self.names
 
 
-def projection_of(query: QueryDict, known: Collection[str]) -> Projection:
-    """Read `fields`, a comma list against a closed set, and `include_fields`."""
+def projection_of(query: QueryDict, known: Collection[str], *, kept: frozenset[str] = frozenset()) -> Projection:
+    """Read `fields`, a comma list against a closed set, and `include_fields`; what is `kept` is answered in any case."""
     names = frozenset(name.strip() for name in (text_of(query, "fields") or "").split(",") if name.strip())
     unknown = sorted(names - set(known))
     if unknown:
         raise invalid_query(f"Unknown field, expected some of {', '.join(known)}", "fields")
-    return Projection(names, keeps=switch_of(query, "include_fields", default=True))
+    return Projection(names, keeps=switch_of(query, "include_fields", default=True), kept=kept)

@@ -8,13 +8,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from identity.api.endpoint import Endpoint
-from identity.api.group_schemas import TAKEN_GROUPS
+from identity.api.group_schemas import GROUP_FIELDS, TAKEN_GROUPS
 from identity.api.list_schemas import LIST_FORMS, TAKE_FORM
 from identity.api.lookups import role_at, short_user, user_at
 from identity.api.operations import Operation
 from identity.api.paging import Listing, answer_list
 from identity.api.relation_bodies import GroupsToChange, RolesToChange, UsersToChange
-from identity.api.role_schemas import NOTHING, ROLES, USERS
+from identity.api.role_schemas import NOTHING, ROLE_FIELDS, ROLES, SHORT_USER_FIELDS, USERS
 from identity.documents.group import group_resource
 from identity.documents.role import role_document
 from identity.models import GroupRole, UserRole
@@ -47,7 +47,7 @@ class RoleUserEndpoint(Endpoint):
 
     def list(self, request: Request, id: str) -> Response:
         rows = UserRole.objects.filter(role=role_at(id)).select_related("user")
-        return Response(answer_list(rows, request.query_params, Listing("users"), lambda row: short_user(row.user)))
+        return Response(answer_list(rows, request.query_params, Listing("users", SHORT_USER_FIELDS), lambda row: short_user(row.user)))
 
     def create(self, request: Request, id: str) -> Response:
         users = self.body_of(request, UsersToChange)["users"]
@@ -79,7 +79,7 @@ class RoleGroupEndpoint(Endpoint):
 
     def list(self, request: Request, id: str) -> Response:
         rows = GroupRole.objects.filter(role=role_at(id)).select_related("group")
-        listing = Listing("groups", only_take=True)
+        listing = Listing("groups", GROUP_FIELDS, only_take=True)
         return Response(answer_list(rows, request.query_params, listing, lambda row: group_resource(row.group)))
 
     def create(self, request: Request, id: str) -> Response:
@@ -126,7 +126,7 @@ class UserRoleEndpoint(Endpoint):
 
     def list(self, request: Request, id: str) -> Response:
         rows = UserRole.objects.filter(user=user_at(id)).select_related("role")
-        return Response(answer_list(rows, request.query_params, Listing("roles"), lambda row: role_document(row.role)))
+        return Response(answer_list(rows, request.query_params, Listing("roles", ROLE_FIELDS), lambda row: role_document(row.role)))
 
     def create(self, request: Request, id: str) -> Response:
         user = user_at(id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from identity.api.list_schemas import LIST_FORMS, TAKE_FORM, list_of, reference, taken_list
+from identity.api.list_schemas import LIST_FORMS, TAKE_FORM, fields_of, list_of, reference, taken_list
 from identity.api.operations import Parameter, Schema
 
 _TEXT: Schema = {"type": "string"}
@@ -14,10 +14,10 @@ EFFECTIVE_ROLES = taken_list("roles", reference("EffectiveRole"))
 SHORT_USER = reference("ShortUser")
 USERS = list_of("users", SHORT_USER)
 NOTHING: Schema = {"type": "object", "description": "Empty.", "maxProperties": 0}
+# Nothing is required: `fields` leaves out what it does not name.
 COMPONENTS: dict[str, Schema] = {
     "Role": {
         "type": "object",
-        "required": ["id", "name", "description", "type"],
         "properties": {
             "id": {**_TEXT, "pattern": "^rol_[A-Za-z0-9]{16}$"},
             "name": _TEXT,
@@ -28,7 +28,6 @@ COMPONENTS: dict[str, Schema] = {
     },
     "EffectiveRole": {
         "type": "object",
-        "required": ["id", "name", "description", "sources"],
         "properties": {
             **dict.fromkeys(("id", "name", "description"), _TEXT),
             "sources": {"type": "array", "items": {**_TEXT, "enum": ["direct", "groups"]}},
@@ -36,10 +35,12 @@ COMPONENTS: dict[str, Schema] = {
     },
     "ShortUser": {
         "type": "object",
-        "required": ["user_id"],
         "properties": dict.fromkeys(("user_id", "email", "name", "picture"), _TEXT),
     },
 }
+ROLE_FIELDS = fields_of(COMPONENTS["Role"])
+EFFECTIVE_ROLE_FIELDS = fields_of(COMPONENTS["EffectiveRole"])
+SHORT_USER_FIELDS = fields_of(COMPONENTS["ShortUser"])
 
 LIST_PARAMETERS = (
     *LIST_FORMS,

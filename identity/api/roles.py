@@ -16,13 +16,13 @@ from identity.api.paging import Listing, answer_list
 from identity.api.queries import text_of
 from identity.api.refusals import invalid_body, invalid_query
 from identity.api.relation_bodies import organization_id
-from identity.api.role_schemas import LIST_PARAMETERS, NOTHING, ROLE, ROLES
+from identity.api.role_schemas import LIST_PARAMETERS, NOTHING, ROLE, ROLE_FIELDS, ROLES
 from identity.documents.role import role_document
 from identity.models import Role
 from identity.services import roles
 from identity.services.failures import NotFound
 
-_LISTING = Listing("roles")
+_LISTING = Listing("roles", ROLE_FIELDS)
 
 
 class RoleToChange(Closed):

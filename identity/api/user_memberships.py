@@ -8,15 +8,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from identity.api.endpoint import Endpoint
-from identity.api.group_schemas import TAKEN_GROUPS
+from identity.api.group_schemas import GROUP_FIELDS, TAKEN_GROUPS
 from identity.api.list_schemas import LIST_FORMS, TAKE_FORM
 from identity.api.lookups import role_at, user_at
 from identity.api.operations import Operation
-from identity.api.organization_schemas import ORGANIZATIONS
+from identity.api.organization_schemas import ORGANIZATION_FIELDS, ORGANIZATIONS
 from identity.api.paging import Listing, answer_list
 from identity.api.queries import text_of
 from identity.api.refusals import invalid_query
-from identity.api.role_schemas import EFFECTIVE_ROLES, ROLE_ID
+from identity.api.role_schemas import EFFECTIVE_ROLE_FIELDS, EFFECTIVE_ROLES, ROLE_ID
 from identity.documents.group import group_resource
 from identity.documents.organization import organization_resource
 from identity.documents.role import effective_role_document
@@ -24,7 +24,9 @@ from identity.models import GroupMember, OrganizationMember, Role
 from identity.services.effective_roles import effective_roles, groups_with_role
 from identity.timestamps import wire_time
 
-_GROUPS = Listing("groups", only_take=True)
+_GROUPS = Listing("groups", GROUP_FIELDS, only_take=True)
+_MEMBERSHIPS = Listing("groups", (*GROUP_FIELDS, "membership_created_at"), only_take=True)
+_EFFECTIVE = Listing("roles", EFFECTIVE_ROLE_FIELDS, only_take=True)
 
 
 class UserOrganizationEndpoint(Endpoint):
@@ -45,7 +47,7 @@ class UserOrganizationEndpoint(Endpoint):
 
     def list(self, request: Request, id: str) -> Response:
         rows = OrganizationMember.objects.filter(user=user_at(id)).select_related("organization")
-        listing = Listing("organizations")
+        listing = Listing("organizations", ORGANIZATION_FIELDS)
         return Response(answer_list(rows, request.query_params, listing, lambda row: organization_resource(row.organization)))
 
 
@@ -71,7 +73,7 @@ class UserGroupEndpoint(Endpoint):
         def render(row: GroupMember) -> dict[str, Any]:
             return {**group_resource(row.group), "membership_created_at": wire_time(row.created_at)}
 
-        return Response(answer_list(rows, request.query_params, _GROUPS, render))
+        return Response(answer_list(rows, request.query_params, _MEMBERSHIPS, render))
 
 
 class EffectiveRoleEndpoint(Endpoint):
@@ -95,7 +97,7 @@ class EffectiveRoleEndpoint(Endpoint):
         def render(role: Role) -> dict[str, Any]:
             return effective_role_document(role, effective.sources_of(role.pk))
 
-        return Response(answer_list(effective.rows(self.tenant_id), request.query_params, Listing("roles", only_take=True), render))
+        return Response(answer_list(effective.rows(self.tenant_id), request.query_params, _EFFECTIVE, render))
 
 
 class EffectiveRoleSourceEndpoint(Endpoint):

@@ -31,7 +31,8 @@ from identity.services.verification import create_user_with_mail, update_user_wi
 from identity.timestamps import wire_time
 
 INEXISTENT_USER = "inexistent_user"
-_LISTING = Listing("users", has_length=True, allows_empty_page=True)
+_JUDGED_BY_CONNECTION = {"connection", "email", "username", "phone_number", "password", "email_verified"}
+_LISTING = Listing("users", USER_FIELDS, has_length=True, allows_empty_page=True)
 
 
 class UserEndpoint(Endpoint):
@@ -45,7 +46,7 @@ class UserEndpoint(Endpoint):
             ("read:users",),
             200,
             USERS,
-            parameters=(*LIST_PARAMETERS, *PROJECTION),
+            parameters=LIST_PARAMETERS,
             refuses=(503,),
             snapshot_of="user",
         ),
@@ -65,7 +66,6 @@ class UserEndpoint(Endpoint):
 
     def list(self, request: Request) -> Response:
         query = request.query_params
-        project = projection_of(query, USER_FIELDS)
         asked = asked_search(query, self.tenant_id)
         rows = with_identities(User.objects.all())
         name = text_of(query, "connection")
@@ -73,7 +73,7 @@ class UserEndpoint(Endpoint):
             # By key, so that the index of a connection's users serves the page.
             rows = rows.filter(connection__in=list(Connection.objects.filter(name=name).values_list("pk", flat=True)))
         with asked.reading() as reading:
-            return Response(answer_list(rows, query, _LISTING, lambda user: project(listed_user(user)), order=asked.order, reading=reading))
+            return Response(answer_list(rows, query, _LISTING, listed_user, order=asked.order, reading=reading))
 
     def create(self, request: Request) -> Response:
         body = self.body_of(request, UserToCreate)
@@ -101,7 +101,7 @@ class UserEndpoint(Endpoint):
         if changes.keys() - {"app_metadata"}:
             self.require_scope(request, "update:users")
         unstored = {name: changes.pop(name, None) for name in UNSTORED}
-        if changes.keys() & {"connection", "username", "password", "email_verified"}:
+        if changes.keys() & _JUDGED_BY_CONNECTION:
             self._check_against_connection(id, changes)
         if unstored["verify_email"]:
             named = {"tenant_id": self.tenant_id, "user_id": id, "client_id": unstored["client_id"] or ""}

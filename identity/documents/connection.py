@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from identity.discovery import with_endpoints
 from identity.models import Connection
 from identity.timestamps import wire_time
 
@@ -14,7 +15,7 @@ def connection_document(connection: Connection) -> dict[str, Any]:
     """Return the connection as the management interface and its events show it; sealed options are not in it."""
     document: dict[str, Any] = {"id": connection.id, "name": connection.name, "strategy": connection.strategy}
     for field in _OPTIONAL:
-        value = connection.shown_options if field == "options" else getattr(connection, field)
+        value = with_endpoints(connection.shown_options) if field == "options" else getattr(connection, field)
         if value not in (None, "", [], {}):
             document[field] = value
     document["is_domain_connection"] = connection.is_domain_connection
@@ -22,8 +23,9 @@ def connection_document(connection: Connection) -> dict[str, Any]:
 
 
 def connection_resource(connection: Connection) -> dict[str, Any]:
-    """Return the document with the times that only the management interface shows."""
+    """Return the document with what only the management interface shows: the times, and the clients also where there are none."""
     return {
+        "enabled_clients": [],
         **connection_document(connection),
         "created_at": wire_time(connection.created_at),
         "updated_at": wire_time(connection.updated_at),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from identity.connection_options import database_options, options_problem
+from identity.discovery import METADATA_OPTION, STRATEGIES, discovery_address, without_endpoints
 from identity.hooks import changes_together
 from identity.json_values import json_problem
 from identity.models import Connection, Group, GroupMember, Job, LinkedIdentity, OrganizationConnection, OrganizationMember, User
 from identity.models.connections import known_strategies
 from identity.sealed_options import OptionsRefused
 from identity.services.deletions import deletion_of, refuse_if_being_deleted
-from identity.services.failures import Invalid, NotFound
+from identity.services.failures import AlreadyExists, Invalid, NotFound
 from identity.services.groups import empty_groups
 from identity.services.relations import delete_relations, delete_users
 from identity.services.saving import validated_save
@@ -32,8 +34,19 @@ EDITABLE = (
 
 
 @unit_of_work
-def create_connection(*, tenant_id: str, name: str, strategy: str, options: dict[str, Any] | None = None, **fields: Any) -> Connection:
-    """Create a connection; raise `Invalid` for an unknown strategy or field, `AlreadyExists` for a taken name."""
+def create_connection(
+    *,
+    tenant_id: str,
+    name: str,
+    strategy: str,
+    options: dict[str, Any] | None = None,
+    discovered: Mapping[str, Any] | None = None,
+    **fields: Any,
+) -> Connection:
+    """Create a connection; raise `Invalid` for an unknown strategy or field, `AlreadyExists` for a taken name.
+
+    `discovered` is what its provider publishes (`identity.discovery`).
+    """
     if strategy not in known_strategies():
         raise Invalid({"strategy": [f"One of {', '.join(known_strategies())}."]})
     _refuse_unknown(fields)
@@ -43,16 +56,20 @@ def create_connection(*, tenant_id: str, name: str, strategy: str, options: dict
     connection.realms = connection.realms or [name]
     _check_options(connection, options)
     _set_options(connection, database_options(options or {}) if connection.is_database else options or {})
-    validated_save(connection)
+    _keep_discovered(connection, discovered)
+    _save(connection)
     return connection
 
 
 @unit_of_work
-def update_connection(*, tenant_id: str, connection_id: str, changes: dict[str, Any]) -> Connection:
+def update_connection(
+    *, tenant_id: str, connection_id: str, changes: dict[str, Any], discovered: Mapping[str, Any] | None = None
+) -> Connection:
     """Replace the named fields. Name and strategy never change.
 
     `options` replaces the whole object, except that sealed members which it does not name are kept; None clears it with all of
-    them. Raises `Invalid`, also where an address changes that kept credentials are sent to.
+    them. `discovered` is what the provider of the new options publishes. Raises `Invalid`, also where an address changes that
+    kept credentials are sent to.
     """
     connection = locked_connection(tenant_id=tenant_id, connection_id=connection_id)
     fields = dict(changes)
@@ -64,7 +81,7 @@ def update_connection(*, tenant_id: str, connection_id: str, changes: dict[str, 
     saved = list(fields)
     _check_options(connection, (options or {}) if has_options else None)
     if has_options:
-        _set_options(connection, options)
+        _replace_options(connection, options, discovered)
         saved += ["options", "sealed_options"]
     if saved:
         validated_save(connection, fields=saved)
@@ -159,6 +176,33 @@ def _set_options(connection: Connection, options: dict[str, Any] | None) -> None
         connection.set_options(options)
     except OptionsRefused as refusal:
         raise Invalid({"options": [str(refusal)]}) from refusal
+
+
+def _replace_options(connection: Connection, options: dict[str, Any] | None, discovered: Mapping[str, Any] | None) -> None:
+    """Replace the options; what was discovered before counts neither as sent nor as changed by the caller."""
+    known, address = connection.options.get(METADATA_OPTION), discovery_address(connection.strategy, connection.options)
+    if options is None or known is None or connection.strategy not in STRATEGIES:
+        _set_options(connection, options)
+    else:
+        _set_options(connection, {METADATA_OPTION: known, **without_endpoints(options, stored=connection.options)})
+        if METADATA_OPTION not in options and discovery_address(connection.strategy, connection.options) != address:
+            # That of another provider.
+            connection.options.pop(METADATA_OPTION, None)
+    _keep_discovered(connection, discovered)
+
+
+def _keep_discovered(connection: Connection, discovered: Mapping[str, Any] | None) -> None:
+    """Keep what the provider publishes. The service found it, so it is no change of an address by a caller."""
+    if discovered:
+        connection.options = {**connection.options, METADATA_OPTION: dict(discovered)}
+
+
+def _save(connection: Connection) -> None:
+    """Save a new connection, and say in the words that client programs know that its name is taken."""
+    try:
+        validated_save(connection)
+    except AlreadyExists as error:
+        raise AlreadyExists("A connection with the same name already exists") from error
 
 
 def _refuse_unknown(fields: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib.auth.password_validation import CommonPasswordValidator
 
-from identity.connection_options import takes_username
+from identity.connection_options import required_attributes, takes_username
 from identity.models import Connection, User
 from identity.passwords import USED_BEFORE, PasswordProblem, password_problem
 from identity.services.failures import Invalid
@@ -48,10 +48,19 @@ def personal_data(user: User) -> dict[str, str | None]:
 
 
 def _check(connection: Connection, changes: Mapping[str, Any], profile: Mapping[str, Any], user: User | None) -> None:
+    missing = _missing_attributes(connection, changes, is_new=user is None)
+    if missing:
+        raise Invalid({name: ["Missing required property"] for name in missing})
     if changes.get("username") and not takes_username(connection.options):
         raise Invalid({"username": ["The connection does not take user names"]})
     if changes.get("password"):
         check_password(connection, changes["password"], profile, user=user)
+
+
+def _missing_attributes(connection: Connection, changes: Mapping[str, Any], *, is_new: bool) -> list[str]:
+    """Return the required attributes that a new user lacks, or that a change takes away; users from before the rule stay."""
+    required = required_attributes(connection.options) if connection.is_database else ()
+    return [name for name in required if (is_new or name in changes) and not changes.get(name)]
 
 
 def check_password(connection: Connection, password: str, personal: Mapping[str, Any], *, user: User | None = None) -> None:

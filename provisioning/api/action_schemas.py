@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from identity.api.list_schemas import reference
+from identity.api.list_schemas import PROJECTION, fields_of, reference
 from identity.api.operations import Parameter, Schema
 from provisioning.action_documents import RUNTIME
 from provisioning.actions.registry import TEMPLATES, TRIGGER, TRIGGER_VERSION
@@ -29,6 +29,10 @@ def _object(properties: dict[str, Any], *, optional: tuple[str, ...] = ()) -> Sc
     return {"type": "object", "required": [name for name in properties if name not in optional], "properties": properties}
 
 
+def _optional(properties: dict[str, Any]) -> Schema:
+    return {"type": "object", "properties": properties}
+
+
 ACTION = reference("Action")
 ACTIONS = page_schema("actions", ACTION)
 VERSION = reference("ActionVersion")
@@ -37,8 +41,9 @@ EXECUTION = reference("ActionExecution")
 TESTED = reference("ActionTestResult")
 BINDINGS = page_schema("bindings", _OBJECT)
 FORCE = Parameter("force", {**_BOOLEAN, "default": False}, "Delete it although a stream is bound to it; that stream is then held.")
+VERSION_PARAMETERS = (*PAGE_PARAMETERS, *PROJECTION)
 LIST_PARAMETERS = (
-    *PAGE_PARAMETERS,
+    *VERSION_PARAMETERS,
     Parameter("actionName", _TEXT, "The exact name."),
     Parameter("triggerId", _TEXT, f"The trigger; {TRIGGER} is all there is."),
     Parameter("deployed", _BOOLEAN, "Only those that are deployed, or only those that are not."),
@@ -97,7 +102,8 @@ _TEST_RESULT = {
     "notes": {**_list(_TEXT), "description": "Of a mapping: what the server will answer, such as 409 to a taken userName."},
 }
 COMPONENTS: dict[str, Schema] = {
-    "Action": _object(
+    # Nothing is required of either: `fields` leaves out what it does not name.
+    "Action": _optional(
         {
             "id": _ID,
             "name": _TEXT,
@@ -110,9 +116,8 @@ COMPONENTS: dict[str, Schema] = {
             **_TIMES,
             "warnings": {**_list(_TEXT), "description": "About the draft; only where there are any."},
         },
-        optional=("template", "entry_point", "current_version", "deployed_version", "built_at", "warnings"),
     ),
-    "ActionVersion": _object({**_VERSION, "action": _OBJECT}, optional=("template", "entry_point", "action")),
+    "ActionVersion": _optional({**_VERSION, "action": _OBJECT}),
     "ActionExecution": _object(
         {
             "id": _ID,
@@ -132,6 +137,8 @@ COMPONENTS: dict[str, Schema] = {
         }
     ),
 }
+ACTION_FIELDS = fields_of(COMPONENTS["Action"])
+VERSION_FIELDS = fields_of(COMPONENTS["ActionVersion"])
 TRIGGERS = _object(
     {
         "triggers": _list(

@@ -16,8 +16,18 @@ from identity.services.failures import Invalid, NotFound
 from provisioning.action_documents import RUNTIME, action_document, version_document, with_details
 from provisioning.actions.registry import TRIGGER
 from provisioning.api.action_bodies import ActionToChange, ActionToCreate, VersionToDeploy
-from provisioning.api.action_schemas import ACTION, ACTIONS, FORCE, LIST_PARAMETERS, VERSION, VERSIONS
-from provisioning.api.offset_page import PAGE_PARAMETERS, answer_page
+from provisioning.api.action_schemas import (
+    ACTION,
+    ACTION_FIELDS,
+    ACTIONS,
+    FORCE,
+    LIST_PARAMETERS,
+    VERSION,
+    VERSION_FIELDS,
+    VERSION_PARAMETERS,
+    VERSIONS,
+)
+from provisioning.api.offset_page import answer_page
 from provisioning.models import Action, ActionVersion
 from provisioning.services import actions
 
@@ -51,7 +61,7 @@ class ActionEndpoint(Endpoint):
         if query.get("installed"):
             wanted = switch_of(query, "installed", default=False)
             rows = rows.exclude(template="") if wanted else rows.filter(template="")
-        return Response(answer_page(with_details(rows), query, "actions", action_document))
+        return Response(answer_page(with_details(rows), query, "actions", action_document, fields=ACTION_FIELDS))
 
     def create(self, request: Request) -> Response:
         body = self.body_of(request, ActionToCreate)
@@ -104,7 +114,7 @@ class VersionEndpoint(Endpoint):
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
-            "list_action_versions", "List the versions of an action", _READ, 200, VERSIONS, parameters=PAGE_PARAMETERS, refuses=(404,)
+            "list_action_versions", "List the versions of an action", _READ, 200, VERSIONS, parameters=VERSION_PARAMETERS, refuses=(404,)
         ),
         "retrieve": Operation("get_action_version", "Read a version of an action", _READ, 200, VERSION, refuses=(404,)),
         "deploy": Operation(
@@ -120,7 +130,7 @@ class VersionEndpoint(Endpoint):
 
     def list(self, request: Request, id: str) -> Response:
         rows = ActionVersion.objects.filter(action=action_at(id)).select_related("action").order_by("-number")
-        return Response(answer_page(rows, request.query_params, "versions", version_document))
+        return Response(answer_page(rows, request.query_params, "versions", version_document, fields=VERSION_FIELDS))
 
     def retrieve(self, request: Request, id: str, version_id: str) -> Response:
         return Response(version_document(actions.version_of(action_at(id), version_id)))

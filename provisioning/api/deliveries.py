@@ -18,14 +18,14 @@ from identity.api.endpoint import Endpoint
 from identity.api.list_schemas import TAKE_FORM
 from identity.api.operations import Operation, Parameter, Schema
 from identity.api.paging import Listing, Order, answer_list
-from identity.api.queries import text_of
+from identity.api.queries import projection_of, text_of
 from identity.api.refusals import invalid_path, invalid_query
 from identity.ids import EVENT_ID_PATTERN
 from identity.services.failures import Conflict, NotFound
 from identity.timestamps import wire_time
 from provisioning import redelivery
 from provisioning.api.delivery_bodies import FAILED, RedeliveriesToStart, TestEventToSend
-from provisioning.api.delivery_schemas import DELIVERIES, DELIVERY, NOTHING, REDELIVERY, STATISTICS
+from provisioning.api.delivery_schemas import DELIVERIES, DELIVERY, DELIVERY_FIELDS, NOTHING, REDELIVERY, STATISTICS
 from provisioning.api.event_streams import STREAM_ID, check_stream_id
 from provisioning.delivery_documents import delivery_documents, with_attempts
 from provisioning.models import Delivery
@@ -33,7 +33,7 @@ from provisioning.redrives import Selection, start_redrive
 from provisioning.stream_statistics import BUCKET_SECONDS, Statistics, statistics
 from provisioning.trial_events import send_test_event
 
-_LISTING = Listing("deliveries", only_take=True)
+_LISTING = Listing("deliveries", DELIVERY_FIELDS, only_take=True)
 _BY_AGE = Order()
 _TEXT = {"type": "string"}
 _MOMENT = {"type": "string", "pattern": MOMENT_PATTERN}
@@ -100,8 +100,12 @@ class DeliveryEndpoint(_OfStream):
             rows = rows.filter(created_at__gte=date_from)
         if date_to is not None:
             rows = rows.filter(created_at__lt=date_to)
-        page: Any = answer_list(with_attempts(rows), query, _LISTING, lambda row: row, order=_BY_AGE)
-        return Response({**page, "deliveries": delivery_documents(page["deliveries"])})
+        project = projection_of(query, _LISTING.fields)
+        whole = query.copy()
+        # The rows of a page become documents together, so the fields are chosen afterwards.
+        whole.pop("fields", None)
+        page: Any = answer_list(with_attempts(rows), whole, _LISTING, lambda row: row, order=_BY_AGE)
+        return Response({**page, "deliveries": [project(document) for document in delivery_documents(page["deliveries"])]})
 
     def retrieve(self, request: Request, id: str, event_id: str) -> Response:
         stream = self.stream_at(id)

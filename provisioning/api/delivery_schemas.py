@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from events.catalogue import EVENT_TYPES
-from identity.api.list_schemas import reference, taken_list
+from identity.api.list_schemas import fields_of, reference, taken_list
 from identity.api.operations import Schema
 
 _TEXT: Schema = {"type": "string"}
@@ -17,9 +17,9 @@ STATISTICS = reference("EventStreamStatistics")
 REDELIVERY = reference("EventStreamRedelivery")
 NOTHING: Schema = {"type": "object", "additionalProperties": False}
 COMPONENTS: dict[str, Schema] = {
+    # Nothing is required: `fields` leaves out what it does not name.
     "EventStreamDelivery": {
         "type": "object",
-        "required": ["id", "event_stream_id", "event_type", "status", "attempts"],
         "properties": {
             "id": {**_TEXT, "pattern": "^evt_[1-9A-HJ-NP-Za-km-z]{22}$", "description": "The id of the event."},
             "event_stream_id": _TEXT,
@@ -72,3 +72,4 @@ COMPONENTS: dict[str, Schema] = {
         "properties": {"date_from": _TEXT, "date_to": _TEXT, "statuses": {"type": "array", "items": _TEXT}, "event_types": _TYPES},
     },
 }
+DELIVERY_FIELDS = fields_of(COMPONENTS["EventStreamDelivery"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from events.catalogue import EVENT_TYPES
-from identity.api.list_schemas import reference, taken_list
+from identity.api.list_schemas import fields_of, reference, taken_list
 from identity.api.operations import Schema
 from provisioning.api import synchronization_schemas
 
@@ -14,9 +14,9 @@ EVENT_STREAM = reference("EventStream")
 DELETION_THRESHOLD = reference("EventStreamDeletionThreshold")
 EVENT_STREAMS = taken_list("eventStreams", EVENT_STREAM)
 COMPONENTS: dict[str, Schema] = {
+    # Nothing is required: `fields` leaves out what it does not name.
     "EventStream": {
         "type": "object",
-        "required": ["id", "status", "subscriptions", "created_at", "updated_at", "destination"],
         "properties": {
             "id": {**_TEXT, "pattern": "^est_[A-Za-z0-9]{22}$"},
             "status": {**_TEXT, "enum": ["enabled", "disabled"]},
@@ -61,3 +61,4 @@ COMPONENTS: dict[str, Schema] = {
     },
     **synchronization_schemas.COMPONENTS,
 }
+EVENT_STREAM_FIELDS = fields_of(COMPONENTS["EventStream"])

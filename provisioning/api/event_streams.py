@@ -18,11 +18,11 @@ from identity.services.failures import NotFound
 from identity.timestamps import wire_time
 from provisioning import streams
 from provisioning.api.event_stream_bodies import EventStreamToChange, EventStreamToCreate
-from provisioning.api.event_stream_schemas import EVENT_STREAM, EVENT_STREAMS
+from provisioning.api.event_stream_schemas import EVENT_STREAM, EVENT_STREAM_FIELDS, EVENT_STREAMS
 from provisioning.destinations import DESTINATIONS
 from provisioning.overlaps import overlap_warnings
 
-_LISTING = Listing("eventStreams", only_take=True)
+_LISTING = Listing("eventStreams", EVENT_STREAM_FIELDS, only_take=True)
 _ID_LENGTH = 26
 STREAM_ID: dict[str, Schema] = {"id": {"minLength": _ID_LENGTH, "maxLength": _ID_LENGTH}}
 _SWITCHES: dict[str, Callable[..., EventStream]] = {"enabled": streams.enable_stream, "disabled": streams.disable_stream}

@@ -10,7 +10,7 @@ from django.http import QueryDict
 
 from identity.api.operations import Parameter, Schema
 from identity.api.paging import LARGEST_PAGE, PAGE_SIZE
-from identity.api.queries import LARGEST_NUMBER, number_of
+from identity.api.queries import LARGEST_NUMBER, Projection, number_of, projection_of
 
 _WHOLE: Schema = {"type": "integer"}
 PAGE_PARAMETERS = (
@@ -26,9 +26,16 @@ def page_schema(key: str, item: Schema) -> Schema:
     return {"type": "object", "required": list(properties), "properties": properties}
 
 
-def answer_page(rows: QuerySet[Any], query: QueryDict, key: str, render: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-    """Return one page. The lists are short by their limits, so an offset costs nothing."""
+def answer_page(
+    rows: QuerySet[Any], query: QueryDict, key: str, render: Callable[[Any], dict[str, Any]], *, fields: tuple[str, ...] | None = None
+) -> dict[str, Any]:
+    """Return one page. Raises `Refusal` for odd parameters.
+
+    With `fields`, the names that a request may choose from, each item has those that the request asks for. The lists are
+    short by their limits, so an offset costs nothing.
+    """
+    project = Projection() if fields is None else projection_of(query, fields)
     page = number_of(query, "page", minimum=0) or 0
     size = number_of(query, "per_page", minimum=1, maximum=LARGEST_PAGE) or PAGE_SIZE
-    found = [render(row) for row in rows[page * size : (page + 1) * size]]
+    found = [project(render(row)) for row in rows[page * size : (page + 1) * size]]
     return {"total": rows.count(), "page": page, "per_page": size, key: found}

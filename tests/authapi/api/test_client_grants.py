@@ -105,6 +105,12 @@ def test_a_grant_counts_in_organizations(api: Management, tenant: Tenant, client
     assert api.post(path, {"grant_id": "cgr_0123456789abcdef"}).status == 404
     assert api.get(path, {"include_totals": "true"}).json["client_grants"] == [grant]
     assert api.get(path, {"client_id": "x"}).json == []
+    assert api.get(path, [("grant_ids", grant["id"]), ("grant_ids", "cgr_0123456789abcdef")]).json == [grant]
+    assert api.get(path, {"grant_ids": "cgr_0123456789abcdef"}).json == []
+    assert api.get(path, [("grant_ids", grant["id"])] * 11).json["errorCode"] == "invalid_query_string"
+    assert api.get("client-grants/cgr_0123456789abcdef").json["message"] == "The client grant does not exist."
+    for malformed in ("x", "", "cgr_0123", "org_0123456789abcdef", None, 5):
+        assert api.post(path, {"grant_id": malformed}).json["errorCode"] == "invalid_body"
     assert [found["name"] for found in api.get(f"client-grants/{grant['id']}/organizations").json["organizations"]] == ["acme"]
     assert [api.delete(f"{path}/{grant['id']}").status for _ in range(2)] == [204, 204]
     assert api.get(path).json == []

@@ -67,6 +67,10 @@ def test_lifetimes_may_be_minutes_and_not_both(api: Management, tenant: Tenant) 
         ({"flags": {"disable_clickjack_protection_headers": True}}, "operation_not_supported"),
         ({"pushed_authorization_requests_supported": True}, "operation_not_supported"),
         ({"error_page": {"html": "<b>x</b>"}}, "operation_not_supported"),
+        ({"error_page": {"show_log_link": True}}, "operation_not_supported"),
+        ({"error_page": {"url": "javascript:alert(1)"}}, "invalid_body"),
+        ({"error_page": {"url": "https://www.example.com@evil.example"}}, "invalid_body"),
+        ({"error_page": {"url": "https://evil.example\\@www.example.com/"}}, "invalid_body"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(api: Management, body: dict[str, object], code: str) -> None:

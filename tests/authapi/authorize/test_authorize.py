@@ -80,6 +80,13 @@ def test_a_tenant_may_show_failures_on_a_page_of_its_own(login: Login) -> None:
     assert page.location.startswith("https://www.example.test/oops?from=login&error=invalid_request&error_description=Unknown+client")
 
 
+def test_an_error_page_on_the_own_host_sends_no_browser_round_in_a_circle(login: Login) -> None:
+    address = f"http://{login.tenant.pk}.example.test/authorize"
+    TenantSettings(tenant=login.tenant, values={"error_page": {"url": address}}).save()
+    tenant_settings.remembered_settings.clear()
+    assert login.ask(client_id="nobody").status == 400
+
+
 @pytest.mark.parametrize(("status", "expected"), [("suspended", 403), ("draining", 404)])
 def test_a_tenant_that_is_not_active_logs_nobody_in(login: Login, status: str, expected: int) -> None:
     Tenant.objects.filter(pk=login.tenant.pk).update(status=status)

@@ -289,7 +289,7 @@ def test_a_deleted_key_counts_no_more_and_ends_what_it_got(tenant: Tenant) -> No
     assert ask(client, client.assertion()).status == 200
     version = client.registered.client.auth_version
     first = ClientCredential.objects.of(tenant.pk).get(name="first")
-    delete_credential(tenant_id=tenant.pk, client_id=client.registered.client_id, credential_id=first.pk)
+    delete_credential(tenant_id=tenant.pk, client_id=client.registered.client_id, credential_id=first.pk, even_used=True)
     assert answer(client, client.assertion()) == UNAUTHORIZED
     assert ask(client, client.assertion(key="second")).status == 200
     client.registered.client.refresh_from_db()

@@ -53,7 +53,7 @@ def test_a_name_is_taken_once_per_tenant(api: Management, database_connection: C
     answer = api.post("connections", {"name": "people", "strategy": "email"})
     assert (answer.status, answer.json) == (
         409,
-        {"statusCode": 409, "error": "Conflict", "message": "The connection already exists."},
+        {"statusCode": 409, "error": "Conflict", "message": "A connection with the same name already exists"},
     )
 
 
@@ -80,7 +80,8 @@ def test_null_clears_what_is_optional(api: Management, database_connection: Conn
     nothing = dict.fromkeys(("display_name", "metadata", "enabled_clients", "authentication", "options", "realms", "is_domain_connection"))
     changed = api.patch(path, nothing)
     assert changed.status == 200
-    assert set(changed.json) == {"id", "name", "strategy", "is_domain_connection", "created_at", "updated_at"}
+    assert set(changed.json) == {"id", "name", "strategy", "is_domain_connection", "enabled_clients", "created_at", "updated_at"}
+    assert changed.json["enabled_clients"] == []
 
 
 def test_name_and_strategy_never_change(api: Management, database_connection: Connection) -> None:
@@ -96,6 +97,7 @@ def test_deleting_takes_the_users_along_and_repeats_without_error(api: Managemen
     assert (api.delete(f"connections/{database_connection.pk}").status) == 204
     gone = api.get(f"connections/{database_connection.pk}")
     assert (gone.status, gone.json["errorCode"]) == (404, "inexistent_connection")
+    assert gone.json["message"] == "The connection does not exist"
     assert api.get(f"users/{segment(ada.user_id)}").status == 404
 
 
@@ -125,3 +127,17 @@ def test_a_user_of_a_deleted_connection_is_unlinked_elsewhere(api: Management, t
     api.post(f"users/{segment(ada.user_id)}/identities", {"provider": "email", "user_id": secondary.identifier})
     assert api.delete(f"connections/{mail.pk}").status == 202
     assert len(api.get(f"users/{segment(ada.user_id)}").json["identities"]) == 1
+
+
+def test_enabled_clients_are_an_array_although_there_are_none(api: Management, database_connection: Connection) -> None:
+    made = api.post("connections", {"name": "mail", "strategy": "email"}).json
+    assert made["enabled_clients"] == []
+    assert api.get(f"connections/{made['id']}").json["enabled_clients"] == []
+    assert api.patch(f"connections/{made['id']}", {"display_name": "Mail"}).json["enabled_clients"] == []
+    assert api.get("connections", {"fields": "name,enabled_clients", "name": "mail"}).json == [{"name": "mail", "enabled_clients": []}]
+
+
+def test_a_directory_of_google_needs_no_client_of_its_own(api: Management) -> None:
+    options = {"domain": "example.com", "tenant_domain": "example.com", "ext_groups": True}
+    made = api.post("connections", {"name": "google", "strategy": "google-apps", "options": options})
+    assert (made.status, made.json["options"]) == (201, options)

@@ -89,3 +89,12 @@ def test_only_a_linked_identity_can_be_unlinked(api: Management, ada: User, seco
     assert (primary.status, primary.json["errorCode"]) == (400, "operation_not_supported")
     nobody = User(user_id="database|nobody")
     assert api.delete(identities_path(nobody, "email", "x")).json["errorCode"] == "inexistent_user"
+
+
+def test_the_answer_of_unlinking_holds_the_profile_of_what_is_left(api: Management, ada: User, secondary: User) -> None:
+    path = f"users/{segment(ada.user_id)}"
+    api.post(f"{path}/identities", {"provider": secondary.provider, "user_id": secondary.identifier})
+    left = api.delete(f"{path}/identities/{secondary.provider}/{segment(secondary.identifier)}")
+    assert left.status == 200
+    assert [identity["profileData"]["email"] for identity in left.json] == [ada.email]
+    assert "profileData" not in api.get(path).json["identities"][0]

@@ -1,0 +1,87 @@
+"""Members of a client that promise what this service does not do: which values promise nothing, and which are refused. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from authapi.engine import SERVED_GRANTS
+from authapi.models import Initiator
+from identity.api.refusals import not_supported
+
+Members = Mapping[str, Any]
+# Values that change nothing, by the name of the member. `custom_login_page_on` is not among them: without a page of the client's
+# own, which nothing here takes, neither of its values changes anything. Nor are `sso`, `form_template`, `encryption_key`,
+# `cross_origin_loc` and `async_approval_notification_channels`: they are settings of addons, grants and logins that are refused
+# themselves, so no value of theirs changes anything.
+_HARMLESS: dict[str, tuple[Any, ...]] = {
+    "cross_origin_authentication": (False,),
+    "allowed_clients": ([],),
+    "require_pushed_authorization_requests": (False,),
+    "require_proof_of_possession": (False,),
+    "compliance_level": (None, "none"),
+    "custom_login_page": (None, ""),
+    "custom_login_page_preview": (None, ""),
+    # People name their organization; no page asks for an address to find it.
+    "organization_discovery_methods": (None, ["organization_name"]),
+    # No page asks to confirm a callback, so the value that skips the question is the one that holds.
+    "skip_non_verifiable_callback_uri_confirmation_prompt": (None, True),
+    "third_party_security_mode": (None, "permissive"),
+    "redirection_policy": (None, "allow_always"),
+    "resource_server_identifier": (None,),
+    **dict.fromkeys(("token_vault_privileged_access", "express_configuration", "my_organization_configuration"), (None, {})),
+    **dict.fromkeys(("b2b_integration_configuration", "oidc_support"), (None, {})),
+}
+# Objects whose switches promise something where they are on.
+_SWITCHED_ON = ("native_social_login", "fedcm_login", "anonymous_sessions", "identity_assertion_authorization_grant")
+
+
+def refuse_promises(body: Members, present: Members) -> None:
+    """Refuse with `operation_not_supported` what would promise something that is not done.
+
+    A value that is `present` in the client's resource passes: programs send back what they have read.
+    """
+    for name in _promising(body):
+        if body[name] != present.get(name):
+            raise not_supported(f"This service does not support this value yet: {name}.")
+    unserved = set(body.get("grant_types") or ()) - {"implicit", *SERVED_GRANTS, *present.get("grant_types", ())}
+    if unserved:
+        raise not_supported(f"This service does not support this grant type: {min(unserved)}.")
+    initiators = ((body.get("oidc_logout") or {}).get("backchannel_logout_initiators") or {}).get("selected_initiators") or ()
+    if Initiator.PROFILE_CHANGED in initiators:
+        raise not_supported("A changed profile ends no session: select no profile-changed.")
+    token = body.get("jwt_configuration", {})
+    if token.get("alg") in ("RS512", "PS256"):
+        raise not_supported("Tokens are signed with RS256 or HS256.")
+    if token.get("secret_encoded"):
+        raise not_supported("Secrets are used as they are: set secret_encoded to false.")
+
+
+def _promising(body: Members) -> Iterator[str]:
+    yield from (name for name, harmless in _HARMLESS.items() if name in body and body[name] not in harmless)
+    yield from (name for name in _SWITCHED_ON if _is_on(body.get(name)))
+    yield from (name for name, promises in _PROMISES.items() if body.get(name) and promises(body[name]))
+
+
+def _is_on(value: Any) -> bool:
+    """Tell whether a switch is on anywhere in an object of switches."""
+    return value is True or (isinstance(value, Mapping) and any(_is_on(member) for member in value.values()))
+
+
+def _transfers(value: Members) -> bool:
+    named = ("can_create_session_transfer_token", "allowed_authentication_methods", "allow_refresh_token", "delegation")
+    members = {name: value.get(name) for name in named}
+    delegation = members.pop("delegation") or {}
+    # What else the object holds only bounds a transfer.
+    return any(members.values()) or bool(delegation.get("allow_delegated_access"))
+
+
+_PROMISES: dict[str, Callable[[Members], bool]] = {
+    # An addon that is named is on, whatever its settings are.
+    "addons": lambda value: any(settings is not None for settings in value.values()),
+    "token_exchange": lambda value: bool(value.get("allow_any_profile_of_type")),
+    "session_transfer": _transfers,
+    "token_quota": lambda value: bool(value["client_credentials"].get("enforce")),
+    # Request objects are refused at /authorize, so none can be demanded.
+    "signed_request_object": lambda value: bool(value.get("required")),
+}
