@@ -21,7 +21,15 @@ from authapi.drf import ManagementMixin
 from authapi.scopes import MANAGEMENT_SCOPES
 from events.api import ROUTES as EVENTS_ROUTES
 from events.api import stream_components, subscribe_operation
-from identity.api import connection_schemas, group_schemas, job_schemas, organization_schemas, role_schemas, user_schemas
+from identity.api import (
+    connection_schemas,
+    custom_domain_schemas,
+    group_schemas,
+    job_schemas,
+    organization_schemas,
+    role_schemas,
+    user_schemas,
+)
 from identity.api.operations import Route, Schema
 from identity.api.paths import Segment
 from identity.api.routes import ROUTES as IDENTITY_ROUTES
@@ -43,6 +51,7 @@ _BROWSER_POLICY = (
 _DESCRIBED: tuple[Any, ...] = (
     user_schemas,
     connection_schemas,
+    custom_domain_schemas,
     group_schemas,
     job_schemas,
     organization_schemas,

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from identity.api.connection_users import ConnectionStatusEndpoint, ConnectionUserEndpoint
 from identity.api.connections import ConnectionEndpoint
+from identity.api.custom_domains import (
+    CustomDomainEndpoint,
+    DefaultDomainEndpoint,
+    DomainTestEndpoint,
+    DomainVerificationEndpoint,
+)
 from identity.api.enrollments import EnrollmentEndpoint
 from identity.api.groups import GroupEndpoint, GroupMemberEndpoint, GroupRoleEndpoint
 from identity.api.identities import IdentityEndpoint
@@ -40,6 +46,11 @@ ROUTES = (
     Route("jobs/verification-email", VerificationEmailEndpoint, {"post": "create"}),
     Route("jobs/<segment:id>", JobEndpoint, {"get": "retrieve"}),
     Route("jobs/<segment:id>/errors", JobErrorEndpoint, {"get": "list"}),
+    Route("custom-domains", CustomDomainEndpoint, _COLLECTION),
+    Route("custom-domains/default", DefaultDomainEndpoint, {"get": "list", "patch": "partial_update"}),
+    Route("custom-domains/<segment:id>", CustomDomainEndpoint, _ITEM),
+    Route("custom-domains/<segment:id>/verify", DomainVerificationEndpoint, {"post": "create"}),
+    Route("custom-domains/<segment:id>/test", DomainTestEndpoint, {"post": "create"}),
     Route("users", UserEndpoint, _COLLECTION),
     Route("users/<segment:id>", UserEndpoint, _ITEM),
     Route("users/<segment:id>/identities", IdentityEndpoint, {"post": "create"}),
