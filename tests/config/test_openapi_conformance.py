@@ -25,6 +25,7 @@ from schemathesis.core.parameters import ParameterLocation
 
 from authapi.services.api_resources import create_api_resource
 from config.api import openapi_document
+from config.upstream.table import unbuilt_at
 from identity.services import users
 from identity.services.tenants import create_tenant
 from tests.config.two_tenants import FIXED, Call, bodies, calls, digests_of, ids_of
@@ -279,6 +280,9 @@ def test_a_method_that_is_not_described_is_not_allowed(path: str, world: World) 
     described = {method.upper() for method in _DOCUMENT["paths"][path]}
     address = re.sub(r"\{\w+\}", "x", f"{world.base_url}{path}")
     for method in sorted(METHODS - described):
+        if unbuilt_at(method, f"/api/v2{path}".replace("{", "").replace("}", "")):
+            # Known to client libraries and not built: 404 with a reason (`test_upstream_table.py`).
+            continue
         answer = world.session.request(method, address, headers=world.headers, json={}, timeout=20)
 
         assert answer.status_code == 405, method
