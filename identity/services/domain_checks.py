@@ -73,13 +73,20 @@ def reach_problem(*, tenant_id: str, domain_id: str) -> str:
     with _turn(tenant_id):
         try:
             answer = outbound_session().send("GET", address, headers={"Accept": "application/json"}, body=None, deadline=deadline)
-            found = json.loads(answer.body) if answer.status == 200 else None
         except OutboundError as error:
             return str(error)
-        except (ValueError, RecursionError):
-            found = None
-    is_ours = isinstance(found, dict) and found.get("issuer") == issuer
+    is_ours = answer.status == 200 and issuer_of(answer.body) == issuer
     return "" if is_ours else "The host answers, but not as this tenant. Check that the proxy keeps the Host header."
+
+
+def issuer_of(body: bytes) -> str | None:
+    """Return the issuer that a discovery document names, or None when the body is no such document."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    issuer = found.get("issuer") if isinstance(found, dict) else None
+    return issuer if isinstance(issuer, str) else None
 
 
 def _proof_problem(domain: CustomDomain) -> str:

@@ -135,6 +135,12 @@ _UNSAID = (
     "A lower-case slug",
     "Letters, digits and single inner hyphens",
     "Printable ASCII",
+    # Which names are hosts, and which of them a tenant may claim or has proven.
+    "A host name with a dot",
+    "A lower-case host name",
+    "The host belongs to the service",
+    "are reserved for client certificates",
+    "A verified domain of the tenant",
     "NUL character",
     "64 bits",
 )

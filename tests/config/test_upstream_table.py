@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 from django.urls import resolve
@@ -63,7 +64,7 @@ def api(tenant: Tenant, settings: Settings) -> Management:
 
 def test_every_operation_that_is_not_built_says_that_it_is_not_supported(api: Management) -> None:
     for entry in UNBUILT:
-        body = None if entry.method in ("GET", "DELETE") else {}
+        body: dict[str, Any] | None = None if entry.method in ("GET", "DELETE") else {}
         answer = api.call(entry.method, address(entry), body=body)
         assert (answer.status, answer.json.get("errorCode")) == (404, "operation_not_supported"), (entry, answer.body)
         assert answer.json["message"] == f"{entry.method} /{entry.path} is {entry.kind}: {entry.reason}"

@@ -11,6 +11,7 @@ from pytest_django.fixtures import Settings
 from identity.hosts import default_address, forget_hosts, resolve_host
 from identity.models import AuditEntry, CustomDomain, Tenant
 from identity.services import domains
+from identity.services.domain_checks import issuer_of
 from tests.config.two_tenants import make_other_tenant
 from tests.management import Answer, Management, request
 from tests.name_server import NameServer, name_server
@@ -277,6 +278,17 @@ def test_a_test_needs_a_verified_domain_and_says_in_words_what_is_wrong(
     answer = api.post(path)
     assert (answer.status, answer.json["success"]) == (200, False)
     assert answer.json["message"]
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"issuer": 1}', b"[" * 100_000, b"\xff", b"null"])
+def test_an_answer_that_is_no_discovery_document_names_no_issuer(body: bytes) -> None:
+    assert issuer_of(body) is None
+
+
+def test_the_discovery_document_of_a_custom_domain_names_it_as_issuer(api: Management, tenant: Tenant, host: str) -> None:
+    domain = claim(api, host)
+    domains.verify_domain(tenant_id=tenant.pk, domain_id=domain["custom_domain_id"])
+    assert issuer_of(request("GET", "/.well-known/openid-configuration", "", {"host": host}, b"").body) == f"http://{host}/"
 
 
 def test_a_tenant_has_a_bounded_number_of_domains(api: Management, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
