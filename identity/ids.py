@@ -26,7 +26,7 @@ def new_custom_domain_id() -> str:
 
 
 def new_domain_token() -> str:
-    """Return what a tenant publishes in DNS to prove its control over a domain: public, but never the same for two claims."""
+    """Return what a tenant publishes in DNS to prove its control over a domain: public, but never the same for two rows."""
     return _random(_ALPHANUMERIC, 43)
 
 

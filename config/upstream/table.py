@@ -46,7 +46,7 @@ class Entry:
     @property
     def refusal(self) -> str:
         """The sentence of the error body."""
-        return f"{self.method} /{self.path} is {self.kind}: {self.reason}"
+        return f"{self.method} /{self.path} is not supported{' yet' if self.kind is Kind.PLANNED else ''}: {self.reason}"
 
 
 @lru_cache(maxsize=1)

@@ -52,7 +52,7 @@ class CustomDomainToChange(Closed):
 
 
 class CustomDomainToCreate(CustomDomainToChange):
-    """A claim of a host."""
+    """A host that is to be proven."""
 
     domain = Text(max_length=LONGEST_HOST)
     type = serializers.ChoiceField(choices=list(CERTIFICATE_TYPES))

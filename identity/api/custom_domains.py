@@ -51,7 +51,7 @@ class CustomDomainEndpoint(Endpoint):
         ),
         "create": Operation(
             "create_custom_domain",
-            "Claim a host; it answers once its TXT record is verified",
+            "Add a host; it answers once its TXT record is verified",
             ("create:custom_domains",),
             201,
             CUSTOM_DOMAIN,

@@ -71,7 +71,7 @@ class FormerTenant(models.Model):
 class CustomDomain(TenantOwned):
     """A host of a tenant: its own or a custom one. It answers once it is verified; the canonical one is in `source`.
 
-    Several tenants may claim a host while none of them has proven its control: a claim alone must not keep the owner out.
+    A host may be pending at several tenants while none of them has proven its control: a pending domain must not keep the owner out.
     """
 
     class CertificateType(models.TextChoices):

@@ -42,7 +42,7 @@ def record_name(domain: CustomDomain) -> str:
 
 
 def record_value(domain: CustomDomain) -> str:
-    """Return what the TXT record holds. It is public, and belongs to this claim of this tenant alone."""
+    """Return what the TXT record holds. It is public, and belongs to this row of this tenant alone."""
     return f"{_RECORD_START}{domain.verification_token}"
 
 

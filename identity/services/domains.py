@@ -25,10 +25,10 @@ _TAKEN = "The domain is in use already."
 
 @unit_of_work
 def add_domain(*, tenant_id: str, host: str, **fields: Any) -> CustomDomain:
-    """Note that a tenant claims `host`; nothing answers there yet.
+    """Add a host that is pending; nothing answers there yet.
 
-    A claim that another tenant has not proven does not stand in the way: otherwise it would keep the owner out.
-    Raises `Invalid` for a host that cannot be claimed, `AlreadyExists` when it is the tenant's already or proven by another
+    The same host pending at another tenant does not stand in the way: otherwise it would keep the owner out.
+    Raises `Invalid` for a host that no tenant may have, `AlreadyExists` when it is the tenant's already or proven by another
     one, and `Conflict` when the tenant has too many.
     """
     host = host.strip().lower().removesuffix(".")
@@ -125,7 +125,7 @@ def remove_domain(*, tenant_id: str, domain_id: str) -> None:
 
 
 def _host_problem(host: str) -> str | None:
-    """Return why no tenant may claim a host, whatever its DNS says: one of the service itself, an address, or no public name."""
+    """Return why no tenant may have a host, whatever its DNS says: one of the service itself, an address, or no public name."""
     if len(host) > LONGEST_HOST:
         return f"At most {LONGEST_HOST} characters are expected."
     if "." not in host or host.rpartition(".")[2].isdigit():

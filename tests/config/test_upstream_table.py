@@ -67,7 +67,8 @@ def test_every_operation_that_is_not_built_says_that_it_is_not_supported(api: Ma
         body: dict[str, Any] | None = None if entry.method in ("GET", "DELETE") else {}
         answer = api.call(entry.method, address(entry), body=body)
         assert (answer.status, answer.json.get("errorCode")) == (404, "operation_not_supported"), (entry, answer.body)
-        assert answer.json["message"] == f"{entry.method} /{entry.path} is {entry.kind}: {entry.reason}"
+        assert answer.json["message"].startswith(f"{entry.method} /{entry.path} is not supported")
+        assert answer.json["message"].endswith(entry.reason)
 
 
 def test_a_known_word_in_the_place_of_an_id_is_no_id(api: Management) -> None:

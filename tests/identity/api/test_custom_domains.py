@@ -31,7 +31,7 @@ def host(tenant: Tenant) -> str:
     return f"login.{tenant.pk}.example.org"
 
 
-def claim(api: Management, host: str, **members: Any) -> dict[str, Any]:
+def add(api: Management, host: str, **members: Any) -> dict[str, Any]:
     made = api.post("custom-domains", {"domain": host, "type": "self_managed_certs", **members})
     assert made.status == 201, made.body
     found: dict[str, Any] = made.json
@@ -53,8 +53,8 @@ def tenant_at(host: str) -> str | None:
     return match.tenant_id if match else None
 
 
-def test_a_claimed_domain_answers_nothing_until_its_record_is_found(api: Management, tenant: Tenant, server: NameServer, host: str) -> None:
-    domain = claim(api, host)
+def test_a_pending_domain_answers_nothing_until_its_record_is_found(api: Management, tenant: Tenant, server: NameServer, host: str) -> None:
+    domain = add(api, host)
     assert (domain["domain"], domain["status"], domain["verification"]["status"]) == (host, "pending_verification", "pending")
     assert tenant_at(host) is None
     assert request("GET", "/.well-known/openid-configuration", "", {"host": host}, b"").status == 404
@@ -74,7 +74,7 @@ def test_a_claimed_domain_answers_nothing_until_its_record_is_found(api: Managem
 
 
 def test_a_verified_domain_stays_verified_when_its_record_goes(api: Management, tenant: Tenant, server: NameServer, host: str) -> None:
-    domain = claim(api, host)
+    domain = add(api, host)
     publish(server, domain)
     verify(api, domain)
     server.records.clear()
@@ -85,7 +85,7 @@ def test_a_verified_domain_stays_verified_when_its_record_goes(api: Management, 
 def test_the_record_of_another_tenant_proves_nothing(api: Management, tenant: Tenant, server: NameServer, host: str) -> None:
     other = make_other_tenant()
     stranger = Management(other)
-    own, foreign = claim(api, host), claim(stranger, host)
+    own, foreign = add(api, host), add(stranger, host)
     assert own["verification"]["methods"][0]["domain"] == foreign["verification"]["methods"][0]["domain"]
     publish(server, own)
 
@@ -94,10 +94,12 @@ def test_the_record_of_another_tenant_proves_nothing(api: Management, tenant: Te
     assert tenant_at(host) == tenant.pk
 
 
-def test_a_claim_keeps_no_owner_out_and_the_first_proof_wins(api: Management, tenant: Tenant, server: NameServer, host: str) -> None:
+def test_a_pending_domain_keeps_no_owner_out_and_the_first_proof_wins(
+    api: Management, tenant: Tenant, server: NameServer, host: str
+) -> None:
     other = make_other_tenant()
     squatter = Management(other)
-    squatted, own = claim(squatter, host), claim(api, host)
+    squatted, own = add(squatter, host), add(api, host)
     publish(server, own)
     assert verify(api, own).json["status"] == "ready"
 
@@ -113,7 +115,7 @@ def test_a_claim_keeps_no_owner_out_and_the_first_proof_wins(api: Management, te
 def test_a_domain_in_use_is_a_conflict_that_names_no_tenant(
     api: Management, tenant: Tenant, server: NameServer, host: str, spelling: str
 ) -> None:
-    domain = claim(api, host)
+    domain = add(api, host)
     publish(server, domain)
     verify(api, domain)
     asked = spelling.format(host.removeprefix("login.") if "LOGIN" in spelling else host)
@@ -127,25 +129,25 @@ def test_a_domain_in_use_is_a_conflict_that_names_no_tenant(
 
 
 def test_an_alias_of_the_record_is_not_followed(api: Management, server: NameServer, host: str) -> None:
-    domain = claim(api, host)
+    domain = add(api, host)
     method = domain["verification"]["methods"][0]
     server.aliases[method["domain"]] = "records.attacker.example"
     server.records["records.attacker.example"] = [method["record"]]
     assert verify(api, domain).json["status"] == "pending_verification"
 
 
-def test_a_domain_claimed_again_needs_a_new_record(api: Management, server: NameServer, host: str) -> None:
-    first = claim(api, host)
+def test_a_domain_added_again_needs_a_new_record(api: Management, server: NameServer, host: str) -> None:
+    first = add(api, host)
     publish(server, first)
     verify(api, first)
     assert api.delete(f"custom-domains/{first['custom_domain_id']}").status == 204
     assert tenant_at(host) is None
-    again = claim(api, host)
+    again = add(api, host)
     assert verify(api, again).json["status"] == "pending_verification"
 
 
 def test_an_empty_token_proves_nothing(api: Management, tenant: Tenant, server: NameServer, host: str) -> None:
-    domain = claim(api, host)
+    domain = add(api, host)
     CustomDomain.objects.of(tenant.pk).filter(host=host).update(verification_token="")
     server.records[f"_domain-verification.{host}"] = ["domain-verification="]
     assert verify(api, domain).json["status"] == "pending_verification"
@@ -155,7 +157,7 @@ def test_a_silent_name_server_is_told_in_words_and_one_check_runs_at_a_time(
     api: Management, server: NameServer, host: str, settings: Settings
 ) -> None:
     settings.DNS_LOOKUP_SECONDS = 1.0
-    domain = claim(api, host)
+    domain = add(api, host)
     server.silent.add(domain["verification"]["methods"][0]["domain"])
     answers: list[Answer] = []
 
@@ -214,7 +216,7 @@ def test_values_that_promise_what_is_not_done_are_refused(api: Management, tenan
 
 
 def test_metadata_is_merged_and_an_empty_map_clears_it(api: Management, host: str) -> None:
-    domain = claim(api, host, domain_metadata={"a": "1", "b": "2"}, custom_client_ip_header="x-forwarded-for")
+    domain = add(api, host, domain_metadata={"a": "1", "b": "2"}, custom_client_ip_header="x-forwarded-for")
     path = f"custom-domains/{domain['custom_domain_id']}"
     changed = api.patch(path, {"domain_metadata": {"b": None, "c": "3"}, "custom_client_ip_header": None, "tls_policy": "recommended"})
     assert changed.json["domain_metadata"] == {"a": "1", "c": "3"}
@@ -228,7 +230,7 @@ def test_metadata_is_merged_and_an_empty_map_clears_it(api: Management, host: st
 
 def test_the_list_is_an_array_of_custom_domains_and_with_take_an_object(api: Management, tenant: Tenant) -> None:
     for name in ("b", "a", "c"):
-        claim(api, f"{name}.{tenant.pk}.example.org")
+        add(api, f"{name}.{tenant.pk}.example.org")
     assert [domain["domain"][0] for domain in api.get("custom-domains").json] == ["b", "a", "c"]
     assert [domain["domain"][0] for domain in api.get("custom-domains", {"sort": "domain:1"}).json] == ["a", "b", "c"]
     assert api.get("custom-domains", {"fields": "domain"}).json[0].keys() == {"domain"}
@@ -252,7 +254,7 @@ def test_the_canonical_domain_is_no_custom_domain(api: Management, tenant: Tenan
 def test_links_lead_to_the_default_domain_which_is_verified_and_in_use(
     api: Management, tenant: Tenant, server: NameServer, host: str
 ) -> None:
-    domain = claim(api, host)
+    domain = add(api, host)
     canonical = f"{tenant.pk}.example.test"
     assert api.get("custom-domains/default").json == {"domain": canonical}
     for refused in (host, "unknown.example.org", make_other_tenant().pk + ".example.test"):
@@ -271,7 +273,7 @@ def test_links_lead_to_the_default_domain_which_is_verified_and_in_use(
 def test_a_test_needs_a_verified_domain_and_says_in_words_what_is_wrong(
     api: Management, server: NameServer, tenant: Tenant, host: str
 ) -> None:
-    domain = claim(api, host)
+    domain = add(api, host)
     path = f"custom-domains/{domain['custom_domain_id']}/test"
     assert api.post(path).status == 409
     domains.verify_domain(tenant_id=tenant.pk, domain_id=domain["custom_domain_id"])
@@ -286,20 +288,20 @@ def test_an_answer_that_is_no_discovery_document_names_no_issuer(body: bytes) ->
 
 
 def test_the_discovery_document_of_a_custom_domain_names_it_as_issuer(api: Management, tenant: Tenant, host: str) -> None:
-    domain = claim(api, host)
+    domain = add(api, host)
     domains.verify_domain(tenant_id=tenant.pk, domain_id=domain["custom_domain_id"])
     assert issuer_of(request("GET", "/.well-known/openid-configuration", "", {"host": host}, b"").body) == f"http://{host}/"
 
 
 def test_a_tenant_has_a_bounded_number_of_domains(api: Management, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(domains, "MOST_DOMAINS", 2)
-    claim(api, f"a.{tenant.pk}.example.org")
+    add(api, f"a.{tenant.pk}.example.org")
     assert api.post("custom-domains", {"domain": f"b.{tenant.pk}.example.org", "type": "self_managed_certs"}).status == 409
 
 
 def test_reading_and_writing_need_their_scopes(tenant: Tenant, host: str) -> None:
     reader, writer = Management(tenant, scope="read:custom_domains"), Management(tenant, scope="create:custom_domains")
-    domain = claim(writer, host)
+    domain = add(writer, host)
     path = f"custom-domains/{domain['custom_domain_id']}"
     assert [reader.get(path).status, writer.get(path).status] == [200, 403]
     assert [reader.post(f"{path}/verify").status, reader.patch(path, {}).status, reader.delete(path).status] == [403, 403, 403]
