@@ -108,7 +108,7 @@ def servers(name: str, default_port: int, effect: str) -> list[tuple[str, int]]:
     for item in listing(name, "", effect):
         address, _, port = item.rpartition(":") if item.count(":") == 1 or "]:" in item else (item, "", str(default_port))
         try:
-            parsed = str(ip_address(address.strip("[]")))
+            parsed = str(ip_address(address[1:-1] if address.startswith("[") and address.endswith("]") else address))
             number_of_port = int(port)
         except ValueError as error:
             raise _refusal(name, item, "an address, perhaps with a port,") from error
