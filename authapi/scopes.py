@@ -29,6 +29,7 @@ _NOUNS: dict[str, tuple[str, ...]] = {
     "organization_groups": ("read",),
     "organization_invitations": ("read", "create", "delete"),
     "organization_member_effective_roles": ("read",),
+    "organization_member_role_source_groups": ("read",),
     "organization_member_roles": ("read", "create", "delete"),
     "organization_members": ("read", "create", "delete"),
     "organizations": _CRUD,

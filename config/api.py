@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import orjson
 from django.http import Http404, HttpRequest, HttpResponse
@@ -16,19 +16,26 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from authapi.api import client_credentials, client_schemas, resource_schemas, sign_in_schemas, signing_keys, tenant_setting_schemas
-from authapi.api.routes import ROUTES as AUTHAPI_ROUTES
 from authapi.drf import ManagementMixin
+from authapi.problems import ApiProblem
 from authapi.scopes import MANAGEMENT_SCOPES
-from events.api import ROUTES as EVENTS_ROUTES
+from config.management_routes import ROUTES
+from config.upstream.table import Entry, hidden_behind, is_hidden, unbuilt_at
 from events.api import stream_components, subscribe_operation
-from identity.api import connection_schemas, group_schemas, job_schemas, organization_schemas, role_schemas, user_schemas
+from identity.api import (
+    connection_schemas,
+    custom_domain_schemas,
+    group_schemas,
+    job_schemas,
+    organization_schemas,
+    role_schemas,
+    user_schemas,
+)
 from identity.api.operations import Route, Schema
 from identity.api.paths import Segment
-from identity.api.routes import ROUTES as IDENTITY_ROUTES
 from identity.api.schema import BEARER, CLIENT_CREDENTIALS, ERROR
 from identity.hosts import is_platform_host, resolve_host
 from provisioning.api import action_schemas, delivery_schemas, event_stream_schemas
-from provisioning.api.routes import ROUTES as PROVISIONING_ROUTES
 
 register_converter(Segment, "segment")
 
@@ -43,6 +50,7 @@ _BROWSER_POLICY = (
 _DESCRIBED: tuple[Any, ...] = (
     user_schemas,
     connection_schemas,
+    custom_domain_schemas,
     group_schemas,
     job_schemas,
     organization_schemas,
@@ -60,14 +68,31 @@ _DESCRIBED: tuple[Any, ...] = (
 
 
 class UnknownAddress(ManagementMixin, APIView):
-    """Every address below `/api/v2` that is no operation: 404 with the usual body, once the token is good."""
+    """Every address below `/api/v2` that is no operation: 404 with the usual body, once the token is good.
+
+    The body of an operation that client libraries know says that it is not supported, and why (`config.upstream`).
+    """
 
     permission_classes = ()
     schema = None
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> NoReturn:
         super().initial(request, *args, **kwargs)
+        unbuilt = unbuilt_at(request.method, request.path_info)
+        if unbuilt is not None:
+            raise ApiProblem(404, unbuilt.refusal, "operation_not_supported")
         raise Http404
+
+
+class _Managed(ManagementMixin):
+    """What every endpoint gets here. A request that is for an unbuilt operation never reaches the endpoint that has its address."""
+
+    hidden: ClassVar[tuple[Entry, ...]] = ()
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if self.hidden and is_hidden(self.hidden, request.method, request.path_info):
+            return _unknown(request)
+        return super().dispatch(request, *args, **kwargs)
 
 
 class ApiBrowser(SpectacularSwaggerSplitView):
@@ -85,12 +110,13 @@ class ApiBrowser(SpectacularSwaggerSplitView):
         return response
 
 
+_unknown = UnknownAddress.as_view()
+
+
 def management_urls() -> list[URLPattern]:
     """Return every address of the management interface that Django answers."""
-    routes = [
-        path(f"api/v2/{route.path}", _view(route)) for route in (*IDENTITY_ROUTES, *AUTHAPI_ROUTES, *EVENTS_ROUTES, *PROVISIONING_ROUTES)
-    ]
-    unknown = re_path(r"^api/v2(?:/.*)?$", UnknownAddress.as_view())
+    routes = [path(f"api/v2/{route.path}", _view(route)) for route in ROUTES]
+    unknown = re_path(r"^api/v2(?:/.*)?$", _unknown)
     return [*routes, path("api/v2/openapi.json", openapi), unknown]
 
 
@@ -146,5 +172,6 @@ def _security_schemes() -> Schema:
 
 def _view(route: Route) -> Any:
     """Return the endpoint behind tokens, tenant and rates: the apps below cannot name what verifies a token."""
-    managed = type(route.endpoint.__name__, (ManagementMixin, route.endpoint), {"__doc__": route.endpoint.__doc__})
+    members = {"__doc__": route.endpoint.__doc__, "hidden": hidden_behind(route)}
+    managed = type(route.endpoint.__name__, (_Managed, route.endpoint), members)
     return managed.as_view(dict(route.actions))  # type: ignore[attr-defined]  # an APIView, as every endpoint

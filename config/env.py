@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from typing import TypeVar
 
 from django.core.exceptions import ImproperlyConfigured
@@ -99,6 +99,22 @@ def networks(name: str, default: str, effect: str) -> list[str]:
             _ = item == UNIX_SOCKETS or ip_network(item, strict=False)
         except ValueError as error:
             raise _refusal(name, item, f"an address, a network or {UNIX_SOCKETS}") from error
+    return found
+
+
+def servers(name: str, default_port: int, effect: str) -> list[tuple[str, int]]:
+    """Read a comma-separated list of addresses, each with its port or without: `192.0.2.53`, `192.0.2.53:5353`, `[::1]:5353`."""
+    found = []
+    for item in listing(name, "", effect):
+        address, _, port = item.rpartition(":") if item.count(":") == 1 or "]:" in item else (item, "", str(default_port))
+        try:
+            parsed = str(ip_address(address[1:-1] if address.startswith("[") and address.endswith("]") else address))
+            number_of_port = int(port)
+        except ValueError as error:
+            raise _refusal(name, item, "an address, perhaps with a port,") from error
+        if not 0 < number_of_port < 65536:
+            raise _refusal(name, item, "a port from 1 to 65535")
+        found.append((parsed, number_of_port))
     return found
 
 

@@ -120,8 +120,14 @@ def _remembered(host: str) -> _Registered | None:
     return cached[1]
 
 
+def default_address(tenant_id: str) -> str:
+    """Return `https://<default domain>` of a tenant, for links in mails: a custom domain it has chosen, else the canonical one."""
+    chosen = CustomDomain.objects.of(tenant_id).filter(is_default=True, verified_at__isnull=False).values_list("host", flat=True).first()
+    return f"{scheme()}://{chosen}" if chosen else canonical_address(tenant_id)
+
+
 def canonical_address(tenant_id: str) -> str:
-    """Return `https://<canonical domain>` of a tenant, for links in mails; empty when it has no domain."""
+    """Return `https://<canonical domain>` of a tenant; empty when it has no domain."""
     host = canonical_host(tenant_id)
     return f"{scheme()}://{host}" if host else ""
 

@@ -25,6 +25,11 @@ def new_custom_domain_id() -> str:
     return "cd_" + _random(_ALPHANUMERIC, 16)
 
 
+def new_domain_token() -> str:
+    """Return what a tenant publishes in DNS to prove its control over a domain: public, but never the same for two rows."""
+    return _random(_ALPHANUMERIC, 43)
+
+
 def new_event_id() -> str:
     return "evt_" + _random(_BASE58, 22)
 

@@ -79,7 +79,7 @@ class RefreshTokenEndpoint(Endpoint):
         user_id, client_id = text_of(query, "user_id"), text_of(query, "client_id")
         if user_id is None:
             raise invalid_query("Missing required property", "user_id")
-        rows = _alive().filter(user__user_id=user_id)
+        rows = living_tokens().filter(user__user_id=user_id)
         if client_id:
             rows = rows.filter(application__client_id=client_id)
         return Response(answer_list(rows, query, Listing("refresh_tokens", REFRESH_TOKEN_FIELDS, only_take=True), refresh_token_resource))
@@ -145,7 +145,7 @@ class UserRefreshTokenEndpoint(Endpoint):
     }
 
     def list(self, request: Request, id: str) -> Response:
-        rows = _alive().filter(user=user_at(id))
+        rows = living_tokens().filter(user=user_at(id))
         return Response(
             answer_list(rows, request.query_params, Listing("tokens", REFRESH_TOKEN_FIELDS, only_take=True), refresh_token_resource)
         )
@@ -155,7 +155,7 @@ class UserRefreshTokenEndpoint(Endpoint):
         return Response({}, status=202)
 
 
-def _alive() -> QuerySet[RefreshToken]:
+def living_tokens() -> QuerySet[RefreshToken]:
     """Return the tokens that can still be used, under the name that lists sort by: the toolkit calls it otherwise."""
     now = timezone.now()
     unexpired = (Q(expires_at=None) | Q(expires_at__gt=now)) & (Q(idle_expires_at=None) | Q(idle_expires_at__gt=now))
@@ -163,7 +163,7 @@ def _alive() -> QuerySet[RefreshToken]:
 
 
 def _token_at(wire_id: str) -> RefreshToken:
-    token = _alive().filter(wire_id=wire_id).first()
+    token = living_tokens().filter(wire_id=wire_id).first()
     if token is None:
         raise NotFound("The refresh token does not exist.")
     return token

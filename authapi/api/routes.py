@@ -6,6 +6,7 @@ from authapi.api.client_credentials import ClientCredentialEndpoint, SingleClien
 from authapi.api.client_grants import ClientGrantEndpoint, GrantOrganizationEndpoint, OrganizationGrantEndpoint
 from authapi.api.clients import ClientEndpoint, ClientSecretEndpoint
 from authapi.api.connection_clients import ClientConnectionEndpoint, ConnectionClientEndpoint
+from authapi.api.device_credentials import DeviceCredentialEndpoint
 from authapi.api.permissions import (
     EffectivePermissionEndpoint,
     EffectivePermissionSourceEndpoint,
@@ -59,6 +60,8 @@ ROUTES = (
     Route("refresh-tokens", RefreshTokenEndpoint, _LIST),
     Route("refresh-tokens/revoke", RefreshTokenRevocationEndpoint, _DO),
     Route("refresh-tokens/<segment:id>", RefreshTokenEndpoint, _ITEM),
+    Route("device-credentials", DeviceCredentialEndpoint, _LIST),
+    Route("device-credentials/<segment:id>", DeviceCredentialEndpoint, {"delete": "destroy"}),
     Route("grants", UserGrantEndpoint, _OWN),
     Route("grants/<segment:id>", SingleUserGrantEndpoint, {"delete": "destroy"}),
     Route("logs", LogEndpoint, _LIST),

@@ -54,8 +54,16 @@ LOG_FIELDS = (
     "user_agent",
     "details",
 )
-# Nothing is required: `fields` leaves out what it does not name.
+_DEVICE_CREDENTIAL_TYPES = ["public_key", "refresh_token", "rotating_refresh_token"]
+_DEVICE_CREDENTIAL: dict[str, Schema] = {
+    **dict.fromkeys(("id", "device_name", "user_id", "client_id"), _TEXT),
+    "type": {**_TEXT, "enum": _DEVICE_CREDENTIAL_TYPES},
+}
+DEVICE_CREDENTIAL_FIELDS = tuple(_DEVICE_CREDENTIAL)
+DEVICE_CREDENTIALS = list_of("device_credentials", reference("DeviceCredential"))
 COMPONENTS: dict[str, Schema] = {
+    # Nothing is required: `fields` leaves out what it does not name.
+    "DeviceCredential": {"type": "object", "properties": _DEVICE_CREDENTIAL},
     "Session": {
         "type": "object",
         "properties": {
@@ -106,6 +114,12 @@ REFRESH_TOKEN_PARAMETERS = (
     Parameter("user_id", _TEXT, "Tokens of this user.", is_required=True),
     Parameter("client_id", _TEXT, "Only those of one client."),
     *TAKE_FORM,
+)
+DEVICE_CREDENTIAL_PARAMETERS = (
+    *LIST_FORMS,
+    Parameter("user_id", _TEXT, "Credentials of one user."),
+    Parameter("client_id", _TEXT, "Credentials for one client."),
+    Parameter("type", {**_TEXT, "enum": _DEVICE_CREDENTIAL_TYPES}, "Without it: `refresh_token` and `public_key`."),
 )
 GRANT_PARAMETERS = (
     *LIST_FORMS,

@@ -13,7 +13,7 @@ from authapi.models import AccountTicket, Client
 from authapi.services.account_tickets import issue, usable_count
 from authapi.sign_in.user_lookup import named_user
 from authapi.tenant_settings import sign_in_settings
-from identity.hosts import canonical_address
+from identity.hosts import default_address
 from identity.mail import MailServerAway, send_mail
 from identity.models import Connection, Job, User
 from identity.services.failures import NotFound
@@ -87,7 +87,7 @@ def _mail(job: Job, name: str, purpose: AccountTicket.Purpose, path: str) -> Pau
     user = _recipient(job)
     if user is None:
         return None
-    base = (settings.INSECURE_HTTP and job.parameters.get("address")) or canonical_address(job.tenant_id)
+    base = (settings.INSECURE_HTTP and job.parameters.get("address")) or default_address(job.tenant_id)
     if not base:
         raise NotFound("The tenant has no verified domain to which a link could point.")
     ticket, secret = issue(user=user, purpose=purpose, client=_client(job), email=user.email or "")

@@ -8,6 +8,7 @@ MANAGEMENT: dict[str, str] = {
     "cursor_expired": "What follows the cursor is no longer kept. Read the resources again and go on from `X-Events-Cursor`.",
     "inexistent_client": "There is no such client.",
     "inexistent_connection": "There is no such connection.",
+    "inexistent_custom_domain": "There is no such custom domain.",
     "inexistent_resource_server": "There is no such API.",
     "inexistent_user": "There is no such user.",
     "insecure_transport": "The service answers over HTTPS only.",
@@ -17,7 +18,8 @@ MANAGEMENT: dict[str, str] = {
     "invalid_paging": "The list pages by number only so far. Use `take` and `from`.",
     "invalid_query_string": "A query parameter does not fit; the message names it.",
     "invalid_uri": "An id in the path cannot be one.",
-    "operation_not_supported": "The request is right in form, but nothing that this service does for this object.",
+    "operation_not_supported": "The request is right in form, but nothing that this service does for this object; with 404 the "
+    "service does not have the operation, and the message says why.",
     "tenant_suspended": "The tenant is suspended.",
     "{database strategy}_idp_error": "A user with this identifier is there already.",
     "unavailable": "The service cannot open a stream now. Wait as long as `Retry-After` says.",

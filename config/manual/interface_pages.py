@@ -32,6 +32,7 @@ curl https://id.example.com/api/v2/users -H "Authorization: Bearer $TOKEN"
   it has shown. Lists that events continue carry `X-Events-Cursor` on their first page
   ([how to keep a copy](../../how-to/snapshot-and-stream.md)).
 - **Bodies** are JSON or forms; a member that is not described is refused.
+- **Client libraries** of another vendor drive it unmodified: [which of their operations are there](client-libraries.md).
 - **Labels.** An operation without one is generally available; another label stands behind its summary.
 """
 _GENERALLY_AVAILABLE = "Generally Available"

@@ -9,6 +9,8 @@ RESOURCES: dict[str, str] = {
     "client-grants": "which scopes a client may ask for at one API",
     "clients": "applications that ask for tokens, with their secrets, keys and certificates",
     "connections": "where users of the tenant come from",
+    "custom-domains": "further hosts of the tenant, with the proof that it controls them",
+    "device-credentials": "refresh tokens by the device that holds them",
     "event-streams": "subscriptions of destinations to events, with deliveries, dead letters and synchronisations",
     "events": "the stream of events, and test events on it",
     "grants": "what users allowed clients to do",

@@ -9,6 +9,7 @@ from config.manual.commands_page import commands_page
 from config.manual.errors_page import errors_page
 from config.manual.metrics_page import metrics_page
 from config.manual.settings_page import settings_page
+from config.manual.upstream_page import upstream_page
 
 
 def all_pages() -> dict[str, str]:
@@ -20,6 +21,7 @@ def all_pages() -> dict[str, str]:
         **{f"events/{name}.md": text for name, text in event_pages.resource_pages().items()},
         "management/index.md": interface_pages.overview_page(),
         **{f"management/{name}.md": text for name, text in interface_pages.resource_pages().items()},
+        "management/client-libraries.md": upstream_page(),
         "errors.md": errors_page(),
         "metrics.md": metrics_page(),
         "commands.md": commands_page(),

@@ -1,4 +1,4 @@
--- sources: 940395e58fbf2e0b022077c5f6cb127993f11138e712410443e815c5d150e68a
+-- sources: 804d8116f482060ccb3b76eeb324c3d8d42e2fef0e7fa3e9a3c22604f469f48d
 -- server: 18
 --
 -- PostgreSQL database dump
@@ -1194,7 +1194,13 @@ CREATE TABLE public.identity_customdomain (
     is_canonical boolean NOT NULL,
     verified_at timestamp with time zone,
     created_at timestamp with time zone NOT NULL,
-    tenant_id character varying(63) NOT NULL
+    tenant_id character varying(63) NOT NULL,
+    certificate_type character varying(16) DEFAULT 'self_managed'::character varying NOT NULL,
+    client_ip_header character varying(32) DEFAULT ''::character varying NOT NULL,
+    is_default boolean DEFAULT false NOT NULL,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    verification_problem character varying(200) DEFAULT ''::character varying NOT NULL,
+    verification_token character varying(64) DEFAULT ''::character varying NOT NULL
 );
 
 --
@@ -2942,43 +2948,44 @@ INSERT INTO public.django_migrations VALUES
 	(52, 'events', '0004_event_by_type', now()),
 	(53, 'identity', '0021_connection_options_sealed', now()),
 	(54, 'identity', '0022_user_search', now()),
-	(55, 'oauth2_provider', '0001_initial', now()),
-	(56, 'oauth2_provider', '0002_auto_20190406_1805', now()),
-	(57, 'oauth2_provider', '0003_auto_20201211_1314', now()),
-	(58, 'oauth2_provider', '0004_auto_20200902_2022', now()),
-	(59, 'oauth2_provider', '0005_auto_20211222_2352', now()),
-	(60, 'oauth2_provider', '0006_alter_application_client_secret', now()),
-	(61, 'oauth2_provider', '0007_application_post_logout_redirect_uris', now()),
-	(62, 'oauth2_provider', '0008_alter_accesstoken_token', now()),
-	(63, 'oauth2_provider', '0009_add_hash_client_secret', now()),
-	(64, 'oauth2_provider', '0010_application_allowed_origins', now()),
-	(65, 'oauth2_provider', '0011_refreshtoken_token_family', now()),
-	(66, 'oauth2_provider', '0012_add_token_checksum', now()),
-	(67, 'oauth2_provider', '0013_alter_application_authorization_grant_type_device', now()),
-	(68, 'oauth2_provider', '0014_alter_help_text', now()),
-	(69, 'oauth2_provider', '0015_refreshtoken_token_checksum', now()),
-	(70, 'oauth2_provider', '0016_alter_devicegrant_scope', now()),
-	(71, 'oauth2_provider', '0017_application_dcr_created', now()),
-	(72, 'oauth2_provider', '0018_resource_indicators', now()),
-	(73, 'oauth2_provider', '0019_application_registration_source', now()),
-	(74, 'oauth2_provider', '0020_cimd_application_fields', now()),
-	(75, 'oauth2_provider', '0021_translatable_field_labels', now()),
-	(76, 'oauth2_provider', '0022_refreshtoken_token_family_index', now()),
-	(77, 'provisioning', '0001_initial', now()),
-	(78, 'provisioning', '0002_webhook_secrets', now()),
-	(79, 'provisioning', '0003_action_versions', now()),
-	(80, 'provisioning', '0004_triage_and_alerts', now()),
-	(81, 'provisioning', '0005_synchronizations', now()),
-	(82, 'provisioning', '0006_dead_letters_by_key', now()),
-	(83, 'provisioning', '0007_paces', now()),
-	(84, 'provisioning', '0008_trials_of_events', now()),
-	(85, 'provisioning', '0009_lists_by_key', now()),
-	(86, 'provisioning', '0010_plain_names', now()),
-	(87, 'provisioning', '0011_account_links', now()),
-	(88, 'provisioning', '0012_users_not_found', now()),
-	(89, 'provisioning', '0013_links_of_the_past', now()),
-	(90, 'provisioning', '0014_breaker_by_status', now()),
-	(91, 'sessions', '0001_initial', now());
+	(55, 'identity', '0023_custom_domain_proofs', now()),
+	(56, 'oauth2_provider', '0001_initial', now()),
+	(57, 'oauth2_provider', '0002_auto_20190406_1805', now()),
+	(58, 'oauth2_provider', '0003_auto_20201211_1314', now()),
+	(59, 'oauth2_provider', '0004_auto_20200902_2022', now()),
+	(60, 'oauth2_provider', '0005_auto_20211222_2352', now()),
+	(61, 'oauth2_provider', '0006_alter_application_client_secret', now()),
+	(62, 'oauth2_provider', '0007_application_post_logout_redirect_uris', now()),
+	(63, 'oauth2_provider', '0008_alter_accesstoken_token', now()),
+	(64, 'oauth2_provider', '0009_add_hash_client_secret', now()),
+	(65, 'oauth2_provider', '0010_application_allowed_origins', now()),
+	(66, 'oauth2_provider', '0011_refreshtoken_token_family', now()),
+	(67, 'oauth2_provider', '0012_add_token_checksum', now()),
+	(68, 'oauth2_provider', '0013_alter_application_authorization_grant_type_device', now()),
+	(69, 'oauth2_provider', '0014_alter_help_text', now()),
+	(70, 'oauth2_provider', '0015_refreshtoken_token_checksum', now()),
+	(71, 'oauth2_provider', '0016_alter_devicegrant_scope', now()),
+	(72, 'oauth2_provider', '0017_application_dcr_created', now()),
+	(73, 'oauth2_provider', '0018_resource_indicators', now()),
+	(74, 'oauth2_provider', '0019_application_registration_source', now()),
+	(75, 'oauth2_provider', '0020_cimd_application_fields', now()),
+	(76, 'oauth2_provider', '0021_translatable_field_labels', now()),
+	(77, 'oauth2_provider', '0022_refreshtoken_token_family_index', now()),
+	(78, 'provisioning', '0001_initial', now()),
+	(79, 'provisioning', '0002_webhook_secrets', now()),
+	(80, 'provisioning', '0003_action_versions', now()),
+	(81, 'provisioning', '0004_triage_and_alerts', now()),
+	(82, 'provisioning', '0005_synchronizations', now()),
+	(83, 'provisioning', '0006_dead_letters_by_key', now()),
+	(84, 'provisioning', '0007_paces', now()),
+	(85, 'provisioning', '0008_trials_of_events', now()),
+	(86, 'provisioning', '0009_lists_by_key', now()),
+	(87, 'provisioning', '0010_plain_names', now()),
+	(88, 'provisioning', '0011_account_links', now()),
+	(89, 'provisioning', '0012_users_not_found', now()),
+	(90, 'provisioning', '0013_links_of_the_past', now()),
+	(91, 'provisioning', '0014_breaker_by_status', now()),
+	(92, 'sessions', '0001_initial', now());
 
 --
 -- Data for Name: django_session; Type: TABLE DATA; Schema: public; Owner: -
@@ -3366,7 +3373,7 @@ SELECT pg_catalog.setval('public.django_content_type_id_seq', 86, true);
 -- Name: django_migrations_id_seq; Type: SEQUENCE SET; Schema: public; Owner: -
 --
 
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 91, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 92, true);
 
 --
 -- Name: events_event_id_seq; Type: SEQUENCE SET; Schema: public; Owner: -
@@ -4157,18 +4164,18 @@ ALTER TABLE ONLY public.identity_connection
     ADD CONSTRAINT identity_connection_tenant_id_unique UNIQUE (tenant_id, id);
 
 --
--- Name: identity_customdomain identity_customdomain_host_key; Type: CONSTRAINT; Schema: public; Owner: -
---
-
-ALTER TABLE ONLY public.identity_customdomain
-    ADD CONSTRAINT identity_customdomain_host_key UNIQUE (host);
-
---
 -- Name: identity_customdomain identity_customdomain_pkey; Type: CONSTRAINT; Schema: public; Owner: -
 --
 
 ALTER TABLE ONLY public.identity_customdomain
     ADD CONSTRAINT identity_customdomain_pkey PRIMARY KEY (id);
+
+--
+-- Name: identity_customdomain identity_customdomain_tenant_host; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.identity_customdomain
+    ADD CONSTRAINT identity_customdomain_tenant_host UNIQUE (tenant_id, host);
 
 --
 -- Name: identity_emailticket identity_emailticket_job_id_key; Type: CONSTRAINT; Schema: public; Owner: -
@@ -5804,12 +5811,6 @@ CREATE INDEX identity_connection_tenant_id_9f30dd97 ON public.identity_connectio
 CREATE INDEX identity_connection_tenant_id_9f30dd97_like ON public.identity_connection USING btree (tenant_id varchar_pattern_ops);
 
 --
--- Name: identity_customdomain_host_940751d0_like; Type: INDEX; Schema: public; Owner: -
---
-
-CREATE INDEX identity_customdomain_host_940751d0_like ON public.identity_customdomain USING btree (host varchar_pattern_ops);
-
---
 -- Name: identity_customdomain_id_32a5c775_like; Type: INDEX; Schema: public; Owner: -
 --
 
@@ -5822,6 +5823,12 @@ CREATE INDEX identity_customdomain_id_32a5c775_like ON public.identity_customdom
 CREATE UNIQUE INDEX identity_customdomain_one_canonical ON public.identity_customdomain USING btree (tenant_id) WHERE is_canonical;
 
 --
+-- Name: identity_customdomain_one_default; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE UNIQUE INDEX identity_customdomain_one_default ON public.identity_customdomain USING btree (tenant_id) WHERE is_default;
+
+--
 -- Name: identity_customdomain_tenant_id_dc7f1afd; Type: INDEX; Schema: public; Owner: -
 --
 
@@ -5832,6 +5839,12 @@ CREATE INDEX identity_customdomain_tenant_id_dc7f1afd ON public.identity_customd
 --
 
 CREATE INDEX identity_customdomain_tenant_id_dc7f1afd_like ON public.identity_customdomain USING btree (tenant_id varchar_pattern_ops);
+
+--
+-- Name: identity_customdomain_verified_host; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE UNIQUE INDEX identity_customdomain_verified_host ON public.identity_customdomain USING btree (host) WHERE (verified_at IS NOT NULL);
 
 --
 -- Name: identity_emailticket_expired; Type: INDEX; Schema: public; Owner: -

@@ -194,6 +194,8 @@ ALERT_WEBHOOK_SECRET = env.secret("ALERT_WEBHOOK_SECRET", "", "Signs these posts
 OUTBOUND_PRIVATE_NETWORKS = env.listing("OUTBOUND_PRIVATE_NETWORKS", "", "Networks that outbound requests may reach although private.")
 OUTBOUND_ALLOW_HTTP = env.flag("OUTBOUND_ALLOW_HTTP", default=False, effect="Let outbound requests use plain http.")
 OUTBOUND_CA_FILE = env.text("OUTBOUND_CA_FILE", "", "PEM file of certificate authorities trusted besides the public ones.")
+DNS_SERVERS = env.servers("DNS_SERVERS", 53, "Name servers that prove control over custom domains; empty: those of the machine.")
+DNS_LOOKUP_SECONDS = env.number("DNS_LOOKUP_SECONDS", 4.0, "Longest time for the proof of a custom domain.", minimum=0.1)
 OUTBOUND_ADDRESSES = env.listing("OUTBOUND_ADDRESSES", "", "Egress addresses, as region=address, shown to operators.")
 
 # --- Celery -----------------------------------------------------------------------------------------------------------

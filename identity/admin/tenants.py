@@ -18,6 +18,7 @@ from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.models import CustomDomain, FormerTenant, Tenant
 from identity.services import domains, tenant_deletion, tenants
 from identity.services.deletions import deletion_job, percentage
+from identity.services.domain_checks import record_name, record_value
 from identity.services.failures import Invalid
 
 Row = TypeVar("Row", bound=models.Model)
@@ -161,10 +162,19 @@ class CustomDomainAdmin(OperatorsChange[CustomDomain]):
     )  # fmt: skip
 
     def get_fieldsets(self, request: HttpRequest, obj: CustomDomain | None = None) -> Any:
-        return [(None, {"fields": ["host"] if obj is None else ["host", "tenant", "state", "is_canonical", "verified_at", "created_at"]})]
+        return [
+            (
+                None,
+                {
+                    "fields": ["host"]
+                    if obj is None
+                    else ["host", "tenant", "state", "proof", "is_canonical", "is_default", "verified_at", "created_at"]
+                },
+            )
+        ]
 
     def get_readonly_fields(self, request: HttpRequest, obj: CustomDomain | None = None) -> Any:
-        return () if obj is None else ("host", "tenant", "state", "is_canonical", "verified_at", "created_at")
+        return () if obj is None else ("host", "tenant", "state", "proof", "is_canonical", "is_default", "verified_at", "created_at")
 
     def has_change_permission(self, request: HttpRequest, obj: CustomDomain | None = None) -> bool:
         return False
@@ -172,6 +182,12 @@ class CustomDomainAdmin(OperatorsChange[CustomDomain]):
     @admin.display(description="State")
     def state(self, row: CustomDomain) -> str:
         return badge("Verified", "good") if row.verified_at else badge("Not verified", "warn")
+
+    @admin.display(description="TXT record")
+    def proof(self, row: CustomDomain) -> str:
+        """Return the record that proves control, and why the last check of it failed."""
+        problem = f" ({row.verification_problem})" if row.verification_problem else ""
+        return f"{record_name(row)} holds {record_value(row)}{problem}"
 
     def create(self, request: HttpRequest, form: Any) -> CustomDomain:
         return domains.add_domain(tenant_id=self.tenant_for_new(request), host=form.cleaned_data["host"])

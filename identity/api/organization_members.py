@@ -8,18 +8,21 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from identity.api.endpoint import Endpoint
+from identity.api.group_schemas import GROUP_FIELDS, TAKEN_GROUPS
 from identity.api.list_schemas import LIST_FORMS, TAKE_FORM
-from identity.api.lookups import organization_at, short_user, user_at
+from identity.api.lookups import organization_at, role_at, short_user, user_at
 from identity.api.operations import Lifecycle, Operation
 from identity.api.organization_schemas import MEMBER_FIELDS, MEMBERS
 from identity.api.paging import Listing, answer_list
-from identity.api.queries import projection_of
+from identity.api.queries import projection_of, text_of
+from identity.api.refusals import invalid_query
 from identity.api.relation_bodies import OrganizationMembersToChange, RolesToChange
-from identity.api.role_schemas import EFFECTIVE_ROLE_FIELDS, EFFECTIVE_ROLES, ROLE_FIELDS, ROLES
+from identity.api.role_schemas import EFFECTIVE_ROLE_FIELDS, EFFECTIVE_ROLES, ROLE_FIELDS, ROLE_ID, ROLES
+from identity.documents.group import group_resource
 from identity.documents.role import effective_role_document, role_document
 from identity.models import OrganizationMember, OrganizationMemberRole, Role
 from identity.services import memberships
-from identity.services.effective_roles import effective_member_roles
+from identity.services.effective_roles import effective_member_roles, groups_with_member_role
 
 _EFFECTIVE = Listing("roles", EFFECTIVE_ROLE_FIELDS, only_take=True)
 
@@ -155,3 +158,28 @@ class EffectiveMemberRoleEndpoint(Endpoint):
             return effective_role_document(role, effective.sources_of(role.pk))
 
         return Response(answer_list(effective.rows(self.tenant_id), request.query_params, _EFFECTIVE, render))
+
+
+class EffectiveMemberRoleSourceEndpoint(Endpoint):
+    """The groups through which a user has a role in an organization."""
+
+    operations: ClassVar[dict[str, Operation]] = {
+        "list": Operation(
+            "list_organization_member_role_source_groups",
+            "List the groups through which a member has a role",
+            ("read:organization_member_role_source_groups",),
+            200,
+            TAKEN_GROUPS,
+            parameters=ROLE_ID,
+            refuses=(404,),
+            lifecycle=Lifecycle.EARLY_ACCESS,
+        )
+    }
+
+    def list(self, request: Request, id: str, user_id: str) -> Response:
+        organization, user = organization_at(id), user_at(user_id)
+        role_id = text_of(request.query_params, "role_id")
+        if role_id is None:
+            raise invalid_query("Missing required property", "role_id")
+        rows = groups_with_member_role(user, organization.pk, role_at(role_id).pk)
+        return Response(answer_list(rows, request.query_params, Listing("groups", GROUP_FIELDS, only_take=True), group_resource))

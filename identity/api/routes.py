@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from identity.api.connection_users import ConnectionStatusEndpoint, ConnectionUserEndpoint
 from identity.api.connections import ConnectionEndpoint
+from identity.api.custom_domains import (
+    CustomDomainEndpoint,
+    DefaultDomainEndpoint,
+    DomainTestEndpoint,
+    DomainVerificationEndpoint,
+)
+from identity.api.enrollments import EnrollmentEndpoint
 from identity.api.groups import GroupEndpoint, GroupMemberEndpoint, GroupRoleEndpoint
 from identity.api.identities import IdentityEndpoint
 from identity.api.jobs import JobEndpoint, JobErrorEndpoint, UsersExportEndpoint, UsersImportEndpoint, VerificationEmailEndpoint
@@ -14,7 +22,12 @@ from identity.api.organization_groups import (
     OrganizationRoleGroupEndpoint,
     OrganizationRoleMemberEndpoint,
 )
-from identity.api.organization_members import EffectiveMemberRoleEndpoint, MemberEndpoint, MemberRoleEndpoint
+from identity.api.organization_members import (
+    EffectiveMemberRoleEndpoint,
+    EffectiveMemberRoleSourceEndpoint,
+    MemberEndpoint,
+    MemberRoleEndpoint,
+)
 from identity.api.organizations import OrganizationEndpoint, OrganizationNameEndpoint
 from identity.api.role_assignments import RoleGroupEndpoint, RoleUserEndpoint, UserRoleEndpoint
 from identity.api.roles import RoleEndpoint
@@ -33,6 +46,11 @@ ROUTES = (
     Route("jobs/verification-email", VerificationEmailEndpoint, {"post": "create"}),
     Route("jobs/<segment:id>", JobEndpoint, {"get": "retrieve"}),
     Route("jobs/<segment:id>/errors", JobErrorEndpoint, {"get": "list"}),
+    Route("custom-domains", CustomDomainEndpoint, _COLLECTION),
+    Route("custom-domains/default", DefaultDomainEndpoint, {"get": "list", "patch": "partial_update"}),
+    Route("custom-domains/<segment:id>", CustomDomainEndpoint, _ITEM),
+    Route("custom-domains/<segment:id>/verify", DomainVerificationEndpoint, {"post": "create"}),
+    Route("custom-domains/<segment:id>/test", DomainTestEndpoint, {"post": "create"}),
     Route("users", UserEndpoint, _COLLECTION),
     Route("users/<segment:id>", UserEndpoint, _ITEM),
     Route("users/<segment:id>/identities", IdentityEndpoint, {"post": "create"}),
@@ -40,6 +58,9 @@ ROUTES = (
     Route("users-by-email", UsersByEmailEndpoint, {"get": "list"}),
     Route("connections", ConnectionEndpoint, _COLLECTION),
     Route("connections/<segment:id>", ConnectionEndpoint, _ITEM),
+    Route("connections/<segment:id>/status", ConnectionStatusEndpoint, _LIST),
+    Route("connections/<segment:id>/users", ConnectionUserEndpoint, {"delete": "destroy"}),
+    Route("users/<segment:id>/enrollments", EnrollmentEndpoint, _LIST),
     Route("users/<segment:id>/roles", UserRoleEndpoint, _RELATION),
     Route("users/<segment:id>/organizations", UserOrganizationEndpoint, _LIST),
     Route("users/<segment:id>/groups", UserGroupEndpoint, _LIST),
@@ -59,6 +80,7 @@ ROUTES = (
     Route(f"{_ORGANIZATION}/members", MemberEndpoint, _RELATION),
     Route(f"{_ORGANIZATION}/members/<segment:user_id>/roles", MemberRoleEndpoint, _RELATION),
     Route(f"{_ORGANIZATION}/members/<segment:user_id>/effective-roles", EffectiveMemberRoleEndpoint, _LIST),
+    Route(f"{_ORGANIZATION}/members/<segment:user_id>/effective-roles/sources/groups", EffectiveMemberRoleSourceEndpoint, _LIST),
     Route(f"{_ORGANIZATION}/enabled_connections", EnabledConnectionEndpoint, _COLLECTION),
     Route(f"{_ORGANIZATION}/enabled_connections/<segment:connection_id>", EnabledConnectionEndpoint, _ITEM),
     Route(f"{_ORGANIZATION}/connections", OrganizationConnectionEndpoint, _COLLECTION),

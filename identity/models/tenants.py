@@ -7,7 +7,7 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
 
-from identity.ids import is_tenant_id, new_custom_domain_id
+from identity.ids import is_tenant_id, new_custom_domain_id, new_domain_token
 from identity.models.base import TenantOwned
 
 HOST_PATTERN = r"^(?=.{1,253}$)([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"
@@ -69,18 +69,35 @@ class FormerTenant(models.Model):
 
 
 class CustomDomain(TenantOwned):
-    """A host of a tenant: its own or a custom one. It answers once it is verified; the canonical one is in `source`."""
+    """A host of a tenant: its own or a custom one. It answers once it is verified; the canonical one is in `source`.
+
+    A host may be pending at several tenants while none of them has proven its control: a pending domain must not keep the owner out.
+    """
+
+    class CertificateType(models.TextChoices):
+        MANAGED = "managed"
+        SELF_MANAGED = "self_managed"
 
     id = models.CharField(primary_key=True, max_length=32, default=new_custom_domain_id, editable=False)
-    host = models.CharField(
-        max_length=253, unique=True, validators=[RegexValidator(HOST_PATTERN, "A lower-case host name without a port.")]
-    )
+    host = models.CharField(max_length=253, validators=[RegexValidator(HOST_PATTERN, "A lower-case host name without a port.")])
     is_canonical = models.BooleanField(default=False)
     verified_at = models.DateTimeField(null=True, blank=True, help_text="When control over the domain was proven.")
+    is_default = models.BooleanField(default=False, db_default=False, help_text="Links in mails lead to it.")
+    verification_token = models.CharField(max_length=64, blank=True, default=new_domain_token, db_default="", editable=False)
+    verification_problem = models.CharField(max_length=200, blank=True, default="", db_default="", help_text="Why the last check failed.")
+    certificate_type = models.CharField(
+        max_length=16, choices=CertificateType, default=CertificateType.SELF_MANAGED, db_default=CertificateType.SELF_MANAGED
+    )
+    client_ip_header = models.CharField(max_length=32, blank=True, default="", db_default="")
+    metadata = models.JSONField(default=dict, db_default={}, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta(TenantOwned.Meta):
         constraints = [
+            # The Host header of a request finds its tenant by this index.
+            models.UniqueConstraint(fields=["host"], condition=Q(verified_at__isnull=False), name="identity_customdomain_verified_host"),
+            models.UniqueConstraint(fields=["tenant", "host"], name="identity_customdomain_tenant_host"),
+            models.UniqueConstraint(fields=["tenant"], condition=Q(is_default=True), name="identity_customdomain_one_default"),
             models.UniqueConstraint(fields=["tenant"], condition=Q(is_canonical=True), name="identity_customdomain_one_canonical"),
         ]
 

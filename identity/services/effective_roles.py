@@ -46,6 +46,13 @@ def groups_with_role(user: User, role_id: str) -> QuerySet[Group]:
     return Group.objects.of(user.tenant_id).filter(pk__in=groups_of(user), grouprole_rows__role_id=role_id)
 
 
+def groups_with_member_role(user: User, organization_id: str, role_id: str) -> QuerySet[Group]:
+    """Return the groups through which a user has a role in one organization."""
+    given = {"organization_id": organization_id, "role_id": role_id}
+    through = OrganizationGroupRole.objects.of(user.tenant_id).filter(group_id__in=groups_of(user), **given)
+    return Group.objects.of(user.tenant_id).filter(pk__in=through.values("group_id"))
+
+
 def groups_of(user: User) -> frozenset[str]:
     """Return the ids of the groups of a user: its own, and those that hold one of them as a member, up to the top."""
     members = GroupMember.objects.of(user.tenant_id)

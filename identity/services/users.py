@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from django.db.models import Value
+from django.db.models.functions import Lower
 from django.utils import timezone
 
 from identity.documents.user import profile_data
@@ -97,6 +99,28 @@ def delete_user(*, tenant_id: str, user_id: str) -> None:
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     delete_relations(tenant_id=tenant_id, user=user)
     user.delete()
+
+
+@unit_of_work
+def delete_users_by_email(*, tenant_id: str, connection_id: str, email: str) -> int:
+    """Delete the users whose primary identity is in the connection and that have this address, in any case; return how many.
+
+    Each goes as with `delete_user`. An identity that is linked to a user of another connection stays with that user.
+    """
+    rows = User.objects.of(tenant_id).filter(connection_id=connection_id).annotate(lower_email=Lower("email"))
+    found = rows.filter(lower_email=Lower(Value(email))).order_by("pk").values_list("pk", flat=True)
+    return sum(1 for key in list(found) if _delete_if_still(tenant_id, key, email))
+
+
+def _delete_if_still(tenant_id: str, key: int, email: str) -> bool:
+    """Delete a user that has the address once its row is locked: a change of the address may have come first."""
+    lock_rows(User, [key])
+    user = User.objects.of(tenant_id).filter(pk=key).annotate(lower_email=Lower("email")).filter(lower_email=Lower(Value(email))).first()
+    if user is None:
+        return False
+    delete_relations(tenant_id=tenant_id, user=user)
+    user.delete()
+    return True
 
 
 @unit_of_work

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core import signing
 from django.utils import timezone
 
-from identity.hosts import canonical_address
+from identity.hosts import default_address
 from identity.mail import MailServerAway, send_mail
 from identity.models import EmailTicket, Job, LinkedIdentity, User
 from identity.services.failures import Invalid, NotFound, ServiceError
@@ -132,7 +132,7 @@ def mail_ticket(job: Job) -> Pause | None:
     ticket = EmailTicket.objects.of(job.tenant_id).select_related("tenant", "user").get(job=job)
     asked_at = job.parameters.get("address", "")
     # On loopback the port counts, which no domain names.
-    base = (settings.INSECURE_HTTP and asked_at) or canonical_address(job.tenant_id)
+    base = (settings.INSECURE_HTTP and asked_at) or default_address(job.tenant_id)
     if not base:
         raise NotFound("The tenant has no verified domain to which a link could point.")
     context = {"tenant": ticket.tenant, "ticket": ticket, "link": f"{base}{PATH}?ticket={token_of(ticket)}"}

@@ -18,12 +18,13 @@ import requests
 import schemathesis
 from django.db import connections
 from pytest_django.plugin import DjangoDbBlocker
-from schemathesis.checks import CheckContext, negative_data_rejection
+from schemathesis.checks import CheckContext, negative_data_rejection, unsupported_method
 from schemathesis.config import SchemathesisConfig
 from schemathesis.core.parameters import ParameterLocation
 
 from authapi.services.api_resources import create_api_resource
 from config.api import openapi_document
+from config.upstream.table import unbuilt_at
 from identity.services import users
 from identity.services.tenants import create_tenant
 from tests.config.two_tenants import FIXED, Call, bodies, calls, digests_of, ids_of
@@ -133,6 +134,12 @@ _UNSAID = (
     "A lower-case slug",
     "Letters, digits and single inner hyphens",
     "Printable ASCII",
+    # Which names are hosts, and which of them a tenant may claim or has proven.
+    "A host name with a dot",
+    "A lower-case host name",
+    "The host belongs to the service",
+    "are reserved for client certificates",
+    "A verified domain of the tenant",
     "NUL character",
     "64 bits",
 )
@@ -177,7 +184,9 @@ class World:
     def send(self, case: Case) -> schemathesis.Response:
         """Send the case and judge the answer; a refusal and a read must have changed nothing."""
         # In a form everything is text, and an object in a list becomes the names of its members.
-        unjudged = [negative_data_rejection] if "urlencoded" in (case.media_type or "") else []
+        unjudged: list[Any] = [negative_data_rejection] if "urlencoded" in (case.media_type or "") else []
+        if is_unbuilt(case.method, case.operation.path):
+            unjudged.append(unsupported_method)
         judges: list[Judge] = [refused_for_a_reason, stream_messages_are_described]
         answer = case.call_and_validate(
             base_url=self.base_url, session=self.session, headers=self.headers, additional_checks=judges, excluded_checks=unjudged
@@ -189,6 +198,11 @@ class World:
         takes_away = case.method.upper() == "DELETE" or "revoke" in case.operation.path
         self.is_spent |= takes_away and self.rows != before
         return answer
+
+
+def is_unbuilt(method: str, path: str) -> bool:
+    """Tell whether client libraries know the operation: it is 404 with a reason then, and not 405 (`test_upstream_table.py`)."""
+    return unbuilt_at(method.upper(), f"/api/v2{path}".replace("{", "").replace("}", "")) is not None
 
 
 def refused_for_a_reason(context: CheckContext, answer: schemathesis.Response, case: Case) -> bool | None:
@@ -280,6 +294,8 @@ def test_a_method_that_is_not_described_is_not_allowed(path: str, world: World) 
     described = {method.upper() for method in _DOCUMENT["paths"][path]}
     address = re.sub(r"\{\w+\}", "x", f"{world.base_url}{path}")
     for method in sorted(METHODS - described):
+        if is_unbuilt(method, path):
+            continue
         answer = world.session.request(method, address, headers=world.headers, json={}, timeout=20)
 
         assert answer.status_code == 405, method

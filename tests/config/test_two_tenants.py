@@ -28,6 +28,8 @@ IDEMPOTENT = {
     "resource-servers/{id}",
     "client-grants/{id}",
     "grants/{id}",
+    "custom-domains/{id}",
+    "device-credentials/{id}",
     "event-streams/{id}",
     "organizations/{id}/client-grants/{grant_id}",
     "organizations/{id}/connections/{connection_id}",

@@ -21,6 +21,7 @@ from authapi.services.clients import create_client
 from config.api import openapi_document
 from identity.models import Job, Tenant
 from identity.services import groups, memberships
+from identity.services.domains import add_domain, verify_domain
 from identity.services.exports import start_export
 from identity.services.tenants import create_tenant
 from provisioning.backfill.plan import Plan
@@ -56,6 +57,8 @@ UNKNOWN = {
     "log line": "log_ffffffffffffffffffffff",
     "signing key": "f" * 21,
     "credential": "cred_ffffffffffffffffffffff",
+    "custom domain": "cd_ffffffffffffffff",
+    "canonical host": "nobody.example.test",
 }
 # Which kind of row a parameter of a path names: by its name, or by what stands before it where that is `id`.
 _BY_NAME = {
@@ -89,6 +92,8 @@ _BY_COLLECTION = {
     "grants": "user grant",
     "logs": "log line",
     "user-blocks": "user",
+    "custom-domains": "custom domain",
+    "device-credentials": "refresh token",
 }
 # What every tenant has alike.
 FIXED = {"trigger_id": "event-stream"}
@@ -166,6 +171,9 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "ConnectionToCreate": {"name": fresh, "strategy": "email"},
         "CredentialToChange": {"expires_at": None},
         "CredentialToCreate": {"credential_type": "cert_subject_dn", "subject_dn": f"CN={fresh}"},
+        "CustomDomainToChange": {"domain_metadata": {"note": "Changed"}},
+        "CustomDomainToCreate": {"domain": f"{fresh}.example.test", "type": "self_managed_certs"},
+        "DefaultDomainToSet": {"domain": ids["canonical host"]},
         "DeletionThresholdToSet": {"threshold": 5},
         "EnabledConnectionToAdd": {"connection_id": ids["connection"]},
         "EnabledConnectionToChange": {"show_as_button": False},
@@ -252,6 +260,8 @@ def ids_of(tenant: Tenant, name: str) -> Ids:
         "version": str(action.versions.get().pk),
         "execution": str(action.trials.create(kind="connection", actor="nobody", outcome="passed").pk),
         "audience": audience,
+        "custom domain": _verified_domain(tenant, name),
+        "canonical host": f"{tenant.pk}.example.test",
         "credential": create_credential(tenant_id=tenant.pk, client_id=client.client_id, new=subject).pk,
     }
     ids |= sign_in_rows(user, client)
@@ -259,6 +269,11 @@ def ids_of(tenant: Tenant, name: str) -> Ids:
     stream = api.post("event-streams", bodies(ids)["EventStreamToCreate"]).json["id"]
     event = api.post(f"event-streams/{stream}/test", bodies(ids)["TestEventToSend"]).json["id"]
     return ids | {"stream": stream, "event": event, "synchronization": _finished_synchronization(tenant, stream)}
+
+
+def _verified_domain(tenant: Tenant, name: str) -> str:
+    domain = add_domain(tenant_id=tenant.pk, host=f"{name}.{tenant.pk}.example.test")
+    return verify_domain(tenant_id=tenant.pk, domain_id=domain.pk).pk
 
 
 def _finished_synchronization(tenant: Tenant, stream_id: str) -> str:

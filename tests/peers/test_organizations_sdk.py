@@ -41,6 +41,7 @@ SEEN = {
     "group roles": ["writer"],
     "groups": ["engineers"],
     "member effective": [["direct", "groups"]],
+    "member source groups": ["engineers"],
     "role members": [True],
     "user organizations": ["acme"],
     "client": [64, "Store"],

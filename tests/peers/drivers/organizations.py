@@ -55,6 +55,8 @@ def organizations(client: Any, seen: dict[str, Any], ada: str, people: str, role
     seen["group roles"] = [found.name for found in client.organizations.groups.roles.list(acme.id, group)]
     seen["groups"] = [found.name for found in client.organizations.groups.list(acme.id)]
     seen["member effective"] = [sorted(found.sources) for found in client.organizations.members.effective_roles.list(acme.id, ada)]
+    sources = client.organizations.members.effective_roles.sources.groups.list(acme.id, ada, role_id=role)
+    seen["member source groups"] = [found.name for found in sources]
     seen["role members"] = [found.user_id == ada for found in client.organizations.roles.members.list(acme.id, role)]
     seen["user organizations"] = [found.name for found in client.users.organizations.list(ada)]
     client.organizations.groups.roles.delete(acme.id, group, roles=[role])

@@ -1,0 +1,119 @@
+"""One table of every operation that client libraries know, with its standing; *served* is read off the routes and never typed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
+
+from config.management_routes import OUTSIDE_DJANGO, ROUTES
+from config.upstream.reasons import REASONS, Standing
+from identity.api.operations import Route
+from identity.api.paths import MANAGEMENT_PREFIX
+
+# Method, path with `{}` for each id, and the name of the method in the Python library, ordered by path.
+OPERATIONS = Path(__file__).with_name("operations.txt")
+_ID = "{}"
+_PARAMETER = re.compile(r"<[^>]*>")
+
+
+class Kind(StrEnum):
+    """What the table says of an operation: one of the words of `Standing`, that it is served, or that it is ours alone."""
+
+    SERVED = "served"
+    REFUSED = Standing.REFUSED
+    PLANNED = Standing.PLANNED
+    ADDITION = "addition"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One operation. An addition has no name in libraries; what is served has no reason."""
+
+    method: str
+    path: str
+    name: str
+    kind: Kind
+    reason: str = ""
+
+    @property
+    def segments(self) -> tuple[str, ...]:
+        return tuple(self.path.split("/"))
+
+    @property
+    def refusal(self) -> str:
+        """The sentence of the error body."""
+        return f"{self.method} /{self.path} is not supported{' yet' if self.kind is Kind.PLANNED else ''}: {self.reason}"
+
+
+@lru_cache(maxsize=1)
+def table() -> tuple[Entry, ...]:
+    """Return every operation of the libraries, and every addition of this service, each once, ordered by path."""
+    served = {(method.upper(), template_of(route)) for route in ROUTES for method in route.actions} | OUTSIDE_DJANGO
+    known = [_entry(*line.split(), served=served) for line in OPERATIONS.read_text().splitlines()]
+    named = {(entry.method, entry.path) for entry in known}
+    additions = [Entry(method, path, "", Kind.ADDITION) for method, path in served - named]
+    return tuple(sorted([*known, *additions], key=lambda entry: (entry.path, entry.method)))
+
+
+def unbuilt_at(method: str | None, path: str) -> Entry | None:
+    """Return the operation of the libraries that stands at a path as it was sent, if this service does not have it."""
+    segments = tuple(path.removeprefix(MANAGEMENT_PREFIX).split("/"))
+    found = [entry for entry in _unbuilt() if entry.method == _method(method) and _covers(entry.segments, segments)]
+    return max(found, key=lambda entry: _literals(entry.segments), default=None)
+
+
+def hidden_behind(route: Route) -> tuple[Entry, ...]:
+    """Return the unbuilt operations whose requests a route would take: those of another method, and those of a word where it has an id."""
+    segments, methods = tuple(template_of(route).split("/")), {method.upper() for method in route.actions}
+    return tuple(
+        entry
+        for entry in _unbuilt()
+        if _meets(entry.segments, segments) and (entry.method not in methods or _literals(entry.segments) > _literals(segments))
+    )
+
+
+def is_hidden(entries: Iterable[Entry], method: str | None, path: str) -> bool:
+    """Tell whether a request is for one of these operations."""
+    segments = tuple(path.removeprefix(MANAGEMENT_PREFIX).split("/"))
+    return any(entry.method == _method(method) and _covers(entry.segments, segments) for entry in entries)
+
+
+def template_of(route: Route) -> str:
+    """Return the path of a route with `{}` for each id."""
+    return _PARAMETER.sub(_ID, route.path)
+
+
+@lru_cache(maxsize=1)
+def _unbuilt() -> tuple[Entry, ...]:
+    return tuple(entry for entry in table() if entry.kind in (Kind.REFUSED, Kind.PLANNED))
+
+
+def _entry(method: str, path: str, name: str, *, served: Collection[tuple[str, str]]) -> Entry:
+    if (method, path) in served:
+        return Entry(method, path, name, Kind.SERVED)
+    prefix = max((prefix for prefix in REASONS if f"{name}.".startswith(f"{prefix}.")), key=len)
+    standing, reason = REASONS[prefix]
+    return Entry(method, path, name, Kind(standing), reason)
+
+
+def _method(sent: str | None) -> str:
+    return "GET" if sent == "HEAD" else sent or ""
+
+
+def _literals(segments: tuple[str, ...]) -> tuple[bool, ...]:
+    """Return which segments are words: of two paths that fit, the one with the earlier word is meant."""
+    return tuple(segment != _ID for segment in segments)
+
+
+def _covers(template: tuple[str, ...], segments: tuple[str, ...]) -> bool:
+    return len(template) == len(segments) and all(
+        part == segment or (part == _ID and segment) for part, segment in zip(template, segments, strict=True)
+    )
+
+
+def _meets(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    return len(one) == len(other) and all(a == b or _ID in (a, b) for a, b in zip(one, other, strict=True))

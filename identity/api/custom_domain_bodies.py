@@ -1,0 +1,79 @@
+"""Bodies about custom domains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from rest_framework import serializers
+
+from identity.api.fields import Closed, JsonObject, Text
+from identity.api.refusals import not_supported
+from identity.models import CustomDomain
+from identity.services.domains import LONGEST_HOST, MOST_METADATA
+
+# By the names that clients know; the wire names the system behind the contract.
+CERTIFICATE_TYPES = {
+    f"{settings.DATABASE_STRATEGY}_managed_certs": CustomDomain.CertificateType.MANAGED,
+    "self_managed_certs": CustomDomain.CertificateType.SELF_MANAGED,
+}
+# The service reads the address of a client from this header when a trusted proxy sends it, and from no other one.
+_HEADERS = ("", "x-forwarded-for")
+_KNOWN_HEADERS = (*_HEADERS, "true-client-ip", "cf-connecting-ip", "x-azure-clientip")
+_LONGEST_VALUE = 255
+
+
+class DomainMetadata(JsonObject):
+    """Texts of a bounded length under at most ten names; null removes a name."""
+
+    default_error_messages = {"value": "Expected string values of at most {most} characters, or null"}
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(most=MOST_METADATA, **options)
+
+    @property
+    def bounds(self) -> dict[str, Any]:
+        return {**super().bounds, "additionalProperties": {"type": "string", "nullable": True, "maxLength": _LONGEST_VALUE}}
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        value = super().to_internal_value(data)
+        if not all(text is None or (isinstance(text, str) and len(text) <= _LONGEST_VALUE) for text in value.values()):
+            self.fail("value", most=_LONGEST_VALUE)
+        return value
+
+
+class CustomDomainToChange(Closed):
+    """What may change about a custom domain; null clears."""
+
+    tls_policy = serializers.ChoiceField(choices=["recommended"], required=False)
+    custom_client_ip_header = serializers.ChoiceField(choices=_KNOWN_HEADERS, required=False, allow_null=True)
+    domain_metadata = DomainMetadata(required=False, allow_null=True)
+    relying_party_identifier = Text(required=False, allow_null=True, max_length=LONGEST_HOST)
+
+
+class CustomDomainToCreate(CustomDomainToChange):
+    """A host that is to be proven."""
+
+    domain = Text(max_length=LONGEST_HOST)
+    type = serializers.ChoiceField(choices=list(CERTIFICATE_TYPES))
+    verification_method = serializers.ChoiceField(choices=["txt"], required=False)
+
+
+class DefaultDomainToSet(Closed):
+    domain = Text(max_length=LONGEST_HOST)
+
+
+def domain_fields(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns that a checked body sets; 400 for values that promise what the service does not do."""
+    if (body.get("custom_client_ip_header") or "") not in _HEADERS:
+        raise not_supported("The address of a client is read from X-Forwarded-For of a trusted proxy, and from no other header.")
+    if body.get("relying_party_identifier"):
+        raise not_supported("Users of a tenant have no passkeys, so a domain has no identifier for them.")
+    fields: dict[str, Any] = {}
+    if "custom_client_ip_header" in body:
+        fields["client_ip_header"] = body["custom_client_ip_header"] or ""
+    if "domain_metadata" in body:
+        fields["metadata"] = body["domain_metadata"] or {}
+    if "type" in body:
+        fields["certificate_type"] = CERTIFICATE_TYPES[body["type"]]
+    return fields

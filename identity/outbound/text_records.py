@@ -1,0 +1,42 @@
+"""Reading TXT records of the DNS, as proof that a tenant controls a name. It opens no connection to the host itself."""
+
+from __future__ import annotations
+
+import dns.exception
+import dns.name
+import dns.nameserver
+import dns.rdatatype
+import dns.resolver
+from django.conf import settings
+
+
+class RecordsUnread(Exception):
+    """The name servers gave no answer."""
+
+
+def text_records(name: str) -> frozenset[str]:
+    """Return the TXT records that stand at `name` itself; empty when there are none.
+
+    An alias is not followed: with a wildcard alias the owner of the target would answer for every name below a domain.
+    Asks the servers of `DNS_SERVERS` for at most `DNS_LOOKUP_SECONDS`. Raises `RecordsUnread` when none of them answers.
+    """
+    asked = dns.name.from_text(name)
+    try:
+        answer = _resolver().resolve(asked, dns.rdatatype.TXT, search=False, lifetime=settings.DNS_LOOKUP_SECONDS)
+    except (dns.resolver.NXDOMAIN, dns.resolver.NoAnswer, dns.resolver.YXDOMAIN):
+        return frozenset()
+    except (dns.exception.DNSException, OSError) as error:
+        raise RecordsUnread("The name servers gave no answer.") from error
+    if answer.canonical_name != asked:
+        return frozenset()
+    # RFC 7208, 3.3, as everywhere: the strings of one record are one text.
+    return frozenset(b"".join(record.strings).decode("ascii", "replace") for record in answer)
+
+
+def _resolver() -> dns.resolver.Resolver:
+    """Return a resolver for the servers of the settings, or for those of the machine. It remembers no answers."""
+    if not settings.DNS_SERVERS:
+        return dns.resolver.Resolver()
+    resolver = dns.resolver.Resolver(configure=False)
+    resolver.nameservers = [dns.nameserver.Do53Nameserver(address, port) for address, port in settings.DNS_SERVERS]
+    return resolver

@@ -1,0 +1,122 @@
+"""Checks of a domain against the world: whether its DNS proves control over it, and whether it leads to this service.
+
+Both wait for servers of others, so only few run at a time, and none inside a transaction.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+
+from django.conf import settings
+
+from identity.hosts import scheme
+from identity.models import CustomDomain
+from identity.outbound.outcomes import OutboundError
+from identity.outbound.session import outbound_session
+from identity.outbound.text_records import RecordsUnread, text_records
+from identity.services.domains import note_unproven, verify_domain
+from identity.services.failures import Conflict, NotFound, ServiceError
+
+_RECORD_NAME = "_domain-verification"
+_RECORD_START = "domain-verification="
+_ABSENT = "The TXT record was not found. A new record may take some time until all name servers know it."
+# A web process has few threads for requests, and a slow name server holds one for seconds.
+_MOST_AT_ONCE = 3
+
+_waiting: set[str] = set()
+_waiting_lock = Lock()
+
+
+class ChecksBusy(ServiceError):
+    """Another domain is being checked. Try again."""
+
+
+def record_name(domain: CustomDomain) -> str:
+    """Return where the TXT record stands that proves control over a domain."""
+    return f"{_RECORD_NAME}.{domain.host}"
+
+
+def record_value(domain: CustomDomain) -> str:
+    """Return what the TXT record holds. It is public, and belongs to this row of this tenant alone."""
+    return f"{_RECORD_START}{domain.verification_token}"
+
+
+def check_domain(*, tenant_id: str, domain_id: str) -> CustomDomain:
+    """Verify a domain if its TXT record is there, else keep why not; a verified domain is left as it is.
+
+    Raises `NotFound`, `AlreadyExists` when another tenant has proven its control before, and `ChecksBusy`.
+    """
+    domain = _custom_domain(tenant_id, domain_id)
+    if domain.verified_at is not None:
+        return domain
+    problem = _proof_problem(domain)
+    if problem:
+        return note_unproven(tenant_id=tenant_id, domain_id=domain_id, problem=problem)
+    return verify_domain(tenant_id=tenant_id, domain_id=domain_id)
+
+
+def reach_problem(*, tenant_id: str, domain_id: str) -> str:
+    """Return why a request to a verified domain does not reach the tenant, empty when it does.
+
+    Raises `NotFound`, `Conflict` for a domain that is not verified, and `ChecksBusy`.
+    """
+    domain = _custom_domain(tenant_id, domain_id)
+    if domain.verified_at is None:
+        raise Conflict("The domain is not verified yet.")
+    issuer = f"{scheme()}://{domain.host}/"
+    address, deadline = f"{issuer}.well-known/openid-configuration", time.monotonic() + settings.DNS_LOOKUP_SECONDS
+    with _turn(tenant_id):
+        try:
+            answer = outbound_session().send("GET", address, headers={"Accept": "application/json"}, body=None, deadline=deadline)
+        except OutboundError as error:
+            return str(error)
+    is_ours = answer.status == 200 and issuer_of(answer.body) == issuer
+    return "" if is_ours else "The host answers, but not as this tenant. Check that the proxy keeps the Host header."
+
+
+def issuer_of(body: bytes) -> str | None:
+    """Return the issuer that a discovery document names, or None when the body is no such document."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    issuer = found.get("issuer") if isinstance(found, dict) else None
+    return issuer if isinstance(issuer, str) else None
+
+
+def _proof_problem(domain: CustomDomain) -> str:
+    with _turn(domain.tenant_id):
+        try:
+            found = text_records(record_name(domain))
+        except RecordsUnread as error:
+            return str(error)
+    # An empty token would be the same for every tenant.
+    wanted = record_value(domain).encode()
+    is_proven = bool(domain.verification_token) and any(hmac.compare_digest(text.encode(), wanted) for text in found)
+    return "" if is_proven else _ABSENT
+
+
+def _custom_domain(tenant_id: str, domain_id: str) -> CustomDomain:
+    domain = CustomDomain.objects.of(tenant_id).filter(pk=domain_id, is_canonical=False).first()
+    if domain is None:
+        raise NotFound("The custom domain does not exist.")
+    return domain
+
+
+@contextmanager
+def _turn(tenant_id: str) -> Iterator[None]:
+    """Count a check of this process: one of a tenant at a time, so that no tenant takes all turns. Raises `ChecksBusy`."""
+    with _waiting_lock:
+        if tenant_id in _waiting or len(_waiting) >= _MOST_AT_ONCE:
+            raise ChecksBusy
+        _waiting.add(tenant_id)
+    try:
+        yield
+    finally:
+        with _waiting_lock:
+            _waiting.discard(tenant_id)
