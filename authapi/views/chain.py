@@ -63,6 +63,8 @@ class Answer:
     status: int
     body: bytes
     headers: dict[str, str] = field(default_factory=dict)
+    # Whether a success proves that the sender had a code, a token or a password. Otherwise the request is charged to its address.
+    is_proof: bool = True
 
 
 @dataclass(frozen=True)
@@ -144,14 +146,15 @@ class _Request:
 
 
 async def _rated(request: _Request) -> Answer:
-    """Return the answer with the headers of the bucket that decided; a refused request is charged to its address."""
+    """Return the answer with the headers of the bucket that decided; what proved nothing is charged to its address."""
     work = partial(executor.run, partial(_answer, request))
     # An address over its debt is still served, but never by more than one thread of a process.
     done = await (one_at_a_time(work) if is_indebted(request.origin.keys) else work())
     if isinstance(done, _Waiting):
         done = await executor.run(partial(_finished, request, done), is_slow=True)
     answer, rate = done.answer, done.rate
-    if rate is None and 400 <= answer.status < 500:
+    # A failure of the service (5xx) is charged to neither.
+    if rate is None and answer.status < 500:
         rate = await charged_debt(done.tenant_id, request.origin)
         if rate.is_exceeded:
             answer = _failed(RequestRefused(Case.TOO_MANY_REQUESTS), request.methods)
@@ -229,7 +232,7 @@ def _finished(request: _Request, waiting: _Waiting) -> _Done:
 
 
 def _settled(request: _Request, answer: Answer, charge: Charge, rate: Rate | None) -> _Done:
-    if not request.is_open and answer.status < 300:
+    if not request.is_open and answer.status < 300 and answer.is_proof:
         charge.settle()
     return _Done(answer, charge.tenant_id, rate or charge.rate)
 
