@@ -23,7 +23,7 @@ from authapi.addresses import Origin, origin_of
 from authapi.bodies import MAX_BODY_BYTES
 from authapi.charging import Charge
 from authapi.failures import FAILURES, Case, Failure, RequestRefused, engine_failure
-from authapi.indebted import is_indebted, one_at_a_time
+from authapi.indebted import in_turn
 from authapi.open_rates import StrangerRefused, admitted_stranger
 from authapi.rate_figures import OPEN_ENDPOINTS
 from authapi.throttling import Rate
@@ -147,11 +147,11 @@ class _Request:
 
 async def _rated(request: _Request) -> Answer:
     """Return the answer with the headers of the bucket that decided; what proved nothing is charged to its address."""
-    work = partial(executor.run, partial(_answer, request))
-    # An address over its debt is still served, but never by more than one thread of a process.
-    done = await (one_at_a_time(work) if is_indebted(request.origin.keys) else work())
+    # An address over its debt is still served, but never by more than one fast and one slow thread of a process.
+    keys = request.origin.keys
+    done = await in_turn(keys, partial(executor.run, partial(_answer, request)))
     if isinstance(done, _Waiting):
-        done = await executor.run(partial(_finished, request, done), is_slow=True)
+        done = await in_turn(keys, partial(executor.run, partial(_finished, request, done), is_slow=True), is_slow=True)
     answer, rate = done.answer, done.rate
     # A failure of the service (5xx) is charged to neither.
     if rate is None and answer.status < 500:
