@@ -18,6 +18,7 @@ from identity.services.tenants import create_tenant
 from tests.authapi.asgi_client import get
 from tests.authapi.authorize.conftest import Login
 from tests.authapi.browser import Browser, Page
+from tests.factories.sign_in import person
 
 NOON = 1_935_489_600
 PAGE = "/u/logged-out"
@@ -75,6 +76,27 @@ def test_a_browser_that_has_logged_in_is_served_behind_an_address_that_floods(lo
     assert 429 in statuses(pages(Browser(login.tenant), 10))
     answer = with_login.get(PAGE)
     assert (answer.status, answer.headers["x-ratelimit-limit"]) == (200, str(browser_figure().burst))
+
+
+def test_all_browsers_of_one_account_share_one_allowance(login: Login, settings: Any) -> None:
+    settings.ADDRESS_RATE_BURST = 1000
+    person(login.connection, email="grace@example.test")
+    browsers = [Browser(login.tenant) for _ in range(3)]
+    for browser, email in zip(browsers, ("ada@example.test", "ada@example.test", "grace@example.test"), strict=True):
+        visit = Login(login.tenant, login.client, login.connection, login.user, browser)
+        assert "code" in visit.log_in(visit.ask(), identifier=email).answer
+    left = [int(browser.get(PAGE).headers["x-ratelimit-remaining"]) for browser in browsers]
+    assert left == [browser_figure().burst - 1, browser_figure().burst - 2, browser_figure().burst - 1]
+
+
+def test_a_browser_takes_the_allowance_of_the_account_that_logged_in_last(login: Login, settings: Any) -> None:
+    settings.ADDRESS_RATE_BURST = 1000
+    person(login.connection, email="grace@example.test")
+    login.begin_session()
+    first = login.browser.cookies["known"]
+    login.log_in(login.ask(prompt="login"), identifier="grace@example.test")
+    assert login.browser.cookies["known"].partition(":")[0] != first.partition(":")[0]
+    assert login.user.user_id not in first
 
 
 @pytest.mark.parametrize("cookie", ["known=made-up", "known=abc:1vZ:forged", "browser=fresh", "session=fresh"])
