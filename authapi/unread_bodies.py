@@ -80,7 +80,8 @@ class Body:
     def cut(self) -> None:
         """Make its reader give up."""
         self._is_cut = True
-        if self._deadline is not None:
+        # A timeout that has fired cannot be moved: its reader gives up anyway.
+        if self._deadline is not None and not self._deadline.expired():
             self._deadline.reschedule(asyncio.get_running_loop().time())
 
 
