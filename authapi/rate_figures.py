@@ -45,6 +45,8 @@ RESETS_OF_ADDRESS = Bucket("change_password_address", 100, 12.0)
 # and half a MiB of the browsers of an account that has completed one. They are refilled in an hour.
 PARKED_BY_ADDRESS = Bucket("parked", 16_384, 3600 / 16_384)
 PARKED_BY_BROWSER = Bucket("parked_browser", 512, 3600 / 512)
+# All requests to a tenant together whose address a proxy hides: as much as 16 addresses.
+PARKED_BY_HIDDEN = Bucket("parked_hidden", 262_144, 3600 / 262_144)
 
 
 def figure_of(endpoint: str) -> Figure:

@@ -18,7 +18,7 @@ from identity.services.tenants import create_tenant
 from tests.authapi.asgi_client import get
 from tests.authapi.authorize.conftest import Login
 from tests.authapi.browser import Browser, Page
-from tests.factories.sign_in import person
+from tests.factories.sign_in import people, person, web_client
 
 NOON = 1_935_489_600
 PAGE = "/u/logged-out"
@@ -159,6 +159,23 @@ def test_waiting_requests_of_one_address_are_bounded_in_bytes(login: Login, monk
     assert login.ask().status == 302
     login.browser.address = "192.0.2.9"
     assert login.ask(**large).status == 302
+
+
+def test_waiting_requests_behind_a_proxy_that_names_no_client_are_bounded_per_tenant(
+    login: Login, second_tenant: Tenant, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.ANONYMOUS_RATE_PER_SECOND, settings.TRUSTED_PROXIES = 1000, ["192.0.2.0/24"]
+    monkeypatch.setattr(parked, "PARKED_BY_HIDDEN", Bucket("parked-by-hidden", 24, 150.0))
+    large = {"state": "x" * 10_000}
+    assert statuses([login.ask(**large) for _ in range(3)]) == [302, 302, 429]
+    assert AuthorizationRequest.objects.of(login.tenant.pk).count() == 2
+    # An address that is known has its own, and so has another tenant.
+    login.browser.address = "198.51.100.7"
+    assert login.ask(**large).status == 302
+    client, _ = web_client(second_tenant)
+    other = Login(second_tenant, client, login.connection, login.user, Browser(second_tenant))
+    people(second_tenant, client)
+    assert other.ask(**large).status == 302
 
 
 def test_a_browser_that_has_logged_in_begins_a_login_behind_an_address_that_parks(
