@@ -168,19 +168,6 @@ def _origin(scope: Scope) -> Origin:
     return origin_of((scope.get("client") or ("",))[0] or "", forwarded.decode("latin-1"), settings.TRUSTED_PROXIES)
 
 
-async def _read_body(receive: Receive) -> bytes | None:
-    """Return the body, cut one byte after the limit; None when the client has gone."""
-    chunks, size, more = [], 0, True
-    while more and size <= MAX_BODY_BYTES:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return None
-        chunks.append(message.get("body", b""))
-        size += len(chunks[-1])
-        more = message.get("more_body", False)
-    return b"".join(chunks)[: MAX_BODY_BYTES + 1]
-
-
 @dataclass(slots=True)
 class _Done:
     """An answer, and the rate of the bucket that was charged; None where nothing was proven."""
