@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 
-from authapi.addresses import customer_keys
+from authapi.addresses import customer_keys, customer_of
 from authapi.models import AccountTicket, Client
 from authapi.rate_figures import RESETS, RESETS_OF_ADDRESS
 from authapi.services import sign_in_log
@@ -55,9 +55,7 @@ def ask_for_reset(*, connection: Connection, identifier: str, client: Client | N
 
 def _check_rates(connection: Connection, identifier: str, ip: str) -> None:
     tenant_id, keys = connection.tenant_id, customer_keys(ip, settings.TRUSTED_PROXIES)
-    # An IPv6 customer has a whole network of addresses: the first key is that network.
-    place = keys[0].name if keys else ip
-    if not RESETS.takes(tenant_id, place, identifier.lower()):
+    if not RESETS.takes(tenant_id, customer_of(keys) or ip, identifier.lower()):
         raise TooManyRequests
     if not all(RESETS_OF_ADDRESS.times(key.factor).takes(tenant_id, key.name) for key in keys):
         raise TooManyRequests
