@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -131,6 +132,19 @@ def test_the_document_of_the_management_interface_is_paid_for_by_the_address(ten
     answers = [browser.get("/api/v2/openapi.json") for _ in range(8)]
     assert statuses(answers) == [200] * 7 + [429]
     assert throttling.hit(tenant.pk, "management").remaining == 199
+
+
+def test_links_to_exported_files_are_paid_for_by_the_address(tenant: Tenant) -> None:
+    browser = Browser(tenant)
+    answers = [browser.get("/exports/job_0123456789abcdef.json.gz?signature=made-up") for _ in range(8)]
+    assert statuses(answers) == [404] * 7 + [429]
+    assert [(answer.headers["x-ratelimit-limit"], answer.headers["x-ratelimit-remaining"]) for answer in answers[4:6]] == [
+        ("5", "0"),
+        ("2", "1"),
+    ]
+    # Programs read these links, so the refusal is as the others of this address.
+    assert (answers[-1].headers["content-type"], json.loads(answers[-1].body)["statusCode"]) == ("application/json; charset=utf-8", 429)
+    assert int(answers[-1].headers["retry-after"]) >= 1
 
 
 def test_pages_are_served_and_limited_without_redis(tenant: Tenant, settings: Any) -> None:

@@ -65,6 +65,7 @@ def exported(api: Management, body: dict[str, Any]) -> str:
     answer = download(api, api.get(f"jobs/{job['id']}").json["location"])
     assert (answer.status, answer.headers["content-type"]) == (200, "application/gzip")
     assert int(answer.headers["content-length"]) == len(answer.body)
+    assert "x-ratelimit-limit" in answer.headers
     return gzip.decompress(answer.body).decode()
 
 
