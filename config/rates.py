@@ -107,4 +107,5 @@ def _lacks_rate(message: MutableMapping[str, Any]) -> bool:
 
 
 def _with_rate(message: MutableMapping[str, Any], rate: Rate) -> MutableMapping[str, Any]:
+    rate = rate.used_up if message["status"] == 429 else rate
     return {**message, "headers": [*message["headers"], *wire_headers(rate)]}

@@ -12,18 +12,19 @@ from authapi.authorize.known_browser import known_browser
 from authapi.authorize.visit import Visit
 from authapi.failures import Case, RequestRefused
 from authapi.rate_figures import PARKED_BY_ADDRESS, PARKED_BY_BROWSER, PARKED_BY_HIDDEN
+from authapi.throttling import Rate
 
 _UNIT_BYTES = 1024
 
 
 class TooMuchParked(RequestRefused):
-    """The address, or all hidden addresses together, have left as much as they may.
+    """The address, or all hidden addresses together, have left as much as they may; the figures of `rate` are KiB.
 
     Told to the person, since the client can do nothing about it.
     """
 
-    def __init__(self) -> None:
-        super().__init__(Case.TOO_MANY_REQUESTS)
+    def __init__(self, rate: Rate) -> None:
+        super().__init__(Case.TOO_MANY_REQUESTS, rate=rate)
 
 
 def require_room(visit: Visit) -> None:
@@ -39,9 +40,7 @@ def require_room(visit: Visit) -> None:
     if browser is not None and PARKED_BY_BROWSER.takes(tenant_id, browser.name, count=size):
         return
     keys = customer_keys(visit.address, settings.TRUSTED_PROXIES)
-    if not keys:
-        has_room = PARKED_BY_HIDDEN.takes(tenant_id, count=size)
-    else:
-        has_room = all(PARKED_BY_ADDRESS.times(key.factor).takes(tenant_id, key.name, count=size) for key in keys)
-    if not has_room:
-        raise TooMuchParked
+    payers = [(PARKED_BY_ADDRESS.times(key.factor), key.name) for key in keys] or [(PARKED_BY_HIDDEN, "")]
+    for bucket, name in payers:
+        if not bucket.takes(tenant_id, name, count=size):
+            raise TooMuchParked(Rate.of_empty(bucket, count=size))

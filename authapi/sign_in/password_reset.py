@@ -14,6 +14,7 @@ from authapi.services.account_tickets import usable, use_up
 from authapi.sign_in.account_mails import start_reset_mail
 from authapi.sign_in.brute_force import lift_blocks
 from authapi.sign_in.user_lookup import LONGEST
+from authapi.throttling import Rate
 from identity.models import Connection, User
 from identity.services.profile_rules import check_password, personal_data
 from identity.services.users import locked_user, update_user
@@ -25,8 +26,9 @@ _REQUESTED, _CHANGED, _UNBLOCKED = "scpr", "scp", "ublkdu"
 class TooManyRequests(Exception):
     """Too many requests for this account, or from this address. Try again later."""
 
-    def __init__(self) -> None:
+    def __init__(self, rate: Rate) -> None:
         super().__init__(self.__doc__)
+        self.rate = rate
 
 
 def ask_for_reset(*, connection: Connection, identifier: str, client: Client | None, ip: str, user_agent: str, address: str) -> None:
@@ -56,9 +58,11 @@ def ask_for_reset(*, connection: Connection, identifier: str, client: Client | N
 def _check_rates(connection: Connection, identifier: str, ip: str) -> None:
     tenant_id, keys = connection.tenant_id, customer_keys(ip, settings.TRUSTED_PROXIES)
     if not RESETS.takes(tenant_id, customer_of(keys) or ip, identifier.lower()):
-        raise TooManyRequests
-    if not all(RESETS_OF_ADDRESS.times(key.factor).takes(tenant_id, key.name) for key in keys):
-        raise TooManyRequests
+        raise TooManyRequests(Rate.of_empty(RESETS))
+    for key in keys:
+        bucket = RESETS_OF_ADDRESS.times(key.factor)
+        if not bucket.takes(tenant_id, key.name):
+            raise TooManyRequests(Rate.of_empty(bucket))
 
 
 def open_reset(*, tenant_id: str, secret: str) -> AccountTicket:

@@ -159,6 +159,9 @@ async def _rated(request: _Request) -> Answer:
         if rate.is_exceeded:
             answer = _failed(RequestRefused(Case.TOO_MANY_REQUESTS), request.methods)
     rate = rate or debt_of(done.tenant_id, request.origin)
+    if answer.status == 429:
+        # Its own headers stand where the bucket is known; a client must never read that something is left.
+        rate = rate.used_up
     return replace(answer, headers=cors.answer_headers() | rate.headers | answer.headers)
 
 
@@ -257,6 +260,8 @@ def _failed(error: Exception, methods: tuple[str, ...]) -> Answer:
         headers["Allow"] = ", ".join(methods)
     if failure.status == 503:
         headers["Retry-After"] = "2"
+    if isinstance(error, RequestRefused) and error.rate is not None:
+        headers |= error.rate.headers
     return json_answer({"error": failure.error, "error_description": failure.description}, status=failure.status, headers=headers)
 
 
