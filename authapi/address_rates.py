@@ -57,8 +57,9 @@ class AddressRates:
 
     def _count_one(self, key: AddressKey) -> Rate:
         window, sketch = self._window(key), self._sketch()
-        before = sketch.read(key.name)
+        # One step: two threads that read the same count would both hand it over to Redis.
         count = sketch.add(key.name)
+        before = count - 1
         # What is known to be full is not asked about again: a flood costs Redis no more than the figure.
         if count * _SHARED_FROM <= window.limit or before > window.limit:
             return window.rate(count)

@@ -107,6 +107,11 @@ def keys_of(address: str) -> tuple[AddressKey, ...]:
     return (AddressKey(customer), AddressKey(site, _SITE_FACTOR))
 
 
+def customer_of(keys: tuple[AddressKey, ...]) -> str:
+    """Return the name of the first of an address's keys: an IPv4 address, or a /64 of IPv6. Empty without keys."""
+    return keys[0].name if keys else ""
+
+
 def stored_address(address: str | None) -> str | None:
     """Return an address as a column of addresses takes it; None for what is none, and without the zone of a local one."""
     return _written(address or "")

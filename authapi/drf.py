@@ -135,7 +135,8 @@ class ManagementMixin:
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
         final: Response = super().finalize_response(request, response, *args, **kwargs)  # type: ignore[misc]
-        for name, value in self._rate.headers.items() if self._rate else ():
+        rate = self._rate.used_up if self._rate and final.status_code == 429 else self._rate
+        for name, value in rate.headers.items() if rate else ():
             final[name] = value
         final["Cache-Control"] = "no-store"
         return final

@@ -12,6 +12,8 @@ from typing import Any
 
 from oauthlib.oauth2 import OAuth2Error
 
+from authapi.throttling import Rate
+
 TOO_MANY_REQUESTS = "Too many requests. Check the X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset headers."
 
 
@@ -208,12 +210,16 @@ FAILURES: dict[Case, Failure] = {
 
 
 class RequestRefused(Exception):
-    """A request to an OAuth endpoint was refused; `case` names the row of the table."""
+    """A request to an OAuth endpoint was refused; `case` names the row of the table.
 
-    def __init__(self, case: Case, **values: Any) -> None:
+    `rate` is that of the bucket that refused it, None where no bucket did or the chain knows it.
+    """
+
+    def __init__(self, case: Case, *, rate: Rate | None = None, **values: Any) -> None:
         row = FAILURES[case]
         super().__init__(case.name)
         self.case = case
+        self.rate = rate
         self.failure = Failure(row.status, row.error, row.description.format(**values))
 
 

@@ -9,7 +9,15 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from authapi.branding import brand_of, page_policy
+from authapi.throttling import Rate
 from identity.hosts import HostMatch, resolve_host
+
+
+def with_rate(answer: HttpResponse, rate: Rate | None) -> HttpResponse:
+    """Put the headers of the bucket that refused a request on its page. Without one, the bucket that paid shows (`config.rates`)."""
+    for name, value in rate.headers.items() if rate is not None else ():
+        answer[name] = value
+    return answer
 
 
 def tenant_host(request: HttpRequest) -> HostMatch:

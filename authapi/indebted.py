@@ -1,4 +1,7 @@
-"""One request at a time, per process, for addresses over their debt: what they make us verify takes no thread from others."""
+"""One request at a time, per process, for addresses over their debt: what they make us verify takes no thread from others.
+
+Requests that wait for a hash have a turn of their own, so that those without a password do not queue behind hashes.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,11 @@ Result = TypeVar("Result")
 
 # Over all tenants, and of this process alone: it is this process that is protected.
 _refusals = Sketch(debt_figure().seconds)
-# A lock belongs to the loop that it was made in.
-_locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+# Locks of fast and of slow work. A lock belongs to the loop that it was made in.
+_locks: dict[bool, WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]] = {
+    False: WeakKeyDictionary(),
+    True: WeakKeyDictionary(),
+}
 
 
 def note_refusal(keys: tuple[AddressKey, ...]) -> None:
@@ -34,8 +40,13 @@ def is_indebted(keys: tuple[AddressKey, ...]) -> bool:
     return any(_refusals.read(key.name) >= figure.burst * key.factor for key in keys)
 
 
-async def one_at_a_time(work: Callable[[], Awaitable[Result]]) -> Result:
-    """Do `work` when the requests of indebted addresses that came before are done. Each connection waits with one request."""
-    lock = _locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+async def in_turn(keys: tuple[AddressKey, ...], work: Callable[[], Awaitable[Result]], *, is_slow: bool = False) -> Result:
+    """Do `work`: at once, or for an indebted address when the work of such addresses that came before is done.
+
+    Slow work waits only for slow work. Each connection waits with one request.
+    """
+    if not is_indebted(keys):
+        return await work()
+    lock = _locks[is_slow].setdefault(asyncio.get_running_loop(), asyncio.Lock())
     async with lock:
         return await work()

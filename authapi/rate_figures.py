@@ -42,9 +42,11 @@ RESETS = Bucket("change_password", 10, 60.0)
 RESETS_OF_ADDRESS = Bucket("change_password_address", 100, 12.0)
 
 # KiB of waiting requests to `/authorize`, which are kept for an hour: 16 MiB of an address, of which a login takes about one KiB,
-# and half a MiB of a browser that has completed one. They are refilled in an hour.
+# and half a MiB of the browsers of an account that has completed one. They are refilled in an hour.
 PARKED_BY_ADDRESS = Bucket("parked", 16_384, 3600 / 16_384)
 PARKED_BY_BROWSER = Bucket("parked_browser", 512, 3600 / 512)
+# All requests to a tenant together whose address a proxy hides: as much as 16 addresses.
+PARKED_BY_HIDDEN = Bucket("parked_hidden", 262_144, 3600 / 262_144)
 
 
 def figure_of(endpoint: str) -> Figure:
@@ -72,5 +74,5 @@ def visit_figure() -> Figure:
 
 
 def browser_figure() -> Figure:
-    """Return how many such requests a browser has in which a login was completed."""
+    """Return how many such requests the browsers of one account have in which it has completed a login."""
     return _OF_BROWSERS

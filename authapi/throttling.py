@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from math import ceil
 
 from django.conf import settings
 from limits.storage import MemoryStorage, RedisStorage, Storage
 
 from authapi import executor
 from authapi.breaker import Breaker
+from authapi.buckets import Bucket
 from authapi.rate_figures import Figure, figure_of
 from authapi.rate_leases import RateLeases
 from authapi.redis_connections import redis_pool
@@ -32,6 +34,16 @@ class Rate:
     remaining: int
     reset: int
     is_exceeded: bool = False
+
+    @classmethod
+    def of_empty(cls, bucket: Bucket, *, count: int = 1) -> Rate:
+        """Return the rate of a bucket that holds less than `count`: it has gained as much after `count` times its seconds."""
+        return cls(limit=bucket.size, remaining=0, reset=ceil(time.time() + count * bucket.seconds), is_exceeded=True)
+
+    @property
+    def used_up(self) -> Rate:
+        """The same rate with nothing left, for a request that was refused by a limit without a rate."""
+        return replace(self, remaining=0, is_exceeded=True)
 
     @property
     def headers(self) -> dict[str, str]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from django.conf import settings
 
-from authapi.addresses import AddressKey
+from authapi.addresses import AddressKey, customer_of
 from authapi.freed_memory import note_freed
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -80,7 +80,8 @@ class Body:
     def cut(self) -> None:
         """Make its reader give up."""
         self._is_cut = True
-        if self._deadline is not None:
+        # A timeout that has fired cannot be moved: its reader gives up anyway.
+        if self._deadline is not None and not self._deadline.expired():
             self._deadline.reschedule(asyncio.get_running_loop().time())
 
 
@@ -152,7 +153,7 @@ class UnreadBodies:
 
 
 def _holder(body: Body) -> str | int:
-    return body.keys[0].name if body.keys else id(body)
+    return customer_of(body.keys) or id(body)
 
 
 @lru_cache(maxsize=1)

@@ -14,7 +14,7 @@ from django.contrib.admin.forms import AdminAuthenticationForm
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
-from authapi.addresses import origin_of
+from authapi.addresses import customer_of, origin_of
 from authapi.throttling import counters
 from config.known_devices import account_mark, known_device
 from identity.models import Staff, Tenant
@@ -79,7 +79,6 @@ def _keys(request: HttpRequest | None, email: str) -> list[tuple[str, int]]:
     if not email:
         return found
     account = account_mark(email)
-    # An IPv6 customer has a whole network of addresses: the first key is that network.
-    place = origin.keys[0].name if origin.keys else "unknown"
+    place = customer_of(origin.keys) or "unknown"
     by_place = (f"staff/account/{account}/{place}/{window}", FAILURES_PER_ACCOUNT_AND_ADDRESS)
     return [by_place, (f"staff/account/{account}/{window}", FAILURES_PER_ACCOUNT), *found]

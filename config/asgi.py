@@ -59,7 +59,7 @@ def routes(role: str) -> URLRouter:
         limited = bounded_count(django_application, limit=settings.WEB_SYNC_LIMIT)
         ordinary = bounded_body(limited, limit=settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
         rest = for_tenant(rated(uploads(limited, otherwise=ordinary)), platform=True)
-        hot["exports/<str:name>"] = for_tenant(download)
+        hot["exports/<str:name>"] = for_tenant(rated(download))
     scrape: Any = metrics
     fixed = [path("api/v2/events", events), path("admin/events/live/<str:tenant>/stream", live), path("metrics", scrape)]
     return URLRouter([*fixed, *(path(address, endpoint) for address, endpoint in hot.items()), re_path(r"", rest)])

@@ -13,6 +13,8 @@ from django.conf import settings
 from django.core.signing import BadSignature, TimestampSigner
 from django.http import HttpRequest, HttpResponse
 
+from identity.models.staff import canonical_email
+
 _LIFE = timedelta(days=90)
 _LONGEST = 512
 # A person may have an account of the platform and one of a tenant.
@@ -27,7 +29,7 @@ def cookie_name() -> str:
 
 def account_mark(email: str) -> str:
     """Return what stands for an account in counters and cookies: a digest, since its address is private."""
-    return hashlib.sha256(email.strip().lower().encode("utf-8", "replace")).hexdigest()[:32]
+    return hashlib.sha256(canonical_email(email).encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def known_device(request: HttpRequest | None, email: str) -> str | None:

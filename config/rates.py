@@ -18,6 +18,8 @@ from identity.hosts import is_platform_host
 
 # The document of the management interface needs no token, so its requests count as anonymous.
 _OPEN_DOCUMENT = f"{MANAGEMENT_PREFIX}openapi.json"
+# What programs load without a token; they read errors as the management interface words them.
+_OF_PROGRAMS = (_OPEN_DOCUMENT, "/exports/")
 # On the platform's host the staff are at work; on loopback it is a tenant's host as well.
 _OF_STAFF = ("/admin/", "/static/", "/api/docs")
 
@@ -72,7 +74,7 @@ def _charging_refusals(scope: Scope, tenant_id: str, send: Send) -> Send:
 async def _refuse(scope: Scope, rate: Rate, send: Send) -> None:
     """Answer 429 without Django: a page for people that needs neither a thread nor the database."""
     is_head = scope["method"] == "HEAD"
-    if scope["path"] == _OPEN_DOCUMENT:
+    if scope["path"].startswith(_OF_PROGRAMS):
         await answer(send, Refused(429, TOO_MANY_REQUESTS, headers=wire_headers(rate)), head_only=is_head)
         return
     failure = FAILURES[Case.TOO_MANY_REQUESTS]
@@ -105,4 +107,5 @@ def _lacks_rate(message: MutableMapping[str, Any]) -> bool:
 
 
 def _with_rate(message: MutableMapping[str, Any], rate: Rate) -> MutableMapping[str, Any]:
+    rate = rate.used_up if message["status"] == 429 else rate
     return {**message, "headers": [*message["headers"], *wire_headers(rate)]}

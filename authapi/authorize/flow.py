@@ -106,7 +106,7 @@ def user_authenticated(
             answer = refuse(visit, refused)
     seconds = max(1, int((session.expires_at - timezone.now()).total_seconds())) if session.is_persistent else None
     set_cookie(answer, SESSION, cookie, seconds=seconds)
-    remember_browser(answer, host.tenant_id, request.headers.get("Cookie", ""))
+    remember_browser(answer, user)
     return answer
 
 

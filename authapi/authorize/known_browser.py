@@ -1,6 +1,7 @@
-"""The mark of a browser that completed a login. Such a browser has a budget of its own, apart from the one of its address.
+"""The mark of a browser that completed a login. The browsers of an account have one budget, apart from those of their addresses.
 
-A mark is signed and names no user. A missing mark and one that another tenant signed count as none.
+A mark is signed, and a keyed digest stands in it for the account. With a random mark per login, one account could get any number
+of budgets. A missing mark and one that another tenant signed count as none.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from datetime import timedelta
 
 from django.core.signing import BadSignature, TimestampSigner
 from django.http import HttpResponse
+from django.utils.crypto import salted_hmac
 
 from authapi.addresses import AddressKey
 from authapi.authorize.cookies import cookie_name, set_cookie
-from authapi.random_secrets import new_secret
+from identity.models import User
 
 KNOWN = "known"
 _LIFE = timedelta(days=30)
@@ -22,16 +24,16 @@ _LONGEST_HEADER = 8192
 
 
 def known_browser(tenant_id: str, cookies: str) -> AddressKey | None:
-    """Return the key of the browser behind a `Cookie` header, None where it has completed no login at this tenant of late."""
+    """Return the key of the account whose login the browser behind a `Cookie` header completed of late, None without one."""
     value = _value_of(cookies)
     mark = _mark_of(tenant_id, value) if value else None
     return AddressKey(mark) if mark else None
 
 
-def remember_browser(answer: HttpResponse, tenant_id: str, cookies: str) -> None:
-    """Mark the browser that gets this answer: a login was completed in it. A mark that it has stays the same."""
-    mark = _mark_of(tenant_id, _value_of(cookies)) or new_secret()
-    set_cookie(answer, KNOWN, _signer(tenant_id).sign(mark), seconds=int(_LIFE.total_seconds()))
+def remember_browser(answer: HttpResponse, user: User) -> None:
+    """Mark the browser that gets this answer: the user has completed a login in it."""
+    mark = salted_hmac("authapi.known-browser", f"{user.tenant_id}/{user.pk}", algorithm="sha256").hexdigest()
+    set_cookie(answer, KNOWN, _signer(user.tenant_id).sign(mark), seconds=int(_LIFE.total_seconds()))
 
 
 def _value_of(cookies: str) -> str:
@@ -50,4 +52,4 @@ def _mark_of(tenant_id: str, value: str) -> str | None:
 
 
 def _signer(tenant_id: str) -> TimestampSigner:
-    return TimestampSigner(salt=f"known-browser:{tenant_id}")
+    return TimestampSigner(salt=f"known-account:{tenant_id}")

@@ -1,4 +1,7 @@
-"""Bytes of waiting authorization requests that one address may leave in the database, before any credential is checked."""
+"""Bytes of waiting authorization requests that one address may leave in the database, before any credential is checked.
+
+Requests whose address a proxy hides share what the tenant has for all of them.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,27 @@ from authapi.addresses import customer_keys
 from authapi.authorize.known_browser import known_browser
 from authapi.authorize.visit import Visit
 from authapi.failures import Case, RequestRefused
-from authapi.rate_figures import PARKED_BY_ADDRESS, PARKED_BY_BROWSER
+from authapi.rate_figures import PARKED_BY_ADDRESS, PARKED_BY_BROWSER, PARKED_BY_HIDDEN
+from authapi.throttling import Rate
 
 _UNIT_BYTES = 1024
 
 
 class TooMuchParked(RequestRefused):
-    """The address has left as much as it may; told to the person, since the client can do nothing about it."""
+    """The address, or all hidden addresses together, have left as much as they may; the figures of `rate` are KiB.
 
-    def __init__(self) -> None:
-        super().__init__(Case.TOO_MANY_REQUESTS)
+    Told to the person, since the client can do nothing about it.
+    """
+
+    def __init__(self, rate: Rate) -> None:
+        super().__init__(Case.TOO_MANY_REQUESTS, rate=rate)
 
 
 def require_room(visit: Visit) -> None:
-    """Take the size of a request out of what its browser, or else its address, may leave. Raises `TooMuchParked`."""
+    """Take the size of a request out of what its browser may leave, or else its address, or all hidden addresses together.
+
+    Raises `TooMuchParked`.
+    """
     if not settings.RATE_LIMITS_ENABLED:
         return
     tenant_id = visit.host.tenant_id
@@ -30,5 +40,7 @@ def require_room(visit: Visit) -> None:
     if browser is not None and PARKED_BY_BROWSER.takes(tenant_id, browser.name, count=size):
         return
     keys = customer_keys(visit.address, settings.TRUSTED_PROXIES)
-    if not all(PARKED_BY_ADDRESS.times(key.factor).takes(tenant_id, key.name, count=size) for key in keys):
-        raise TooMuchParked
+    payers = [(PARKED_BY_ADDRESS.times(key.factor), key.name) for key in keys] or [(PARKED_BY_HIDDEN, "")]
+    for bucket, name in payers:
+        if not bucket.takes(tenant_id, name, count=size):
+            raise TooMuchParked(Rate.of_empty(bucket, count=size))

@@ -96,7 +96,7 @@ def _logged_in(request: TokenRequest, client: Client, connection: Connection, us
     try:
         return log_in(attempt)
     except LoginRefused as refused:
-        raise RequestRefused(_CASES[refused.reason]) from refused
+        raise RequestRefused(_CASES[refused.reason], rate=refused.rate) from refused
 
 
 @unit_of_work

@@ -20,7 +20,7 @@ from authapi.authorize.responses import see_other, with_parameters
 from authapi.authorize.visit import Visit, visit_of
 from authapi.authorize.waiting import waiting_request
 from authapi.failures import Case, Failure, RequestRefused
-from authapi.hosted_page import hosted_page, tenant_host
+from authapi.hosted_page import hosted_page, tenant_host, with_rate
 from authapi.tenant_settings import sign_in_settings
 from identity.hosts import HostMatch
 from identity.tenancy import tenant_bound
@@ -28,8 +28,6 @@ from identity.tenancy import tenant_bound
 logger = logging.getLogger(__name__)
 
 View = Callable[[HttpRequest, HostMatch], HttpResponse]
-# What an address may leave grows by a login in some seconds.
-_RETRY_AFTER_SECONDS = 60
 # Failures of the person and not of the service; the others are worth coming back to.
 _SHOWN_ELSEWHERE = (400, 403)
 
@@ -60,11 +58,9 @@ def _answered(request: HttpRequest, host: HostMatch, view: View, methods: tuple[
             raise RequestRefused(Case.METHOD_NOT_ALLOWED, allowed=" and ".join(methods))
         return view(request, host)
     except RequestRefused as refused:
-        answer = error_page(request, host, refused.failure)
+        answer = with_rate(error_page(request, host, refused.failure), refused.rate)
         if refused.case is Case.METHOD_NOT_ALLOWED:
             answer["Allow"] = ", ".join(methods)
-        if refused.failure.status == 429:
-            answer["Retry-After"] = str(_RETRY_AFTER_SECONDS)
         return answer
     except (OperationalError, InterfaceError) as error:
         # Expected whenever the database is away; its trace would say no more.

@@ -14,6 +14,7 @@ from authapi.authorize.decision import Step
 from authapi.authorize.responses import see_other
 from authapi.authorize.visit import Visit
 from authapi.failures import Case, RequestRefused
+from authapi.hosted_page import with_rate
 from authapi.pages.chain import opened_visit, tenant_page
 from authapi.pages.rendering import visit_page
 from authapi.services import sign_in_log
@@ -71,7 +72,7 @@ def _log_in(visit: Visit, handle: str) -> HttpResponse:
         if refused.reason is Refusal.USER_BLOCKED:
             raise RequestRefused(Case.USER_BLOCKED) from refused
         status = _STATUSES.get(refused.reason, 400)
-        return _form(visit, handle, identifier=identifier, problem=_text(refused.reason), status=status)
+        return with_rate(_form(visit, handle, identifier=identifier, problem=_text(refused.reason), status=status), refused.rate)
     return flow.user_authenticated(
         row=visit.waiting, user=user, connection=connection, methods=["pwd"], upstream=None, request=visit.request, handle=handle
     )

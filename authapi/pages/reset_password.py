@@ -12,7 +12,7 @@ from authapi.authorize import flow
 from authapi.authorize.decision import Step
 from authapi.authorize.visit import Visit, address_of
 from authapi.failures import Case, RequestRefused
-from authapi.hosted_page import hosted_page
+from authapi.hosted_page import hosted_page, with_rate
 from authapi.models import AccountTicket, Client
 from authapi.pages.chain import opened_visit, tenant_page
 from authapi.pages.login import password_connection
@@ -48,9 +48,9 @@ def request_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     sender: dict[str, Any] = {"client": visit.client, "ip": visit.address, "user_agent": visit.user_agent}
     try:
         ask_for_reset(connection=connection, identifier=identifier, address=host.issuer.rstrip("/"), **sender)
-    except TooManyRequests:
+    except TooManyRequests as refused:
         problems = [{"field": "", "text": _("Too many requests for this account. Wait some minutes, then try again.")}]
-        return _request(visit, handle, {"identifier": identifier, "problems": problems}, status=429)
+        return with_rate(_request(visit, handle, {"identifier": identifier, "problems": problems}, status=429), refused.rate)
     return _request(visit, handle, {"is_sent": True})
 
 

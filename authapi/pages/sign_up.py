@@ -12,6 +12,7 @@ from authapi.authorize import flow
 from authapi.authorize.decision import Step
 from authapi.authorize.visit import Visit
 from authapi.failures import Case, RequestRefused
+from authapi.hosted_page import with_rate
 from authapi.pages.chain import opened_visit, tenant_page
 from authapi.pages.login import password_connection
 from authapi.pages.password_hints import password_hints, refusal_text
@@ -67,7 +68,8 @@ def _make_account(visit: Visit, handle: str, connection: Connection) -> HttpResp
             user = sign_up(asked)
     except SignUpRefused as refused:
         status = 429 if refused.reason is Reason.SUSPICIOUS_ADDRESS else 400
-        return _form(visit, handle, connection, values=values, problems=_problems(connection, refused), status=status)
+        page = _form(visit, handle, connection, values=values, problems=_problems(connection, refused), status=status)
+        return with_rate(page, refused.rate)
     note_login_without_signals(user, visit.address)
     return flow.user_authenticated(
         row=visit.waiting, user=user, connection=connection, methods=["pwd"], upstream=None, request=visit.request, handle=handle

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from authapi.models import Client
+from authapi.throttling import Rate
 from identity.models import Connection
 
 
@@ -35,8 +36,12 @@ class Refusal(Enum):
 
 
 class LoginRefused(Exception):
-    """The login was refused; `reason` says why, and nothing about whether there is such a user."""
+    """The login was refused; `reason` says why, and nothing about whether there is such a user.
 
-    def __init__(self, reason: Refusal) -> None:
+    `rate` is that of the bucket that refused it, None where no bucket did.
+    """
+
+    def __init__(self, reason: Refusal, rate: Rate | None = None) -> None:
         super().__init__(reason.name)
         self.reason = reason
+        self.rate = rate

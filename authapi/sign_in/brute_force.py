@@ -6,14 +6,13 @@ come one after the other, in every process, and not one more than the threshold 
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import models
 from django.utils import timezone
 
-from authapi.addresses import is_listed
+from authapi.addresses import customer_of, is_listed, keys_of, parsed_address
 from authapi.models import LoginFailures
 from authapi.sign_in.user_lookup import names_of
 from authapi.tenant_settings import BruteForce, sign_in_settings
@@ -22,8 +21,6 @@ from identity.transactions import lock_name
 
 # Contract 9.8: a block ends by itself so long after the last failure.
 MEMORY = timedelta(days=30)
-# An IPv6 customer has a whole network of addresses (RFC 6177); each alone would be a fresh count.
-_IPV6_PREFIX = 64
 _PRUNED_AT_ONCE = 2000
 
 
@@ -86,14 +83,8 @@ def held_count(connection: Connection, identifier: str, ip: str) -> Count | None
 
 
 def counted_address(ip: str) -> str:
-    """Return what stands for an address in a count: itself, or its network for IPv6."""
-    try:
-        address = ipaddress.ip_address(ip.partition("%")[0])
-    except ValueError:
-        return ""
-    if address.version == 4 or address.ipv4_mapped:
-        return str(address.ipv4_mapped or address) if address.version == 6 else str(address)
-    return str(ipaddress.ip_network((address, _IPV6_PREFIX), strict=False))
+    """Return what stands for an address in a count: itself, or its /64 for IPv6. Empty for what is no address."""
+    return customer_of(keys_of(ip)) if parsed_address(ip) is not None else ""
 
 
 def blocks_of(*, tenant_id: str, identifier: str) -> list[LoginFailures]:

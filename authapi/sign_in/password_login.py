@@ -19,8 +19,9 @@ from authapi.sign_in.account_mails import start_unblock_mail
 from authapi.sign_in.attempts import Attempt, LoginRefused, Refusal
 from authapi.sign_in.brute_force import Count, counted_address, held_count
 from authapi.sign_in.stand_ins import stand_in
-from authapi.sign_in.suspicion import LOGIN, count_attempt, is_suspicious
+from authapi.sign_in.suspicion import LOGIN, count_attempt, is_suspicious, rate_of_suspicious
 from authapi.sign_in.user_lookup import failure_key, named_user
+from authapi.throttling import Rate
 from identity.hashing import verified
 from identity.models import User
 from identity.services.passwords import check_credential
@@ -54,9 +55,9 @@ def log_in(attempt: Attempt) -> User:
     4. Refuse a blocked account. 5. Check the password. 6. Count the failure, which may block; or forget earlier ones.
     """
     if not LOGINS.takes(attempt.tenant_id, attempt.connection.pk, failure_key(None, attempt.identifier), counted_address(attempt.ip)):
-        _refuse(attempt, Refusal.TOO_MANY_LOGINS)
+        _refuse(attempt, Refusal.TOO_MANY_LOGINS, Rate.of_empty(LOGINS))
     if is_suspicious(attempt.tenant_id, attempt.ip, LOGIN):
-        _refuse(attempt, Refusal.SUSPICIOUS_ADDRESS)
+        _refuse(attempt, Refusal.SUSPICIOUS_ADDRESS, rate_of_suspicious(attempt.tenant_id, LOGIN))
     judged = _judge(attempt)
     if judged.refusal is Refusal.WRONG_CREDENTIALS:
         count_attempt(attempt.tenant_id, attempt.ip, LOGIN)
@@ -116,9 +117,9 @@ def _judged(attempt: Attempt, user: User | None, refusal: Refusal | None) -> _Ju
     return _Judged(user, refusal)
 
 
-def _refuse(attempt: Attempt, refusal: Refusal) -> NoReturn:
+def _refuse(attempt: Attempt, refusal: Refusal, rate: Rate) -> NoReturn:
     _note(attempt, None, refusal)
-    raise LoginRefused(refusal)
+    raise LoginRefused(refusal, rate)
 
 
 def _note(attempt: Attempt, user: User | None, refusal: Refusal | None) -> None:

@@ -6,13 +6,15 @@ from typing import Any
 
 from django.conf import settings
 
-from authapi.addresses import customer_keys
+from authapi.addresses import customer_keys, customer_of
 from authapi.models import AccountTicket, Client
 from authapi.rate_figures import RESETS, RESETS_OF_ADDRESS
 from authapi.services import sign_in_log
 from authapi.services.account_tickets import usable, use_up
 from authapi.sign_in.account_mails import start_reset_mail
 from authapi.sign_in.brute_force import lift_blocks
+from authapi.sign_in.user_lookup import LONGEST
+from authapi.throttling import Rate
 from identity.models import Connection, User
 from identity.services.profile_rules import check_password, personal_data
 from identity.services.users import locked_user, update_user
@@ -24,15 +26,18 @@ _REQUESTED, _CHANGED, _UNBLOCKED = "scpr", "scp", "ublkdu"
 class TooManyRequests(Exception):
     """Too many requests for this account, or from this address. Try again later."""
 
-    def __init__(self) -> None:
+    def __init__(self, rate: Rate) -> None:
         super().__init__(self.__doc__)
+        self.rate = rate
 
 
 def ask_for_reset(*, connection: Connection, identifier: str, client: Client | None, ip: str, user_agent: str, address: str) -> None:
     """Let a worker mail a link that sets a new password, if somebody is called so; the time it takes tells nothing.
 
-    Raises `TooManyRequests` for an account that one address asks about too often, and for an address that asks too often.
+    An empty name, or one longer than any account has, is noted and mails nothing. Raises `TooManyRequests` for an account that
+    one address asks about too often, and for an address that asks too often.
     """
+    identifier = identifier.strip()
     _check_rates(connection, identifier, ip)
     sign_in_log.note(
         tenant_id=connection.tenant_id,
@@ -44,17 +49,20 @@ def ask_for_reset(*, connection: Connection, identifier: str, client: Client | N
         ip=ip,
         user_agent=user_agent,
     )
+    if not 0 < len(identifier) <= LONGEST:
+        # A job keeps the whole name: without a limit each request would store up to 64 KiB.
+        return
     start_reset_mail(connection=connection, identifier=identifier, client=client, ip=ip, address=address)
 
 
 def _check_rates(connection: Connection, identifier: str, ip: str) -> None:
     tenant_id, keys = connection.tenant_id, customer_keys(ip, settings.TRUSTED_PROXIES)
-    # An IPv6 customer has a whole network of addresses: the first key is that network.
-    place = keys[0].name if keys else ip
-    if not RESETS.takes(tenant_id, place, identifier.strip().lower()):
-        raise TooManyRequests
-    if not all(RESETS_OF_ADDRESS.times(key.factor).takes(tenant_id, key.name) for key in keys):
-        raise TooManyRequests
+    if not RESETS.takes(tenant_id, customer_of(keys) or ip, identifier.lower()):
+        raise TooManyRequests(Rate.of_empty(RESETS))
+    for key in keys:
+        bucket = RESETS_OF_ADDRESS.times(key.factor)
+        if not bucket.takes(tenant_id, key.name):
+            raise TooManyRequests(Rate.of_empty(bucket))
 
 
 def open_reset(*, tenant_id: str, secret: str) -> AccountTicket:

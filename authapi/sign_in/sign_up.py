@@ -13,7 +13,8 @@ from authapi.models import Client
 from authapi.services import sign_in_log
 from authapi.sign_in.connections import takes_sign_ups
 from authapi.sign_in.sign_up_rules import IDENTIFIERS, Demand, demands, metadata_problem, username_lengths
-from authapi.sign_in.suspicion import SIGN_UP, count_attempt
+from authapi.sign_in.suspicion import SIGN_UP, count_attempt, rate_of_suspicious
+from authapi.throttling import Rate
 from identity.hashing import hashed
 from identity.json_values import text_problem
 from identity.models import Connection, User
@@ -49,13 +50,21 @@ class Reason(Enum):
 
 
 class SignUpRefused(Exception):
-    """The sign-up was refused for `reason`; `fields` has texts by name, `weak` why a password is too weak."""
+    """The sign-up was refused for `reason`; `fields` has texts by name, `weak` why a password is too weak, `rate` the limit."""
 
-    def __init__(self, reason: Reason, *, fields: Mapping[str, str] | None = None, weak: PasswordTooWeak | None = None) -> None:
+    def __init__(
+        self,
+        reason: Reason,
+        *,
+        fields: Mapping[str, str] | None = None,
+        weak: PasswordTooWeak | None = None,
+        rate: Rate | None = None,
+    ) -> None:
         super().__init__(reason.name)
         self.reason = reason
         self.fields = dict(fields or {})
         self.weak = weak
+        self.rate = rate
 
 
 def sign_up(asked: SignUp) -> User:
@@ -67,7 +76,8 @@ def sign_up(asked: SignUp) -> User:
     if not takes_sign_ups(asked.connection):
         _refuse(asked, SignUpRefused(Reason.DISABLED))
     if not count_attempt(asked.connection.tenant_id, asked.ip, SIGN_UP):
-        _refuse(asked, SignUpRefused(Reason.SUSPICIOUS_ADDRESS))
+        rate = rate_of_suspicious(asked.connection.tenant_id, SIGN_UP)
+        _refuse(asked, SignUpRefused(Reason.SUSPICIOUS_ADDRESS, rate=rate))
     profile = {name: value for name, value in asked.profile.items() if value not in (None, "")}
     problems = _problems(asked.connection, profile)
     if problems:

@@ -16,6 +16,7 @@ from authapi.buckets import Bucket
 from authapi.models import TenantSettings
 from authapi.remembered import Remembered
 from authapi.sign_in.brute_force import counted_address
+from authapi.throttling import Rate
 
 LOGIN, SIGN_UP = "pre-login", "pre-user-registration"
 # `rate` is milliseconds per attempt that is given back.
@@ -53,6 +54,11 @@ def count_attempt(tenant_id: str, ip: str, stage: str) -> bool:
     """Count an attempt of an address at a stage; return whether it had one left."""
     rules = remembered_suspicion.get(tenant_id)
     return not _applies(rules, ip) or rules.buckets[stage].takes(tenant_id, counted_address(ip))
+
+
+def rate_of_suspicious(tenant_id: str, stage: str) -> Rate:
+    """Return the rate of an address that has no attempts left at a stage."""
+    return Rate.of_empty(remembered_suspicion.get(tenant_id).buckets[stage])
 
 
 def _applies(rules: Suspicion, ip: str) -> bool:

@@ -23,7 +23,7 @@ from authapi.addresses import Origin, origin_of
 from authapi.bodies import MAX_BODY_BYTES
 from authapi.charging import Charge
 from authapi.failures import FAILURES, Case, Failure, RequestRefused, engine_failure
-from authapi.indebted import is_indebted, one_at_a_time
+from authapi.indebted import in_turn
 from authapi.open_rates import StrangerRefused, admitted_stranger
 from authapi.rate_figures import OPEN_ENDPOINTS
 from authapi.throttling import Rate
@@ -63,6 +63,8 @@ class Answer:
     status: int
     body: bytes
     headers: dict[str, str] = field(default_factory=dict)
+    # Whether a success proves that the sender had a code, a token or a password. Otherwise the request is charged to its address.
+    is_proof: bool = True
 
 
 @dataclass(frozen=True)
@@ -144,18 +146,22 @@ class _Request:
 
 
 async def _rated(request: _Request) -> Answer:
-    """Return the answer with the headers of the bucket that decided; a refused request is charged to its address."""
-    work = partial(executor.run, partial(_answer, request))
-    # An address over its debt is still served, but never by more than one thread of a process.
-    done = await (one_at_a_time(work) if is_indebted(request.origin.keys) else work())
+    """Return the answer with the headers of the bucket that decided; what proved nothing is charged to its address."""
+    # An address over its debt is still served, but never by more than one fast and one slow thread of a process.
+    keys = request.origin.keys
+    done = await in_turn(keys, partial(executor.run, partial(_answer, request)))
     if isinstance(done, _Waiting):
-        done = await executor.run(partial(_finished, request, done), is_slow=True)
+        done = await in_turn(keys, partial(executor.run, partial(_finished, request, done), is_slow=True), is_slow=True)
     answer, rate = done.answer, done.rate
-    if rate is None and 400 <= answer.status < 500:
+    # A failure of the service (5xx) is charged to neither.
+    if rate is None and answer.status < 500:
         rate = await charged_debt(done.tenant_id, request.origin)
         if rate.is_exceeded:
             answer = _failed(RequestRefused(Case.TOO_MANY_REQUESTS), request.methods)
     rate = rate or debt_of(done.tenant_id, request.origin)
+    if answer.status == 429:
+        # Its own headers stand where the bucket is known; a client must never read that something is left.
+        rate = rate.used_up
     return replace(answer, headers=cors.answer_headers() | rate.headers | answer.headers)
 
 
@@ -163,19 +169,6 @@ def _origin(scope: Scope) -> Origin:
     # A proxy may add a line of its own instead of extending the one that came.
     forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
     return origin_of((scope.get("client") or ("",))[0] or "", forwarded.decode("latin-1"), settings.TRUSTED_PROXIES)
-
-
-async def _read_body(receive: Receive) -> bytes | None:
-    """Return the body, cut one byte after the limit; None when the client has gone."""
-    chunks, size, more = [], 0, True
-    while more and size <= MAX_BODY_BYTES:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return None
-        chunks.append(message.get("body", b""))
-        size += len(chunks[-1])
-        more = message.get("more_body", False)
-    return b"".join(chunks)[: MAX_BODY_BYTES + 1]
 
 
 @dataclass(slots=True)
@@ -229,7 +222,7 @@ def _finished(request: _Request, waiting: _Waiting) -> _Done:
 
 
 def _settled(request: _Request, answer: Answer, charge: Charge, rate: Rate | None) -> _Done:
-    if not request.is_open and answer.status < 300:
+    if not request.is_open and answer.status < 300 and answer.is_proof:
         charge.settle()
     return _Done(answer, charge.tenant_id, rate or charge.rate)
 
@@ -267,6 +260,8 @@ def _failed(error: Exception, methods: tuple[str, ...]) -> Answer:
         headers["Allow"] = ", ".join(methods)
     if failure.status == 503:
         headers["Retry-After"] = "2"
+    if isinstance(error, RequestRefused) and error.rate is not None:
+        headers |= error.rate.headers
     return json_answer({"error": failure.error, "error_description": failure.description}, status=failure.status, headers=headers)
 
 

@@ -21,6 +21,7 @@ from authapi.sign_in.password_reset import TooManyRequests, ask_for_reset
 from authapi.sign_in.password_rules import as_text, rules_of
 from authapi.sign_in.sign_up import Reason, SignUp, SignUpRefused, sign_up
 from authapi.sign_in.sign_up_rules import IDENTIFIERS, NAMES
+from authapi.throttling import Rate
 from authapi.views.chain import Answer, Call, Later, hot_endpoint, json_answer
 from identity.change_context import change_context
 from identity.models import Connection, User
@@ -34,11 +35,14 @@ _LONGEST_PASSWORD = 4096
 
 
 class _Problem(Exception):
-    """An answer that is an error."""
+    """An answer that is an error. One with 429 carries the headers of the bucket that refused."""
 
-    def __init__(self, code: str, description: Any, *, name: str = "BadRequestError", status: int = 400, **more: Any) -> None:
+    def __init__(
+        self, code: str, description: Any, *, name: str = "BadRequestError", status: int = 400, rate: Rate | None = None, **more: Any
+    ) -> None:
         super().__init__(code)
         self.status = status
+        self.headers = {**_PRIVATE, **(rate.headers if rate is not None else {})}
         self.body = {"name": name, "code": code, "description": description, **more, "statusCode": status}
 
 
@@ -75,7 +79,7 @@ def _answered(call: Call, act: Any) -> Answer:
         problem = _Problem("invalid_request", str(error))
     except _Problem as found:
         problem = found
-    return json_answer(problem.body, status=problem.status, headers=_PRIVATE)
+    return json_answer(problem.body, status=problem.status, headers=problem.headers)
 
 
 def _sign_up(asked: _Asked) -> Answer:
@@ -119,7 +123,7 @@ def _ask_for_reset(asked: _Asked) -> Answer:
             address=call.host.issuer.rstrip("/"),
         )
     except TooManyRequests as error:
-        raise _Problem("too_many_requests", str(error), name="TooManyRequests", status=429) from error
+        raise _Problem("too_many_requests", str(error), name="TooManyRequests", status=429, rate=error.rate) from error
     # Also where nobody is called so: a worker looks.
     return Answer(200, RESET_SENT.encode(), {"Content-Type": "text/html; charset=utf-8", **_PRIVATE})
 
@@ -170,7 +174,8 @@ def _refusal(connection: Connection, password: str, refused: SignUpRefused) -> _
         case Reason.DISABLED:
             return _Problem("unauthorized", "Public sign-up is disabled for this connection.", name="UnauthorizedError")
         case Reason.SUSPICIOUS_ADDRESS:
-            return _Problem("too_many_attempts", "Too many sign-ups from this address.", name="TooManyRequests", status=429)
+            text = "Too many sign-ups from this address."
+            return _Problem("too_many_attempts", text, name="TooManyRequests", status=429, rate=refused.rate)
         case Reason.INVALID:
             field, text = next(iter(refused.fields.items()))
             return _Problem("invalid_request", f"{field}: {text}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from authapi import client_auth
@@ -27,39 +28,42 @@ def _revoke(call: Call) -> Answer:
         form = parse_body(call.headers.get("content-type", ""), call.body)
     except MalformedBody as error:
         raise RequestRefused(Case.MALFORMED_REQUEST, reason=str(error)) from error
-    request = TokenRequest(host=call.host, address=call.address, headers=call.headers, form=form)
+    request = TokenRequest(host=call.host, address=call.address, headers=call.headers, form=form, charge=call.charge)
     with tenant_bound(call.host.tenant_id):
         client = _client_of(request)
         token = required(request, "token")
-        if token.count(".") == 2:
-            _revoke_jwt(call.host, client, token)
-        else:
-            _revoke_stored(call.host.tenant_id, client, token)
-    # 2.2: an unknown token, or that of another client, is answered like one that was revoked.
-    return _EMPTY
+        revoke = _revoke_jwt if token.count(".") == 2 else _revoke_stored
+        is_own = revoke(call.host, client, token)
+    # 2.2: an unknown token, or one of another client, is answered like one that was revoked. It proves nothing about a public
+    # client; a confidential one has been charged when it authenticated.
+    return _EMPTY if is_own else replace(_EMPTY, is_proof=False)
 
 
-def _revoke_jwt(host: HostMatch, client: Client, token: str) -> None:
-    """End one access token of this client. Without effect for one that does not count, or belongs to another client."""
+def _revoke_jwt(host: HostMatch, client: Client, token: str) -> bool:
+    """End one access token of this client. Return False for a token that is not valid or belongs to another client."""
     try:
         claims = verify_own_token(token, host=host)
     except TokenRefused:
-        return
-    if claims.client_id == client.client_id:
-        expires_at = datetime.fromtimestamp(claims.expires_at, tz=UTC)
-        revoke_access_token(tenant_id=host.tenant_id, jti=claims.jti, expires_at=expires_at)
-        token_states.forget((host.tenant_id, claims.client_id, claims.jti))
+        return False
+    if claims.client_id != client.client_id:
+        return False
+    expires_at = datetime.fromtimestamp(claims.expires_at, tz=UTC)
+    revoke_access_token(tenant_id=host.tenant_id, jti=claims.jti, expires_at=expires_at)
+    token_states.forget((host.tenant_id, claims.client_id, claims.jti))
+    return True
 
 
-def _revoke_stored(tenant_id: str, client: Client, token: str) -> None:
-    """End a refresh token with its whole family, or one opaque access token, where it is the client's own."""
+def _revoke_stored(host: HostMatch, client: Client, token: str) -> bool:
+    """End a refresh token with its whole family, or one opaque access token. Return False for a token that is not the client's."""
+    tenant_id = host.tenant_id
     own = {"token_checksum": digest_of(token), "application": client}
     row = RefreshToken.objects.of(tenant_id).filter(**own).first()
     if row is not None:
         # RFC 7009, 2.1: the access tokens of the same grant end as well.
         revoke_lineage(tenant_id=tenant_id, lineage=row.lineage)
-        return
-    AccessToken.objects.of(tenant_id).filter(**own).delete()
+        return True
+    deleted_count, _ = AccessToken.objects.of(tenant_id).filter(**own).delete()
+    return deleted_count > 0
 
 
 def _client_of(request: TokenRequest) -> Client:

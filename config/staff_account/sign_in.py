@@ -20,6 +20,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from authapi.sign_in.brute_force import counted_address
+from authapi.throttling import Rate
 from config.admin_login import StaffLoginForm, count_failure, is_shut_out, may_enter
 from config.known_devices import remembered
 from config.staff_account import challenges, tries
@@ -152,7 +153,7 @@ class SignInPages(SitePages):
     def options(self, request: HttpRequest) -> HttpResponse:
         """Return what the browser is asked to sign: by one of the account's passkeys after the password, else by any."""
         if not tries.CHALLENGES.takes(counted_address(address_of(request, settings.TRUSTED_PROXIES))):
-            return JsonResponse({"error": tries.TOO_MANY}, status=429)
+            return JsonResponse({"error": tries.TOO_MANY}, status=429, headers=Rate.of_empty(tries.CHALLENGES).headers)
         found = waiting_staff(request) if request.GET.get("for") == Purpose.SECOND_FACTOR else None
         if found is None:
             return JsonResponse(challenges.asked_to_sign(request, Purpose.SIGN_IN))

@@ -13,10 +13,15 @@ from identity.hashing import hashed, verified
 from identity.staff_roles import ADMINISTRATOR, ROLES, is_allowed
 
 
+def canonical_email(email: str) -> str:
+    """Return the one spelling of an address, which accounts are stored, found and counted under."""
+    return email.strip().lower()
+
+
 class StaffManager(BaseUserManager["Staff"]):
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> Staff:
         """Create a staff account; `tenant` None makes a platform operator."""
-        staff = self.model(email=self.normalize_email(email).lower(), **fields)
+        staff = self.model(email=canonical_email(email), **fields)
         staff.set_password(password)
         staff.save(using=self._db)
         return staff
@@ -25,7 +30,8 @@ class StaffManager(BaseUserManager["Staff"]):
         return self.create_user(email, password, is_superuser=True, tenant=None, **fields)
 
     def get_by_natural_key(self, username: str | None) -> Staff:
-        return self.get(email__iexact=username or "")
+        # Exact: PostgreSQL compares capitals for `iexact`, and `I` is also the capital of a dotless i.
+        return self.get(email=canonical_email(username or ""))
 
 
 class Staff(AbstractBaseUser, PermissionsMixin):

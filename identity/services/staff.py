@@ -7,6 +7,7 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 
 from identity.models import Staff
+from identity.models.staff import canonical_email
 from identity.services.failures import AlreadyExists, Invalid, NotFound, NotSupported
 from identity.staff_roles import ADMINISTRATOR, ROLES
 from identity.transactions import unit_of_work
@@ -18,7 +19,7 @@ def create_staff(*, tenant_id: str | None, email: str, password: str, role: str 
 
     Raises `Invalid` for an e-mail address, password or role that does not fit, `AlreadyExists` for a taken address.
     """
-    staff = Staff(email=Staff.objects.normalize_email(email).lower(), tenant_id=tenant_id, role=role)
+    staff = Staff(email=canonical_email(email), tenant_id=tenant_id, role=role)
     if Staff.objects.filter(email=staff.email).exists():
         raise AlreadyExists("An account with this e-mail address is already there.")
     _set_password(staff, password)

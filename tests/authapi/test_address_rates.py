@@ -5,7 +5,9 @@ from __future__ import annotations
 import secrets
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from authapi import throttling
 from authapi.address_rates import AddressRates, charged_debt_in_thread, debt_of
 from authapi.addresses import AddressKey, Origin, keys_of, origin_of
 from authapi.rate_figures import Figure
+from authapi.sketch import Sketch
 from authapi.throttling import Rate
 
 BEGIN = datetime(2031, 5, 1, 12, 0, tzinfo=UTC)
@@ -67,6 +70,31 @@ def test_processes_add_up_what_one_address_does_above_an_eighth(name: str) -> No
     assert counted(other, keys, 2).remaining == LIMIT - 2
     assert counted(other, keys, 1).remaining == LIMIT - 13
     assert counted(other, keys, 4).is_exceeded
+
+
+class MeetingSketch(Sketch):
+    """A sketch whose first two readers know the same count before one of them goes on."""
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__(seconds)
+        self._meeting = Barrier(2)
+
+    def read(self, name: str) -> int:
+        count = super().read(name)
+        self._meeting.wait(10)
+        return count
+
+
+@pytest.mark.usefixtures("minute")
+def test_requests_at_the_same_time_are_handed_over_once(name: str) -> None:
+    one, other = process(name), process(name)
+    keys = keys_of("192.0.2.1")
+    sketch = one._sketches[60] = MeetingSketch(60)
+    sketch.add(keys[0].name, LIMIT // 8)
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda _: one.count(keys), range(2)))
+    # Two before, two at once, and three that pass an eighth in the other process.
+    assert counted(other, keys, 3).remaining == LIMIT - 7
 
 
 @pytest.mark.usefixtures("minute")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from authapi.addresses import AddressKey, client_address, compiled, keys_of, origin_of, stored_address
+from authapi.addresses import AddressKey, client_address, compiled, customer_of, keys_of, origin_of, stored_address
+from authapi.sign_in.brute_force import counted_address
 
 PROXIES = ["10.0.0.0/8", "2001:db8::1"]
 
@@ -61,6 +62,12 @@ def test_a_stored_address_has_neither_port_nor_zone() -> None:
     assert stored_address("198.51.100.9:4711") == "198.51.100.9"
     assert stored_address("fe80::1%eth0") == "fe80::1"
     assert stored_address("nonsense") is None
+
+
+@pytest.mark.parametrize(("address", "customer"), [("2001:db8:1:2::3", "2001:db8:1:2::/64"), ("::ffff:192.0.2.1", "192.0.2.1"), ("", "")])
+def test_the_customer_behind_an_address_is_its_first_key(address: str, customer: str) -> None:
+    assert customer_of(keys_of(address)) == customer
+    assert counted_address(address) == customer
 
 
 def test_ipv6_is_counted_by_its_networks() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from authapi.failures import FAILURES, Case, RequestRefused
@@ -29,7 +31,7 @@ ROWS: dict[Case, tuple[int, str, str | None]] = {
     Case.METHOD_NOT_ALLOWED: (405, "method_not_allowed", None),
     Case.UNAVAILABLE: (503, "temporarily_unavailable", None),
 }
-VALUES = {"grant": "g", "audience": "urn:a", "parameter": "code", "allowed": "POST", "reason": "r", "limit": 1}
+VALUES: dict[str, Any] = {"grant": "g", "audience": "urn:a", "parameter": "code", "allowed": "POST", "reason": "r", "limit": 1}
 
 
 @pytest.mark.parametrize("case", ROWS, ids=lambda case: case.name)

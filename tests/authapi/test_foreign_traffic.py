@@ -17,6 +17,7 @@ from identity.models import Tenant
 from tests.authapi.token_forms import form_of
 from tests.conformance.web_process import WebProcess, web_process
 from tests.factories.authapi import Registered, events_token, granted_client
+from tests.factories.logins import public_client
 
 # Every address of 127.0.0.0/8 is this machine's own.
 STRANGER, CUSTOMER = "127.0.0.2", "127.0.0.3"
@@ -51,7 +52,8 @@ def asked(web: WebProcess, tenant: Tenant, form: dict[str, Any], *, count: int, 
             connection.request("POST", path, urlencode(form), headers)
             answer = connection.getresponse()
             body = answer.read()
-            answers.append(Answer(answer.status, {name.lower(): value for name, value in answer.getheaders()}, json.loads(body)))
+            headers_of_answer = {name.lower(): value for name, value in answer.getheaders()}
+            answers.append(Answer(answer.status, headers_of_answer, json.loads(body) if body else None))
     return answers
 
 
@@ -79,6 +81,18 @@ def test_a_good_client_behind_the_address_of_a_bad_one_gets_its_tokens(web: WebP
     assert (last.headers["x-ratelimit-limit"], last.headers["x-ratelimit-remaining"]) == ("60", "0")
     assert int(last.headers["retry-after"]) >= 1
     assert "x-ratelimit-reset" in last.headers
+
+
+def test_made_up_tokens_of_a_public_client_leave_the_tenant_its_revocations(
+    web: WebProcess, tenant: Tenant, registered: Registered
+) -> None:
+    made_up = {"client_id": public_client(tenant).client_id, "token": "made-up"}
+    flood = asked(web, tenant, made_up, count=40, source=STRANGER, path="/oauth/revoke")
+    assert {(answer.status, answer.headers["x-ratelimit-limit"]) for answer in flood} == {(200, "60")}
+
+    own = {"client_id": registered.client_id, "client_secret": registered.secret, "token": "made-up"}
+    valid = asked(web, tenant, own, count=8, source=CUSTOMER, path="/oauth/revoke")
+    assert {(answer.status, answer.headers["x-ratelimit-limit"]) for answer in valid} == {(200, "20")}
 
 
 def test_refused_tokens_stop_neither_the_stream_nor_the_management_interface(web: WebProcess, tenant: Tenant) -> None:

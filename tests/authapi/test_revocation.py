@@ -110,6 +110,25 @@ def test_twice_is_once(tenant: Tenant) -> None:
     assert [ask_revocation(tenant, form).status for _ in range(2)] == [200, 200]
 
 
+# --- Which bucket pays ------------------------------------------------------------------------------------------------
+
+
+def test_the_tenant_pays_for_a_confidential_client_and_for_the_own_tokens_of_a_public_one(tenant: Tenant, settings: Any) -> None:
+    confidential, public, other = web_client(tenant), public_client(tenant), public_client(tenant)
+    own = [tokens_of(tenant, public)[name] for name in ("refresh_token", "access_token")]
+    foreign = tokens_of(tenant, other)["refresh_token"]
+
+    def paid_by_tenant(registered: Registered, token: str) -> bool:
+        answer = ask_revocation(tenant, revoke_form(registered, token))
+        assert answer.status == 200
+        return bool(int(answer.headers["x-ratelimit-limit"]) == settings.RATE_LIMIT_BURST)
+
+    assert settings.RATE_LIMIT_BURST != settings.FAILED_AUTHENTICATIONS_PER_MINUTE
+    assert [paid_by_tenant(confidential, token) for token in ("made-up", "a.b.c", foreign)] == [True] * 3
+    assert [paid_by_tenant(public, token) for token in (own[1], own[0])] == [True] * 2
+    assert [paid_by_tenant(public, token) for token in ("made-up", "a.b.c", foreign)] == [False] * 3
+
+
 # --- Access tokens ----------------------------------------------------------------------------------------------------
 
 

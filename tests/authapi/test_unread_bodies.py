@@ -109,6 +109,27 @@ async def test_a_site_of_ipv6_parks_sixteen_times_as_much_as_a_customer() -> Non
     await given_up(*tasks)
 
 
+async def test_a_body_whose_time_is_up_gives_way_before_its_reader_wakes() -> None:
+    bodies = UnreadBodies(most=100, most_per_address=100)
+    loop, sizes, sent = asyncio.get_running_loop(), list[int](), [b"x" * 90]
+
+    def make_room() -> None:
+        with bodies.held(CUSTOMER) as body:
+            bodies.take(body, 80)
+            sizes.append(bodies.size)
+
+    async def receive() -> MutableMapping[str, Any]:
+        if not sent:
+            # The timeout is due already: it fires before this callback, and the reader wakes after it.
+            loop.call_soon(make_room)
+            await loop.create_future()
+        return {"type": "http.request", "body": sent.pop(), "more_body": True}
+
+    with bodies.held(ATTACKER) as slow, pytest.raises(NoRoom):
+        await slow.read(receive, limit=1000, seconds=0.0)
+    assert (sizes, bodies.size) == ([80], 0)
+
+
 async def test_what_is_cut_while_it_is_answered_is_not_taken_away() -> None:
     bodies = UnreadBodies(most=100, most_per_address=100)
     with bodies.held(ATTACKER) as body:

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from identity.models import Staff
+from identity.models.staff import canonical_email
 from identity.services.staff_factors import reset_factors
 
 
@@ -22,7 +23,7 @@ class Command(BaseCommand):
         parser.add_argument("--yes", action="store_true", help="Do not ask for the address again.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        staff = Staff.objects.filter(email__iexact=options["email"]).first()
+        staff = Staff.objects.filter(email=canonical_email(options["email"])).first()
         if staff is None:
             raise CommandError(f"There is no staff account {options['email']}.")
         factors = list(staff.factors.all())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +19,7 @@ from identity.services.tenants import create_tenant
 from tests.authapi.asgi_client import get
 from tests.authapi.authorize.conftest import Login
 from tests.authapi.browser import Browser, Page
+from tests.factories.sign_in import people, person, web_client
 
 NOON = 1_935_489_600
 PAGE = "/u/logged-out"
@@ -77,6 +79,27 @@ def test_a_browser_that_has_logged_in_is_served_behind_an_address_that_floods(lo
     assert (answer.status, answer.headers["x-ratelimit-limit"]) == (200, str(browser_figure().burst))
 
 
+def test_all_browsers_of_one_account_share_one_allowance(login: Login, settings: Any) -> None:
+    settings.ADDRESS_RATE_BURST = 1000
+    person(login.connection, email="grace@example.test")
+    browsers = [Browser(login.tenant) for _ in range(3)]
+    for browser, email in zip(browsers, ("ada@example.test", "ada@example.test", "grace@example.test"), strict=True):
+        visit = Login(login.tenant, login.client, login.connection, login.user, browser)
+        assert "code" in visit.log_in(visit.ask(), identifier=email).answer
+    left = [int(browser.get(PAGE).headers["x-ratelimit-remaining"]) for browser in browsers]
+    assert left == [browser_figure().burst - 1, browser_figure().burst - 2, browser_figure().burst - 1]
+
+
+def test_a_browser_takes_the_allowance_of_the_account_that_logged_in_last(login: Login, settings: Any) -> None:
+    settings.ADDRESS_RATE_BURST = 1000
+    person(login.connection, email="grace@example.test")
+    login.begin_session()
+    first = login.browser.cookies["known"]
+    login.log_in(login.ask(prompt="login"), identifier="grace@example.test")
+    assert login.browser.cookies["known"].partition(":")[0] != first.partition(":")[0]
+    assert login.user.user_id not in first
+
+
 @pytest.mark.parametrize("cookie", ["known=made-up", "known=abc:1vZ:forged", "browser=fresh", "session=fresh"])
 def test_a_fresh_cookie_has_no_allowance(tenant: Tenant, cookie: str) -> None:
     pages(Browser(tenant), 10)
@@ -111,6 +134,19 @@ def test_the_document_of_the_management_interface_is_paid_for_by_the_address(ten
     assert throttling.hit(tenant.pk, "management").remaining == 199
 
 
+def test_links_to_exported_files_are_paid_for_by_the_address(tenant: Tenant) -> None:
+    browser = Browser(tenant)
+    answers = [browser.get("/exports/job_0123456789abcdef.json.gz?signature=made-up") for _ in range(8)]
+    assert statuses(answers) == [404] * 7 + [429]
+    assert [(answer.headers["x-ratelimit-limit"], answer.headers["x-ratelimit-remaining"]) for answer in answers[4:6]] == [
+        ("5", "0"),
+        ("2", "1"),
+    ]
+    # Programs read these links, so the refusal is as the others of this address.
+    assert (answers[-1].headers["content-type"], json.loads(answers[-1].body)["statusCode"]) == ("application/json; charset=utf-8", 429)
+    assert int(answers[-1].headers["retry-after"]) >= 1
+
+
 def test_pages_are_served_and_limited_without_redis(tenant: Tenant, settings: Any) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     throttling.counters.cache_clear()
@@ -137,6 +173,23 @@ def test_waiting_requests_of_one_address_are_bounded_in_bytes(login: Login, monk
     assert login.ask().status == 302
     login.browser.address = "192.0.2.9"
     assert login.ask(**large).status == 302
+
+
+def test_waiting_requests_behind_a_proxy_that_names_no_client_are_bounded_per_tenant(
+    login: Login, second_tenant: Tenant, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.ANONYMOUS_RATE_PER_SECOND, settings.TRUSTED_PROXIES = 1000, ["192.0.2.0/24"]
+    monkeypatch.setattr(parked, "PARKED_BY_HIDDEN", Bucket("parked-by-hidden", 24, 150.0))
+    large = {"state": "x" * 10_000}
+    assert statuses([login.ask(**large) for _ in range(3)]) == [302, 302, 429]
+    assert AuthorizationRequest.objects.of(login.tenant.pk).count() == 2
+    # An address that is known has its own, and so has another tenant.
+    login.browser.address = "198.51.100.7"
+    assert login.ask(**large).status == 302
+    client, _ = web_client(second_tenant)
+    other = Login(second_tenant, client, login.connection, login.user, Browser(second_tenant))
+    people(second_tenant, client)
+    assert other.ask(**large).status == 302
 
 
 def test_a_browser_that_has_logged_in_begins_a_login_behind_an_address_that_parks(

@@ -65,6 +65,7 @@ def exported(api: Management, body: dict[str, Any]) -> str:
     answer = download(api, api.get(f"jobs/{job['id']}").json["location"])
     assert (answer.status, answer.headers["content-type"]) == (200, "application/gzip")
     assert int(answer.headers["content-length"]) == len(answer.body)
+    assert "x-ratelimit-limit" in answer.headers
     return gzip.decompress(answer.body).decode()
 
 
@@ -160,7 +161,10 @@ def test_users_are_imported_into_databases_only(api: Management, tenant: Tenant)
 
 
 def test_a_third_import_at_once_is_429(api: Management, database_connection: Connection) -> None:
-    assert [post_import(api, database_connection.pk, b"[]").status for _ in range(3)] == [202, 202, 429]
+    answers = [post_import(api, database_connection.pk, b"[]") for _ in range(3)]
+    assert [answer.status for answer in answers] == [202, 202, 429]
+    assert answers[2].headers["x-ratelimit-remaining"] == "0"
+    assert int(answers[2].headers["retry-after"]) >= 1
 
 
 def test_an_import_may_be_larger_than_other_bodies_but_has_a_limit(
