@@ -30,6 +30,17 @@ def database_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**_DATABASE_DEFAULTS, **options}
 
 
+def options_with_defaults(strategy: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options as a read shows them: those of an e-mail connection always hold the mail with a body.
+
+    Deploy tools write the body into a file of its own and fail where there is none.
+    """
+    if strategy != "email":
+        return dict(options)
+    mail = options.get("email")
+    return {**options, "email": {"body": "", **(mail if isinstance(mail, Mapping) else {})}}
+
+
 def options_problem(strategy: str, options: Mapping[str, Any], *, is_database: bool) -> str | None:
     """Return what is wrong with the options of a connection as a sentence, or None."""
     if is_database:

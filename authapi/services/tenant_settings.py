@@ -83,6 +83,14 @@ def update_tenant_settings(*, tenant_id: str, changes: dict[str, Any]) -> Tenant
 
 
 @unit_of_work
+def update_branding(*, tenant_id: str, changes: dict[str, str | None]) -> TenantSettings:
+    """Replace the named looks, by the names of `BRANDING_DEFAULTS`; empty brings a default back. Raises `Invalid`."""
+    row = _locked_row(tenant_id)
+    looks = {name: value for name, value in {**row.values.get("branding", {}), **changes}.items() if value}
+    return update_tenant_settings(tenant_id=tenant_id, changes={"branding": looks})
+
+
+@unit_of_work
 def update_brute_force(*, tenant_id: str, changes: dict[str, Any]) -> TenantSettings:
     """Replace the named settings of brute-force protection; a higher threshold lifts every block. Raises `Invalid`."""
     row = _locked_row(tenant_id)

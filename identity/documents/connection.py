@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from identity.connection_options import options_with_defaults
 from identity.models import Connection
 from identity.timestamps import wire_time
 
@@ -22,9 +23,12 @@ def connection_document(connection: Connection) -> dict[str, Any]:
 
 
 def connection_resource(connection: Connection) -> dict[str, Any]:
-    """Return the document with the times that only the management interface shows."""
+    """Return the document with the defaults and the times that only the management interface shows."""
+    document = connection_document(connection)
+    options = options_with_defaults(connection.strategy, document.get("options", {}))
     return {
-        **connection_document(connection),
+        **document,
+        **({"options": options} if options else {}),
         "created_at": wire_time(connection.created_at),
         "updated_at": wire_time(connection.updated_at),
     }
