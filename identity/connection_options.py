@@ -22,6 +22,8 @@ _DATABASE_DEFAULTS: dict[str, Any] = {
     "strategy_version": 2,
     "authentication_methods": {"password": {"enabled": True}, "passkey": {"enabled": False}},
     "brute_force_protection": True,
+    # Deploy tools write it where it is missing, and then an export differs from the one before.
+    "disable_self_service_change_password": False,
 }
 
 

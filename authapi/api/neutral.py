@@ -12,14 +12,14 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from authapi.api.neutral_table import ABSENT, LISTS, SETTINGS, Absent, EmptyList, Form, Setting
+from authapi.api.neutral_table import ABSENT, LISTS, SETTINGS, Absent, EmptyList, Form, Owner, Setting
 from identity.api.endpoint import Endpoint
 from identity.api.fields import Closed, ListOf, Switch, Text
 from identity.api.list_schemas import LIST_FORMS, TAKE_FORM
 from identity.api.operations import Operation, Parameter, Route, Schema
 from identity.api.paging import Listing, answer_list
 from identity.api.refusals import Refusal, invalid_body, not_supported
-from identity.models import Organization
+from identity.models import Connection, Organization
 from identity.services.failures import NotFound
 
 _ACTIONS = {"get": "list", "patch": "partial_update", "put": "update", "post": "create"}
@@ -32,6 +32,14 @@ class NeutralEndpoint(Endpoint):
     """What a row has in common: why another value is refused."""
 
     refusal: ClassVar[str] = ""
+    owner: ClassVar[Owner | None] = None
+
+    def require_owner(self, place: Mapping[str, str]) -> None:
+        """Raise 404 unless the `id` of the path is one of the tenant's rows."""
+        if self.owner is Owner.ORGANIZATION and not Organization.objects.filter(pk=place["id"]).exists():
+            raise NotFound("No organization found by that id or name.")
+        if self.owner is Owner.CONNECTION and not Connection.objects.filter(pk=place["id"]).exists():
+            raise Refusal(404, "The connection does not exist.", "inexistent_connection")
 
     def refuse(self) -> Refusal:
         """Return the refusal of a write that asks for something."""
@@ -65,10 +73,9 @@ class EmptyListEndpoint(NeutralEndpoint):
 
     key: ClassVar[str] = ""
     form: ClassVar[Form] = Form.LISTED
-    in_organization: ClassVar[bool] = False
 
     def list(self, request: Request, **place: str) -> Response:
-        self._require_organization(place)
+        self.require_owner(place)
         if self.form is Form.ARRAY:
             return Response([])
         if self.form is Form.OBJECT:
@@ -78,7 +85,7 @@ class EmptyListEndpoint(NeutralEndpoint):
         return Response(answer_list(Organization.objects.none(), request.query_params, listing, dict))
 
     def create(self, request: Request, **place: str) -> Response:
-        self._require_organization(place)
+        self.require_owner(place)
         raise self.refuse()
 
     def update(self, request: Request, **place: str) -> Response:
@@ -87,18 +94,16 @@ class EmptyListEndpoint(NeutralEndpoint):
             raise self.refuse()
         return Response([])
 
-    def _require_organization(self, place: Mapping[str, str]) -> None:
-        if self.in_organization and not Organization.objects.filter(pk=place["id"]).exists():
-            raise NotFound("No organization found by that id or name.")
-
 
 class AbsentEndpoint(NeutralEndpoint):
     """A resource that is never there."""
 
     def list(self, request: Request, **place: str) -> Response:
+        self.require_owner(place)
         raise Refusal(404, f"Not found: {self.refusal}", "operation_not_supported")
 
     def create(self, request: Request, **place: str) -> Response:
+        self.require_owner(place)
         raise self.refuse()
 
     partial_update = update = create
@@ -135,7 +140,7 @@ def _setting_route(row: Setting) -> Route:
 
 def _list_route(row: EmptyList) -> Route:
     words = row.name.replace("_", " ")
-    missing = (404,) if row.in_organization else ()
+    missing = (404,) if row.owner else ()
     operations = {
         "list": Operation(
             f"list_{row.name}",
@@ -154,7 +159,7 @@ def _list_route(row: EmptyList) -> Route:
             f"set_{row.name}", f"Write {words}: only the empty list is taken", (f"update:{row.noun}",), 200, _list_schema(row)
         )
     methods = ("get", *(("post",) if row.creates else ()), *(("put",) if row.replaces else ()))
-    return _route(row, EmptyListEndpoint, operations, methods, {"key": row.key, "form": row.form, "in_organization": row.in_organization})
+    return _route(row, EmptyListEndpoint, operations, methods, {"key": row.key, "form": row.form, "owner": row.owner})
 
 
 def _absent_route(row: Absent) -> Route:
@@ -163,8 +168,8 @@ def _absent_route(row: Absent) -> Route:
     if row.is_read:
         operations["list"] = Operation(f"get_{row.name}", f"Read {words}: never there", (f"read:{row.noun}",), 404)
     for method, verb in row.writes.items():
-        operations[_ACTIONS[method]] = _refused(row, _ACTS[method], verb)
-    return _route(row, AbsentEndpoint, operations, (*(("get",) if row.is_read else ()), *row.writes), {})
+        operations[_ACTIONS[method]] = _refused(row, _ACTS[method], verb, (404,) if row.owner else ())
+    return _route(row, AbsentEndpoint, operations, (*(("get",) if row.is_read else ()), *row.writes), {"owner": row.owner})
 
 
 def _refused(row: EmptyList | Absent, act: str, verb: str = "create", refuses: tuple[int, ...] = ()) -> Operation:

@@ -20,6 +20,13 @@ class Form(StrEnum):
     OBJECT = "object"  # an object with the collection
 
 
+class Owner(StrEnum):
+    """What the `id` of a path names."""
+
+    CONNECTION = "connection"
+    ORGANIZATION = "organization"
+
+
 @dataclass(frozen=True)
 class Setting:
     """A document whose members always have these values. `write` is the method that takes them again."""
@@ -36,7 +43,7 @@ class Setting:
 class EmptyList:
     """A list that is always empty. With `creates` a POST is refused in words, with `replaces` a PUT takes the empty list.
 
-    The `id` of a path with `in_organization` must be one.
+    The `id` of the path must be one of an `owner`.
     """
 
     path: str
@@ -47,18 +54,22 @@ class EmptyList:
     form: Form = Form.LISTED
     creates: bool = True
     replaces: bool = False
-    in_organization: bool = False
+    owner: Owner | None = None
 
 
 @dataclass(frozen=True)
 class Absent:
-    """A single resource that is never there: reading it is 404, each of `writes` (method to verb of its scope) is refused."""
+    """A single resource that is never there: reading it is 404, each of `writes` (method to verb of its scope) is refused.
+
+    The `id` of the path must be one of an `owner`.
+    """
 
     path: str
     name: str
     noun: str
     refusal: str
     is_read: bool = True
+    owner: Owner | None = None
     writes: dict[str, str] = field(default_factory=dict)
 
 
@@ -198,7 +209,7 @@ LISTS = (
         "domains",
         "Organizations are not found by the domain of an address.",
         Form.TAKEN,
-        in_organization=True,
+        owner=Owner.ORGANIZATION,
     ),
 )
 
@@ -214,6 +225,7 @@ ABSENT = (
         "connection_scim_configuration",
         "scim_config",
         "Connections take no users over SCIM.",
+        owner=Owner.CONNECTION,
         writes={"post": "create", **_UPDATE},
     ),
 )

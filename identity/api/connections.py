@@ -74,10 +74,8 @@ class ConnectionEndpoint(Endpoint):
             rows = rows.filter(name=name)
 
         def render(connection: Connection) -> dict[str, Any]:
-            document = connection_resource(connection)
-            if not project.wants("enabled_clients"):
-                document.pop("enabled_clients", None)
-            return project(document)
+            # Deploy tools send back what a list shows, so it shows no times, which are never written.
+            return project.of_list(connection_resource(connection), "enabled_clients", "created_at", "updated_at")
 
         return Response(answer_list(rows, query, _LISTING, render))
 
