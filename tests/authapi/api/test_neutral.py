@@ -8,7 +8,7 @@ import pytest
 
 from authapi.api.neutral import neutral_routes
 from authapi.api.neutral_table import ABSENT, LISTS, SETTINGS, Form
-from identity.models import Tenant
+from identity.models import Connection, Tenant
 from tests.config.two_tenants import rows_of
 from tests.factories.organizations import make_organization
 from tests.management import Management
@@ -31,13 +31,12 @@ OTHER_VALUES: list[tuple[str, str, Any]] = [
     ("POST", "emails/provider", {"name": "smtp", "credentials": {"smtp_pass": "c2VjcmV0"}}),
     ("PATCH", "email-templates/verify_email", {"body": "Hello"}),
     ("PUT", "branding/templates/universal-login", {"template": "<html>"}),
-    ("POST", "connections/con_ffffffffffffffff/scim-configuration", {"mapping": []}),
 ]
 
 
-def address(path: str, organization: str = "org_ffffffffffffffff") -> str:
+def address(path: str, owner: str = "org_ffffffffffffffff") -> str:
     """Return the path of a row with ids that fit."""
-    places = {"prompt": "login", "language": "en", "template_name": "verify_email", "id": organization}
+    places = {"prompt": "login", "language": "en", "template_name": "verify_email", "id": owner}
     for name, value in places.items():
         path = path.replace(f"<segment:{name}>", value)
     return path
@@ -95,11 +94,21 @@ def test_lists_of_an_unknown_organization_are_not_found(api: Management) -> None
     assert [api.get(path).status, api.post(path, {"domain": "corp.example"}).status] == [404, 404]
 
 
-def test_what_is_never_there_is_not_found(api: Management) -> None:
+def test_what_is_never_there_is_not_found(api: Management, database_connection: Connection) -> None:
     for row in ABSENT:
         if row.is_read:
-            answer = api.get(address(row.path))
+            answer = api.get(address(row.path, database_connection.pk))
             assert (answer.status, answer.json["errorCode"]) == (404, "operation_not_supported"), row.path
+
+
+def test_scim_configurations_of_connections_are_refused_and_unknown_connections_not_found(
+    api: Management, database_connection: Connection
+) -> None:
+    known, unknown = f"connections/{database_connection.pk}/scim-configuration", "connections/con_ffffffffffffffff/scim-configuration"
+    for method in ("POST", "PATCH"):
+        answers = [api.call(method, path, body={"mapping": []}) for path in (known, unknown)]
+        found = [(answer.status, answer.json["errorCode"]) for answer in answers]
+        assert found == [(400, "operation_not_supported"), (404, "inexistent_connection")]
 
 
 def test_every_operation_needs_its_scope(tenant: Tenant) -> None:
