@@ -22,12 +22,25 @@ _DATABASE_DEFAULTS: dict[str, Any] = {
     "strategy_version": 2,
     "authentication_methods": {"password": {"enabled": True}, "passkey": {"enabled": False}},
     "brute_force_protection": True,
+    # Deploy tools write it where it is missing, and then an export differs from the one before.
+    "disable_self_service_change_password": False,
 }
 
 
 def database_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a new database connection: the defaults, and over them what was sent."""
     return {**_DATABASE_DEFAULTS, **options}
+
+
+def options_with_defaults(strategy: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options as a read shows them: those of an e-mail connection always hold the mail with a body.
+
+    Deploy tools write the body into a file of its own and fail where there is none.
+    """
+    if strategy != "email":
+        return dict(options)
+    mail = options.get("email")
+    return {**options, "email": {"body": "", **(mail if isinstance(mail, Mapping) else {})}}
 
 
 def options_problem(strategy: str, options: Mapping[str, Any], *, is_database: bool) -> str | None:

@@ -25,7 +25,8 @@ from identity.api.refusals import Refusal, invalid_query, not_supported
 from identity.services.failures import NotFound
 
 INEXISTENT_CLIENT = "inexistent_client"
-_LISTING = Listing("clients", CLIENT_FIELDS, kept=frozenset({"tenant"}))
+# Deploy tools send back what a list shows, so it shows no times, which are never written.
+_LISTING = Listing("clients", CLIENT_FIELDS, kept=frozenset({"tenant"}), only_on_request=("created_at", "updated_at"))
 _READ = ("read:clients", "read:client_summary")
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from authapi.api.branding import BrandingEndpoint
 from authapi.api.client_credentials import ClientCredentialEndpoint, SingleClientCredentialEndpoint
 from authapi.api.client_grants import ClientGrantEndpoint, GrantOrganizationEndpoint, OrganizationGrantEndpoint
 from authapi.api.clients import ClientEndpoint, ClientSecretEndpoint
 from authapi.api.connection_clients import ClientConnectionEndpoint, ConnectionClientEndpoint
 from authapi.api.device_credentials import DeviceCredentialEndpoint
+from authapi.api.neutral import neutral_routes
 from authapi.api.permissions import (
     EffectivePermissionEndpoint,
     EffectivePermissionSourceEndpoint,
@@ -74,4 +76,6 @@ ROUTES = (
     Route("keys/signing/<segment:kid>/revoke", KeyRevocationEndpoint, {"put": "update"}),
     Route("tenants/settings", TenantSettingsEndpoint, _SETTINGS),
     Route("attack-protection/brute-force-protection", BruteForceEndpoint, _SETTINGS),
+    Route("branding", BrandingEndpoint, _SETTINGS),
+    *neutral_routes(),
 )

@@ -30,8 +30,16 @@ _SETTINGS: dict[str, Schema] = {
 SETTINGS_FIELDS = tuple(_SETTINGS)
 SETTINGS = reference("TenantSettings")
 BRUTE_FORCE = reference("BruteForceProtection")
+BRANDING = reference("Branding")
 COMPONENTS: dict[str, Schema] = {
     "TenantSettings": {"type": "object", "properties": _SETTINGS},
+    "Branding": {
+        "type": "object",
+        "properties": {
+            "logo_url": _TEXT,
+            "colors": {"type": "object", "properties": {"primary": _TEXT, "page_background": _TEXT}},
+        },
+    },
     "BruteForceProtection": {
         "type": "object",
         "required": ["enabled", "shields", "allowlist", "mode", "max_attempts"],

@@ -27,6 +27,7 @@ MODES = ("count_per_identifier_and_ip", "count_per_identifier")
 TEXTS = ("friendly_name", "support_email", "default_directory", "default_audience")
 WEB_ADDRESSES = ("picture_url", "support_url", "default_redirection_uri")
 _NESTED = ("error_page", "change_password", "branding")
+_PAGES = frozenset({"error_page", "change_password"})
 _KNOWN = (*DEFAULTS, *TEXTS, *WEB_ADDRESSES, *_NESTED)
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
 _WEB_ADDRESS = re.compile(r"https?://[^\s/?#]+[^\s#]*")
@@ -76,11 +77,19 @@ def update_tenant_settings(*, tenant_id: str, changes: dict[str, Any]) -> Tenant
     values = {**row.values, **changes}
     if changes.get("flags") is not None:
         values["flags"] = {**row.values.get("flags", {}), **changes["flags"]}
-    values = {name: value for name, value in values.items() if value not in (None, "")}
+    values = _without_gaps(values)
     _check(tenant_id, {name: values[name] for name in changes if name in values})
     row.values = values
     _save(row, "values")
     return row
+
+
+@unit_of_work
+def update_branding(*, tenant_id: str, changes: dict[str, str | None]) -> TenantSettings:
+    """Replace the named looks, by the names of `BRANDING_DEFAULTS`; empty brings a default back. Raises `Invalid`."""
+    row = _locked_row(tenant_id)
+    looks = {name: value for name, value in {**row.values.get("branding", {}), **changes}.items() if value}
+    return update_tenant_settings(tenant_id=tenant_id, changes={"branding": looks})
 
 
 @unit_of_work
@@ -116,6 +125,15 @@ def _locked_row(tenant_id: str) -> TenantSettings:
 def _save(row: TenantSettings, column: str) -> None:
     validated_save(row, fields=None if row._state.adding else [column])
     transaction.on_commit(partial(remembered_settings.forget, row.tenant_id), robust=True)
+
+
+def _without_gaps(values: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what is null or empty, also within pages: deploy tools send a text for each page, also an empty one."""
+    pages = {
+        name: {member: value for member, value in (values[name] or {}).items() if value not in (None, "")}
+        for name in _PAGES & values.keys()
+    }
+    return {name: value for name, value in (values | pages).items() if value not in (None, "") and (value or name not in _PAGES)}
 
 
 def _refuse_promises(changes: dict[str, Any]) -> None:

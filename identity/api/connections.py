@@ -26,7 +26,8 @@ from identity.services import connections
 from identity.services.failures import Invalid, NotFound
 from identity.timestamps import wire_time
 
-_LISTING = Listing("connections", CONNECTION_FIELDS)
+# Deploy tools send back what a list shows, so it shows no times, which are never written.
+_LISTING = Listing("connections", CONNECTION_FIELDS, only_on_request=("enabled_clients", "created_at", "updated_at"))
 
 
 class ConnectionEndpoint(Endpoint):
@@ -70,7 +71,6 @@ class ConnectionEndpoint(Endpoint):
 
     def list(self, request: Request) -> Response:
         query = request.query_params
-        project = projection_of(query, CONNECTION_FIELDS)
         rows = Connection.objects.all()
         strategies, name = texts_of(query, "strategy"), text_of(query, "name")
         if strategies:
@@ -78,13 +78,7 @@ class ConnectionEndpoint(Endpoint):
         if name:
             rows = rows.filter(name=name)
 
-        def render(connection: Connection) -> dict[str, Any]:
-            document = connection_resource(connection)
-            if not project.wants("enabled_clients"):
-                document.pop("enabled_clients", None)
-            return document
-
-        return Response(answer_list(rows, query, _LISTING, render))
+        return Response(answer_list(rows, query, _LISTING, connection_resource))
 
     def create(self, request: Request) -> Response:
         body = cleared(self.body_of(request, ConnectionToCreate))

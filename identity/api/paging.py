@@ -35,12 +35,14 @@ Render = Callable[[Any], dict[str, Any]]
 class Listing:
     """What one list offers: its collection key, the fields of its items, and how it departs from the others.
 
-    `fields` of a request names some of `fields`; those in `kept` are answered although the request drops or does not name them.
+    `fields` of a request names some of `fields`; those in `kept` are answered although the request drops or does not name them, and
+    those `only_on_request` where the request names them.
     """
 
     key: str
     fields: tuple[str, ...]
     kept: frozenset[str] = frozenset()
+    only_on_request: tuple[str, ...] = ()
     has_length: bool = False
     allows_empty_page: bool = False
     only_take: bool = False
@@ -127,18 +129,22 @@ def answer_list(
     Raises `Refusal` for parameters that do not fit.
     """
     project = projection_of(query, listing.fields, kept=listing.kept)
+
+    def listed(row: Any) -> dict[str, Any]:
+        return project.of_list(render(row), *listing.only_on_request)
+
     if listing.only_take:
-        return _taken(rows, query, listing, lambda row: project(render(row)), order, reading)
+        return _taken(rows, query, listing, listed, order, reading)
     # Judged in every form: the checkpoint form ignores what they say and not that they say nothing.
     has_totals = switch_of(query, "include_totals", default=False)
     page = number_of(query, "page", minimum=0) or 0
     size = number_of(query, "per_page", minimum=0 if listing.allows_empty_page else 1, maximum=LARGEST_PAGE)
     if query.get("take") or query.get("from"):
-        return _taken(rows, query, listing, lambda row: project(render(row)), order, reading)
+        return _taken(rows, query, listing, listed, order, reading)
     size = PAGE_SIZE if size is None else size
     _check_offset(page, size)
     start = page * size
-    items = [project(render(row)) for row in reading.page(rows, order, start, size)] if size else []
+    items = [listed(row) for row in reading.page(rows, order, start, size)] if size else []
     if not has_totals:
         return items
     length = {"length": len(items)} if listing.has_length else {}

@@ -83,6 +83,10 @@ class Projection:
         """Tell whether `name` was asked for by name."""
         return self.keeps and name in self.names
 
+    def of_list(self, document: dict[str, Any], *only_on_request: str) -> dict[str, Any]:
+        """Return what a list shows of a document: the members `only_on_request` where `fields` names them."""
+        return self({name: value for name, value in document.items() if name not in only_on_request or self.wants(name)})
+
 
 def projection_of(query: QueryDict, known: Collection[str], *, kept: frozenset[str] = frozenset()) -> Projection:
     """Read `fields`, a comma list against a closed set, and `include_fields`; what is `kept` is answered in any case."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from identity.connection_options import options_with_defaults
 from identity.discovery import with_endpoints
 from identity.models import Connection
 from identity.timestamps import wire_time
@@ -23,10 +24,13 @@ def connection_document(connection: Connection) -> dict[str, Any]:
 
 
 def connection_resource(connection: Connection) -> dict[str, Any]:
-    """Return the document with what only the management interface shows: the times, and the clients also where there are none."""
+    """Return the document with what only the management interface shows: defaults, times, and the clients where there are none."""
+    document = connection_document(connection)
+    options = options_with_defaults(connection.strategy, document.get("options", {}))
     return {
         "enabled_clients": [],
-        **connection_document(connection),
+        **document,
+        **({"options": options} if options else {}),
         "created_at": wire_time(connection.created_at),
         "updated_at": wire_time(connection.updated_at),
     }

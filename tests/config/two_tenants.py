@@ -13,6 +13,7 @@ import orjson
 from django.db import connection as database
 from django.utils import timezone
 
+from authapi.api.neutral import neutral_bodies
 from authapi.models import ClientCredential
 from authapi.services.api_resources import create_api_resource
 from authapi.services.client_credentials import NewCredential, create_credential
@@ -96,7 +97,7 @@ _BY_COLLECTION = {
     "device-credentials": "refresh token",
 }
 # What every tenant has alike.
-FIXED = {"trigger_id": "event-stream"}
+FIXED = {"trigger_id": "event-stream", "prompt": "login", "language": "en", "template_name": "verify_email"}
 # Not an id of a row: what it names is looked for below the user of the path.
 _WITHIN_A_USER = "users/{id}/identities/{provider}/{user_id}"
 _TABLES = "SELECT table_name FROM information_schema.columns WHERE column_name = 'tenant_id' AND table_schema = 'public' ORDER BY 1"
@@ -162,6 +163,7 @@ def bodies(ids: Ids) -> dict[str, Any]:
         },
         "ActionToTest": {"payload": {"test": "mapping", "user_id": ids["user"]}},
         "BindingsToChange": {"bindings": []},
+        "BrandingToChange": {"colors": {"primary": "#112233"}},
         "BruteForceToChange": {"max_attempts": 5},
         "CanaryToSend": {},
         "ClientStatus": [{"client_id": ids["client"], "status": True}],
@@ -211,6 +213,7 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "UsersToChange": {"users": [ids["user"]]},
         "UsersToExport": {"connection_id": ids["connection"]},
         "VersionToDeploy": {"update_draft": True},
+        **neutral_bodies(),
     }
 
 

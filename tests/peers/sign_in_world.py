@@ -35,10 +35,10 @@ METHODS = {"public": "none", "post": "client_secret_post", "basic": "client_secr
 
 
 @contextmanager
-def serving(tenant: Tenant, directory: Path) -> Iterator[tuple[WebProcess, ServerCertificate]]:
+def serving(tenant: Tenant, directory: Path, **environment: str) -> Iterator[tuple[WebProcess, ServerCertificate]]:
     """Serve `tenant` at https://localhost:<port>/."""
     certificate = server_certificate(directory)
-    with tls_web_process(certificate, LOCALHOST_TENANT=tenant.pk) as web:
+    with tls_web_process(certificate, LOCALHOST_TENANT=tenant.pk, **environment) as web:
         yield web, certificate
 
 

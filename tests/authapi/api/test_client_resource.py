@@ -202,6 +202,13 @@ def test_a_global_client_is_listed_on_request_and_changed_by_nobody(api: Managem
         assert answer.status == 403, method
 
 
+def test_lists_show_times_only_when_asked_for(api: Management) -> None:
+    client = api.post("clients", {"name": "Shop"}).json
+    assert {"created_at", "updated_at"} <= client.keys()
+    assert api.get("clients").json[0].keys() & {"created_at", "updated_at"} == set()
+    assert api.get("clients", {"fields": "client_id,updated_at"}).json[0].keys() == {"client_id", "tenant", "updated_at"}
+
+
 def test_lists_filter_project_and_page(api: Management, tenant: Tenant) -> None:
     for name, kind in (("a", "spa"), ("b", "native"), ("c", "regular_web")):
         api.post("clients", {"name": name, "app_type": kind})

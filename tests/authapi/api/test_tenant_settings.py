@@ -28,6 +28,13 @@ def test_settings_are_read_with_defaults_and_projected(api: Management) -> None:
     assert api.get("tenants/settings", {"fields": "secrets"}).json["errorCode"] == "invalid_query_string"
 
 
+def test_empty_members_of_pages_are_left_out(api: Management) -> None:
+    address = {"url": "https://example.test/error"}
+    assert api.patch("tenants/settings", {"error_page": {**address, "html": ""}}).json["error_page"] == address
+    pages = {"error_page": {"html": "", "url": ""}, "change_password": {"html": ""}}
+    assert api.patch("tenants/settings", pages).json.keys() & pages.keys() == set()
+
+
 def test_settings_are_changed_one_by_one(api: Management, tenant: Tenant, database_connection: Connection) -> None:
     answer = api.patch("tenants/settings", {"friendly_name": "Acme", "idle_session_lifetime": 24, "default_directory": "people"})
     assert answer.status == 200

@@ -41,6 +41,24 @@ def test_a_database_connection_starts_with_the_known_options(api: Management) ->
     assert api.get(f"connections/{body['id']}").json == body
 
 
+def test_an_email_connection_always_has_a_mail_with_a_body(api: Management) -> None:
+    made = api.post("connections", {"name": "email", "strategy": "email"}).json
+    path = f"connections/{made['id']}"
+    assert made["options"] == {"email": {"body": ""}}
+    mail = {"from": "Acme <login@example.test>", "subject": "Your code", "syntax": "liquid", "body": "<p>{{ code }}</p>"}
+    options = {"email": mail, "totp": {"length": 6, "time_step": 180}, "disable_signup": True}
+    assert api.patch(path, {"options": options}).json["options"] == options
+    assert api.get("connections").json[0]["options"] == options
+    without_body = {"email": {"subject": "Your code"}}
+    assert api.patch(path, {"options": without_body}).json["options"] == {"email": {"subject": "Your code", "body": ""}}
+
+
+def test_lists_show_times_only_when_asked_for(api: Management, database_connection: Connection) -> None:
+    assert api.get("connections").json[0].keys() & {"created_at", "updated_at"} == set()
+    assert api.get("connections", {"fields": "id,created_at"}).json[0].keys() == {"id", "created_at"}
+    assert {"created_at", "updated_at"} <= api.get(f"connections/{database_connection.pk}").json.keys()
+
+
 def test_secrets_are_taken_and_never_answered(api: Management, tenant: Tenant) -> None:
     body = {"name": "corp", "strategy": "oidc", "options": {"client_id": "abc", "client_secret": "very-secret"}}
     answer = api.post("connections", body)

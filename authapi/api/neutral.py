@@ -1,0 +1,233 @@
+"""Endpoints of the neutral answers: what the service does not have is empty, may be written as it is, and refuses the rest.
+
+The rows stand in `authapi.api.neutral_table`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from authapi.api.neutral_table import ABSENT, LISTS, SETTINGS, Absent, EmptyList, Form, Owner, Setting
+from identity.api.endpoint import Endpoint
+from identity.api.fields import Closed, ListOf, Switch, Text
+from identity.api.list_schemas import LIST_FORMS, TAKE_FORM
+from identity.api.operations import Operation, Parameter, Route, Schema
+from identity.api.paging import Listing, answer_list
+from identity.api.refusals import Refusal, invalid_body, not_supported
+from identity.models import Connection, Organization
+from identity.services.failures import NotFound
+
+_ACTIONS = {"get": "list", "patch": "partial_update", "put": "update", "post": "create"}
+# How the id of an operation begins.
+_ACTS = {"patch": "update", "put": "set", "post": "create"}
+_TYPES: dict[type, str] = {bool: "boolean", int: "integer", str: "string"}
+
+
+class NeutralEndpoint(Endpoint):
+    """What a row has in common: why another value is refused."""
+
+    refusal: ClassVar[str] = ""
+    owner: ClassVar[Owner | None] = None
+
+    def require_owner(self, place: Mapping[str, str]) -> None:
+        """Raise 404 unless the `id` of the path is one of the tenant's rows."""
+        if self.owner is Owner.ORGANIZATION and not Organization.objects.filter(pk=place["id"]).exists():
+            raise NotFound("No organization found by that id or name.")
+        if self.owner is Owner.CONNECTION and not Connection.objects.filter(pk=place["id"]).exists():
+            raise Refusal(404, "The connection does not exist.", "inexistent_connection")
+
+    def refuse(self) -> Refusal:
+        """Return the refusal of a write that asks for something."""
+        return not_supported(f"Not supported: {self.refusal}")
+
+
+class SettingEndpoint(NeutralEndpoint):
+    """A document whose members have one value each."""
+
+    value: ClassVar[Mapping[str, Any]] = {}
+    body: ClassVar[type[Closed]] = Closed
+
+    def list(self, request: Request, **place: str) -> Response:
+        return Response(self.value)
+
+    def partial_update(self, request: Request, **place: str) -> Response:
+        """Take members that say what is so; refuse every other value and member."""
+        if not isinstance(request.data, dict):
+            raise invalid_body("Expected type object", "body")
+        if request.data.keys() - self.value.keys():
+            raise self.refuse()
+        if any(value != self.value[name] for name, value in self.body_of(request, self.body).items()):
+            raise self.refuse()
+        return Response(self.value)
+
+    update = partial_update
+
+
+class EmptyListEndpoint(NeutralEndpoint):
+    """A list without rows."""
+
+    key: ClassVar[str] = ""
+    form: ClassVar[Form] = Form.LISTED
+
+    def list(self, request: Request, **place: str) -> Response:
+        self.require_owner(place)
+        if self.form is Form.ARRAY:
+            return Response([])
+        if self.form is Form.OBJECT:
+            return Response({self.key: []})
+        query = request.query_params.copy()
+        # Which fields the items have is not known here, and there are no items.
+        query.pop("fields", None)
+        # There is no table: any query without rows gives the forms of a list.
+        return Response(answer_list(Organization.objects.none(), query, Listing(self.key, (), only_take=self.form is Form.TAKEN), dict))
+
+    def create(self, request: Request, **place: str) -> Response:
+        self.require_owner(place)
+        raise self.refuse()
+
+    def update(self, request: Request, **place: str) -> Response:
+        """Take the empty list again."""
+        if request.data:
+            raise self.refuse()
+        return Response([])
+
+
+class AbsentEndpoint(NeutralEndpoint):
+    """A resource that is never there."""
+
+    def list(self, request: Request, **place: str) -> Response:
+        self.require_owner(place)
+        raise Refusal(404, f"Not found: {self.refusal}", "operation_not_supported")
+
+    def create(self, request: Request, **place: str) -> Response:
+        self.require_owner(place)
+        raise self.refuse()
+
+    partial_update = update = create
+
+
+def neutral_routes() -> tuple[Route, ...]:
+    """Return the route of every row."""
+    return (*map(_setting_route, SETTINGS), *map(_list_route, LISTS), *map(_absent_route, ABSENT))
+
+
+def neutral_bodies() -> dict[str, Any]:
+    """Return the neutral value by the name of its body in the document, for all that takes one."""
+    return {_body_name(row): row.value for row in SETTINGS if row.value}
+
+
+def _setting_route(row: Setting) -> Route:
+    words = row.name.replace("_", " ")
+    schema = _schema_of(row.value)
+    body = _body_of(row) if row.value else None
+    operations = {
+        "list": Operation(f"get_{row.name}", f"Read {words}: always the neutral value", (f"read:{row.noun}",), 200, schema),
+        _ACTIONS[row.write]: Operation(
+            f"update_{row.name}",
+            f"Write {words}: only the neutral value is taken",
+            (f"update:{row.noun}",),
+            200,
+            schema,
+            body,
+        ),
+    }
+    members = {"value": row.value, "body": body or Closed}
+    return _route(row, SettingEndpoint, operations, ("get", row.write), members)
+
+
+def _list_route(row: EmptyList) -> Route:
+    words = row.name.replace("_", " ")
+    missing = (404,) if row.owner else ()
+    operations = {
+        "list": Operation(
+            f"list_{row.name}",
+            f"List {words}: there are none",
+            (f"read:{row.noun}",),
+            200,
+            _list_schema(row),
+            parameters=_PARAMETERS.get(row.form, ()),
+            refuses=missing,
+        )
+    }
+    if row.creates:
+        operations["create"] = _refused(row, "create", refuses=missing)
+    if row.replaces:
+        operations["update"] = Operation(
+            f"set_{row.name}", f"Write {words}: only the empty list is taken", (f"update:{row.noun}",), 200, _list_schema(row)
+        )
+    methods = ("get", *(("post",) if row.creates else ()), *(("put",) if row.replaces else ()))
+    return _route(row, EmptyListEndpoint, operations, methods, {"key": row.key, "form": row.form, "owner": row.owner})
+
+
+def _absent_route(row: Absent) -> Route:
+    words = row.name.replace("_", " ")
+    operations = {}
+    if row.is_read:
+        operations["list"] = Operation(f"get_{row.name}", f"Read {words}: never there", (f"read:{row.noun}",), 404)
+    for method, verb in row.writes.items():
+        operations[_ACTIONS[method]] = _refused(row, _ACTS[method], verb, (404,) if row.owner else ())
+    return _route(row, AbsentEndpoint, operations, (*(("get",) if row.is_read else ()), *row.writes), {"owner": row.owner})
+
+
+def _refused(row: EmptyList | Absent, act: str, verb: str = "create", refuses: tuple[int, ...] = ()) -> Operation:
+    """Return an operation that only refuses: 400 is its one outcome."""
+    return Operation(f"{act}_{row.name}", f"Refused. {row.refusal}", (f"{verb}:{row.noun}",), 400, refuses=refuses)
+
+
+def _route(
+    row: Setting | EmptyList | Absent,
+    base: type[NeutralEndpoint],
+    operations: dict[str, Operation],
+    methods: tuple[str, ...],
+    members: dict[str, Any],
+) -> Route:
+    name = f"{_camel(row.name)}Endpoint"
+    endpoint = type(name, (base,), {"__doc__": row.refusal, "operations": operations, "refusal": row.refusal, **members})
+    return Route(row.path, endpoint, {method: _ACTIONS[method] for method in methods})
+
+
+def _body_of(row: Setting) -> type[Closed]:
+    """Return the closed body with a field of its type for each member of the value."""
+    return type(_body_name(row), (Closed,), {name: _field_of(value) for name, value in row.value.items()})
+
+
+def _field_of(value: Any) -> serializers.Field[Any, Any, Any, Any]:
+    if isinstance(value, bool):
+        return Switch(required=False)
+    if isinstance(value, int):
+        return serializers.IntegerField(required=False)
+    return ListOf(required=False, child=Text()) if isinstance(value, list) else Text(required=False)
+
+
+def _schema_of(value: Mapping[str, Any]) -> Schema:
+    """Return a schema that only `value` fits."""
+    properties = {
+        name: {"type": "array", "items": {}, "maxItems": 0} if member == [] else {"type": _TYPES[type(member)], "enum": [member]}
+        for name, member in value.items()
+    }
+    return (
+        {"type": "object", "required": list(properties), "properties": properties, "additionalProperties": False} if properties else _EMPTY
+    )
+
+
+def _list_schema(row: EmptyList) -> Schema:
+    empty: Schema = {"type": "array", "items": {}, "maxItems": 0}
+    held: Schema = {"type": "object", "required": [row.key], "properties": {row.key: empty}}
+    return {Form.ARRAY: empty, Form.LISTED: {"oneOf": [empty, held]}}.get(row.form, held)
+
+
+def _body_name(row: Setting) -> str:
+    return f"{_camel(row.name)}Neutral"
+
+
+def _camel(name: str) -> str:
+    return "".join(word.capitalize() for word in name.split("_"))
+
+
+_EMPTY: Schema = {"type": "object", "maxProperties": 0}
+_PARAMETERS: dict[Form, tuple[Parameter, ...]] = {Form.LISTED: LIST_FORMS, Form.TAKEN: TAKE_FORM}

@@ -1,0 +1,231 @@
+"""What client libraries of the management interface ask for and the service does not have: each with its neutral answer.
+
+A row says where it stands, which scopes it needs, what it answers, and why any other value is refused. `authapi.api.neutral`
+makes endpoints of the rows. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Form(StrEnum):
+    """How an empty list is written."""
+
+    ARRAY = "array"  # always bare
+    LISTED = "listed"  # bare, a page with totals, or a checkpoint, as the parameters ask
+    TAKEN = "taken"  # always the checkpoint form
+    OBJECT = "object"  # an object with the collection
+
+
+class Owner(StrEnum):
+    """What the `id` of a path names."""
+
+    CONNECTION = "connection"
+    ORGANIZATION = "organization"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A document whose members always have these values. `write` is the method that takes them again."""
+
+    path: str
+    name: str
+    noun: str
+    value: dict[str, Any]
+    refusal: str
+    write: str = "patch"
+
+
+@dataclass(frozen=True)
+class EmptyList:
+    """A list that is always empty. With `creates` a POST is refused in words, with `replaces` a PUT takes the empty list.
+
+    The `id` of the path must be one of an `owner`.
+    """
+
+    path: str
+    name: str
+    noun: str
+    key: str
+    refusal: str
+    form: Form = Form.LISTED
+    creates: bool = True
+    replaces: bool = False
+    owner: Owner | None = None
+
+
+@dataclass(frozen=True)
+class Absent:
+    """A single resource that is never there: reading it is 404, each of `writes` (method to verb of its scope) is refused.
+
+    The `id` of the path must be one of an `owner`.
+    """
+
+    path: str
+    name: str
+    noun: str
+    refusal: str
+    is_read: bool = True
+    owner: Owner | None = None
+    writes: dict[str, str] = field(default_factory=dict)
+
+
+_FACTORS = ("sms", "push-notification", "otp", "email", "duo", "webauthn-roaming", "webauthn-platform", "recovery-code")
+_NO_FACTORS = "Users have no second factors here yet."
+_NO_MAILS = "Mails have the texts of the service, and the operator configures how they are sent."
+_NO_TEXTS = "Texts of the hosted pages cannot be changed."
+_NO_CODE = "Code of tenants is not run."
+_NO_FORMS = "There are no forms and flows."
+_NO_PHONES = "The service sends no text messages."
+_NO_THEMES = "Hosted pages take a logo and two colours from /branding, and have no themes or templates."
+_NO_RISK = "Logins are not rated by risk."
+_UPDATE = {"patch": "update"}
+
+SETTINGS = (
+    Setting(
+        "attack-protection/breached-password-detection",
+        "breached_password_detection",
+        "attack_protection",
+        {"enabled": False, "shields": [], "admin_notification_frequency": [], "method": "standard"},
+        "Passwords are not compared with published breaches.",
+    ),
+    Setting(
+        "attack-protection/suspicious-ip-throttling",
+        "suspicious_ip_throttling",
+        "attack_protection",
+        {"enabled": False, "shields": [], "allowlist": []},
+        "Rates of addresses are the operator's, and not set by tenants.",
+    ),
+    Setting(
+        "attack-protection/bot-detection",
+        "bot_detection",
+        "attack_protection",
+        {
+            "challenge_password_policy": "never",
+            "challenge_passwordless_policy": "never",
+            "challenge_password_reset_policy": "never",
+            "allowlist": [],
+            "monitoring_mode_enabled": False,
+        },
+        "Bots are not detected.",
+    ),
+    Setting("attack-protection/captcha", "captcha", "attack_protection", {}, "Hosted pages have no captcha."),
+    Setting("risk-assessments/settings", "risk_assessment_settings", "attack_protection", {"enabled": False}, _NO_RISK),
+    Setting("risk-assessments/settings/new-device", "new_device_settings", "attack_protection", {"remember_for": 0}, _NO_RISK),
+    Setting("supplemental-signals", "supplemental_signals", "attack_protection", {"akamai_enabled": False}, _NO_RISK),
+    Setting(
+        "prompts",
+        "prompt_settings",
+        "prompts",
+        {"universal_login_experience": "new", "identifier_first": False, "webauthn_platform_first_factor": False},
+        "The login page asks for identifier and password together.",
+    ),
+    Setting("prompts/<segment:prompt>/custom-text/<segment:language>", "custom_text", "prompts", {}, _NO_TEXTS, "put"),
+    Setting("prompts/<segment:prompt>/partials", "prompt_partials", "prompts", {}, _NO_TEXTS, "put"),
+    Setting("guardian/factors/phone/message-types", "phone_message_types", "guardian_factors", {"message_types": []}, _NO_FACTORS, "put"),
+    Setting("guardian/factors/phone/selected-provider", "phone_factor_provider", "guardian_factors", {}, _NO_FACTORS, "put"),
+    Setting("guardian/factors/phone/providers/twilio", "phone_factor_twilio", "guardian_factors", {}, _NO_FACTORS, "put"),
+    Setting("guardian/factors/phone/templates", "phone_factor_templates", "guardian_factors", {}, _NO_FACTORS, "put"),
+    Setting("guardian/factors/sms/providers/twilio", "sms_factor_twilio", "guardian_factors", {}, _NO_FACTORS, "put"),
+    Setting("guardian/factors/sms/templates", "sms_factor_templates", "guardian_factors", {}, _NO_FACTORS, "put"),
+    Setting("guardian/factors/push-notification/providers/apns", "push_factor_apns", "guardian_factors", {}, _NO_FACTORS, "put"),
+    Setting("guardian/factors/push-notification/providers/sns", "push_factor_sns", "guardian_factors", {}, _NO_FACTORS, "put"),
+    *(
+        Setting(f"guardian/factors/{name}", f"{name.replace('-', '_')}_factor", "guardian_factors", {"enabled": False}, _NO_FACTORS, "put")
+        for name in _FACTORS
+    ),
+)
+
+LISTS = (
+    EmptyList("rules", "rules", "rules", "rules", _NO_CODE),
+    EmptyList("rules-configs", "rules_configs", "rules_configs", "rules_configs", _NO_CODE, Form.ARRAY, creates=False),
+    EmptyList("hooks", "hooks", "hooks", "hooks", _NO_CODE),
+    EmptyList("actions/modules", "action_modules", "actions", "modules", _NO_CODE, Form.OBJECT),
+    EmptyList("log-streams", "log_streams", "log_streams", "log_streams", "Logs are read at /logs and not sent elsewhere.", Form.ARRAY),
+    EmptyList("network-acls", "network_acls", "network_acls", "network_acls", "The edge decides which networks may connect."),
+    EmptyList("forms", "forms", "forms", "forms", _NO_FORMS),
+    EmptyList("flows", "flows", "flows", "flows", _NO_FORMS),
+    EmptyList("flows/vault/connections", "flow_vault_connections", "flows_vault_connections", "connections", _NO_FORMS),
+    EmptyList("prompts/rendering", "prompt_renderings", "prompts", "configs", _NO_TEXTS, creates=False),
+    EmptyList("guardian/factors", "guardian_factors", "guardian_factors", "factors", _NO_FACTORS, Form.ARRAY, creates=False),
+    EmptyList("guardian/policies", "mfa_policies", "mfa_policies", "policies", _NO_FACTORS, Form.ARRAY, creates=False, replaces=True),
+    EmptyList("branding/phone/providers", "phone_providers", "phone_providers", "providers", _NO_PHONES, Form.OBJECT),
+    EmptyList("branding/phone/templates", "phone_templates", "phone_templates", "templates", _NO_PHONES, Form.OBJECT),
+    EmptyList(
+        "self-service-profiles",
+        "self_service_profiles",
+        "self_service_profiles",
+        "self_service_profiles",
+        "Organizations set up no connections of their own.",
+    ),
+    EmptyList(
+        "token-exchange-profiles",
+        "token_exchange_profiles",
+        "token_exchange_profiles",
+        "token_exchange_profiles",
+        "Tokens of other issuers are not exchanged.",
+        Form.TAKEN,
+    ),
+    EmptyList(
+        "user-attribute-profiles",
+        "user_attribute_profiles",
+        "user_attribute_profiles",
+        "user_attribute_profiles",
+        "Attributes are mapped by each connection and each action.",
+        Form.TAKEN,
+    ),
+    EmptyList(
+        "connection-profiles",
+        "connection_profiles",
+        "connection_profiles",
+        "connection_profiles",
+        "Connections are made without profiles.",
+        Form.TAKEN,
+    ),
+    EmptyList(
+        "rate-limit-policies",
+        "rate_limit_policies",
+        "rate_limit_policies",
+        "rate_limit_policies",
+        "The operator sets the rates of tenants.",
+        Form.TAKEN,
+    ),
+    EmptyList(
+        "connections-directory-provisionings",
+        "directory_provisionings",
+        "directory_provisionings",
+        "directory_provisionings",
+        "",
+        Form.TAKEN,
+        creates=False,
+    ),
+    EmptyList(
+        "organizations/<segment:id>/discovery-domains",
+        "organization_discovery_domains",
+        "organization_discovery_domains",
+        "domains",
+        "Organizations are not found by the domain of an address.",
+        Form.TAKEN,
+        owner=Owner.ORGANIZATION,
+    ),
+)
+
+ABSENT = (
+    Absent("emails/provider", "email_provider", "email_provider", _NO_MAILS, writes={"post": "create", **_UPDATE}),
+    Absent("email-templates", "email_templates", "email_templates", _NO_MAILS, is_read=False, writes={"post": "create"}),
+    Absent("email-templates/<segment:template_name>", "email_template", "email_templates", _NO_MAILS, writes={**_UPDATE, "put": "update"}),
+    Absent("branding/themes", "branding_themes", "branding", _NO_THEMES, is_read=False, writes={"post": "update"}),
+    Absent("branding/themes/default", "default_branding_theme", "branding", _NO_THEMES),
+    Absent("branding/templates/universal-login", "login_template", "branding", _NO_THEMES, writes={"put": "update"}),
+    Absent(
+        "connections/<segment:id>/scim-configuration",
+        "connection_scim_configuration",
+        "scim_config",
+        "Connections take no users over SCIM.",
+        owner=Owner.CONNECTION,
+        writes={"post": "create", **_UPDATE},
+    ),
+)

@@ -1,0 +1,121 @@
+"""What the service does not have over the management interface: empty, written as it is, and otherwise refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from authapi.api.neutral import neutral_routes
+from authapi.api.neutral_table import ABSENT, LISTS, SETTINGS, Form
+from identity.models import Connection, Tenant
+from tests.config.two_tenants import rows_of
+from tests.factories.organizations import make_organization
+from tests.management import Management
+
+OTHER_VALUES: list[tuple[str, str, Any]] = [
+    ("PATCH", "attack-protection/breached-password-detection", {"enabled": True}),
+    ("PATCH", "attack-protection/breached-password-detection", {"enabled": False, "shields": ["block"]}),
+    ("PATCH", "attack-protection/suspicious-ip-throttling", {"stage": {"pre-login": {"max_attempts": 5}}}),
+    ("PATCH", "attack-protection/bot-detection", {"challenge_password_policy": "always"}),
+    ("PATCH", "attack-protection/captcha", {"active_provider_id": "hcaptcha"}),
+    ("PATCH", "risk-assessments/settings/new-device", {"remember_for": 7}),
+    ("PATCH", "prompts", {"identifier_first": True}),
+    ("PUT", "prompts/login/custom-text/en", {"login": {"title": "Hello"}}),
+    ("PUT", "prompts/login/partials", {"login": {"form-content-start": "<b>"}}),
+    ("PUT", "guardian/factors/otp", {"enabled": True}),
+    ("PUT", "guardian/policies", ["all-applications"]),
+    ("POST", "rules", {"name": "a", "script": "b"}),
+    ("POST", "log-streams", {"name": "a", "type": "http"}),
+    ("POST", "token-exchange-profiles", {"name": "a"}),
+    ("POST", "emails/provider", {"name": "smtp", "credentials": {"smtp_pass": "c2VjcmV0"}}),
+    ("PATCH", "email-templates/verify_email", {"body": "Hello"}),
+    ("PUT", "branding/templates/universal-login", {"template": "<html>"}),
+]
+
+
+def address(path: str, owner: str = "org_ffffffffffffffff") -> str:
+    """Return the path of a row with ids that fit."""
+    places = {"prompt": "login", "language": "en", "template_name": "verify_email", "id": owner}
+    for name, value in places.items():
+        path = path.replace(f"<segment:{name}>", value)
+    return path
+
+
+@pytest.mark.parametrize(("method", "path", "body"), OTHER_VALUES, ids=lambda value: value if isinstance(value, str) else "")
+def test_another_value_is_refused_with_the_reason_and_changes_nothing(
+    api: Management, tenant: Tenant, method: str, path: str, body: Any
+) -> None:
+    before = rows_of(tenant)
+    answer = api.call(method, path, body=body)
+    assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")
+    assert answer.json["message"].startswith("Not supported: ")
+    assert "c2VjcmV0" not in answer.json["message"]
+    assert rows_of(tenant) == before
+
+
+def test_a_value_of_another_type_is_refused_as_a_body_that_does_not_fit(api: Management) -> None:
+    bodies: tuple[Any, ...] = ({"enabled": "no"}, {"shields": "none"}, [], "text")
+    for body in bodies:
+        answer = api.patch("attack-protection/breached-password-detection", body)
+        assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body"), body
+
+
+def test_neutral_values_are_taken_and_change_nothing(api: Management, tenant: Tenant) -> None:
+    before = rows_of(tenant)
+    for row in SETTINGS:
+        path = address(row.path)
+        shown = api.get(path)
+        assert (shown.status, shown.json) == (200, row.value), path
+        neutral: tuple[Any, ...] = (shown.json, {})
+        for body in neutral:
+            answer = api.call(row.write.upper(), path, body=body)
+            assert (answer.status, answer.json) == (200, row.value), path
+    assert (api.call("PUT", "guardian/policies", body=[]).json) == []
+    assert rows_of(tenant) == before
+
+
+def test_lists_are_empty_in_every_form_that_clients_ask_for(api: Management, tenant: Tenant) -> None:
+    organization = make_organization(tenant).pk
+    for row in LISTS:
+        path = address(row.path, organization)
+        plain, page = api.get(path), api.get(path, {"page": 0, "per_page": 100, "include_totals": "true"})
+        assert (plain.status, page.status) == (200, 200), path
+        assert plain.json == ([] if row.form in (Form.ARRAY, Form.LISTED) else {row.key: []}), path
+        if row.form is Form.LISTED:
+            assert page.json == {"start": 0, "limit": 100, "total": 0, row.key: []}, path
+        if row.form in (Form.LISTED, Form.TAKEN):
+            assert api.get(path, {"take": 50}).json == {row.key: []}, path
+            assert api.get(path, {"take": 0}).json["errorCode"] == "invalid_query_string", path
+
+
+def test_lists_of_an_unknown_organization_are_not_found(api: Management) -> None:
+    path = "organizations/org_ffffffffffffffff/discovery-domains"
+    assert [api.get(path).status, api.post(path, {"domain": "corp.example"}).status] == [404, 404]
+
+
+def test_what_is_never_there_is_not_found(api: Management, database_connection: Connection) -> None:
+    for row in ABSENT:
+        if row.is_read:
+            answer = api.get(address(row.path, database_connection.pk))
+            assert (answer.status, answer.json["errorCode"]) == (404, "operation_not_supported"), row.path
+
+
+def test_scim_configurations_of_connections_are_refused_and_unknown_connections_not_found(
+    api: Management, database_connection: Connection
+) -> None:
+    known, unknown = f"connections/{database_connection.pk}/scim-configuration", "connections/con_ffffffffffffffff/scim-configuration"
+    for method in ("POST", "PATCH"):
+        answers = [api.call(method, path, body={"mapping": []}) for path in (known, unknown)]
+        found = [(answer.status, answer.json["errorCode"]) for answer in answers]
+        assert found == [(400, "operation_not_supported"), (404, "inexistent_connection")]
+
+
+def test_every_operation_needs_its_scope(tenant: Tenant) -> None:
+    api = Management(tenant, scope="read:users")
+    for route in neutral_routes():
+        for method, action in route.actions.items():
+            answer = api.call(method.upper(), address(route.path), body=None if method == "get" else {})
+            expected = route.endpoint.operations[action].single_scopes
+            assert (answer.status, answer.json["errorCode"]) == (403, "insufficient_scope"), (method, route.path)
+            assert all(scope in answer.json["message"] for scope in expected)
