@@ -15,7 +15,7 @@ RESOURCES: dict[str, str] = {
     "groups": "groups of users, with members and roles",
     "jobs": "long work: imports and exports of users, mails that verify an address",
     "keys": "keys that sign tokens of the tenant",
-    "logs": "the sign-in log of the tenant",
+    "logs": "the log of the tenant: logins, and what clients and staff changed",
     "organizations": "organizations, with members, connections, roles and groups",
     "refresh-tokens": "refresh tokens of users",
     "resource-servers": "APIs that tokens are for, with their permissions",
