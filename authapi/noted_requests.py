@@ -22,7 +22,9 @@ _MOST_NAMES = 50
 # `ids` may be tokens that the caller took for ids, and `data` is an event.
 _NAMES_ONLY = frozenset({"options", "secrets", "addons", "link_with", "ids", "data", "pem"})
 # A JSON web token, a private key, and text as long as a secret of a client: hidden under any name.
-_LOOKS_SECRET = re.compile(r"eyJ[\w-]{8,}\.[\w-]*\.|-----BEGIN [A-Z0-9 ]*PRIVATE KEY|\b[Bb]earer\s+\S|[a-z][a-z0-9+.-]*://[^/?#\s]*@")
+_LOOKS_SECRET = re.compile(
+    r"eyJ[\w-]{8,}\.[\w-]*\.[\w-]*|-----BEGIN [A-Z0-9 ]*PRIVATE KEY|\b[Bb]earer\s+\S+|[a-z][a-z0-9+.-]*://[^/?#\s]*@"
+)
 # An opaque token has 43 characters of base64 at least; the ids of this service are shorter, those of users hold a `|`.
 _OPAQUE = re.compile(r"[\w-]{43,}")
 
@@ -50,6 +52,11 @@ def noted_path(path: str) -> str:
     segments = path[: LONGEST_PATH + 1].split("/")
     kept = "/".join(HIDDEN if _OPAQUE.fullmatch(segment) or _LOOKS_SECRET.search(segment) else segment for segment in segments)
     return storable(kept)[:LONGEST_PATH]
+
+
+def noted_message(message: str) -> str:
+    """Return the text of an error without what looks like a token: some refusals repeat the value that they refuse."""
+    return _LOOKS_SECRET.sub(HIDDEN, _OPAQUE.sub(HIDDEN, message))
 
 
 def _cut(kept: dict[str, Any] | list[Any], longest: int) -> Any:

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from authapi.addresses import origin_of
-from authapi.noted_requests import noted_body, noted_path, noted_query
+from authapi.noted_requests import noted_body, noted_message, noted_path, noted_query
 from authapi.services.administrative_log import Writing, note_answer
 from authapi.tokens import VerifiedToken
 from identity.api.operations import Operation
@@ -48,7 +48,7 @@ def writing_of(request: Request, claims: VerifiedToken, operation: Operation, kw
 def note_response(under_way: Writing, response: Response) -> None:
     """Write the line of a write that is answered, unless the transaction of the write has done it."""
     message = response.data.get("message", "") if isinstance(response.data, dict) else ""
-    note_answer(under_way, status=response.status_code, message=str(message))
+    note_answer(under_way, status=response.status_code, message=noted_message(str(message)))
 
 
 def _request_document(request: Request, claims: VerifiedToken, allowing: list[str]) -> dict[str, Any]:

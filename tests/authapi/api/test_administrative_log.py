@@ -251,6 +251,17 @@ def test_a_token_in_a_path_or_a_query_is_in_no_line(api: Management, tenant: Ten
     assert token not in text
 
 
+@pytest.mark.parametrize("value", ["eyJhbGciOiJub25lIn0.e30.c2VjcmV0", "s" * 64, "Bearer s3cr3t-token"])
+def test_a_refused_value_that_looks_like_a_token_is_in_no_line(api: Management, value: str) -> None:
+    answer = api.post("clients", {"name": "App", "app_type": value})
+    assert answer.status == 400
+    assert value in answer.json["message"]
+
+    line = only(api, "type:fapi")
+    assert value.removeprefix("Bearer ") not in json.dumps(line)
+    assert "(hidden)" in line["description"]
+
+
 def test_a_large_body_is_kept_by_the_names_of_its_members(api: Management, database_connection: Connection) -> None:
     body = {"connection": "people", "email": "eve@example.test", "password": PASSWORD, "user_metadata": {"note": "x" * 20_000}}
     assert api.post("users", body).status == 201
