@@ -20,14 +20,16 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.http.response import HttpResponseBase
 from rest_framework.authentication import BaseAuthentication
-from rest_framework.permissions import BasePermission
+from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from authapi import throttling
 from authapi.address_rates import charged_debt_in_thread, debt_of
 from authapi.addresses import Origin, origin_of
+from authapi.noted_writes import note_response, writing_of
 from authapi.problems import ApiProblem, TooManyRequests
+from authapi.services.administrative_log import Writing, writing
 from authapi.tokens import InsufficientScope, InvalidToken, TokenRefused, VerifiedToken, require_scope, verify_access_token
 from identity.acting import Act, Actor, acting
 from identity.change_context import ChangeContext, ChangingClient, change_context
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     # DRF's views import the classes of this module, which the settings name.
     from rest_framework.views import APIView
 
+# Refused for its rate: a line for each would be a second flood.
+_TOO_MANY = 429
 # The name under which requests are counted.
 RATE = "management"
 _TENANT_PROBLEMS = {
@@ -100,6 +104,7 @@ class ManagementMixin:
     # Without OPTIONS: DRF would describe the view instead of answering a preflight.
     http_method_names: Sequence[str] = ("get", "head", "post", "put", "patch", "delete")
     _rate: throttling.Rate | None = None
+    _writing: Writing | None = None
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
         with ExitStack() as self._bindings:
@@ -132,6 +137,15 @@ class ManagementMixin:
         context = _context_of(request)
         self._bindings.enter_context(change_context(context))
         self._bindings.enter_context(acting(_act_of(claims_of(request), context)))
+        if self._writing is not None:
+            self._bindings.enter_context(writing(self._writing))
+
+    def perform_authentication(self, request: Request) -> None:
+        """Verify the token; from here on a write is a line of the administrative log, whatever becomes of it."""
+        super().perform_authentication(request)  # type: ignore[misc]
+        operation = getattr(self, "operations", {}).get(getattr(self, "action", None))
+        if operation is not None and request.method not in SAFE_METHODS:
+            self._writing = writing_of(request, claims_of(request), operation, getattr(self, "kwargs", {}), host_of(request).tenant_id)
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
         final: Response = super().finalize_response(request, response, *args, **kwargs)  # type: ignore[misc]
@@ -139,6 +153,8 @@ class ManagementMixin:
         for name, value in rate.headers.items() if rate else ():
             final[name] = value
         final["Cache-Control"] = "no-store"
+        if self._writing is not None and final.status_code != _TOO_MANY:
+            note_response(self._writing, final)
         return final
 
 

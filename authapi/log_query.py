@@ -1,4 +1,4 @@
-"""The query language of the sign-in log, a part of Lucene's: fields with values, `AND`, `OR`, `NOT`, groups, ranges of dates.
+"""The query language of the log, a part of Lucene's: fields with values, `AND`, `OR`, `NOT`, groups, ranges of dates.
 
     type:(fp OR fu) AND user_name:"ada@example.com" AND date:[2026-01-01 TO *]
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from django.db.models import Q
@@ -28,7 +29,7 @@ _NOTHING = Q(pk__in=[])
 
 
 class InvalidQuery(ValueError):
-    """Not a query of the sign-in log."""
+    """Not a query of the log."""
 
 
 def parsed_query(text: str) -> Q:
@@ -36,6 +37,29 @@ def parsed_query(text: str) -> Q:
     if len(text) > LONGEST:
         raise InvalidQuery(f"more than {LONGEST} characters")
     return _Parser(text).whole()
+
+
+def may_hold(condition: Q, has_type: Callable[[str], bool], has_prefix: Callable[[str], bool]) -> bool:
+    """Return False where no line of a table can meet the condition, by the types that stand in it: it need not be walked.
+
+    `has_type` and `has_prefix` tell whether the table has lines of a type, or of types that begin so.
+    """
+    if condition.negated:
+        return True
+    found = (_child_may_hold(child, has_type, has_prefix) for child in condition.children)
+    return any(found) if condition.connector == Q.OR and condition.children else all(found)
+
+
+def _child_may_hold(child: object, has_type: Callable[[str], bool], has_prefix: Callable[[str], bool]) -> bool:
+    match child:
+        case Q():
+            return may_hold(child, has_type, has_prefix)
+        case ("type", str(code)):
+            return has_type(code)
+        case ("type__startswith", str(code)):
+            return has_prefix(code)
+        case _:
+            return True
 
 
 class _Parser:

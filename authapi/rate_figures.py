@@ -41,6 +41,9 @@ RESETS = Bucket("change_password", 10, 60.0)
 # One address over all accounts, as each request leaves a job and a line in the log: 100 at once, then one in 12 seconds.
 RESETS_OF_ADDRESS = Bucket("change_password_address", 100, 12.0)
 
+# Lines of the log about failed operations of one client: 60 at once, then one in 5 seconds. Further ones are answered and not noted.
+FAILED_OPERATIONS = Bucket("failed_operation", 60, 5.0)
+
 # KiB of waiting requests to `/authorize`, which are kept for an hour: 16 MiB of an address, of which a login takes about one KiB,
 # and half a MiB of the browsers of an account that has completed one. They are refilled in an hour.
 PARKED_BY_ADDRESS = Bucket("parked", 16_384, 3600 / 16_384)

@@ -36,6 +36,7 @@ NOT_WATCHED: Mapping[str, str] = {
     "authapi.accountticket": _SHORT_LIVED,
     "authapi.logoutnotice": _BY_THE_SERVICE,
     "authapi.signin": _IS_A_LOG,
+    "authapi.administrativeline": _IS_A_LOG,
     "events.event": _IS_A_LOG,
     "events.outbox": _IS_A_LOG,
     "events.logentry": _IS_A_LOG,

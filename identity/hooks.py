@@ -22,6 +22,10 @@ password_changed = Signal()
 # Sent inside the transaction that changes a user: `user`, and `changed`, a set of "blocked" and "email". An address that is
 # set for the first time, or written in other letters, identifies no other person and is not told.
 account_changed = Signal()
+# Sent inside the transaction that notes an entry in the audit log: `entry`, and `row`, the row it is about or None.
+audit_noted = Signal()
+# Sent at the end of the outermost unit of work, inside its transaction: `result`, what it returns.
+work_ends = Signal()
 # Sent at the end of a `changes_together` block, inside its transaction: `changes`, what was held back, in order.
 changes_released = Signal()
 

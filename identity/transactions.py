@@ -9,6 +9,8 @@ from typing import Any, ParamSpec, TypeVar
 import psycopg.errors
 from django.db import DatabaseError, connection, models, transaction
 
+from identity.hooks import work_ends
+
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
 
@@ -31,7 +33,9 @@ def unit_of_work(function: Callable[Params, Result]) -> Callable[Params, Result]
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 with transaction.atomic():
-                    return function(*args, **kwargs)
+                    result = function(*args, **kwargs)
+                    work_ends.send(sender=None, result=result)
+                return result
             except DatabaseError as error:
                 if attempt == _ATTEMPTS or not isinstance(error.__cause__, _RACES):
                     raise

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from authapi.models import Consent, LoginFailures, RefreshToken, Session, SignIn
+from authapi.models import Consent, LoginFailures, RefreshToken, Session
 from identity.timestamps import wire_time
 
 
@@ -56,11 +57,13 @@ def block_entry(row: LoginFailures) -> dict[str, Any]:
     return {"identifier": row.identifier, **({"ip": row.ip} if row.ip else {}), "connection": row.connection.name}
 
 
-def log_line(row: SignIn) -> dict[str, Any]:
-    """Return a line of the sign-in log; what is empty is left out."""
-    names = ("description", "client_id", "client_name", "connection", "ip", "user_id", "user_name", "user_agent", "details")
-    told = {name: getattr(row, name) for name in names}
-    return {"log_id": row.pk, "date": wire_time(row.created_at), "type": row.type} | {name: value for name, value in told.items() if value}
+def log_line(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a line of the log, read as columns; what is empty is left out."""
+    names = ("description", "client_id", "client_name", "connection", "ip", "user_id", "user_name", "user_agent", "scope", "details")
+    told = {name: row[name] for name in names}
+    return {"log_id": row["id"], "date": wire_time(row["created_at"]), "type": row["type"]} | {
+        name: value for name, value in told.items() if value
+    }
 
 
 def _device(row: Session | RefreshToken) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The sign-in log: `/logs`, `/logs/{id}`, `/users/{id}/logs`.
+"""The log: `/logs`, `/logs/{id}`, `/users/{id}/logs`: what people tried, and what clients and staff changed (docs/adr/0086).
 
 Page by page with totals, newest first, or from a checkpoint on, oldest first: then the answer is a bare list, and whoever
 follows the log asks again from the `log_id` of its last line.
@@ -6,7 +6,6 @@ follows the log asks again from the `log_id` of its last line.
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any, ClassVar
 
 from django.db.models import Q, QuerySet
@@ -18,6 +17,7 @@ from rest_framework.response import Response
 from authapi.api.sign_in_documents import log_line
 from authapi.api.sign_in_schemas import LOG_FIELDS, LOG_LINE, LOG_LINES, LOG_PARAMETERS, USER_LOG_PARAMETERS
 from authapi.log_query import InvalidQuery, parsed_query
+from authapi.merged_log import Line, MergedLog, after, line_at, oldest_writer, settled_until
 from authapi.models import SignIn
 from identity.api.endpoint import Endpoint
 from identity.api.list_schemas import PROJECTION
@@ -30,19 +30,28 @@ from identity.services.failures import NotFound
 
 _LISTING = Listing("logs", LOG_FIELDS, has_length=True)
 _SORTS = {"date": "created_at"}
-# A line has the time of its making and is seen with the commit, a little later: whoever follows must not pass it by.
-_SETTLED = timedelta(seconds=5)
 _NEWEST_FIRST = Order("created_at", "created_at", is_descending=True)
 
 
+class _BothTables:
+    """Reads a page of the log; the rows that a list is asked of stand for the tenant only."""
+
+    def __init__(self, condition: Q) -> None:
+        self._log = MergedLog(condition)
+
+    def page(self, rows: QuerySet[Any], order: Order, start: int, size: int) -> list[Any]:
+        return self._log.page(start, size, is_descending=order.is_descending)
+
+    def total(self, rows: QuerySet[Any], order: Order) -> int:
+        return self._log.total()
+
+
 class LogEndpoint(Endpoint):
-    """What people tried, and how it ended."""
+    """What people tried, and what clients and staff changed."""
 
     operations: ClassVar[dict[str, Operation]] = {
-        "list": Operation("list_logs", "Search or follow the sign-in log", ("read:logs",), 200, LOG_LINES, parameters=LOG_PARAMETERS),
-        "retrieve": Operation(
-            "get_log", "Read a line of the sign-in log", ("read:logs",), 200, LOG_LINE, parameters=PROJECTION, refuses=(404,)
-        ),
+        "list": Operation("list_logs", "Search or follow the log", ("read:logs",), 200, LOG_LINES, parameters=LOG_PARAMETERS),
+        "retrieve": Operation("get_log", "Read a line of the log", ("read:logs",), 200, LOG_LINE, parameters=PROJECTION, refuses=(404,)),
     }
 
     def list(self, request: Request) -> Response:
@@ -50,24 +59,23 @@ class LogEndpoint(Endpoint):
         project = projection_of(query, LOG_FIELDS)
         if query.get("from") or query.get("take"):
             return Response([project(log_line(row)) for row in _following(query)])
-        rows = SignIn.objects.filter(_condition(query))
-        return Response(answer_list(rows, _paged(query), _LISTING, log_line, order=_order(query)))
+        return Response(_answer(query, _condition(query)))
 
     def retrieve(self, request: Request, id: str) -> Response:
         project = projection_of(request.query_params, LOG_FIELDS)
-        row = SignIn.objects.filter(pk=id).first()
+        row = line_at(id)
         if row is None:
             raise NotFound("The log line does not exist.")
         return Response(project(log_line(row)))
 
 
 class UserLogEndpoint(Endpoint):
-    """The sign-in log of one user."""
+    """The lines about one user."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
             "list_user_logs",
-            "List what a user tried",
+            "List what a user tried, and what was done to the user",
             ("read:logs_users", "read:logs"),
             200,
             LOG_LINES,
@@ -77,9 +85,11 @@ class UserLogEndpoint(Endpoint):
     }
 
     def list(self, request: Request, id: str) -> Response:
-        rows = SignIn.objects.filter(user_id=user_at(id).user_id)
-        query = request.query_params
-        return Response(answer_list(rows, _paged(query), _LISTING, log_line, order=_order(query)))
+        return Response(_answer(request.query_params, Q(user_id=user_at(id).user_id)))
+
+
+def _answer(query: QueryDict, condition: Q) -> Any:
+    return answer_list(SignIn.objects.all(), _paged(query), _LISTING, log_line, order=_order(query), reading=_BothTables(condition))
 
 
 def _condition(query: QueryDict) -> Q:
@@ -103,16 +113,16 @@ def _paged(query: QueryDict) -> QueryDict:
     return paged
 
 
-def _following(query: QueryDict) -> QuerySet[SignIn, Any]:
+def _following(query: QueryDict) -> list[Line]:
     """Return the lines after the one that `from` names, from the oldest on when it names none."""
     _order(query)
     take = number_of(query, "take", minimum=1, maximum=LARGEST_PAGE) or PAGE_SIZE
-    rows, sent = SignIn.objects.filter(created_at__lte=timezone.now() - _SETTLED), text_of(query, "from")
+    # Read before the lines: what commits in between is younger than this.
+    condition = Q(created_at__lte=settled_until(timezone.now(), oldest_writer()))
+    sent = text_of(query, "from")
     if sent:
-        known = SignIn.objects.filter(pk=sent).first()
+        known = line_at(sent)
         if known is None:
             raise invalid_query("Not a checkpoint of this list", "from")
-        moment = known.created_at
-        # The first condition alone is a range of the index; the second drops what was already shown of that very moment.
-        rows = rows.filter(Q(created_at__gt=moment) | Q(pk__gt=known.pk), created_at__gte=moment)
-    return rows.order_by("created_at", "pk")[:take]
+        condition &= after(known)
+    return MergedLog(condition).page(0, take, is_descending=False)

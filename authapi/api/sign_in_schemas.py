@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about sessions, refresh tokens, grants of users, blocks and the sign-in log."""
+"""What the OpenAPI document says about sessions, refresh tokens, grants of users, blocks and the log."""
 
 from __future__ import annotations
 
@@ -52,6 +52,7 @@ LOG_FIELDS = (
     "user_id",
     "user_name",
     "user_agent",
+    "scope",
     "details",
 )
 _DEVICE_CREDENTIAL_TYPES = ["public_key", "refresh_token", "rotating_refresh_token"]
@@ -104,7 +105,18 @@ COMPONENTS: dict[str, Schema] = {
     "Block": {"type": "object", "required": ["identifier"], "properties": dict.fromkeys(("identifier", "ip", "connection"), _TEXT)},
     "LogLine": {
         "type": "object",
-        "properties": {**dict.fromkeys(LOG_FIELDS, _TEXT), "date": _TIME, "details": _OBJECT},
+        "properties": {
+            **dict.fromkeys(LOG_FIELDS, _TEXT),
+            "date": _TIME,
+            "type": {
+                **_TEXT,
+                "description": "`sapi` and `fapi` are operations of clients and staff, done and failed. `sdu` is a deleted user.",
+            },
+            "user_id": {**_TEXT, "description": "The user who tried, or whom an operation is about."},
+            "user_name": {**_TEXT, "description": "The name that was typed, or the member of staff who acts."},
+            "scope": {**_TEXT, "description": "Scopes that allowed an operation, separated by spaces."},
+            "details": {**_OBJECT, "description": "Of an operation `request` and `response`; secrets are hidden."},
+        },
     },
 }
 SESSION_FIELDS = fields_of(COMPONENTS["Session"])

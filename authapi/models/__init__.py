@@ -5,15 +5,17 @@ from authapi.models.client_credentials import ClientCredential, EdgeKey, UsedAss
 from authapi.models.clients import Client
 from authapi.models.credentials import AccessToken, AuthorizationCode, DeviceGrant, IDToken, RefreshToken
 from authapi.models.keys import RevokedToken, SigningKey
+from authapi.models.log_lines import AdministrativeLine, SignIn
 from authapi.models.permissions import OrganizationClientGrant, Permission, RolePermission, UserPermission
 from authapi.models.resources import ApiResource, ClientGrant
 from authapi.models.sessions import Initiator, LogoutNotice, Session, SessionClient
-from authapi.models.sign_ins import AccountTicket, LoginFailures, SignIn
+from authapi.models.sign_ins import AccountTicket, LoginFailures
 from authapi.models.tenant_settings import TenantSettings
 
 __all__ = [
     "AccessToken",
     "AccountTicket",
+    "AdministrativeLine",
     "ApiResource",
     "AuthorizationCode",
     "AuthorizationRequest",

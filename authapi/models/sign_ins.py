@@ -1,44 +1,11 @@
-"""How logins went: the log of them, the failures that lead to a block, and the links that were mailed."""
+"""How logins went: the failures that lead to a block, and the links that were mailed."""
 
 from __future__ import annotations
 
 from django.db import models
 
 from authapi.models.base import UnrecordedOwned
-from identity.ids import new_sign_in_id, new_ticket_id
-
-
-class SignIn(UnrecordedOwned):
-    """One line of the sign-in log: what somebody tried, and how it ended. `type` has the codes of the wire."""
-
-    id = models.CharField(primary_key=True, max_length=32, default=new_sign_in_id, editable=False)
-    type = models.CharField(max_length=16)
-    is_success = models.BooleanField()
-    description = models.CharField(max_length=500, blank=True, help_text="The reason, where it failed.")
-    # Texts and not relations: the line outlives user, client and connection.
-    user_id = models.CharField(max_length=300, blank=True)
-    user_name = models.CharField(max_length=300, blank=True)
-    client_id = models.CharField(max_length=64, blank=True)
-    client_name = models.CharField(max_length=255, blank=True)
-    connection = models.CharField(max_length=128, blank=True)
-    ip = models.GenericIPAddressField(null=True, blank=True)
-    user_agent = models.CharField(max_length=500, blank=True)
-    details = models.JSONField(default=dict, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
-
-    class Meta(UnrecordedOwned.Meta):
-        indexes = [
-            models.Index(fields=["tenant", "-created_at", "-id"], name="authapi_signin_list"),
-            models.Index(fields=["tenant", "user_id", "-created_at"], name="authapi_signin_by_user"),
-            models.Index(fields=["created_at"], name="authapi_signin_expired"),
-            # The failures of the last day, counted for the start pages of a tenant and of the platform.
-            models.Index(fields=["tenant", "-created_at"], condition=models.Q(is_success=False), name="authapi_signin_failed"),
-            models.Index(fields=["-created_at"], condition=models.Q(is_success=False), name="authapi_signin_failed_all"),
-        ]
-        ordering = ("-created_at", "-id")
-
-    def __str__(self) -> str:
-        return self.id
+from identity.ids import new_ticket_id
 
 
 class LoginFailures(UnrecordedOwned):

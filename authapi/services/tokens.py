@@ -13,6 +13,7 @@ from django.utils import timezone
 from authapi.models import (
     AccessToken,
     AccountTicket,
+    AdministrativeLine,
     AuthorizationCode,
     AuthorizationRequest,
     DeviceGrant,
@@ -77,6 +78,7 @@ def _over(now: datetime) -> dict[type[UnrecordedOwned], Q]:
         AccountTicket: Q(expires_at__lt=now),
         LoginFailures: Q(last_failed_at__lt=now - _FAILURES_COUNT),
         SignIn: Q(created_at__lt=now - timedelta(days=settings.SIGN_IN_LOG_DAYS)),
+        AdministrativeLine: Q(created_at__lt=now - timedelta(days=settings.SIGN_IN_LOG_DAYS)),
     }
 
 

@@ -27,7 +27,7 @@ RESOURCES: dict[str, str] = {
     "jobs": "long work: imports and exports of users, mails that verify an address",
     "keys": "keys that sign tokens of the tenant",
     "log-streams": "always an empty list",
-    "logs": "the sign-in log of the tenant",
+    "logs": "the log of the tenant: logins, and what clients and staff changed",
     "network-acls": "always an empty list",
     "organizations": "organizations, with members, connections, roles and groups",
     "prompts": "the login page asks for everything at once and has its own texts",

@@ -1,4 +1,4 @@
--- sources: 804d8116f482060ccb3b76eeb324c3d8d42e2fef0e7fa3e9a3c22604f469f48d
+-- sources: 6992224e305ae292c5c3e902cfad51cd81a2690ebce807754333c37fff7b7a44
 -- server: 18
 --
 -- PostgreSQL database dump
@@ -215,6 +215,28 @@ CREATE TABLE public.authapi_accountticket (
     client_id bigint,
     tenant_id character varying(63) NOT NULL,
     user_id bigint NOT NULL
+);
+
+--
+-- Name: authapi_administrativeline; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.authapi_administrativeline (
+    id character varying(32) NOT NULL,
+    type character varying(16) NOT NULL,
+    is_success boolean NOT NULL,
+    description character varying(500) NOT NULL,
+    user_id character varying(300) NOT NULL,
+    user_name character varying(300) NOT NULL,
+    client_id character varying(64) NOT NULL,
+    client_name character varying(255) NOT NULL,
+    connection character varying(128) NOT NULL,
+    ip inet,
+    user_agent character varying(500) NOT NULL,
+    details jsonb NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    scope character varying(500) NOT NULL,
+    tenant_id character varying(63) NOT NULL
 );
 
 --
@@ -2575,119 +2597,123 @@ INSERT INTO public.auth_permission VALUES
 	(234, 'Can change logout notice', 59, 'change_logoutnotice'),
 	(235, 'Can delete logout notice', 59, 'delete_logoutnotice'),
 	(236, 'Can view logout notice', 59, 'view_logoutnotice'),
-	(237, 'Can add event', 60, 'add_event'),
-	(238, 'Can change event', 60, 'change_event'),
-	(239, 'Can delete event', 60, 'delete_event'),
-	(240, 'Can view event', 60, 'view_event'),
-	(241, 'Can add event stream', 61, 'add_eventstream'),
-	(242, 'Can change event stream', 61, 'change_eventstream'),
-	(243, 'Can delete event stream', 61, 'delete_eventstream'),
-	(244, 'Can view event stream', 61, 'view_eventstream'),
-	(245, 'Can add head', 62, 'add_head'),
-	(246, 'Can change head', 62, 'change_head'),
-	(247, 'Can delete head', 62, 'delete_head'),
-	(248, 'Can view head', 62, 'view_head'),
-	(249, 'Can add mark', 63, 'add_mark'),
-	(250, 'Can change mark', 63, 'change_mark'),
-	(251, 'Can delete mark', 63, 'delete_mark'),
-	(252, 'Can view mark', 63, 'view_mark'),
-	(253, 'Can add outbox', 64, 'add_outbox'),
-	(254, 'Can change outbox', 64, 'change_outbox'),
-	(255, 'Can delete outbox', 64, 'delete_outbox'),
-	(256, 'Can view outbox', 64, 'view_outbox'),
-	(257, 'Can add log entry', 65, 'add_logentry'),
-	(258, 'Can change log entry', 65, 'change_logentry'),
-	(259, 'Can delete log entry', 65, 'delete_logentry'),
-	(260, 'Can view log entry', 65, 'view_logentry'),
-	(261, 'Can add database identity', 66, 'add_databaseidentity'),
-	(262, 'Can change database identity', 66, 'change_databaseidentity'),
-	(263, 'Can delete database identity', 66, 'delete_databaseidentity'),
-	(264, 'Can view database identity', 66, 'view_databaseidentity'),
-	(265, 'Can add tally', 67, 'add_tally'),
-	(266, 'Can change tally', 67, 'change_tally'),
-	(267, 'Can delete tally', 67, 'delete_tally'),
-	(268, 'Can view tally', 67, 'view_tally'),
-	(269, 'Can add breaker', 68, 'add_breaker'),
-	(270, 'Can change breaker', 68, 'change_breaker'),
-	(271, 'Can delete breaker', 68, 'delete_breaker'),
-	(272, 'Can view breaker', 68, 'view_breaker'),
-	(273, 'Can add sweeper', 69, 'add_sweeper'),
-	(274, 'Can change sweeper', 69, 'change_sweeper'),
-	(275, 'Can delete sweeper', 69, 'delete_sweeper'),
-	(276, 'Can view sweeper', 69, 'view_sweeper'),
-	(277, 'Can add action', 70, 'add_action'),
-	(278, 'Can change action', 70, 'change_action'),
-	(279, 'Can delete action', 70, 'delete_action'),
-	(280, 'Can view action', 70, 'view_action'),
-	(281, 'Can add action secret', 71, 'add_actionsecret'),
-	(282, 'Can change action secret', 71, 'change_actionsecret'),
-	(283, 'Can delete action secret', 71, 'delete_actionsecret'),
-	(284, 'Can view action secret', 71, 'view_actionsecret'),
-	(285, 'Can add delivery', 72, 'add_delivery'),
-	(286, 'Can change delivery', 72, 'change_delivery'),
-	(287, 'Can delete delivery', 72, 'delete_delivery'),
-	(288, 'Can view delivery', 72, 'view_delivery'),
-	(289, 'Can add dead letter', 73, 'add_deadletter'),
-	(290, 'Can change dead letter', 73, 'change_deadletter'),
-	(291, 'Can delete dead letter', 73, 'delete_deadletter'),
-	(292, 'Can view dead letter', 73, 'view_deadletter'),
-	(293, 'Can see events and exchanges of dead letters', 73, 'view_deadletter_bodies'),
-	(294, 'Can redeliver dead letters', 73, 'redeliver_deadletter'),
-	(295, 'Can redeliver over a newer event', 73, 'force_deadletter'),
-	(296, 'Can acknowledge, ignore and resolve dead letters', 73, 'triage_deadletter'),
-	(297, 'Can export dead letters', 73, 'export_deadletter'),
-	(298, 'Can add attempt', 74, 'add_attempt'),
-	(299, 'Can change attempt', 74, 'change_attempt'),
-	(300, 'Can delete attempt', 74, 'delete_attempt'),
-	(301, 'Can view attempt', 74, 'view_attempt'),
-	(302, 'Can add lane', 75, 'add_lane'),
-	(303, 'Can change lane', 75, 'change_lane'),
-	(304, 'Can delete lane', 75, 'delete_lane'),
-	(305, 'Can view lane', 75, 'view_lane'),
-	(306, 'Can add webhook secrets', 76, 'add_webhooksecrets'),
-	(307, 'Can change webhook secrets', 76, 'change_webhooksecrets'),
-	(308, 'Can delete webhook secrets', 76, 'delete_webhooksecrets'),
-	(309, 'Can view webhook secrets', 76, 'view_webhooksecrets'),
-	(310, 'Can add action version', 77, 'add_actionversion'),
-	(311, 'Can change action version', 77, 'change_actionversion'),
-	(312, 'Can delete action version', 77, 'delete_actionversion'),
-	(313, 'Can view action version', 77, 'view_actionversion'),
-	(314, 'Can add trial', 78, 'add_trial'),
-	(315, 'Can change trial', 78, 'change_trial'),
-	(316, 'Can delete trial', 78, 'delete_trial'),
-	(317, 'Can view trial', 78, 'view_trial'),
-	(318, 'Can add alert', 79, 'add_alert'),
-	(319, 'Can change alert', 79, 'change_alert'),
-	(320, 'Can delete alert', 79, 'delete_alert'),
-	(321, 'Can view alert', 79, 'view_alert'),
-	(322, 'Can add ignored kind', 80, 'add_ignoredkind'),
-	(323, 'Can change ignored kind', 80, 'change_ignoredkind'),
-	(324, 'Can delete ignored kind', 80, 'delete_ignoredkind'),
-	(325, 'Can view ignored kind', 80, 'view_ignoredkind'),
-	(326, 'Can add deletion guard', 81, 'add_deletionguard'),
-	(327, 'Can change deletion guard', 81, 'change_deletionguard'),
-	(328, 'Can delete deletion guard', 81, 'delete_deletionguard'),
-	(329, 'Can view deletion guard', 81, 'view_deletionguard'),
-	(330, 'Can add synchronised user', 82, 'add_synchronizationrow'),
-	(331, 'Can change synchronised user', 82, 'change_synchronizationrow'),
-	(332, 'Can delete synchronised user', 82, 'delete_synchronizationrow'),
-	(333, 'Can view synchronised user', 82, 'view_synchronizationrow'),
-	(334, 'Can add pace', 83, 'add_pace'),
-	(335, 'Can change pace', 83, 'change_pace'),
-	(336, 'Can delete pace', 83, 'delete_pace'),
-	(337, 'Can view pace', 83, 'view_pace'),
-	(338, 'Can add named deletions', 84, 'add_nameddeletions'),
-	(339, 'Can change named deletions', 84, 'change_nameddeletions'),
-	(340, 'Can delete named deletions', 84, 'delete_nameddeletions'),
-	(341, 'Can view named deletions', 84, 'view_nameddeletions'),
-	(342, 'Can add account link', 85, 'add_accountlink'),
-	(343, 'Can change account link', 85, 'change_accountlink'),
-	(344, 'Can delete account link', 85, 'delete_accountlink'),
-	(345, 'Can view account link', 85, 'view_accountlink'),
-	(346, 'Can add account lock', 86, 'add_accountlock'),
-	(347, 'Can change account lock', 86, 'change_accountlock'),
-	(348, 'Can delete account lock', 86, 'delete_accountlock'),
-	(349, 'Can view account lock', 86, 'view_accountlock');
+	(237, 'Can add administrative line', 60, 'add_administrativeline'),
+	(238, 'Can change administrative line', 60, 'change_administrativeline'),
+	(239, 'Can delete administrative line', 60, 'delete_administrativeline'),
+	(240, 'Can view administrative line', 60, 'view_administrativeline'),
+	(241, 'Can add event', 61, 'add_event'),
+	(242, 'Can change event', 61, 'change_event'),
+	(243, 'Can delete event', 61, 'delete_event'),
+	(244, 'Can view event', 61, 'view_event'),
+	(245, 'Can add event stream', 62, 'add_eventstream'),
+	(246, 'Can change event stream', 62, 'change_eventstream'),
+	(247, 'Can delete event stream', 62, 'delete_eventstream'),
+	(248, 'Can view event stream', 62, 'view_eventstream'),
+	(249, 'Can add head', 63, 'add_head'),
+	(250, 'Can change head', 63, 'change_head'),
+	(251, 'Can delete head', 63, 'delete_head'),
+	(252, 'Can view head', 63, 'view_head'),
+	(253, 'Can add mark', 64, 'add_mark'),
+	(254, 'Can change mark', 64, 'change_mark'),
+	(255, 'Can delete mark', 64, 'delete_mark'),
+	(256, 'Can view mark', 64, 'view_mark'),
+	(257, 'Can add outbox', 65, 'add_outbox'),
+	(258, 'Can change outbox', 65, 'change_outbox'),
+	(259, 'Can delete outbox', 65, 'delete_outbox'),
+	(260, 'Can view outbox', 65, 'view_outbox'),
+	(261, 'Can add log entry', 66, 'add_logentry'),
+	(262, 'Can change log entry', 66, 'change_logentry'),
+	(263, 'Can delete log entry', 66, 'delete_logentry'),
+	(264, 'Can view log entry', 66, 'view_logentry'),
+	(265, 'Can add database identity', 67, 'add_databaseidentity'),
+	(266, 'Can change database identity', 67, 'change_databaseidentity'),
+	(267, 'Can delete database identity', 67, 'delete_databaseidentity'),
+	(268, 'Can view database identity', 67, 'view_databaseidentity'),
+	(269, 'Can add tally', 68, 'add_tally'),
+	(270, 'Can change tally', 68, 'change_tally'),
+	(271, 'Can delete tally', 68, 'delete_tally'),
+	(272, 'Can view tally', 68, 'view_tally'),
+	(273, 'Can add breaker', 69, 'add_breaker'),
+	(274, 'Can change breaker', 69, 'change_breaker'),
+	(275, 'Can delete breaker', 69, 'delete_breaker'),
+	(276, 'Can view breaker', 69, 'view_breaker'),
+	(277, 'Can add sweeper', 70, 'add_sweeper'),
+	(278, 'Can change sweeper', 70, 'change_sweeper'),
+	(279, 'Can delete sweeper', 70, 'delete_sweeper'),
+	(280, 'Can view sweeper', 70, 'view_sweeper'),
+	(281, 'Can add action', 71, 'add_action'),
+	(282, 'Can change action', 71, 'change_action'),
+	(283, 'Can delete action', 71, 'delete_action'),
+	(284, 'Can view action', 71, 'view_action'),
+	(285, 'Can add action secret', 72, 'add_actionsecret'),
+	(286, 'Can change action secret', 72, 'change_actionsecret'),
+	(287, 'Can delete action secret', 72, 'delete_actionsecret'),
+	(288, 'Can view action secret', 72, 'view_actionsecret'),
+	(289, 'Can add delivery', 73, 'add_delivery'),
+	(290, 'Can change delivery', 73, 'change_delivery'),
+	(291, 'Can delete delivery', 73, 'delete_delivery'),
+	(292, 'Can view delivery', 73, 'view_delivery'),
+	(293, 'Can add dead letter', 74, 'add_deadletter'),
+	(294, 'Can change dead letter', 74, 'change_deadletter'),
+	(295, 'Can delete dead letter', 74, 'delete_deadletter'),
+	(296, 'Can view dead letter', 74, 'view_deadletter'),
+	(297, 'Can see events and exchanges of dead letters', 74, 'view_deadletter_bodies'),
+	(298, 'Can redeliver dead letters', 74, 'redeliver_deadletter'),
+	(299, 'Can redeliver over a newer event', 74, 'force_deadletter'),
+	(300, 'Can acknowledge, ignore and resolve dead letters', 74, 'triage_deadletter'),
+	(301, 'Can export dead letters', 74, 'export_deadletter'),
+	(302, 'Can add attempt', 75, 'add_attempt'),
+	(303, 'Can change attempt', 75, 'change_attempt'),
+	(304, 'Can delete attempt', 75, 'delete_attempt'),
+	(305, 'Can view attempt', 75, 'view_attempt'),
+	(306, 'Can add lane', 76, 'add_lane'),
+	(307, 'Can change lane', 76, 'change_lane'),
+	(308, 'Can delete lane', 76, 'delete_lane'),
+	(309, 'Can view lane', 76, 'view_lane'),
+	(310, 'Can add webhook secrets', 77, 'add_webhooksecrets'),
+	(311, 'Can change webhook secrets', 77, 'change_webhooksecrets'),
+	(312, 'Can delete webhook secrets', 77, 'delete_webhooksecrets'),
+	(313, 'Can view webhook secrets', 77, 'view_webhooksecrets'),
+	(314, 'Can add action version', 78, 'add_actionversion'),
+	(315, 'Can change action version', 78, 'change_actionversion'),
+	(316, 'Can delete action version', 78, 'delete_actionversion'),
+	(317, 'Can view action version', 78, 'view_actionversion'),
+	(318, 'Can add trial', 79, 'add_trial'),
+	(319, 'Can change trial', 79, 'change_trial'),
+	(320, 'Can delete trial', 79, 'delete_trial'),
+	(321, 'Can view trial', 79, 'view_trial'),
+	(322, 'Can add alert', 80, 'add_alert'),
+	(323, 'Can change alert', 80, 'change_alert'),
+	(324, 'Can delete alert', 80, 'delete_alert'),
+	(325, 'Can view alert', 80, 'view_alert'),
+	(326, 'Can add ignored kind', 81, 'add_ignoredkind'),
+	(327, 'Can change ignored kind', 81, 'change_ignoredkind'),
+	(328, 'Can delete ignored kind', 81, 'delete_ignoredkind'),
+	(329, 'Can view ignored kind', 81, 'view_ignoredkind'),
+	(330, 'Can add deletion guard', 82, 'add_deletionguard'),
+	(331, 'Can change deletion guard', 82, 'change_deletionguard'),
+	(332, 'Can delete deletion guard', 82, 'delete_deletionguard'),
+	(333, 'Can view deletion guard', 82, 'view_deletionguard'),
+	(334, 'Can add synchronised user', 83, 'add_synchronizationrow'),
+	(335, 'Can change synchronised user', 83, 'change_synchronizationrow'),
+	(336, 'Can delete synchronised user', 83, 'delete_synchronizationrow'),
+	(337, 'Can view synchronised user', 83, 'view_synchronizationrow'),
+	(338, 'Can add pace', 84, 'add_pace'),
+	(339, 'Can change pace', 84, 'change_pace'),
+	(340, 'Can delete pace', 84, 'delete_pace'),
+	(341, 'Can view pace', 84, 'view_pace'),
+	(342, 'Can add named deletions', 85, 'add_nameddeletions'),
+	(343, 'Can change named deletions', 85, 'change_nameddeletions'),
+	(344, 'Can delete named deletions', 85, 'delete_nameddeletions'),
+	(345, 'Can view named deletions', 85, 'view_nameddeletions'),
+	(346, 'Can add account link', 86, 'add_accountlink'),
+	(347, 'Can change account link', 86, 'change_accountlink'),
+	(348, 'Can delete account link', 86, 'delete_accountlink'),
+	(349, 'Can view account link', 86, 'view_accountlink'),
+	(350, 'Can add account lock', 87, 'add_accountlock'),
+	(351, 'Can change account lock', 87, 'change_accountlock'),
+	(352, 'Can delete account lock', 87, 'delete_accountlock'),
+	(353, 'Can view account lock', 87, 'view_accountlock');
 
 --
 -- Data for Name: authapi_accesstoken; Type: TABLE DATA; Schema: public; Owner: -
@@ -2695,6 +2721,10 @@ INSERT INTO public.auth_permission VALUES
 
 --
 -- Data for Name: authapi_accountticket; Type: TABLE DATA; Schema: public; Owner: -
+--
+
+--
+-- Data for Name: authapi_administrativeline; Type: TABLE DATA; Schema: public; Owner: -
 --
 
 --
@@ -2861,33 +2891,34 @@ INSERT INTO public.django_content_type VALUES
 	(57, 'authapi', 'tenantsettings'),
 	(58, 'authapi', 'usedassertion'),
 	(59, 'authapi', 'logoutnotice'),
-	(60, 'events', 'event'),
-	(61, 'events', 'eventstream'),
-	(62, 'events', 'head'),
-	(63, 'events', 'mark'),
-	(64, 'events', 'outbox'),
-	(65, 'events', 'logentry'),
-	(66, 'events', 'databaseidentity'),
-	(67, 'events', 'tally'),
-	(68, 'provisioning', 'breaker'),
-	(69, 'provisioning', 'sweeper'),
-	(70, 'provisioning', 'action'),
-	(71, 'provisioning', 'actionsecret'),
-	(72, 'provisioning', 'delivery'),
-	(73, 'provisioning', 'deadletter'),
-	(74, 'provisioning', 'attempt'),
-	(75, 'provisioning', 'lane'),
-	(76, 'provisioning', 'webhooksecrets'),
-	(77, 'provisioning', 'actionversion'),
-	(78, 'provisioning', 'trial'),
-	(79, 'provisioning', 'alert'),
-	(80, 'provisioning', 'ignoredkind'),
-	(81, 'provisioning', 'deletionguard'),
-	(82, 'provisioning', 'synchronizationrow'),
-	(83, 'provisioning', 'pace'),
-	(84, 'provisioning', 'nameddeletions'),
-	(85, 'provisioning', 'accountlink'),
-	(86, 'provisioning', 'accountlock');
+	(60, 'authapi', 'administrativeline'),
+	(61, 'events', 'event'),
+	(62, 'events', 'eventstream'),
+	(63, 'events', 'head'),
+	(64, 'events', 'mark'),
+	(65, 'events', 'outbox'),
+	(66, 'events', 'logentry'),
+	(67, 'events', 'databaseidentity'),
+	(68, 'events', 'tally'),
+	(69, 'provisioning', 'breaker'),
+	(70, 'provisioning', 'sweeper'),
+	(71, 'provisioning', 'action'),
+	(72, 'provisioning', 'actionsecret'),
+	(73, 'provisioning', 'delivery'),
+	(74, 'provisioning', 'deadletter'),
+	(75, 'provisioning', 'attempt'),
+	(76, 'provisioning', 'lane'),
+	(77, 'provisioning', 'webhooksecrets'),
+	(78, 'provisioning', 'actionversion'),
+	(79, 'provisioning', 'trial'),
+	(80, 'provisioning', 'alert'),
+	(81, 'provisioning', 'ignoredkind'),
+	(82, 'provisioning', 'deletionguard'),
+	(83, 'provisioning', 'synchronizationrow'),
+	(84, 'provisioning', 'pace'),
+	(85, 'provisioning', 'nameddeletions'),
+	(86, 'provisioning', 'accountlink'),
+	(87, 'provisioning', 'accountlock');
 
 --
 -- Data for Name: django_migrations; Type: TABLE DATA; Schema: public; Owner: -
@@ -2931,61 +2962,62 @@ INSERT INTO public.django_migrations VALUES
 	(35, 'identity', '0018_bulk_actions', now()),
 	(36, 'identity', '0019_plain_names', now()),
 	(37, 'identity', '0020_bulk_actions_at_work', now()),
-	(38, 'authapi', '0001_initial', now()),
-	(39, 'authapi', '0002_same_tenant', now()),
-	(40, 'authapi', '0003_permissions_and_settings', now()),
-	(41, 'authapi', '0004_sign_in', now()),
-	(42, 'authapi', '0005_sign_in_same_tenant', now()),
-	(43, 'authapi', '0006_logout_notices', now()),
-	(44, 'authapi', '0007_credentials_count_where_named', now()),
-	(45, 'authapi', '0008_indexes_of_the_start_page', now()),
-	(46, 'authapi', '0009_lists_by_key', now()),
-	(47, 'authapi', '0010_plain_names', now()),
-	(48, 'authapi', '0011_refresh_tokens_keep_their_successor', now()),
-	(49, 'events', '0001_initial', now()),
-	(50, 'events', '0002_database_identity', now()),
-	(51, 'events', '0003_tally', now()),
-	(52, 'events', '0004_event_by_type', now()),
-	(53, 'identity', '0021_connection_options_sealed', now()),
-	(54, 'identity', '0022_user_search', now()),
-	(55, 'identity', '0023_custom_domain_proofs', now()),
-	(56, 'oauth2_provider', '0001_initial', now()),
-	(57, 'oauth2_provider', '0002_auto_20190406_1805', now()),
-	(58, 'oauth2_provider', '0003_auto_20201211_1314', now()),
-	(59, 'oauth2_provider', '0004_auto_20200902_2022', now()),
-	(60, 'oauth2_provider', '0005_auto_20211222_2352', now()),
-	(61, 'oauth2_provider', '0006_alter_application_client_secret', now()),
-	(62, 'oauth2_provider', '0007_application_post_logout_redirect_uris', now()),
-	(63, 'oauth2_provider', '0008_alter_accesstoken_token', now()),
-	(64, 'oauth2_provider', '0009_add_hash_client_secret', now()),
-	(65, 'oauth2_provider', '0010_application_allowed_origins', now()),
-	(66, 'oauth2_provider', '0011_refreshtoken_token_family', now()),
-	(67, 'oauth2_provider', '0012_add_token_checksum', now()),
-	(68, 'oauth2_provider', '0013_alter_application_authorization_grant_type_device', now()),
-	(69, 'oauth2_provider', '0014_alter_help_text', now()),
-	(70, 'oauth2_provider', '0015_refreshtoken_token_checksum', now()),
-	(71, 'oauth2_provider', '0016_alter_devicegrant_scope', now()),
-	(72, 'oauth2_provider', '0017_application_dcr_created', now()),
-	(73, 'oauth2_provider', '0018_resource_indicators', now()),
-	(74, 'oauth2_provider', '0019_application_registration_source', now()),
-	(75, 'oauth2_provider', '0020_cimd_application_fields', now()),
-	(76, 'oauth2_provider', '0021_translatable_field_labels', now()),
-	(77, 'oauth2_provider', '0022_refreshtoken_token_family_index', now()),
-	(78, 'provisioning', '0001_initial', now()),
-	(79, 'provisioning', '0002_webhook_secrets', now()),
-	(80, 'provisioning', '0003_action_versions', now()),
-	(81, 'provisioning', '0004_triage_and_alerts', now()),
-	(82, 'provisioning', '0005_synchronizations', now()),
-	(83, 'provisioning', '0006_dead_letters_by_key', now()),
-	(84, 'provisioning', '0007_paces', now()),
-	(85, 'provisioning', '0008_trials_of_events', now()),
-	(86, 'provisioning', '0009_lists_by_key', now()),
-	(87, 'provisioning', '0010_plain_names', now()),
-	(88, 'provisioning', '0011_account_links', now()),
-	(89, 'provisioning', '0012_users_not_found', now()),
-	(90, 'provisioning', '0013_links_of_the_past', now()),
-	(91, 'provisioning', '0014_breaker_by_status', now()),
-	(92, 'sessions', '0001_initial', now());
+	(38, 'identity', '0021_connection_options_sealed', now()),
+	(39, 'identity', '0022_user_search', now()),
+	(40, 'authapi', '0001_initial', now()),
+	(41, 'authapi', '0002_same_tenant', now()),
+	(42, 'authapi', '0003_permissions_and_settings', now()),
+	(43, 'authapi', '0004_sign_in', now()),
+	(44, 'authapi', '0005_sign_in_same_tenant', now()),
+	(45, 'authapi', '0006_logout_notices', now()),
+	(46, 'authapi', '0007_credentials_count_where_named', now()),
+	(47, 'authapi', '0008_indexes_of_the_start_page', now()),
+	(48, 'authapi', '0009_lists_by_key', now()),
+	(49, 'authapi', '0010_plain_names', now()),
+	(50, 'authapi', '0011_refresh_tokens_keep_their_successor', now()),
+	(51, 'authapi', '0012_administrative_log', now()),
+	(52, 'events', '0001_initial', now()),
+	(53, 'events', '0002_database_identity', now()),
+	(54, 'events', '0003_tally', now()),
+	(55, 'events', '0004_event_by_type', now()),
+	(56, 'identity', '0023_custom_domain_proofs', now()),
+	(57, 'oauth2_provider', '0001_initial', now()),
+	(58, 'oauth2_provider', '0002_auto_20190406_1805', now()),
+	(59, 'oauth2_provider', '0003_auto_20201211_1314', now()),
+	(60, 'oauth2_provider', '0004_auto_20200902_2022', now()),
+	(61, 'oauth2_provider', '0005_auto_20211222_2352', now()),
+	(62, 'oauth2_provider', '0006_alter_application_client_secret', now()),
+	(63, 'oauth2_provider', '0007_application_post_logout_redirect_uris', now()),
+	(64, 'oauth2_provider', '0008_alter_accesstoken_token', now()),
+	(65, 'oauth2_provider', '0009_add_hash_client_secret', now()),
+	(66, 'oauth2_provider', '0010_application_allowed_origins', now()),
+	(67, 'oauth2_provider', '0011_refreshtoken_token_family', now()),
+	(68, 'oauth2_provider', '0012_add_token_checksum', now()),
+	(69, 'oauth2_provider', '0013_alter_application_authorization_grant_type_device', now()),
+	(70, 'oauth2_provider', '0014_alter_help_text', now()),
+	(71, 'oauth2_provider', '0015_refreshtoken_token_checksum', now()),
+	(72, 'oauth2_provider', '0016_alter_devicegrant_scope', now()),
+	(73, 'oauth2_provider', '0017_application_dcr_created', now()),
+	(74, 'oauth2_provider', '0018_resource_indicators', now()),
+	(75, 'oauth2_provider', '0019_application_registration_source', now()),
+	(76, 'oauth2_provider', '0020_cimd_application_fields', now()),
+	(77, 'oauth2_provider', '0021_translatable_field_labels', now()),
+	(78, 'oauth2_provider', '0022_refreshtoken_token_family_index', now()),
+	(79, 'provisioning', '0001_initial', now()),
+	(80, 'provisioning', '0002_webhook_secrets', now()),
+	(81, 'provisioning', '0003_action_versions', now()),
+	(82, 'provisioning', '0004_triage_and_alerts', now()),
+	(83, 'provisioning', '0005_synchronizations', now()),
+	(84, 'provisioning', '0006_dead_letters_by_key', now()),
+	(85, 'provisioning', '0007_paces', now()),
+	(86, 'provisioning', '0008_trials_of_events', now()),
+	(87, 'provisioning', '0009_lists_by_key', now()),
+	(88, 'provisioning', '0010_plain_names', now()),
+	(89, 'provisioning', '0011_account_links', now()),
+	(90, 'provisioning', '0012_users_not_found', now()),
+	(91, 'provisioning', '0013_links_of_the_past', now()),
+	(92, 'provisioning', '0014_breaker_by_status', now()),
+	(93, 'sessions', '0001_initial', now());
 
 --
 -- Data for Name: django_session; Type: TABLE DATA; Schema: public; Owner: -
@@ -3235,7 +3267,7 @@ SELECT pg_catalog.setval('public.auth_group_permissions_id_seq', 1, false);
 -- Name: auth_permission_id_seq; Type: SEQUENCE SET; Schema: public; Owner: -
 --
 
-SELECT pg_catalog.setval('public.auth_permission_id_seq', 349, true);
+SELECT pg_catalog.setval('public.auth_permission_id_seq', 353, true);
 
 --
 -- Name: authapi_accesstoken_id_seq; Type: SEQUENCE SET; Schema: public; Owner: -
@@ -3367,13 +3399,13 @@ SELECT pg_catalog.setval('public.django_admin_log_id_seq', 1, false);
 -- Name: django_content_type_id_seq; Type: SEQUENCE SET; Schema: public; Owner: -
 --
 
-SELECT pg_catalog.setval('public.django_content_type_id_seq', 86, true);
+SELECT pg_catalog.setval('public.django_content_type_id_seq', 87, true);
 
 --
 -- Name: django_migrations_id_seq; Type: SEQUENCE SET; Schema: public; Owner: -
 --
 
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 92, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 93, true);
 
 --
 -- Name: events_event_id_seq; Type: SEQUENCE SET; Schema: public; Owner: -
@@ -3644,6 +3676,13 @@ ALTER TABLE ONLY public.authapi_accountticket
 
 ALTER TABLE ONLY public.authapi_accountticket
     ADD CONSTRAINT authapi_accountticket_unique UNIQUE (digest, tenant_id);
+
+--
+-- Name: authapi_administrativeline authapi_administrativeline_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.authapi_administrativeline
+    ADD CONSTRAINT authapi_administrativeline_pkey PRIMARY KEY (id);
 
 --
 -- Name: authapi_apiresource authapi_apiresource_identifier_unique; Type: CONSTRAINT; Schema: public; Owner: -
@@ -4831,6 +4870,60 @@ CREATE INDEX authapi_accountticket_tenant_id_947f8918_like ON public.authapi_acc
 --
 
 CREATE INDEX authapi_accountticket_user_id_d9b37ac0 ON public.authapi_accountticket USING btree (user_id);
+
+--
+-- Name: authapi_administrativeline_id_d6397289_like; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX authapi_administrativeline_id_d6397289_like ON public.authapi_administrativeline USING btree (id varchar_pattern_ops);
+
+--
+-- Name: authapi_administrativeline_tenant_id_f61fec1c; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX authapi_administrativeline_tenant_id_f61fec1c ON public.authapi_administrativeline USING btree (tenant_id);
+
+--
+-- Name: authapi_administrativeline_tenant_id_f61fec1c_like; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX authapi_administrativeline_tenant_id_f61fec1c_like ON public.authapi_administrativeline USING btree (tenant_id varchar_pattern_ops);
+
+--
+-- Name: authapi_adminline_by_client; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX authapi_adminline_by_client ON public.authapi_administrativeline USING btree (tenant_id, client_id, created_at DESC, id DESC);
+
+--
+-- Name: authapi_adminline_by_staff; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX authapi_adminline_by_staff ON public.authapi_administrativeline USING btree (tenant_id, user_name, created_at DESC, id DESC) WHERE ((user_name)::text > ''::text);
+
+--
+-- Name: authapi_adminline_by_type; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX authapi_adminline_by_type ON public.authapi_administrativeline USING btree (tenant_id, type, created_at DESC, id DESC);
+
+--
+-- Name: authapi_adminline_by_user; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX authapi_adminline_by_user ON public.authapi_administrativeline USING btree (tenant_id, user_id, created_at DESC, id DESC);
+
+--
+-- Name: authapi_adminline_expired; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX authapi_adminline_expired ON public.authapi_administrativeline USING btree (created_at);
+
+--
+-- Name: authapi_adminline_list; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX authapi_adminline_list ON public.authapi_administrativeline USING btree (tenant_id, created_at DESC, id DESC);
 
 --
 -- Name: authapi_apiresource_id_94b8daf5_like; Type: INDEX; Schema: public; Owner: -
@@ -7312,6 +7405,13 @@ ALTER TABLE ONLY public.authapi_accountticket
 
 ALTER TABLE ONLY public.authapi_accountticket
     ADD CONSTRAINT authapi_accountticket_user_id_same_tenant FOREIGN KEY (tenant_id, user_id) REFERENCES public.identity_user(tenant_id, id) DEFERRABLE INITIALLY DEFERRED;
+
+--
+-- Name: authapi_administrativeline authapi_administrati_tenant_id_f61fec1c_fk_identity_; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.authapi_administrativeline
+    ADD CONSTRAINT authapi_administrati_tenant_id_f61fec1c_fk_identity_ FOREIGN KEY (tenant_id) REFERENCES public.identity_tenant(id) DEFERRABLE INITIALLY DEFERRED;
 
 --
 -- Name: authapi_apiresource authapi_apiresource_tenant_id_a1ba47b5_fk_identity_tenant_id; Type: FK CONSTRAINT; Schema: public; Owner: -

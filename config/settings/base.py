@@ -97,7 +97,9 @@ ACCESS_TOKEN_WEB_SECONDS = env.integer(
 )
 ID_TOKEN_SECONDS = env.integer("ID_TOKEN_SECONDS", 36_000, "Life of an id token where the client names none.", minimum=10)
 AUTHORIZATION_CODE_SECONDS = env.integer("AUTHORIZATION_CODE_SECONDS", 60, "Life of an authorization code.", minimum=5, maximum=600)
-SIGN_IN_LOG_DAYS = env.number("SIGN_IN_LOG_DAYS", 30.0, "How long the lines of the sign-in log are kept.", minimum=1 / 24)
+SIGN_IN_LOG_DAYS = env.number(
+    "SIGN_IN_LOG_DAYS", 30.0, "How long the lines of the sign-in log and of the administrative log are kept.", minimum=1 / 24
+)
 SIGNING_KEY_DAYS = env.integer("SIGNING_KEY_DAYS", 90, "Days a key signs before it is rotated; 0 leaves it to the command.")
 AUTHORIZATION_REQUEST_SECONDS = env.integer("AUTHORIZATION_REQUEST_SECONDS", 3600, "How long people may take to log in.", minimum=60)
 LOGOUT_RETRY_DELAYS = env.numbers("LOGOUT_RETRY_DELAYS", "5,30,120,600", "Seconds before a client is told of a logout once more.")

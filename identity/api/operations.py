@@ -13,6 +13,8 @@ from typing import Any
 from rest_framework import serializers
 
 Schema = dict[str, Any]
+# Words without a plural in names of operations.
+_UNCOUNTED = frozenset({"access", "protection", "throttling", "detection"})
 
 
 class Lifecycle(StrEnum):
@@ -56,6 +58,15 @@ class Operation:
     is_body_list: bool = False
     snapshot_of: str | None = None
     lifecycle: Lifecycle = Lifecycle.GENERALLY_AVAILABLE
+
+    @property
+    def act(self) -> str:
+        """What the operation does, as lines of the log describe it: `update_client` is "Update a client"."""
+        verb, *words = self.id.split("_")
+        thing = " ".join(words)
+        is_many = words[-1:] and (words[-1].endswith("s") or words[-1] in _UNCOUNTED)
+        article = "" if is_many or not words else "an " if thing[0] in "aeio" else "a "
+        return f"{verb.capitalize()} {article}{thing}".strip()
 
     @property
     def single_scopes(self) -> tuple[str, ...]:

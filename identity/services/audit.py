@@ -10,6 +10,7 @@ from django.db import models
 
 from identity.acting import SERVICE, Act, Actor, current_act
 from identity.audit_values import differing, shown, whole
+from identity.hooks import audit_noted
 from identity.models import AuditEntry, Tenant
 from identity.purging import path_to_tenant
 
@@ -47,8 +48,7 @@ def record(
     elif before is not None or after is not None:
         entry.before, entry.after = (None if image is None else whole(image) for image in (before, after))
     entry.facts |= {name: shown(name, value) for name, value in facts.items() if value not in (None, "", (), [], {})}
-    entry.save(force_insert=True)
-    return entry
+    return _saved(entry, about)
 
 
 def record_row(act: Act, row: models.Model, before: Image | None, after: Image | None) -> None:
@@ -68,7 +68,7 @@ def record_row(act: Act, row: models.Model, before: Image | None, after: Image |
     entry.reason = act.reason
     entry.tenant_id = tenant_of(row)
     _name(entry, row)
-    entry.save(force_insert=True)
+    _saved(entry, row)
 
 
 # What moves along with any change, or without anybody's doing.
@@ -91,6 +91,12 @@ def _entry(act: Act, kind: AuditEntry.Kind, label: str) -> AuditEntry:
         user_agent=act.user_agent[:300].replace("\x00", ""),
         facts={"job": act.job} if act.job else {},
     )
+
+
+def _saved(entry: AuditEntry, row: models.Model | None) -> AuditEntry:
+    entry.save(force_insert=True)
+    audit_noted.send(sender=None, entry=entry, row=row)
+    return entry
 
 
 def _name(entry: AuditEntry, row: models.Model | None) -> None:

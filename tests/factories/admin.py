@@ -32,6 +32,7 @@ _VALUES: dict[str, dict[str, Any]] = {
     "provisioning.action": {"template": "scim-user-provisioning"},
     "authapi.signingkey": {"state": "revoked"},
     "authapi.signin": {"is_success": True},
+    "authapi.administrativeline": {"is_success": True},
     "admin.logentry": {"action_flag": 2},
     "identity.group": {"type": "tenant"},
     "identity.role": {"type": "tenant"},

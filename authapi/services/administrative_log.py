@@ -1,0 +1,127 @@
+"""The administrative log of a tenant: the only writer of its lines (docs/adr/0086).
+
+A write through the management interface is one line. It is written in the transaction of the write, and with the answer where
+there was no transaction. Lines of staff are made in `staff_lines`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+from django.db import DatabaseError, transaction
+
+from authapi.addresses import stored_address
+from authapi.models import AdministrativeLine
+from authapi.rate_figures import FAILED_OPERATIONS
+from identity.ids import new_sign_in_id
+from identity.json_values import storable
+from identity.models import User
+
+OPERATION, FAILED_OPERATION, DELETED_USER = "sapi", "fapi", "sdu"
+# No line of the sign-in log has one of these codes.
+TYPES = frozenset({OPERATION, FAILED_OPERATION, DELETED_USER})
+_CREATES_USER, _DELETES_USER = "create_user", "delete_user"
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass
+class Writing:
+    """A write through the management interface that is under way.
+
+    `request` is what the line says of it (`details.request`), `status` what a success answers, and `read_body` returns the body
+    without secrets and the id of the user that it names. A body is kept only of a success: nothing has checked the others.
+    The ids of the lines are drawn once: whichever transaction writes a line first wins, and repeating it is harmless.
+    """
+
+    tenant_id: str
+    operation: str
+    act: str
+    status: int
+    client_id: str
+    client_name: str
+    scope: str
+    ip: str | None
+    user_agent: str
+    user_id: str
+    request: dict[str, Any]
+    read_body: Callable[[], tuple[Any, str]]
+    is_kept: bool = False
+    ids: dict[str, str] = field(default_factory=lambda: {code: new_sign_in_id() for code in sorted(TYPES)})
+
+
+_current: ContextVar[Writing | None] = ContextVar("management_write", default=None)
+
+
+@contextmanager
+def writing(under_way: Writing) -> Iterator[None]:
+    """Bind a write for the block, so that the transaction that does it writes its line too."""
+    token = _current.set(under_way)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def note_work(result: Any = None, **_: Any) -> None:
+    """Write the line of the present write in the transaction that is about to end; `result` is what its service returns."""
+    under_way = _current.get()
+    if under_way is None or under_way.is_kept:
+        return
+    if under_way.operation == _CREATES_USER and isinstance(result, User):
+        under_way.user_id = result.user_id
+    types = (OPERATION, DELETED_USER) if under_way.operation == _DELETES_USER else (OPERATION,)
+    insert([_line_of(under_way, code, status=under_way.status) for code in types])
+
+    def keep() -> None:
+        under_way.is_kept = True
+
+    transaction.on_commit(keep)
+
+
+def note_answer(under_way: Writing, *, status: int, message: str = "") -> None:
+    """Write the line of a write that is answered with `status`, unless its transaction has. Failures have a rate per client.
+
+    A failed operation has the error text as description. Never raises an error of the database: the write is done.
+    """
+    is_success = status < 400
+    if is_success and under_way.is_kept:
+        return
+    if not is_success and not FAILED_OPERATIONS.takes(under_way.tenant_id, under_way.client_id):
+        return
+    line = _line_of(under_way, OPERATION if is_success else FAILED_OPERATION, status=status)
+    if not is_success:
+        line.description = storable(message or under_way.act)[:500]
+    try:
+        insert([line])
+    except DatabaseError:
+        log.exception("administrative_line_lost", operation=under_way.operation)
+
+
+def _line_of(under_way: Writing, code: str, *, status: int) -> AdministrativeLine:
+    body, named = under_way.read_body() if code != FAILED_OPERATION else (None, "")
+    request = under_way.request if body is None else {**under_way.request, "body": body}
+    return AdministrativeLine(
+        id=under_way.ids[code],
+        tenant_id=under_way.tenant_id,
+        type=code,
+        is_success=code != FAILED_OPERATION,
+        description=under_way.act,
+        user_id=storable(under_way.user_id or named)[:300],
+        client_id=under_way.client_id,
+        client_name=under_way.client_name,
+        scope=under_way.scope[:500],
+        ip=stored_address(under_way.ip),
+        user_agent=storable(under_way.user_agent)[:500],
+        details={"request": request, "response": {"statusCode": status}},
+    )
+
+
+def insert(lines: list[AdministrativeLine]) -> None:
+    """Write lines of one tenant; those whose id is there already are left out."""
+    AdministrativeLine.objects.of(lines[0].tenant_id).bulk_create(lines, ignore_conflicts=True)

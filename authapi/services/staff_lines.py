@@ -1,0 +1,97 @@
+"""What staff change, as lines of the administrative log: one per entry of the audit log, in the transaction of the entry.
+
+A line says less than the entry. It names the fields that changed and not their values. Of the platform's own staff, whom the
+tenant's clients have no business to know, it says no more than that.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.db.models import Exists, Model, OuterRef
+
+from authapi.addresses import stored_address
+from authapi.models import AdministrativeLine
+from authapi.services.administrative_log import DELETED_USER, OPERATION, insert, note_work
+from identity.change_context import current_change_context
+from identity.hosts import scheme
+from identity.ids import new_sign_in_id
+from identity.json_values import storable
+from identity.models import AuditEntry, Staff, Tenant, User
+
+PLATFORM_STAFF = "Platform operator"
+_VERBS = {AuditEntry.Kind.ADD: "Create", AuditEntry.Kind.CHANGE: "Update", AuditEntry.Kind.DELETE: "Delete"}
+
+
+def note_entry(entry: AuditEntry, row: Model | None, **_: Any) -> None:
+    """Write the line of what a member of staff did in a tenant, and that of the write through the management interface if it is one."""
+    if entry.actor_kind == "client":
+        note_work()
+    if entry.actor_kind != "staff" or entry.tenant_id is None:
+        return
+    # A tenant that is gone has no log to write to.
+    account = int(entry.actor_id) if entry.actor_id.isdecimal() else 0
+    is_own = Exists(Staff.objects.filter(pk=account, tenant_id=OuterRef("pk")))
+    known = Tenant.objects.filter(pk=entry.tenant_id).annotate(is_own=is_own).values_list("is_own", flat=True).first()
+    if known is None:
+        return
+    is_deleted_user = isinstance(row, User) and entry.kind == AuditEntry.Kind.DELETE
+    codes = (OPERATION, DELETED_USER) if is_deleted_user else (OPERATION,)
+    insert([_line_of(entry, row, code, tenant_id=entry.tenant_id, is_own=known) for code in codes])
+
+
+def _line_of(entry: AuditEntry, row: Model | None, code: str, *, tenant_id: str, is_own: bool) -> AdministrativeLine:
+    name = entry.actor_name if is_own else PLATFORM_STAFF
+    return AdministrativeLine(
+        id=new_sign_in_id(),
+        tenant_id=tenant_id,
+        type=code,
+        is_success=True,
+        description=_description(entry),
+        user_id=_user_of(entry, row),
+        user_name=storable(name)[:300],
+        ip=stored_address(entry.ip) if is_own else None,
+        user_agent=storable(entry.user_agent)[:500] if is_own else "",
+        details=_details(entry, row, name=name, is_own=is_own),
+    )
+
+
+def _description(entry: AuditEntry) -> str:
+    verb = _VERBS.get(AuditEntry.Kind(entry.kind))
+    if verb is None or not entry.object_type:
+        return storable(entry.act)[:500]
+    thing = str(apps.get_model(entry.object_type)._meta.verbose_name)
+    return f"{verb} {'an' if thing[0].lower() in 'aeio' else 'a'} {thing}"
+
+
+def _details(entry: AuditEntry, row: Model | None, *, name: str, is_own: bool) -> dict[str, Any]:
+    """Return who, how and what: names of changed fields, never values, since the audit log is where values are read."""
+    who = {"name": name} | ({"email": entry.actor_name} if is_own else {})
+    asked = current_change_context().request or {}
+    method = {"method": str(asked["method"]).lower()} if asked.get("method") else {}
+    details: dict[str, Any] = {
+        "request": {**method, "channel": f"{scheme()}://{settings.PLATFORM_HOST}/admin/", "auth": {"user": who, "strategy": "session"}},
+    }
+    if entry.object_type:
+        key = row.user_id if isinstance(row, User) else entry.object_id
+        details["object"] = {"type": entry.object_type.partition(".")[2], "id": key, "name": entry.object_text}
+    if entry.kind == AuditEntry.Kind.CHANGE:
+        details["changed"] = sorted(entry.after or {})
+    if entry.act:
+        details["act"] = entry.act
+    if is_own and entry.reason:
+        details["reason"] = entry.reason[:1_000]
+    return details
+
+
+def _user_of(entry: AuditEntry, row: Model | None) -> str:
+    """Return the id of the user that the row is or belongs to, empty where there is none any more."""
+    if isinstance(row, User):
+        return row.user_id
+    owned = row is not None and any(column.name == "user" and column.related_model is User for column in row._meta.fields)
+    if not owned or entry.tenant_id is None:
+        return ""
+    key: int = getattr(row, "user_id", None) or 0
+    return User.objects.of(entry.tenant_id).filter(pk=key).values_list("user_id", flat=True).first() or ""
