@@ -27,6 +27,7 @@ _FIRST = (
     "tests/peers/test_admin_console.py",
     "tests/peers/test_sign_in_timing.py",
     "tests/peers/test_scim_deliveries.py",
+    "tests/peers/test_deploy_tools.py",
 )
 
 
