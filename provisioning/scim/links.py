@@ -149,12 +149,11 @@ class LinkBook:
     def is_rival(self, resource: Mapping[str, Any]) -> bool:
         """Tell whether another user or tenant is linked to the account.
 
-        A link whose account the server said is gone does not count, nor one whose account has another key or creation time: the id was
-        given again, or it counts accounts of another workspace.
+        Only another key shows that the id was given again, or that two workspaces of the server count their accounts alike. A creation
+        time does not: some servers show another one in each answer. Neither does an answer that the account is gone: it may be back.
         """
         return any(
-            other.remote_id == resource["id"] and not self._is_kin(other) and not other.is_missing and not _is_another(other, resource)
-            for other in self._others
+            other.remote_id == resource["id"] and not self._is_kin(other) and not _has_other_key(other, resource) for other in self._others
         )
 
     def is_own(self, remote_id: str) -> bool:
@@ -335,11 +334,10 @@ def creation_of(resource: Mapping[str, Any]) -> str:
     return created if isinstance(created, str) and len(created) <= _LONGEST_TIME else ""
 
 
-def _is_another(link: Link, resource: Mapping[str, Any]) -> bool:
-    """Tell whether an account with the linked id shows that it is not the linked one."""
-    key, created = resource.get("externalId"), creation_of(resource)
-    has_other_key = bool(key) and bool(link.keys) and key not in link.keys
-    return has_other_key or (bool(created) and link.created_there not in ("", UNSTABLE, created))
+def _has_other_key(link: Link, resource: Mapping[str, Any]) -> bool:
+    """Tell whether an account with the linked id carries a key that was never sent to it."""
+    key = resource.get("externalId")
+    return bool(key) and bool(link.keys) and key not in link.keys
 
 
 def _is_usable(remote_id: str) -> bool:

@@ -155,7 +155,8 @@ class AccountLookup:
             return None
         self.links.look([link.remote_id])
         if self.links.is_rival(found):
-            raise ForeignAccount("conflict: the linked account is linked to another user as well", detail=f"id {link.remote_id[:64]}")
+            how = "forget the wrong link under Account links"
+            raise ForeignAccount(f"conflict: the linked account is linked to another user as well; {how}", detail=f"id {link.remote_id[:64]}")
         key = found.get("externalId")
         if key and key not in (*link.keys, person.external_id):
             raise UnverifiableMatch(detail=f"the linked account, id {link.remote_id[:64]}, carries another externalId")

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -31,7 +32,7 @@ class Manners:
     key_filter: str = "exact"  # exact, ignored, pattern, user_name, nothing, refused
     name_filter: str = "exact"  # exact, folded, ignored, pattern
     keys: str = "kept"  # kept, hidden (compared but never shown), dropped
-    created: str = "real"  # real, constant, absent
+    created: str = "real"  # real, constant, absent, unsteady (each answer shows another time)
     ids: str = "counted"  # counted, given_again, names
     has_unique_names: bool = True
     refuses_quotes: bool = False
@@ -155,9 +156,7 @@ class BadServer:
         return Answer(204, {}, b"") if self.manners.answers_writes_with_204 else self._json(200, self._shown(self.accounts[identifier]))
 
     def _make(self, resource: dict[str, Any], *, owner: str) -> Account:
-        created = {"real": f"2026-01-01T00:00:{next(self._clock):06}Z", "constant": "1970-01-01T00:00:00Z", "absent": None}[
-            self.manners.created
-        ]
+        created = {"constant": "1970-01-01T00:00:00Z", "absent": None}.get(self.manners.created, self._now())
         identifier = self._new_id(resource["userName"])
         meta = {"resourceType": "User", **({"created": created} if created else {})}
         self.accounts[identifier] = {**self._stored(resource), "id": identifier, "owner": owner, "meta": meta}
@@ -181,7 +180,12 @@ class BadServer:
         return kept
 
     def _shown(self, account: Account) -> dict[str, Any]:
-        return {"schemas": [USER], **{name: value for name, value in account.items() if name not in ("owner", "hidden")}}
+        shown = {"schemas": [USER], **{name: value for name, value in account.items() if name not in ("owner", "hidden")}}
+        return shown if self.manners.created != "unsteady" else {**shown, "meta": {**shown["meta"], "created": self._now()}}
+
+    def _now(self) -> str:
+        """Return the time of the server, which passes with each look at it."""
+        return (datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=next(self._clock))).isoformat()
 
     def _holder(self, user_name: str) -> str | None:
         same = (identifier for identifier, item in self.accounts.items() if item["userName"].lower() == user_name.lower())

@@ -27,7 +27,7 @@ MANNERS: dict[str, list[Any]] = {
     "key_filter": ["exact", "ignored", "pattern", "user_name", "nothing", "refused"],
     "name_filter": ["exact", "folded", "ignored", "pattern"],
     "keys": ["kept", "hidden", "dropped"],
-    "created": ["real", "constant", "absent"],
+    "created": ["real", "constant", "absent", "unsteady"],
     "ids": ["counted", "given_again", "names"],
     "has_unique_names": [False, True],
     "refuses_quotes": [False, True],
@@ -51,8 +51,10 @@ class World:
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
-        self.server = BadServer(Manners(**self.one_of_each(MANNERS)), is_excused=self.is_indistinguishable)
+        self.server = BadServer(Manners(**self.one_of_each(MANNERS)), is_excused=self.is_excused)
         self.options = self.one_of_each(OPTIONS)
+        # Whether every address is verified, so that a name proves an account that no other user is linked to.
+        self.is_verified = chance.random() < 0.4
         self.links = MemoryLinks()
         self.findings: dict[tuple[str, str], Findings] = defaultdict(Findings)
         self.events: dict[tuple[str, str], list[Event]] = defaultdict(list)
@@ -71,7 +73,7 @@ class World:
         act()
 
     def write_user(self) -> None:
-        """Create a user who is not there, or change or delete one who is; no address is verified."""
+        """Create a user who is not there, or change or delete one who is."""
         tenant = self.chance.choice(TENANTS)
         user_id = self.chance.choice(USERS).format(tenant=tenant)
         events = self.events[tenant, user_id]
@@ -79,7 +81,8 @@ class World:
         kind = self.chance.choice(["user.updated", "user.updated", "user.deleted"]) if is_there else "user.created"
         address = self.chance.choice(ADDRESSES)
         self.newest[tenant] += 1
-        events.append((self.newest[tenant], kind, {"user_id": user_id, "email": address, "email_verified": False, "name": address.upper()}))
+        document = {"user_id": user_id, "email": address, "email_verified": self.is_verified, "name": address.upper()}
+        events.append((self.newest[tenant], kind, document))
 
     def deliver(self) -> None:
         """Run the next event of a user in one of the two streams; one that fails is tried again and then given up."""
@@ -151,6 +154,16 @@ class World:
         self.steps.append(f"{action} {self.acting} {event} {fate}: {ran.result or ran.failure}")
         return ran.result is not None
 
+    def is_excused(self, account: Account) -> bool:
+        """Tell whether the rules let the user write to an account that is not the user's: nothing tells it apart, or the name proves it."""
+        return self.is_indistinguishable(account) or self.is_proven_by_name(account)
+
+    def is_proven_by_name(self, account: Account) -> bool:
+        """Tell whether the verified name proves an account without a key, to which no other user is linked."""
+        others = [link for link in self.links.rows.values() if (link.tenant_id, link.user_id) != self.acting]
+        is_free = not any(link.is_open and link.remote_id == account["id"] for link in others)
+        return self.is_verified and self.options["user_name_proof"] == "verified" and not account.get("externalId") and is_free
+
     def is_indistinguishable(self, account: Account) -> bool:
         """Tell whether rule 6 names the case: the linked id was given again to an account of the same name, and nothing else tells.
 
@@ -181,7 +194,7 @@ def test_no_request_changes_or_deletes_an_account_that_is_not_the_users(seed: in
 def _life(server: BadServer, links: MemoryLinks, *events: tuple[str, dict[str, Any]], **more: Any) -> list[str]:
     ends = []
     for kind, document in events:
-        server.begin(f"acme {document['user_id']}", Fate())
+        server.begin(f"{more['at'].tenant_id if 'at' in more else 'acme'} {document['user_id']}", Fate())
         ran = run_event(BASE_URL, kind, document, links=links, sender=server, **more)
         ends.append(ran.result.reason if ran.result else ran.failed.class_name)
     return ends
@@ -230,6 +243,36 @@ def test_a_link_whose_account_was_replaced_under_the_same_id_is_refused() -> Non
     server.add_stranger("ann@example.test", None)
     assert _life(server, links, ("user.updated", ANN), ("user.deleted", ANN)) == ["UnverifiableMatch", "UnverifiableMatch"]
     assert server.violations == []
+
+
+FIRST = {**ANN, "user_id": "email|1", "email_verified": True}
+SECOND = {**ANN, "user_id": "database|2", "email_verified": True}
+CHANGES = (("user.updated", SECOND), ("user.deleted", SECOND))
+
+
+@pytest.mark.parametrize("created", ["real", "constant", "absent", "unsteady"])
+@pytest.mark.parametrize("other", ["acme", "another"])
+def test_the_account_of_one_user_is_not_taken_over_by_another_with_the_same_proven_name(created: str, other: str) -> None:
+    server, links = BadServer(Manners(key_filter="refused", keys="dropped", created=created)), MemoryLinks()
+    assert _life(server, links, ("user.created", FIRST)) == ["created"]
+    options = {"adopt_on_conflict": True}
+    for kind, document in (("user.created", SECOND), *CHANGES):
+        at = links.at(links.newest + 1, tenant_id=other, action_id=other)
+        (end,) = _life(server, links, (kind, document), at=at, options=options)
+        assert end in ("Conflict", "ForeignAccount")
+    assert [account["owner"] for account in server.accounts.values()] == ["acme email|1"]
+    assert server.violations == []
+
+
+def test_one_answer_that_an_account_is_gone_does_not_give_it_to_another_user() -> None:
+    server, links = BadServer(Manners(key_filter="refused", keys="dropped")), MemoryLinks()
+    _life(server, links, ("user.created", FIRST))
+    server.back_up()
+    server.accounts.clear()
+    assert _life(server, links, ("user.updated", FIRST)) == ["no user to update"]
+    server.restore()
+    assert _life(server, links, *CHANGES) == ["ForeignAccount", "ForeignAccount"]
+    assert _life(server, links, ("user.updated", FIRST), ("user.deleted", FIRST))[-1] == "deleted"
 
 
 def test_a_link_that_the_server_says_is_gone_is_missing_until_a_witness_revives_it() -> None:
