@@ -154,7 +154,7 @@ class ScimClient(AccountLookup):
             # The account carries our key from now on.
             self.links.seen(written, key=person.external_id, origin=match.origin)
         elif match.proof == "userName":
-            self.links.suspected(match.id, user_name=person.user_name)
+            self.links.suspected(match.resource, user_name=person.user_name, key=person.external_id)
         else:
             self._learn(person, written)
         self.links.confirmed(person.user_name)

@@ -18,6 +18,8 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 # A server that shows another creation time of the same, proven account: the time tells accounts apart no more.
 UNSTABLE = "unstable"
 _LONGEST_TIME = 64
+# Where a confirmed link comes from; the second one where a run has overwritten the origin while it was confirmed.
+_CONFIRMED = ("adopted", "by name")
 # A longer id cannot be asked for again, so it is not kept; see `user_path`.
 LONGEST_ID = 512
 
@@ -53,6 +55,16 @@ class Link:
     def is_open(self) -> bool:
         """Whether the link may authorize a write."""
         return bool(self.remote_id) and self.ended is None and not self.is_suspect
+
+    @property
+    def has_witness(self) -> bool:
+        """Whether a name or a creation time is known that could tell the account from another one with the same id."""
+        return bool(self.user_names or self.user_name) or self.created_there not in ("", UNSTABLE)
+
+    @property
+    def takes_first_read(self) -> bool:
+        """Whether an administrator has confirmed the link, and the next account that is read under its id becomes the witness."""
+        return self.is_open and self.origin in _CONFIRMED and not self.has_witness
 
     def has_sent(self, user_name: str) -> bool:
         """Tell whether this name was sent to the account."""
@@ -213,27 +225,38 @@ class LinkBook:
             return
         known, facts = self._own_or_new(), _facts(resource)
         if known.is_open and known.remote_id == resource["id"]:
-            stable = facts["created_there"] if known.created_there in ("", facts["created_there"]) else UNSTABLE
-            self.own = replace(known, created_there=stable, is_keyed=True, is_missing=False, doubt=None, keys=_with(known.keys, key))
+            steady = _steady(known, facts["created_there"])
+            self.own = replace(known, created_there=steady, is_keyed=True, is_missing=False, doubt=None, keys=_with(known.keys, key))
             return
         # Not the position of this event: the account was there before, and an older event may still be owed to it.
         birth = known.birth if known.ended is None else known.ended + 1
         named = replace(known, user_names=(), user_name="") if known.remote_id or known.ended is not None else known
         self.own = replace(named, **facts, birth=birth, ended=None, keys=(key,), is_keyed=True, doubt=None, origin=origin, is_suspect=False)
 
-    def suspected(self, remote_id: str, *, user_name: str = "") -> None:
-        """Remember an account that is the user's by its name or by a key that proves nothing; it authorizes nothing until confirmed."""
-        if self.open_link is None and _is_usable(remote_id):
-            names = (user_name,) if user_name else ()
-            known = self._own_or_new()
-            birth = known.birth if known.ended is None else known.ended + 1
-            facts: dict[str, Any] = {"remote_id": remote_id, "user_names": names, "user_name": user_name, "birth": birth}
-            self.own = replace(known, **facts, ended=None, origin="by name", is_suspect=True)
+    def suspected(self, resource: Mapping[str, Any], *, user_name: str = "", key: str = "") -> None:
+        """Remember an account that is the user's by its name or by a key that proves nothing; it authorizes nothing until confirmed.
 
-    def found_again(self, created: str) -> None:
-        """Note that the linked account has proven itself, and its creation time where none was known."""
-        if self.own is not None:
-            self.own = replace(self.own, is_missing=False, created_there=self.own.created_there or created)
+        `user_name` and `key` were sent to the account, which was read as `resource`. What it shows becomes the witness of a confirmed link.
+        """
+        if self.open_link is not None or not _is_usable(resource["id"]):
+            return
+        known, facts, shown = self._own_or_new(), _facts(resource), resource.get("externalId")
+        names = dict.fromkeys(name for name in (resource.get("userName"), user_name) if name and isinstance(name, str))
+        keys = dict.fromkeys(name for name in (shown, key) if name and isinstance(name, str))
+        told: dict[str, Any] = {"user_names": tuple(names), "user_name": user_name, "keys": tuple(keys), "is_keyed": bool(shown)}
+        if known.is_suspect and known.remote_id == facts["remote_id"] and any(known.has_sent(name) for name in names):
+            facts["created_there"] = _steady(known, facts["created_there"])
+        birth = known.birth if known.ended is None else known.ended + 1
+        self.own = replace(known, **facts, **told, birth=birth, ended=None, origin="by name", is_suspect=True)
+
+    def found_again(self, resource: Mapping[str, Any]) -> None:
+        """Note that the linked account has proven itself, and its creation time and name where none was known."""
+        if (link := self.open_link) is None or link.remote_id != resource["id"]:
+            return
+        name = resource.get("userName")
+        names = (name,) if isinstance(name, str) and name and link.takes_first_read else link.user_names
+        created = link.created_there or creation_of(resource)
+        self.own = replace(link, is_missing=False, created_there=created, user_names=names)
 
     def gone(self, remote_id: str) -> None:
         """Note that the server says this account does not exist, if it is the linked one."""
@@ -346,6 +369,11 @@ def _is_usable(remote_id: str) -> bool:
 
 def _facts(resource: Mapping[str, Any]) -> dict[str, Any]:
     return {"remote_id": str(resource["id"]), "created_there": creation_of(resource), "is_missing": False}
+
+
+def _steady(known: Link, created: str) -> str:
+    """Return what to keep of the creation time of an account that is certainly the known one."""
+    return created if known.created_there in ("", created) else UNSTABLE
 
 
 def _with(keys: tuple[str, ...], key: str) -> tuple[str, ...]:

@@ -156,7 +156,9 @@ class AccountLookup:
         self.links.look([link.remote_id])
         if self.links.is_rival(found):
             how = "forget the wrong link under Account links"
-            raise ForeignAccount(f"conflict: the linked account is linked to another user as well; {how}", detail=f"id {link.remote_id[:64]}")
+            raise ForeignAccount(
+                f"conflict: the linked account is linked to another user as well; {how}", detail=f"id {link.remote_id[:64]}"
+            )
         key = found.get("externalId")
         if key and key not in (*link.keys, person.external_id):
             raise UnverifiableMatch(detail=f"the linked account, id {link.remote_id[:64]}, carries another externalId")
@@ -165,7 +167,7 @@ class AccountLookup:
             self._log("warning", "the externalId filter does not find an account that carries the key", scim_id=link.remote_id)
             self._capabilities.prove(self._misses)
         self._check_witness(link, found, is_named_by_key=is_named_by_key)
-        self.links.found_again(creation_of(found))
+        self.links.found_again(found)
         return Match(link.remote_id, "link", found)
 
     def _check_witness(self, link: Link | None, found: Resource, *, is_named_by_key: bool) -> None:
@@ -185,8 +187,16 @@ class AccountLookup:
         name = found.get("userName")
         # A server may show one creation time for all accounts; then an equal one says nothing.
         tells_apart = is_known and self.links.shows_creation(other_than=created)
-        if not tells_apart and not (isinstance(name, str) and link.has_sent(name)):
-            raise UnverifiableMatch(detail=f"the linked account, id {link.remote_id[:64]}, has a userName that was never sent to it")
+        if tells_apart or (isinstance(name, str) and link.has_sent(name)):
+            return
+        if link.takes_first_read and self.links.is_own(link.remote_id):
+            self.links.found_again(found)
+            return
+        detail = f"the linked account, id {link.remote_id[:64]}, has a userName that was never sent to it"
+        if link.has_witness:
+            raise UnverifiableMatch(detail=detail)
+        why = f"no name of the linked account is known. To keep it, {_HOW_TO_CONFIRM}"
+        raise UnverifiableMatch(f"{UnverifiableMatch.__doc__}: {why}", detail=detail)
 
     def _learn(self, person: Person, resource: Resource) -> None:
         if resource.get("externalId") == person.external_id:
@@ -218,10 +228,10 @@ class AccountLookup:
         ids = f"ids {', '.join(identifier[:64] for identifier in verdict.ids[:10])}"
         if isinstance(verdict, Ambiguous):
             raise AmbiguousMatch(detail=ids)
-        how = _HOW_TO_ADOPT
-        if verdict.carries_key:
-            self.links.suspected(verdict.ids[0])
-            how = _HOW_TO_CONFIRM
+        if verdict.keyed is not None:
+            self.links.suspected(verdict.keyed)
+        is_listed = self.links.is_suspected and self.links.own is not None and self.links.own.remote_id in verdict.ids
+        how = _HOW_TO_CONFIRM if is_listed else _HOW_TO_ADOPT
         # The dead letter shows the message, and the ids stand in the attempt: they would make a kind of failure of each user.
         raise UnverifiableMatch(f"{UnverifiableMatch.__doc__}: {verdict.why}. To take it over, {how}", detail=ids)
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from identity.services.failures import Conflict
-from provisioning.models import AccountLink
+from provisioning.models.account_links import UNCONFIRMED, AccountLink
 
 
 def confirm_links(*, tenant_id: str, link_ids: Iterable[int]) -> int:
-    """Let suspected links of the tenant authorize writes from now on; return how many were suspects.
+    """Let links of the tenant that wait for it authorize writes from now on; return how many did.
 
     Raises `Conflict` for an account that another user or tenant is linked to.
     """
-    suspects = AccountLink.objects.filter(tenant_id=tenant_id, pk__in=list(link_ids), is_suspect=True)
+    suspects = AccountLink.objects.filter(UNCONFIRMED, tenant_id=tenant_id, pk__in=list(link_ids))
     for suspect in suspects:
         others = AccountLink.objects.filter(server=suspect.server, remote_id=suspect.remote_id, ended=None, is_suspect=False)
         if others.exclude(tenant_id=tenant_id, user_id=suspect.user_id).exists():

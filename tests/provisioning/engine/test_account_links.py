@@ -19,7 +19,7 @@ from identity.models import Connection, Tenant
 from identity.services.failures import Conflict
 from identity.services.tenants import create_tenant
 from identity.services.users import create_user, delete_user, update_user
-from provisioning import alerts, delivering, dispatch, lanes, retention
+from provisioning import alerts, delivering, dispatch, lanes, redelivery, retention
 from provisioning.account_links import DatabaseRows, RunLinks, accounts_of_other_tenants, write_links
 from provisioning.links_of_the_past import learn_links_of_the_past
 from provisioning.models import AccountLink, AccountLock, Action, ActionVersion, Alert, DeadLetter, Delivery
@@ -29,12 +29,14 @@ from provisioning.outcomes import Claim
 from provisioning.pace import NoTurn
 from provisioning.retrying import RetryLater
 from provisioning.scim.links import Link, server_of
+from provisioning.scim.lookups import UnverifiableMatch
 from provisioning.services.account_links import confirm_links, forget_link
 from provisioning.services.actions import create_action
 from provisioning.setups import draft_setup
 from provisioning.streams import create_stream, resume_stream
 from tests.factories.links import MemoryLinks, MemoryRows
 from tests.factories.scim import TOKEN, RealServer, by_verb, misbehaving_server, reply, running_scim_server, scim_error
+from tests.factories.scim_runs import run_event
 
 SERVER = server_of("https://scim.example.test/v2")
 USER_EVENTS = ["user.created", "user.updated", "user.deleted"]
@@ -348,6 +350,90 @@ def test_a_secret_in_an_id_is_not_kept_by_a_change_of_the_name_either(tenant: Te
         update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"email": "new@example.test"})
         deliver(tenant, stream)
     assert TOKEN not in str(list(AccountLink.objects.filter(tenant_id=tenant.pk).values()))
+
+
+def redeliver_letter(tenant: Tenant, stream: EventStream) -> list[str]:
+    letters = list(DeadLetter.objects.filter(stream_id=stream.pk, state="open").values_list("pk", flat=True))
+    assert redelivery.redeliver(tenant_id=tenant.pk, letter_ids=letters, actor="ada@example.test") == len(letters) == 1
+    return deliver(tenant, stream)
+
+
+def test_an_event_whose_key_proves_nothing_is_delivered_once_its_account_is_confirmed(
+    tenant: Tenant, database_connection: Connection, server: RealServer
+) -> None:
+    user = create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+    account = server.add(userName="Anna@example.test", externalId=user.user_id)
+    here = server_of(server.base_url)
+    other = create_tenant(tenant_id=f"o-{uuid4().hex[:12]}", name="other", host=f"{uuid4().hex}.example.test")
+    theirs = create_action(tenant_id=other.pk, name="theirs", template="scim-user-provisioning")
+    write_links([Link(other.pk, str(theirs.pk), here, user.user_id, remote_id="theirs", birth=1, position=1).document()])
+    stream = stream_to(tenant, server.base_url)
+    number_tenant(tenant.pk)
+    dispatch.dispatch_tenant(tenant.pk)
+    Delivery.objects.filter(stream_id=stream.pk).delete()
+    update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"email": "berg@example.test"})
+    assert "confirm it under Account links, and redeliver" in deliver(tenant, stream)[-1]
+    (suspect,) = AccountLink.objects.filter(tenant_id=tenant.pk, is_suspect=True)
+    assert (suspect.remote_id, suspect.user_names, suspect.keys) == (account["id"], ["Anna@example.test"], [user.user_id])
+    assert confirm_links(tenant_id=tenant.pk, link_ids=[suspect.pk]) == 1
+    assert redeliver_letter(tenant, stream) == ["updated"]
+    assert [found["userName"] for found in server.users()] == ["berg@example.test"]
+
+
+@pytest.mark.parametrize("origin", ["created", "by name"])
+@pytest.mark.parametrize("kind", ["user.updated", "user.deleted"])
+def test_a_link_of_the_past_without_a_name_can_be_confirmed_and_its_event_redelivered(
+    tenant: Tenant, database_connection: Connection, origin: str, kind: str
+) -> None:
+    user = create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+    account = {"id": "7", "userName": "a.berg", "meta": {"created": "2020-01-01T00:00:00Z"}}
+
+    def read(request: Any) -> bytes:
+        return scim_error(400, "invalidFilter") if request.filter else reply(200, account)
+
+    with misbehaving_server(by_verb(GET=read, PUT=reply(204), DELETE=reply(204))) as server:
+        stream = stream_to(tenant, server.base_url)
+        number_tenant(tenant.pk)
+        dispatch.dispatch_tenant(tenant.pk)
+        Delivery.objects.filter(stream_id=stream.pk).delete()
+        here, action_id = server_of(server.base_url), stream.destination["action_id"]
+        known: dict[str, Any] = {"remote_id": "7", "keys": (user.user_id,), "origin": origin, "is_suspect": origin == "by name"}
+        if origin == "by name":
+            confirmed = Link(tenant.pk, action_id, here, user.user_id, **known)
+            write_links([confirmed.document()])
+            confirm_links(tenant_id=tenant.pk, link_ids=[AccountLink.objects.get(tenant_id=tenant.pk).pk])
+        else:
+            write_links([Link(tenant.pk, action_id, here, user.user_id, **known).document()])
+        if kind == "user.updated":
+            update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"name": "Anna"})
+        else:
+            delete_user(tenant_id=tenant.pk, user_id=user.user_id)
+        ends = deliver(tenant, stream)
+        if origin == "created":
+            assert "confirm it under Account links, and redeliver" in ends[-1]
+            assert confirm_links(tenant_id=tenant.pk, link_ids=[AccountLink.objects.get(tenant_id=tenant.pk).pk]) == 1
+            ends = redeliver_letter(tenant, stream)
+        assert ends == [kind.removeprefix("user.")]
+    stored = AccountLink.objects.get(tenant_id=tenant.pk)
+    if kind == "user.updated":
+        assert (stored.user_names, stored.created_there) == (["a.berg", "anna@example.test"], "2020-01-01T00:00:00Z")
+
+
+def test_a_confirmed_link_takes_its_witnesses_from_the_first_account_that_it_reads() -> None:
+    answers = [{"id": "7", "userName": "a.berg"}]
+
+    def read(request: Any) -> bytes:
+        return scim_error(400, "invalidFilter") if request.filter else reply(200, answers[-1])
+
+    links = MemoryLinks()
+    with misbehaving_server(by_verb(GET=read, PUT=scim_error(400))) as server:
+        here = server_of(server.base_url)
+        links.write(Link("acme", "action", here, "database|anna", remote_id="7", origin="adopted"))
+        assert run_event(server.base_url, "user.updated", links=links).failed.status == 400
+        assert links.only().has_sent("a.berg")
+        answers.append({"id": "7", "userName": "stranger"})
+        assert isinstance(run_event(server.base_url, "user.deleted", links=links).failed, UnverifiableMatch)
+        assert "DELETE /Users/7" not in server.lines
 
 
 def test_what_was_confirmed_while_a_run_was_under_way_stays_confirmed(tenant: Tenant) -> None:

@@ -391,6 +391,19 @@ def test_an_account_with_a_key_that_proves_nothing_becomes_a_suspect_to_confirm(
     assert _life(server, links, ("user.updated", ann), mapping=CHOSEN_KEY) == ["updated"]
 
 
+@pytest.mark.parametrize("created", ["real", "absent", "unsteady"])
+def test_a_confirmed_suspect_leads_to_its_account_on_every_kind_of_clock(created: str) -> None:
+    server, links = BadServer(Manners(created=created)), MemoryLinks()
+    server.add_stranger("ann@example.test", "E-1")
+    server.is_excused = lambda account: True
+    ann = {**ANN, "user_metadata": {"employee": "E-1"}}
+    assert _life(server, links, *[("user.updated", ann)] * 2, mapping=CHOSEN_KEY) == ["UnverifiableMatch"] * 2
+    ((key, row),) = links.rows.items()
+    assert (row.has_sent("ann@example.test"), row.keys) == (True, ("E-1",))
+    links.rows[key] = replace(row, is_suspect=False, origin="adopted")
+    assert _life(server, links, ("user.updated", ann), ("user.deleted", ann), mapping=CHOSEN_KEY) == ["updated", "deleted"]
+
+
 def test_a_second_tenant_with_the_same_user_id_deletes_nothing_of_the_first_where_the_server_hides_keys() -> None:
     server, links = BadServer(Manners(keys="hidden")), MemoryLinks()
     server.begin("one database|ann", Fate())
