@@ -17,7 +17,8 @@ from psycopg.types.json import Jsonb
 from events.models import Head
 from provisioning.outcomes import storable
 from provisioning.pace import NoTurn
-from provisioning.scim.links import Link, LinkBook
+from provisioning.scim.link_book import LinkBook
+from provisioning.scim.links import Link
 from provisioning.setups import Setup
 from provisioning.statements import Prepared, execute, fetch_all, fetch_one, run_script
 

@@ -11,7 +11,8 @@ from provisioning.failures import DataFailure
 from provisioning.mapping import Person
 from provisioning.scim import filters, matches, responses
 from provisioning.scim.exchanges import ExchangeRecorder
-from provisioning.scim.links import LONGEST_ID, UNSTABLE, Link, LinkBook, creation_of, untracked
+from provisioning.scim.link_book import LinkBook, untracked
+from provisioning.scim.links import LONGEST_ID, UNSTABLE, Link, creation_of
 from provisioning.scim.matches import Ambiguous, Match, NoMatch, Resource, Taken, Unproven, Unverifiable
 from provisioning.scim.refusals import FilterRefused, ResourceGone
 from provisioning.scim.transport import Request, ScimTransport

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from provisioning.scim.links import UNSTABLE, Link, LinkBook
+from provisioning.scim.link_book import LinkBook
+from provisioning.scim.links import UNSTABLE, Link
 
 Key = tuple[str, str, str]
 
