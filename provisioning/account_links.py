@@ -59,8 +59,7 @@ WHERE EXCLUDED.birth >= l.birth AND (l.ended IS NULL OR EXCLUDED.birth > l.ended
     AND (EXCLUDED.position >= l.position OR l.remote_id = '')
 """  # noqa: S608  (constants of this module)
 _ROWS = """
-SELECT coalesce(jsonb_agg(to_jsonb(l) || jsonb_build_object('is_live', a.id IS NOT NULL)), '[]')
-FROM provisioning_accountlink l LEFT JOIN provisioning_action a ON a.id = l.action_id
+SELECT coalesce(jsonb_agg(to_jsonb(l)), '[]') FROM provisioning_accountlink l
 WHERE l.server = %(server)s AND (l.user_id = %(user)s OR l.remote_id = ANY(%(remote_ids)s))
 """
 _READ = Prepared("provisioning_read_links", _ROWS, {"server": "text", "user": "text", "remote_ids": "text[]"})
@@ -92,7 +91,7 @@ _SHOWS_CREATION = """
 SELECT EXISTS (SELECT 1 FROM provisioning_accountlink WHERE server = %s AND created_there NOT IN ('', 'unstable', %s))
 """
 _HELD = """
-SELECT l.remote_id FROM provisioning_accountlink l JOIN provisioning_action a ON a.id = l.action_id
+SELECT l.remote_id FROM provisioning_accountlink l
 WHERE l.server = %(server)s AND l.remote_id = ANY(%(ids)s) AND l.tenant_id <> %(tenant)s AND l.ended IS NULL
 """
 _LOCK = """

@@ -42,15 +42,17 @@ class LinkBook:
         self._others: list[Link] = []
         self.own: Link | None = None
         self._is_key_shared = False
+        # Links of other actions that end with the user, and the accounts of which the server has said in this run that they are gone.
+        self._ended_kin: list[Link] = []
+        self._gone: set[str] = set()
         # Whether the server has said in this run that the linked account does not exist.
         self.is_just_gone = False
 
     @property
     def changes(self) -> tuple[Link, ...]:
-        """Return the link as the run leaves it, if it differs from what is stored."""
-        if self.own is None or self.own == self._read:
-            return ()
-        return (replace(self.own, position=max(self.own.position, self._position)),)
+        """Return the links that the run leaves other than they are stored."""
+        changed = [*self._ended_kin] if self.own is None or self.own == self._read else [self.own, *self._ended_kin]
+        return tuple(replace(link, position=max(link.position, self._position)) for link in changed)
 
     @property
     def open_link(self) -> Link | None:
@@ -70,9 +72,10 @@ class LinkBook:
     @property
     def is_stale(self) -> bool:
         """Whether the event is older than the account, or no newer than its deletion: it must not write anything."""
-        if self.own is None:
+        link = self.inherited or self.own
+        if link is None:
             return False
-        return self.own.birth > self._position or (self.own.ended is not None and self.own.ended >= self._position)
+        return link.birth > self._position or (link.ended is not None and link.ended >= self._position)
 
     def look(self, remote_ids: Iterable[str] = ()) -> None:
         """Read what is known of the user and of these accounts."""
@@ -119,6 +122,22 @@ class LinkBook:
     def kin_link(self, remote_id: str) -> Link | None:
         """Return the link of another action of the tenant between this user and the account."""
         return next((other for other in self._others if other.remote_id == remote_id and self._is_kin(other)), None)
+
+    @property
+    def inherited(self) -> Link | None:
+        """Return the newest link of another action of the tenant, where this action has known no account of the user.
+
+        The other action may be deleted: its links stay, because the accounts stay the users'.
+        """
+        if not self._knows_no_account:
+            return None
+        return max((other for other in self._others if self._is_kin(other)), key=lambda link: link.birth, default=None)
+
+    def inherit(self, link: Link | None) -> None:
+        """Take over the link of another action whose account has proven itself, where this action has known no account of the user."""
+        if link is not None and self._is_kin(link) and self._knows_no_account:
+            own = self._own_or_new()
+            self.own = replace(link, action_id=own.action_id, birth=max(link.birth, own.birth), position=own.position, doubt=own.doubt)
 
     @property
     def is_key_shared(self) -> bool:
@@ -194,7 +213,8 @@ class LinkBook:
         self.own = replace(link, is_missing=False, created_there=created, user_names=names)
 
     def gone(self, remote_id: str) -> None:
-        """Note that the server says this account does not exist, if it is the linked one."""
+        """Note that the server says this account does not exist."""
+        self._gone.add(remote_id)
         if (link := self.open_link) is not None and link.remote_id == remote_id:
             self.own = replace(link, is_missing=True)
             self.is_just_gone = True
@@ -230,9 +250,15 @@ class LinkBook:
             self._store()
 
     def deleted(self) -> None:
-        """End the link: the event that deletes the user is settled. Names and keys of a deleted user are not kept."""
+        """End the link: the event that deletes the user is settled. Names and keys of a deleted user are not kept.
+
+        Links of other actions to the account end with it: an action that is deleted meanwhile gets no event that could end them.
+        """
+        gone: dict[str, Any] = {"user_names": (), "user_name": "", "keys": (), "doubt": None, "is_missing": False}
+        accounts = {*self._gone, *([self.own.remote_id] if self.own is not None else [])}
+        kin = [other for other in self._others if self._is_kin(other) and other.remote_id in accounts and other.birth <= self._position]
+        self._ended_kin = [replace(other, ended=self._position, **gone) for other in kin]
         if self.own is not None:
-            gone: dict[str, Any] = {"user_names": (), "user_name": "", "keys": (), "doubt": None, "is_missing": False}
             self.own = replace(self.own, ended=self._position, **gone)
 
     @property
@@ -247,7 +273,7 @@ class LinkBook:
         self._read = same[0] if same else None
         if not changed:
             self.own = self._read
-        others = [row for row in rows if row not in same and row.is_live]
+        others = [row for row in rows if row not in same]
         self._others = [row for row in others if row.is_open]
         # A row without an account and without a doubt says nothing: any tenant could write it.
         same_id = [row for row in others if row.user_id == owner.user_id and row.tenant_id != owner.tenant_id]
@@ -255,6 +281,10 @@ class LinkBook:
 
     def _is_kin(self, other: Link) -> bool:
         return (other.tenant_id, other.user_id) == (self._owner.tenant_id, self._owner.user_id)
+
+    @property
+    def _knows_no_account(self) -> bool:
+        return self.own is None or (not self.own.remote_id and self.own.ended is None)
 
     def _own_or_new(self) -> Link:
         return self.own or self._owner

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -47,7 +47,6 @@ class Link:
     doubt: int | None = None
     origin: str = ""
     is_suspect: bool = False
-    is_live: bool = field(default=True, compare=False)
 
     @property
     def is_open(self) -> bool:
@@ -70,9 +69,7 @@ class Link:
 
     def document(self) -> dict[str, Any]:
         """Return the row as JSON."""
-        values = asdict(self)
-        del values["is_live"]
-        return values
+        return asdict(self)
 
 
 def server_of(base_url: str) -> str:

@@ -75,7 +75,8 @@ class AccountLookup:
         """Return the one resource that is verified to be this user, or None.
 
         1. The `externalId` filter is asked first, and what it returns with our key is the user.
-        2. When the server refuses the filter, or finds no such account while a link is open, the linked account is read.
+        2. When the server refuses the filter, or finds no such account while a link is open, the linked account is read. A link of
+           another action of the tenant serves where this one has none.
         3. Without a link `userName` is asked after a refusal; after an empty answer only on a server that was seen to miss ours.
 
         Raises a `DataFailure` when what was returned cannot be told from a stranger, and `RouteMissing` for a 404 that is no
@@ -84,12 +85,7 @@ class AccountLookup:
         try:
             resources = self.filtered("externalId", person.external_id)
         except FilterRefused as refused:
-            self.links.look()
-            if (link := self.links.open_link) is not None:
-                return self._linked(person, link)
-            if not person.user_name:
-                raise DataFailure("the externalId filter is refused and the user has no userName to fall back on") from refused
-            return self.find_by_user_name(person)
+            return self._found_without_key(person, refused)
         self.has_met_strangers = any(item.get("externalId") not in (None, "", person.external_id) for item in resources)
         self.links.look(item["id"] for item in resources)
         verdict = matches.by_external_id(resources, person, self.links)
@@ -98,10 +94,22 @@ class AccountLookup:
         if (link := self.links.open_link) is not None:
             self._warn_of_foreign(verdict, "externalId")
             return self._linked(person, link, was_missed=isinstance(verdict, NoMatch))
+        if isinstance(verdict, NoMatch) and (found := self._inherited(person, was_missed=True)) is not None:
+            return found
         if isinstance(verdict, NoMatch) and person.user_name and self._capabilities.is_proven(self._misses):
-            found = self._named(person)
-            return self._settled(matches.by_key_alone(found, person, self.links), person)
+            named = self._named(person)
+            return self._settled(matches.by_key_alone(named, person, self.links), person)
         return self._settled(verdict, person)
+
+    def _found_without_key(self, person: Person, refused: FilterRefused) -> Match | None:
+        self.links.look()
+        if (link := self.links.open_link) is not None:
+            return self._linked(person, link)
+        if (found := self._inherited(person)) is not None:
+            return found
+        if not person.user_name:
+            raise DataFailure("the externalId filter is refused and the user has no userName to fall back on") from refused
+        return self.find_by_user_name(person)
 
     def find_by_user_name(self, person: Person) -> Match | None:
         """Return the resource with this user name that is proven to be the user, or None; raise as `find` does."""
@@ -168,8 +176,14 @@ class AccountLookup:
             self._log("warning", "the externalId filter does not find an account that carries the key", scim_id=link.remote_id)
             self._capabilities.prove(self._misses)
         self._check_witness(link, found, is_named_by_key=is_named_by_key)
+        self.links.inherit(link)
         self.links.found_again(found)
         return Match(link.remote_id, "link", found)
+
+    def _inherited(self, person: Person, *, was_missed: bool = False) -> Match | None:
+        """Return the account that another action of the tenant has linked, if it proves to be that one and is there."""
+        link = self.links.inherited
+        return None if link is None else self._linked(person, link, was_missed=was_missed)
 
     def _check_witness(self, link: Link | None, found: Resource, *, is_named_by_key: bool) -> None:
         """Raise unless something tells that the account under the linked id is still the one that was linked.
@@ -218,7 +232,9 @@ class AccountLookup:
         if isinstance(verdict, Match):
             if verdict.proof == "link" or self.links.has_rival_user:
                 # Only a link proves this one, and its id may have been given again since it was written.
-                self._check_witness(self.links.link_to(verdict.id), verdict.resource, is_named_by_key=False)
+                link = self.links.link_to(verdict.id)
+                self._check_witness(link, verdict.resource, is_named_by_key=False)
+                self.links.inherit(link)
             self._learn(person, verdict.resource)
             return verdict
         self._refuse(verdict)

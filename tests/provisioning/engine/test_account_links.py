@@ -16,6 +16,7 @@ from pytest_django.fixtures import Settings
 from events.models import EventStream
 from events.numbering import number_tenant
 from identity.models import Connection, Tenant
+from identity.services.connections import create_connection
 from identity.services.failures import Conflict
 from identity.services.tenants import create_tenant
 from identity.services.users import create_user, delete_user, update_user
@@ -31,9 +32,9 @@ from provisioning.retrying import RetryLater
 from provisioning.scim.links import Link, server_of
 from provisioning.scim.lookups import UnverifiableMatch
 from provisioning.services.account_links import confirm_links, forget_link
-from provisioning.services.actions import create_action
+from provisioning.services.actions import create_action, delete_action
 from provisioning.setups import draft_setup
-from provisioning.streams import create_stream, resume_stream
+from provisioning.streams import create_stream, delete_stream, resume_stream
 from tests.factories.links import MemoryLinks, MemoryRows
 from tests.factories.scim import TOKEN, RealServer, by_verb, misbehaving_server, reply, running_scim_server, scim_error
 from tests.factories.scim_runs import run_event
@@ -350,6 +351,41 @@ def test_a_secret_in_an_id_is_not_kept_by_a_change_of_the_name_either(tenant: Te
         update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"email": "new@example.test"})
         deliver(tenant, stream)
     assert TOKEN not in str(list(AccountLink.objects.filter(tenant_id=tenant.pk).values()))
+
+
+def test_the_accounts_of_a_deleted_action_stay_with_their_users(tenant: Tenant, database_connection: Connection) -> None:
+    account: dict[str, Any] = {}
+
+    def made(request: Any) -> bytes:
+        account.update({name: request.json[name] for name in ("userName", "displayName") if name in request.json}, id="7")
+        return reply(201 if request.verb == "POST" else 200, account)
+
+    def read(request: Any) -> bytes:
+        if request.filter.startswith("externalId"):
+            return scim_error(400, "invalidFilter")
+        return reply(200, {"Resources": [account], "totalResults": 1} if request.filter else account)
+
+    with misbehaving_server(by_verb(POST=made, PUT=made, GET=read, DELETE=reply(204))) as server:
+        old = stream_to(tenant, server.base_url)
+        first = create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test", email_verified=True)
+        assert deliver(tenant, old) == ["created"]
+        delete_stream(tenant_id=tenant.pk, stream_id=old.pk)
+        delete_action(tenant_id=tenant.pk, action_id=old.destination["action_id"])
+        new = stream_to(tenant, server.base_url, adopt_on_conflict=True)
+        passwordless = create_connection(tenant_id=tenant.pk, name="mail", strategy="email")
+        second = create_user(tenant_id=tenant.pk, connection=passwordless, email="anna@example.test", email_verified=True)
+        number_tenant(tenant.pk)
+        dispatch.dispatch_tenant(tenant.pk)
+        Delivery.objects.filter(stream_id=new.pk).delete()
+        update_user(tenant_id=tenant.pk, user_id=second.user_id, changes={"name": "Second"})
+        delete_user(tenant_id=tenant.pk, user_id=second.user_id)
+        assert all("belongs to another user" in end for end in deliver(tenant, new))
+        update_user(tenant_id=tenant.pk, user_id=first.user_id, changes={"email": "berg@example.test"})
+        assert deliver(tenant, new)[-1] == "updated"
+        assert accounts_of_other_tenants(server_of(server.base_url), ["7"], tenant_id="another") == {"7"}
+        delete_user(tenant_id=tenant.pk, user_id=first.user_id)
+        assert deliver(tenant, new)[-1] == "deleted"
+        assert accounts_of_other_tenants(server_of(server.base_url), ["7"], tenant_id="another") == set()
 
 
 def redeliver_letter(tenant: Tenant, stream: EventStream) -> list[str]:

@@ -61,6 +61,7 @@ class World:
         self.next: Counter[Lane] = Counter()
         self.attempts: Counter[Lane] = Counter()
         self.newest: Counter[str] = Counter()
+        self.renewals: Counter[tuple[str, str]] = Counter()
         self.acting = ("", "")
         self.steps: list[str] = []
 
@@ -68,7 +69,8 @@ class World:
         return {name: self.chance.choice(values) for name, values in choices.items()}
 
     def step(self) -> None:
-        acts = {self.write_user: 4, self.deliver: 8, self.send_again: 2, self.stranger_joins: 2, self.replace_account: 1, self.back_up: 1}
+        rare = {self.replace_account: 1, self.back_up: 1, self.renew_action: 1}
+        acts = {self.write_user: 4, self.deliver: 8, self.send_again: 2, self.stranger_joins: 2, **rare}
         (act,) = self.chance.choices(list(acts), list(acts.values()))
         act()
 
@@ -123,6 +125,12 @@ class World:
             self.steps.append(f"the server loses {gone}")
             self.server.add_stranger(self.chance.choice([gone["userName"], *ADDRESSES]), None)
 
+    def renew_action(self) -> None:
+        """An administrator deletes an action and makes it anew: the links of the old one stay."""
+        tenant, action = self.chance.choice(TENANTS), self.chance.choice("AB")
+        self.renewals[tenant, action] += 1
+        self.steps.append(f"{tenant} makes {action} anew")
+
     def back_up(self) -> None:
         if self.chance.random() < 0.5:
             self.server.back_up()
@@ -132,7 +140,7 @@ class World:
 
     def run(self, tenant: str, action: str, event: Event, attempt: int, fate: Fate) -> bool:
         position, kind, document = event
-        at = self.links.at(position, tenant_id=tenant, action_id=f"{tenant} {action}")
+        at = self.links.at(position, tenant_id=tenant, action_id=f"{tenant} {action} {self.renewals[tenant, action]}")
         self.server.begin(f"{tenant} {document['user_id']}", fate)
         self.acting = (tenant, str(document["user_id"]))
         try:
@@ -262,6 +270,28 @@ def test_the_account_of_one_user_is_not_taken_over_by_another_with_the_same_prov
         assert end in ("Conflict", "ForeignAccount")
     assert [account["owner"] for account in server.accounts.values()] == ["acme email|1"]
     assert server.violations == []
+
+
+def renewed(links: MemoryLinks, name: str, **more: Any) -> Any:
+    """Return the links as the next run of another action of the tenant sees them."""
+    return links.at(links.newest + 1, action_id=name, **more)
+
+
+def test_the_accounts_of_a_deleted_action_are_followed_by_the_action_that_comes_after_it() -> None:
+    for key_filter in ("refused", "nothing"):
+        server, links = BadServer(Manners(key_filter=key_filter, keys="dropped")), MemoryLinks()
+        assert _life(server, links, ("user.created", ANN)) == ["created"]
+        for document in ({**ANN, "name": "New"}, {**ANN, "email": "new@example.test"}, {**ANN, "email": "last@example.test"}):
+            assert _life(server, links, ("user.updated", document), at=renewed(links, "anew")) == ["updated"]
+        assert _life(server, links, ("user.deleted", ANN), at=renewed(links, "anew")) == ["deleted"]
+        assert (server.accounts, server.violations) == ({}, [])
+
+
+def test_an_event_older_than_the_account_that_another_action_made_writes_nothing() -> None:
+    server, links = BadServer(Manners(key_filter="refused", keys="dropped")), MemoryLinks()
+    assert _life(server, links, ("user.created", ANN), position=5) == ["created"]
+    assert _life(server, links, ("user.deleted", ANN), at=links.at(3, action_id="anew")) == ["older than the account"]
+    assert len(server.accounts) == 1
 
 
 def test_one_answer_that_an_account_is_gone_does_not_give_it_to_another_user() -> None:
