@@ -87,8 +87,10 @@ WITH begun AS (
 {_ROWS}
 """  # noqa: S608
 _BEGIN_CREATE = Prepared("provisioning_begin_create", _BEGIN, {"links": "jsonb", **_READ.types})
+# Down to the second: the same time may be kept in several precisions.
 _SHOWS_CREATION = """
-SELECT EXISTS (SELECT 1 FROM provisioning_accountlink WHERE server = %s AND created_there NOT IN ('', 'unstable', %s))
+SELECT EXISTS (SELECT 1 FROM provisioning_accountlink
+    WHERE server = %s AND created_there NOT IN ('', 'unstable') AND left(created_there, 19) <> left(%s, 19))
 """
 _HELD = """
 SELECT l.remote_id FROM provisioning_accountlink l

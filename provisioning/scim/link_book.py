@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from provisioning.scim.instants import same_instant
 from provisioning.scim.links import LONGEST_ID, UNSTABLE, Link, creation_of
 
 # A server is asked for a user by one of so many names: what waits in a lane renames a user a few times at most.
@@ -167,25 +168,31 @@ class LinkBook:
             user_names=names,
             user_name=user_name,
             keys=(key,),
-            is_keyed=resource.get("externalId") == key,
+            # The answer may echo a key that the server does not keep: only a read shows that it does.
+            is_keyed=False,
             doubt=None,
             origin="created",
             is_suspect=False,
         )
 
-    def seen(self, resource: Mapping[str, Any], *, key: str, origin: str = "seen") -> None:
-        """Learn an account from an item of the server that carries our key."""
+    def seen(self, resource: Mapping[str, Any], *, key: str, origin: str = "seen", is_echo: bool = False) -> None:
+        """Learn an account from an item of the server that carries our key.
+
+        The answer to a write is an echo: the server may keep neither the key nor the time that it shows there.
+        """
         if not _is_usable(resource["id"]):
             return
-        known, facts = self._own_or_new(), _facts(resource)
+        known, facts = self._own_or_new(), _facts({**resource, "meta": None} if is_echo else resource)
         if known.is_open and known.remote_id == resource["id"]:
             steady = _steady(known, facts["created_there"])
-            self.own = replace(known, created_there=steady, is_keyed=True, is_missing=False, doubt=None, keys=_with(known.keys, key))
+            is_keyed = known.is_keyed or not is_echo
+            self.own = replace(known, created_there=steady, is_keyed=is_keyed, is_missing=False, doubt=None, keys=_with(known.keys, key))
             return
         # Not the position of this event: the account was there before, and an older event may still be owed to it.
         birth = known.birth if known.ended is None else known.ended + 1
         named = replace(known, user_names=(), user_name="") if known.remote_id or known.ended is not None else known
-        self.own = replace(named, **facts, birth=birth, ended=None, keys=(key,), is_keyed=True, doubt=None, origin=origin, is_suspect=False)
+        told: dict[str, Any] = {"keys": (key,), "is_keyed": not is_echo, "doubt": None, "origin": origin, "is_suspect": False}
+        self.own = replace(named, **facts, **told, birth=birth, ended=None)
 
     def suspected(self, resource: Mapping[str, Any], *, user_name: str = "", key: str = "") -> None:
         """Remember an account that is the user's by its name or by a key that proves nothing; it authorizes nothing until confirmed.
@@ -209,8 +216,7 @@ class LinkBook:
             return
         name = resource.get("userName")
         names = (name,) if isinstance(name, str) and name and link.takes_first_read else link.user_names
-        created = link.created_there or creation_of(resource)
-        self.own = replace(link, is_missing=False, created_there=created, user_names=names)
+        self.own = replace(link, is_missing=False, created_there=_steady(link, creation_of(resource)), user_names=names)
 
     def gone(self, remote_id: str) -> None:
         """Note that the server says this account does not exist."""
@@ -317,8 +323,10 @@ def _facts(resource: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _steady(known: Link, created: str) -> str:
-    """Return what to keep of the creation time of an account that is certainly the known one."""
-    return created if known.created_there in ("", created) else UNSTABLE
+    """Return what to keep of the creation time of an account that is certainly the known one: the time as it was read last."""
+    if not created or not known.created_there:
+        return created or known.created_there
+    return created if same_instant(created, known.created_there) else UNSTABLE
 
 
 def _with(keys: tuple[str, ...], key: str) -> tuple[str, ...]:

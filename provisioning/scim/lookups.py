@@ -11,6 +11,7 @@ from provisioning.failures import DataFailure
 from provisioning.mapping import Person
 from provisioning.scim import filters, matches, responses
 from provisioning.scim.exchanges import ExchangeRecorder
+from provisioning.scim.instants import same_instant
 from provisioning.scim.link_book import LinkBook, untracked
 from provisioning.scim.links import LONGEST_ID, UNSTABLE, Link, creation_of
 from provisioning.scim.matches import Ambiguous, Match, NoMatch, Resource, Taken, Unproven, Unverifiable
@@ -197,7 +198,7 @@ class AccountLookup:
             raise UnverifiableMatch(detail=f"the linked account, id {link.remote_id[:64]}, has lost its externalId")
         created = creation_of(found)
         is_known = bool(created) and link.created_there not in ("", UNSTABLE)
-        if is_known and created != link.created_there:
+        if is_known and not same_instant(created, link.created_there):
             raise UnverifiableMatch(detail=f"the account with the linked id {link.remote_id[:64]} was created at another time")
         name = found.get("userName")
         # A server may show one creation time for all accounts; then an equal one says nothing.
@@ -213,9 +214,9 @@ class AccountLookup:
         why = f"no name of the linked account is known. To keep it, {_HOW_TO_CONFIRM}"
         raise UnverifiableMatch(f"{UnverifiableMatch.__doc__}: {why}", detail=detail)
 
-    def _learn(self, person: Person, resource: Resource) -> None:
+    def _learn(self, person: Person, resource: Resource, *, is_echo: bool = False) -> None:
         if resource.get("externalId") == person.external_id:
-            self.links.seen(resource, key=person.external_id)
+            self.links.seen(resource, key=person.external_id, is_echo=is_echo)
 
     def _warn_of_foreign(self, verdict: object, attribute: str) -> None:
         if isinstance(verdict, NoMatch) and verdict.foreign:

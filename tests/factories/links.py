@@ -95,5 +95,5 @@ class MemoryRows:
         return self.kept.write(link)
 
     def shows_creation(self, other_than: str) -> bool:
-        shown = {link.created_there for link in self.kept.rows.values() if link.server == self.server}
-        return bool(shown - {"", UNSTABLE, other_than})
+        shown = {link.created_there for link in self.kept.rows.values() if link.server == self.server} - {"", UNSTABLE}
+        return any(created[:19] != other_than[:19] for created in shown)

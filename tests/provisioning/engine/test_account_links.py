@@ -122,12 +122,12 @@ def test_a_create_is_linked_and_the_link_ends_with_the_deletion(
     row = AccountLink.objects.get(tenant_id=tenant.pk)
     made = server.user(user.user_id)
     assert made is not None
-    assert (row.remote_id, row.user_id, row.user_names, row.is_keyed) == (made["id"], user.user_id, ["anna@example.test"], True)
+    assert (row.remote_id, row.user_id, row.user_names, row.is_keyed) == (made["id"], user.user_id, ["anna@example.test"], False)
     assert (row.origin, row.doubt, row.ended, row.server) == ("created", None, None, server_of(server.base_url + "/"))
     update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"email": "berg@example.test"})
     deliver(tenant, stream)
     row.refresh_from_db()
-    assert (row.user_names, row.user_name) == (["anna@example.test", "berg@example.test"], "berg@example.test")
+    assert (row.user_names, row.user_name, row.is_keyed) == (["anna@example.test", "berg@example.test"], "berg@example.test", True)
     delete_user(tenant_id=tenant.pk, user_id=user.user_id)
     assert deliver(tenant, stream)[-1] == "deleted"
     row.refresh_from_db()

@@ -26,8 +26,8 @@ USERS = ("database|{tenant}", 'database|{tenant}"2')
 MANNERS: dict[str, list[Any]] = {
     "key_filter": ["exact", "ignored", "pattern", "user_name", "nothing", "refused"],
     "name_filter": ["exact", "folded", "ignored", "pattern"],
-    "keys": ["kept", "hidden", "dropped"],
-    "created": ["real", "constant", "absent", "unsteady"],
+    "keys": ["kept", "hidden", "dropped", "echoed"],
+    "created": ["real", "constant", "absent", "unsteady", "rounded"],
     "ids": ["counted", "given_again", "names"],
     "has_unique_names": [False, True],
     "refuses_quotes": [False, True],
@@ -184,7 +184,7 @@ class World:
             and link.has_sent(account["userName"])
             and not account.get("externalId")
             and (manners.keys != "kept" or not link.is_keyed)
-            and manners.created != "real"
+            and manners.created not in ("real", "rounded")
             for link in linked
         )
 
@@ -242,6 +242,32 @@ def test_a_user_is_followed_through_a_rename_where_the_server_keeps_no_key() -> 
     ends = _life(server, links, ("user.created", ANN), ("user.updated", renamed), ("user.updated", renamed), ("user.deleted", renamed))
     assert ends == ["created", "updated", "updated", "deleted"]
     assert server.accounts == {}
+
+
+@pytest.mark.parametrize("key_filter", ["refused", "nothing", "exact"])
+@pytest.mark.parametrize(("keys", "created"), [("echoed", "real"), ("dropped", "rounded"), ("echoed", "rounded")])
+def test_an_answer_to_a_write_that_shows_more_than_the_server_keeps_refuses_no_link(key_filter: str, keys: str, created: str) -> None:
+    server, links = BadServer(Manners(key_filter=key_filter, keys=keys, created=created)), MemoryLinks()
+    renamed = {**ANN, "email": "new@example.test"}
+    changes = [("user.updated", renamed), ("user.updated", {**renamed, "name": "New"}), ("user.deleted", renamed)]
+    assert _life(server, links, ("user.created", ANN), *changes) == ["created", "updated", "updated", "deleted"]
+    assert (server.accounts, server.violations) == ({}, [])
+
+
+def test_the_creation_time_of_a_link_is_that_of_the_last_read() -> None:
+    server, links = BadServer(Manners(key_filter="refused", keys="dropped", created="rounded")), MemoryLinks()
+    _life(server, links, ("user.created", ANN))
+    assert links.only().created_there.endswith(".123456+00:00")
+    _life(server, links, ("user.updated", ANN))
+    assert links.only().created_there.endswith(".123Z")
+
+
+def test_a_key_is_known_to_be_kept_once_a_read_has_shown_it() -> None:
+    server, links = BadServer(Manners()), MemoryLinks()
+    _life(server, links, ("user.created", ANN))
+    assert not links.only().is_keyed
+    _life(server, links, ("user.updated", ANN))
+    assert links.only().is_keyed
 
 
 def test_a_link_whose_account_was_replaced_under_the_same_id_is_refused() -> None:
