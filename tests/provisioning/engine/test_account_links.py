@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
@@ -35,6 +36,7 @@ from provisioning.services.account_links import confirm_links, forget_link
 from provisioning.services.actions import create_action, delete_action
 from provisioning.setups import draft_setup
 from provisioning.streams import create_stream, delete_stream, resume_stream
+from tests.deadlines import eventually
 from tests.factories.links import MemoryLinks, MemoryRows
 from tests.factories.scim import TOKEN, RealServer, by_verb, misbehaving_server, reply, running_scim_server, scim_error
 from tests.factories.scim_runs import run_event
@@ -485,6 +487,46 @@ def test_an_account_of_another_user_cannot_be_confirmed(tenant: Tenant) -> None:
     write_links([suspect.document(), replace(suspect, user_id="database|bob", is_suspect=False).document()])
     with pytest.raises(Conflict):
         confirm_links(tenant_id=tenant.pk, link_ids=[AccountLink.objects.get(tenant_id=tenant.pk, is_suspect=True).pk])
+
+
+def two_suspects(tenant: Tenant) -> list[int]:
+    suspect = replace(link(str(uuid4()), remote_id=uuid4().hex, is_suspect=True), tenant_id=tenant.pk)
+    write_links([suspect.document(), replace(suspect, user_id="database|bob").document()])
+    return list(AccountLink.objects.filter(tenant_id=tenant.pk).order_by("pk").values_list("pk", flat=True))
+
+
+def test_of_two_suspects_of_one_account_confirmed_together_neither_is(tenant: Tenant) -> None:
+    suspects = two_suspects(tenant)
+    with pytest.raises(Conflict):
+        confirm_links(tenant_id=tenant.pk, link_ids=suspects)
+    assert AccountLink.objects.filter(tenant_id=tenant.pk, is_suspect=True).count() == 2
+    assert confirm_links(tenant_id=tenant.pk, link_ids=suspects[:1]) == 1
+    with pytest.raises(Conflict):
+        confirm_links(tenant_id=tenant.pk, link_ids=suspects[1:])
+
+
+def test_of_two_suspects_of_one_account_confirmed_at_once_one_is(tenant: Tenant) -> None:
+    first, second = two_suspects(tenant)
+
+    def confirm_second() -> int:
+        try:
+            return confirm_links(tenant_id=tenant.pk, link_ids=[second])
+        finally:
+            connection.close()
+
+    def waits() -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))")
+            return bool(cursor.fetchone()[0])
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            assert confirm_links(tenant_id=tenant.pk, link_ids=[first]) == 1
+            later = pool.submit(confirm_second)
+            eventually(lambda: waits() or later.done())
+        with pytest.raises(Conflict):
+            later.result(20)
+    assert list(AccountLink.objects.filter(tenant_id=tenant.pk, is_suspect=True).values_list("pk", flat=True)) == [second]
 
 
 def test_ended_links_go_when_no_dead_letter_could_bring_their_user_back(tenant: Tenant, settings: Settings) -> None:
