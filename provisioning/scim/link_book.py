@@ -138,7 +138,8 @@ class LinkBook:
         """Take over the link of another action whose account has proven itself, where this action has known no account of the user."""
         if link is not None and self._is_kin(link) and self._knows_no_account:
             own = self._own_or_new()
-            self.own = replace(link, action_id=own.action_id, birth=max(link.birth, own.birth), position=own.position, doubt=own.doubt)
+            told: dict[str, Any] = {"birth": max(link.birth, own.birth), "position": own.position, "doubt": own.doubt, "is_missing": False}
+            self.own = replace(link, action_id=own.action_id, **told)
 
     @property
     def is_key_shared(self) -> bool:
