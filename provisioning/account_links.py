@@ -17,7 +17,8 @@ from psycopg.types.json import Jsonb
 from events.models import Head
 from provisioning.outcomes import storable
 from provisioning.pace import NoTurn
-from provisioning.scim.links import Link, LinkBook
+from provisioning.scim.link_book import LinkBook
+from provisioning.scim.links import Link
 from provisioning.setups import Setup
 from provisioning.statements import Prepared, execute, fetch_all, fetch_one, run_script
 
@@ -58,8 +59,7 @@ WHERE EXCLUDED.birth >= l.birth AND (l.ended IS NULL OR EXCLUDED.birth > l.ended
     AND (EXCLUDED.position >= l.position OR l.remote_id = '')
 """  # noqa: S608  (constants of this module)
 _ROWS = """
-SELECT coalesce(jsonb_agg(to_jsonb(l) || jsonb_build_object('is_live', a.id IS NOT NULL)), '[]')
-FROM provisioning_accountlink l LEFT JOIN provisioning_action a ON a.id = l.action_id
+SELECT coalesce(jsonb_agg(to_jsonb(l)), '[]') FROM provisioning_accountlink l
 WHERE l.server = %(server)s AND (l.user_id = %(user)s OR l.remote_id = ANY(%(remote_ids)s))
 """
 _READ = Prepared("provisioning_read_links", _ROWS, {"server": "text", "user": "text", "remote_ids": "text[]"})
@@ -87,11 +87,13 @@ WITH begun AS (
 {_ROWS}
 """  # noqa: S608
 _BEGIN_CREATE = Prepared("provisioning_begin_create", _BEGIN, {"links": "jsonb", **_READ.types})
+# Down to the second: the same time may be kept in several precisions.
 _SHOWS_CREATION = """
-SELECT EXISTS (SELECT 1 FROM provisioning_accountlink WHERE server = %s AND created_there NOT IN ('', 'unstable', %s))
+SELECT EXISTS (SELECT 1 FROM provisioning_accountlink
+    WHERE server = %s AND created_there NOT IN ('', 'unstable') AND left(created_there, 19) <> left(%s, 19))
 """
 _HELD = """
-SELECT l.remote_id FROM provisioning_accountlink l JOIN provisioning_action a ON a.id = l.action_id
+SELECT l.remote_id FROM provisioning_accountlink l
 WHERE l.server = %(server)s AND l.remote_id = ANY(%(ids)s) AND l.tenant_id <> %(tenant)s AND l.ended IS NULL
 """
 _LOCK = """

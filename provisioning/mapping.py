@@ -149,15 +149,15 @@ def map_user(document: Mapping[str, Any], table: Iterable[MappingRow], operation
     _check_size(resource)
     return MappedUser(
         resource,
-        removed=tuple(dict.fromkeys(path.removal for path in emptied if not (path.is_in_list and _is_sent(path, resource)))),
+        removed=tuple(dict.fromkeys(path.removal for path in emptied if not replaces_list(path, resource))),
         unusable=tuple(dict.fromkeys(place for place, _ in fitting.problems)),
         left_out=tuple(f"{place}: {text}." for place, text in dict.fromkeys(fitting.problems)),
     )
 
 
-def _is_sent(path: ScimPath, resource: Mapping[str, Any]) -> bool:
-    """Tell whether the attribute is sent: a list that is sent replaces the whole one, so nothing of it has to be removed."""
-    return path.attribute in (resource.get(path.urn, {}) if path.urn else resource)
+def replaces_list(path: ScimPath, resource: Mapping[str, Any]) -> bool:
+    """Tell whether the path is in a list that is sent: it replaces the whole one, so what is not in it goes and needs no removal."""
+    return path.is_in_list and path.attribute in (resource.get(path.urn, {}) if path.urn else resource)
 
 
 def person_of(document: Mapping[str, Any], table: Iterable[MappingRow]) -> Person:

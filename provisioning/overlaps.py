@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from urllib.parse import urlsplit
 
 from events.models import EventStream
 from provisioning.failures import Misconfigured
 from provisioning.models import ActionVersion
 from provisioning.models.actions import SCIM_USER_PROVISIONING
-from provisioning.scim.settings import BASE_URL, CONNECTION_ALLOWLIST, origin_of, parse_allowlist
+from provisioning.scim.links import server_of
+from provisioning.scim.settings import BASE_URL, CONNECTION_ALLOWLIST, parse_allowlist
 from provisioning.secrets import open_sealed
 from provisioning.setups import version_setup
 
 
 @dataclass(frozen=True)
 class _Target:
-    """Where an action writes, and for which connections; none means all."""
+    """The digest of the server that an action writes to, by the rule of links, and for which connections; none means all."""
 
-    server: tuple[object, ...]
+    server: str
     connections: frozenset[str]
 
 
@@ -30,7 +30,7 @@ def overlap_warnings(tenant_id: str) -> dict[str, list[str]]:
     """
     streams = list(EventStream.objects.of(tenant_id).filter(destination_type="action").order_by("pk"))
     targets = _targets(tenant_id, {str(stream.destination.get("action_id")) for stream in streams})
-    by_server: dict[tuple[object, ...], list[tuple[EventStream, _Target]]] = {}
+    by_server: dict[str, list[tuple[EventStream, _Target]]] = {}
     for stream in streams:
         target = targets.get(str(stream.destination.get("action_id")))
         if target is not None:
@@ -70,7 +70,6 @@ def _target(version: ActionVersion) -> _Target | None:
         # Not the token: nothing here needs it.
         known = {name: setup.sealed[name] for name in (BASE_URL, CONNECTION_ALLOWLIST) if name in setup.sealed}
         secrets = open_sealed(replace(setup, sealed=known))
-        address = secrets[BASE_URL].strip().rstrip("/")
-        return _Target((*origin_of(address), urlsplit(address).path), parse_allowlist(secrets.get(CONNECTION_ALLOWLIST, "")))
+        return _Target(server_of(secrets[BASE_URL]), parse_allowlist(secrets.get(CONNECTION_ALLOWLIST, "")))
     except (Misconfigured, KeyError, ValueError):
         return None

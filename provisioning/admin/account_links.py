@@ -50,7 +50,7 @@ class AccountLinkAdmin(ReadOnlyAdmin[AccountLink], ObjectActionsAdmin[AccountLin
             label="Confirm",
             explain=lambda *_: _CONFIRM,
             run=_confirm,
-            is_offered=lambda row: row.is_suspect,
+            is_offered=lambda row: row.is_unconfirmed,
             is_dangerous=True,
         ),
         ObjectAction(

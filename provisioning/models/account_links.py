@@ -54,6 +54,18 @@ class AccountLink(models.Model):
     def __str__(self) -> str:
         return f"{self.user_id}: {self.remote_id or 'no account'}"
 
+    @property
+    def is_unconfirmed(self) -> bool:
+        """Whether an administrator may confirm the link; the rule of `UNCONFIRMED`."""
+        is_created = self.origin == self.Origin.CREATED and self.ended is None and bool(self.remote_id)
+        return self.is_suspect or (is_created and not (self.user_names or self.user_name or self.created_there))
+
+
+# A suspect, and a link learned from a recorded create whose name is not known: nothing tells whether its id was given again.
+UNCONFIRMED = models.Q(is_suspect=True) | models.Q(
+    ~models.Q(remote_id=""), origin=AccountLink.Origin.CREATED, ended=None, user_names=[], user_name="", created_there=""
+)
+
 
 class AccountLock(models.Model):
     """One user on one server of a tenant with several streams there; the worker that locks the row may write to the account."""

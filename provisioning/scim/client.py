@@ -152,11 +152,12 @@ class ScimClient(AccountLookup):
         written = responses.written_user(verb, answer.status, answer.body, match.id)
         if match.proof == "userName" and written.get("externalId") == person.external_id:
             # The account carries our key from now on.
-            self.links.seen(written, key=person.external_id, origin=match.origin)
+            self.links.seen(written, key=person.external_id, origin=match.origin, is_echo=True)
+            self.links.found_again(match.resource)
         elif match.proof == "userName":
-            self.links.suspected(match.id, user_name=person.user_name)
+            self.links.suspected(match.resource, user_name=person.user_name, key=person.external_id)
         else:
-            self._learn(person, written)
+            self._learn(person, written, is_echo=True)
         self.links.confirmed(person.user_name)
         return written
 

@@ -7,17 +7,17 @@ authorizes a write only together with what the server answers now: see `ScimClie
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Protocol
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
-# A server is asked for a user by one of so many names: what waits in a lane renames a user a few times at most.
-_MOST_NAMES = 4
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 # A server that shows another creation time of the same, proven account: the time tells accounts apart no more.
 UNSTABLE = "unstable"
 _LONGEST_TIME = 64
+# Where a confirmed link comes from; the second one where a run has overwritten the origin while it was confirmed.
+_CONFIRMED = ("adopted", "by name")
 # A longer id cannot be asked for again, so it is not kept; see `user_path`.
 LONGEST_ID = 512
 
@@ -47,12 +47,21 @@ class Link:
     doubt: int | None = None
     origin: str = ""
     is_suspect: bool = False
-    is_live: bool = field(default=True, compare=False)
 
     @property
     def is_open(self) -> bool:
         """Whether the link may authorize a write."""
         return bool(self.remote_id) and self.ended is None and not self.is_suspect
+
+    @property
+    def has_witness(self) -> bool:
+        """Whether a name or a creation time is known that could tell the account from another one with the same id."""
+        return bool(self.user_names or self.user_name) or self.created_there not in ("", UNSTABLE)
+
+    @property
+    def takes_first_read(self) -> bool:
+        """Whether an administrator has confirmed the link, and the next account that is read under its id becomes the witness."""
+        return self.is_open and self.origin in _CONFIRMED and not self.has_witness
 
     def has_sent(self, user_name: str) -> bool:
         """Tell whether this name was sent to the account."""
@@ -60,254 +69,7 @@ class Link:
 
     def document(self) -> dict[str, Any]:
         """Return the row as JSON."""
-        values = asdict(self)
-        del values["is_live"]
-        return values
-
-
-class LinkRows(Protocol):
-    """Where links are kept; see `provisioning.account_links`."""
-
-    def read(self, remote_ids: Sequence[str]) -> list[Link]:
-        """Return the links of the server that name the user or one of these accounts, of every tenant."""
-
-    def begin(self, link: Link) -> list[Link]:
-        """Return what `read` returns, and note the doubt of `link`, committed, unless an account of the user is known."""
-
-    def write(self, link: Link) -> bool:
-        """Store a link at once; False when a newer event has written it."""
-
-    def shows_creation(self, other_than: str) -> bool:
-        """Tell whether the server has shown another creation time than this one."""
-
-
-class LinkBook:
-    """The links that concern one user in one run, and what the run has learned of them.
-
-    What must be known before a request is written at once; everything else waits in `changes` for the outcome of the run.
-    """
-
-    def __init__(self, rows: LinkRows | None, owner: Link, *, position: int) -> None:
-        self._rows = rows
-        self._owner = owner
-        self._position = position
-        self._read: Link | None = None
-        self._others: list[Link] = []
-        self.own: Link | None = None
-        self._is_key_shared = False
-        # Whether the server has said in this run that the linked account does not exist.
-        self.is_just_gone = False
-
-    @property
-    def changes(self) -> tuple[Link, ...]:
-        """Return the link as the run leaves it, if it differs from what is stored."""
-        if self.own is None or self.own == self._read:
-            return ()
-        return (replace(self.own, position=max(self.own.position, self._position)),)
-
-    @property
-    def open_link(self) -> Link | None:
-        """Return the link of this user if it may authorize a write."""
-        return self.own if self.own is not None and self.own.is_open else None
-
-    @property
-    def is_in_doubt(self) -> bool:
-        """Whether a create of this user was sent whose answer is not known."""
-        return self.own is not None and self.own.doubt is not None
-
-    @property
-    def is_linked_before(self) -> bool:
-        """Whether an earlier event has linked the account: a create that meets it has something new to tell."""
-        return self._read is not None and self._read.is_open and 0 < self._read.birth < self._position
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether the event is older than the account, or no newer than its deletion: it must not write anything."""
-        if self.own is None:
-            return False
-        return self.own.birth > self._position or (self.own.ended is not None and self.own.ended >= self._position)
-
-    def look(self, remote_ids: Iterable[str] = ()) -> None:
-        """Read what is known of the user and of these accounts."""
-        if self._rows is not None:
-            self._take(self._rows.read([remote_id for remote_id in remote_ids if _is_usable(remote_id)]))
-
-    def begin_create(self, *, user_name: str, key: str) -> bool:
-        """Note, committed, that a create is about to be sent; return whether an earlier one was in doubt already."""
-        if self._rows is None:
-            return False
-        names = (user_name,) if user_name else ()
-        at = self._position
-        fresh = replace(self._owner, birth=at, position=at, doubt=at, user_names=names, keys=(key,))
-        self._take(self._rows.begin(fresh))
-        was_in_doubt = self.is_in_doubt
-        if not self.is_stale and (self.own is None or not self.own.is_open or self.own.is_missing):
-            ended = self.own is not None and self.own.ended is not None
-            self._read = self.own = fresh if self.own is None or ended else replace(self.own, doubt=self._position)
-        return was_in_doubt
-
-    def is_rival(self, resource: Mapping[str, Any]) -> bool:
-        """Tell whether another user or tenant is linked to the account.
-
-        A link whose account the server said is gone does not count, nor one whose account has another key or creation time: the id was
-        given again, or it counts accounts of another workspace.
-        """
-        return any(
-            other.remote_id == resource["id"] and not self._is_kin(other) and not other.is_missing and not _is_another(other, resource)
-            for other in self._others
-        )
-
-    def is_own(self, remote_id: str) -> bool:
-        """Tell whether this action has linked this user to the account."""
-        return (link := self.open_link) is not None and link.remote_id == remote_id
-
-    def is_kin(self, remote_id: str) -> bool:
-        """Tell whether another action of the tenant has linked this user to the account."""
-        return self.kin_link(remote_id) is not None
-
-    def link_to(self, remote_id: str) -> Link | None:
-        """Return the link between this user and the account, of this action or of another one of the tenant."""
-        link = self.open_link
-        return link if link is not None and link.remote_id == remote_id else self.kin_link(remote_id)
-
-    def kin_link(self, remote_id: str) -> Link | None:
-        """Return the link of another action of the tenant between this user and the account."""
-        return next((other for other in self._others if other.remote_id == remote_id and self._is_kin(other)), None)
-
-    @property
-    def is_key_shared(self) -> bool:
-        """Whether another tenant brings a user of the same id to this server, so that the key alone does not tell whose an account is."""
-        return self._is_key_shared
-
-    @property
-    def has_rival_user(self) -> bool:
-        """Whether another tenant is linked to an account of a user of the same id on this server."""
-        owner = self._owner
-        return any(other.user_id == owner.user_id and other.tenant_id != owner.tenant_id for other in self._others)
-
-    def shows_creation(self, other_than: str) -> bool:
-        """Tell whether creation times of this server tell its accounts apart: whether it has shown another one."""
-        return self._rows is not None and self._rows.shows_creation(other_than)
-
-    def created(self, resource: Mapping[str, Any], *, user_name: str, key: str) -> None:
-        """Learn the account that a create has just made. One whose id cannot be used again leaves the user in doubt."""
-        if not _is_usable(resource["id"]):
-            return
-        names = (user_name,) if user_name else ()
-        self.own = replace(
-            self._own_or_new(),
-            **_facts(resource),
-            birth=self._position,
-            ended=None,
-            user_names=names,
-            user_name=user_name,
-            keys=(key,),
-            is_keyed=resource.get("externalId") == key,
-            doubt=None,
-            origin="created",
-            is_suspect=False,
-        )
-
-    def seen(self, resource: Mapping[str, Any], *, key: str, origin: str = "seen") -> None:
-        """Learn an account from an item of the server that carries our key."""
-        if not _is_usable(resource["id"]):
-            return
-        known, facts = self._own_or_new(), _facts(resource)
-        if known.is_open and known.remote_id == resource["id"]:
-            stable = facts["created_there"] if known.created_there in ("", facts["created_there"]) else UNSTABLE
-            self.own = replace(known, created_there=stable, is_keyed=True, is_missing=False, doubt=None, keys=_with(known.keys, key))
-            return
-        # Not the position of this event: the account was there before, and an older event may still be owed to it.
-        birth = known.birth if known.ended is None else known.ended + 1
-        named = replace(known, user_names=(), user_name="") if known.remote_id or known.ended is not None else known
-        self.own = replace(named, **facts, birth=birth, ended=None, keys=(key,), is_keyed=True, doubt=None, origin=origin, is_suspect=False)
-
-    def suspected(self, remote_id: str, *, user_name: str = "") -> None:
-        """Remember an account that is the user's by its name or by a key that proves nothing; it authorizes nothing until confirmed."""
-        if self.open_link is None and _is_usable(remote_id):
-            names = (user_name,) if user_name else ()
-            known = self._own_or_new()
-            birth = known.birth if known.ended is None else known.ended + 1
-            facts: dict[str, Any] = {"remote_id": remote_id, "user_names": names, "user_name": user_name, "birth": birth}
-            self.own = replace(known, **facts, ended=None, origin="by name", is_suspect=True)
-
-    def found_again(self, created: str) -> None:
-        """Note that the linked account has proven itself, and its creation time where none was known."""
-        if self.own is not None:
-            self.own = replace(self.own, is_missing=False, created_there=self.own.created_there or created)
-
-    def gone(self, remote_id: str) -> None:
-        """Note that the server says this account does not exist, if it is the linked one."""
-        if (link := self.open_link) is not None and link.remote_id == remote_id:
-            self.own = replace(link, is_missing=True)
-            self.is_just_gone = True
-
-    def announce(self, user_name: str, key: str) -> bool:
-        """Store, before a write, the name and the key that the account is about to get; False when a newer run keeps that from it."""
-        link = self.open_link
-        if link is None or (link.has_sent(user_name) and key in link.keys):
-            return True
-        names = _kept((*(name for name in link.user_names if name != user_name), user_name), confirmed=link.user_name)
-        self.own = replace(link, user_names=names, keys=_with(link.keys, key), position=max(link.position, self._position))
-        return self._store()
-
-    def confirmed(self, user_name: str) -> None:
-        """Note that the account has this name now."""
-        if (link := self.open_link) is not None and link.user_name != user_name:
-            self.own = replace(link, user_name=user_name)
-
-    def refused(self, user_name: str) -> None:
-        """Forget a name that the server refused because another account has it."""
-        if (link := self.open_link) is not None and link.user_name != user_name:
-            self.own = replace(link, user_names=tuple(name for name in link.user_names if name != user_name))
-
-    def not_created(self) -> None:
-        """Take back the doubt of a create that the server has refused."""
-        if self.own is not None:
-            self.own = replace(self.own, doubt=None)
-
-    def not_sent(self) -> None:
-        """Take back, at once, the doubt of a create that was not sent."""
-        if self.own is not None and self.own.doubt is not None:
-            self.own = replace(self.own, doubt=None)
-            self._store()
-
-    def deleted(self) -> None:
-        """End the link: the event that deletes the user is settled. Names and keys of a deleted user are not kept."""
-        if self.own is not None:
-            gone: dict[str, Any] = {"user_names": (), "user_name": "", "keys": (), "doubt": None, "is_missing": False}
-            self.own = replace(self.own, ended=self._position, **gone)
-
-    @property
-    def is_suspected(self) -> bool:
-        """Whether an account was written that only its name had proven, and that no administrator has confirmed."""
-        return self.own is not None and self.own.is_suspect and self.own.ended is None and not self.own.is_missing
-
-    def _take(self, rows: list[Link]) -> None:
-        owner = self._owner
-        same = [row for row in rows if (row.action_id, row.user_id) == (owner.action_id, owner.user_id)]
-        changed = self.own != self._read
-        self._read = same[0] if same else None
-        if not changed:
-            self.own = self._read
-        others = [row for row in rows if row not in same and row.is_live]
-        self._others = [row for row in others if row.is_open]
-        # A row without an account and without a doubt says nothing: any tenant could write it.
-        same_id = [row for row in others if row.user_id == owner.user_id and row.tenant_id != owner.tenant_id]
-        self._is_key_shared = any(row.remote_id or row.doubt is not None for row in same_id)
-
-    def _is_kin(self, other: Link) -> bool:
-        return (other.tenant_id, other.user_id) == (self._owner.tenant_id, self._owner.user_id)
-
-    def _own_or_new(self) -> Link:
-        return self.own or self._owner
-
-    def _store(self) -> bool:
-        if self._rows is None or self.own is None:
-            return True
-        is_stored = self._rows.write(self.own)
-        self._read = self.own
-        return is_stored
+        return asdict(self)
 
 
 def server_of(base_url: str) -> str:
@@ -323,43 +85,11 @@ def same_name(one: str, other: str) -> bool:
     return _folded(one) == _folded(other)
 
 
-def untracked() -> LinkBook:
-    """Return a book without links, for a server's own probes."""
-    return LinkBook(None, Link("", "", "", ""), position=0)
-
-
 def creation_of(resource: Mapping[str, Any]) -> str:
     """Return `meta.created` of a resource as the server writes it (RFC 7643, 3.1), or an empty text."""
     meta = resource.get("meta")
     created = meta.get("created") if isinstance(meta, dict) else None
     return created if isinstance(created, str) and len(created) <= _LONGEST_TIME else ""
-
-
-def _is_another(link: Link, resource: Mapping[str, Any]) -> bool:
-    """Tell whether an account with the linked id shows that it is not the linked one."""
-    key, created = resource.get("externalId"), creation_of(resource)
-    has_other_key = bool(key) and bool(link.keys) and key not in link.keys
-    return has_other_key or (bool(created) and link.created_there not in ("", UNSTABLE, created))
-
-
-def _is_usable(remote_id: str) -> bool:
-    return 0 < len(remote_id) <= LONGEST_ID and remote_id.isprintable()
-
-
-def _facts(resource: Mapping[str, Any]) -> dict[str, Any]:
-    return {"remote_id": str(resource["id"]), "created_there": creation_of(resource), "is_missing": False}
-
-
-def _with(keys: tuple[str, ...], key: str) -> tuple[str, ...]:
-    return (*(kept for kept in keys if kept != key), key)[-_MOST_NAMES:]
-
-
-def _kept(names: tuple[str, ...], *, confirmed: str) -> tuple[str, ...]:
-    """Drop the oldest name beyond the limit, but never the one that the account is known to have had last."""
-    while len(names) > _MOST_NAMES:
-        oldest = next(name for name in names if name != confirmed)
-        names = tuple(name for name in names if name != oldest)
-    return names
 
 
 def _folded(name: str) -> str:

@@ -11,7 +11,9 @@ from provisioning.failures import DataFailure
 from provisioning.mapping import Person
 from provisioning.scim import filters, matches, responses
 from provisioning.scim.exchanges import ExchangeRecorder
-from provisioning.scim.links import LONGEST_ID, UNSTABLE, Link, LinkBook, creation_of, untracked
+from provisioning.scim.instants import same_instant
+from provisioning.scim.link_book import LinkBook, untracked
+from provisioning.scim.links import LONGEST_ID, UNSTABLE, Link, creation_of
 from provisioning.scim.matches import Ambiguous, Match, NoMatch, Resource, Taken, Unproven, Unverifiable
 from provisioning.scim.refusals import FilterRefused, ResourceGone
 from provisioning.scim.transport import Request, ScimTransport
@@ -74,7 +76,8 @@ class AccountLookup:
         """Return the one resource that is verified to be this user, or None.
 
         1. The `externalId` filter is asked first, and what it returns with our key is the user.
-        2. When the server refuses the filter, or finds no such account while a link is open, the linked account is read.
+        2. When the server refuses the filter, or finds no such account while a link is open, the linked account is read. A link of
+           another action of the tenant serves where this one has none.
         3. Without a link `userName` is asked after a refusal; after an empty answer only on a server that was seen to miss ours.
 
         Raises a `DataFailure` when what was returned cannot be told from a stranger, and `RouteMissing` for a 404 that is no
@@ -83,12 +86,7 @@ class AccountLookup:
         try:
             resources = self.filtered("externalId", person.external_id)
         except FilterRefused as refused:
-            self.links.look()
-            if (link := self.links.open_link) is not None:
-                return self._linked(person, link)
-            if not person.user_name:
-                raise DataFailure("the externalId filter is refused and the user has no userName to fall back on") from refused
-            return self.find_by_user_name(person)
+            return self._found_without_key(person, refused)
         self.has_met_strangers = any(item.get("externalId") not in (None, "", person.external_id) for item in resources)
         self.links.look(item["id"] for item in resources)
         verdict = matches.by_external_id(resources, person, self.links)
@@ -97,10 +95,22 @@ class AccountLookup:
         if (link := self.links.open_link) is not None:
             self._warn_of_foreign(verdict, "externalId")
             return self._linked(person, link, was_missed=isinstance(verdict, NoMatch))
+        if isinstance(verdict, NoMatch) and (found := self._inherited(person, was_missed=True)) is not None:
+            return found
         if isinstance(verdict, NoMatch) and person.user_name and self._capabilities.is_proven(self._misses):
-            found = self._named(person)
-            return self._settled(matches.by_key_alone(found, person, self.links), person)
+            named = self._named(person)
+            return self._settled(matches.by_key_alone(named, person, self.links), person)
         return self._settled(verdict, person)
+
+    def _found_without_key(self, person: Person, refused: FilterRefused) -> Match | None:
+        self.links.look()
+        if (link := self.links.open_link) is not None:
+            return self._linked(person, link)
+        if (found := self._inherited(person)) is not None:
+            return found
+        if not person.user_name:
+            raise DataFailure("the externalId filter is refused and the user has no userName to fall back on") from refused
+        return self.find_by_user_name(person)
 
     def find_by_user_name(self, person: Person) -> Match | None:
         """Return the resource with this user name that is proven to be the user, or None; raise as `find` does."""
@@ -155,7 +165,10 @@ class AccountLookup:
             return None
         self.links.look([link.remote_id])
         if self.links.is_rival(found):
-            raise ForeignAccount("conflict: the linked account is linked to another user as well", detail=f"id {link.remote_id[:64]}")
+            how = "forget the wrong link under Account links"
+            raise ForeignAccount(
+                f"conflict: the linked account is linked to another user as well; {how}", detail=f"id {link.remote_id[:64]}"
+            )
         key = found.get("externalId")
         if key and key not in (*link.keys, person.external_id):
             raise UnverifiableMatch(detail=f"the linked account, id {link.remote_id[:64]}, carries another externalId")
@@ -164,8 +177,14 @@ class AccountLookup:
             self._log("warning", "the externalId filter does not find an account that carries the key", scim_id=link.remote_id)
             self._capabilities.prove(self._misses)
         self._check_witness(link, found, is_named_by_key=is_named_by_key)
-        self.links.found_again(creation_of(found))
+        self.links.inherit(link)
+        self.links.found_again(found)
         return Match(link.remote_id, "link", found)
+
+    def _inherited(self, person: Person, *, was_missed: bool = False) -> Match | None:
+        """Return the account that another action of the tenant has linked, if it proves to be that one and is there."""
+        link = self.links.inherited
+        return None if link is None else self._linked(person, link, was_missed=was_missed)
 
     def _check_witness(self, link: Link | None, found: Resource, *, is_named_by_key: bool) -> None:
         """Raise unless something tells that the account under the linked id is still the one that was linked.
@@ -179,17 +198,25 @@ class AccountLookup:
             raise UnverifiableMatch(detail=f"the linked account, id {link.remote_id[:64]}, has lost its externalId")
         created = creation_of(found)
         is_known = bool(created) and link.created_there not in ("", UNSTABLE)
-        if is_known and created != link.created_there:
+        if is_known and not same_instant(created, link.created_there):
             raise UnverifiableMatch(detail=f"the account with the linked id {link.remote_id[:64]} was created at another time")
         name = found.get("userName")
         # A server may show one creation time for all accounts; then an equal one says nothing.
         tells_apart = is_known and self.links.shows_creation(other_than=created)
-        if not tells_apart and not (isinstance(name, str) and link.has_sent(name)):
-            raise UnverifiableMatch(detail=f"the linked account, id {link.remote_id[:64]}, has a userName that was never sent to it")
+        if tells_apart or (isinstance(name, str) and link.has_sent(name)):
+            return
+        if link.takes_first_read and self.links.is_own(link.remote_id):
+            self.links.found_again(found)
+            return
+        detail = f"the linked account, id {link.remote_id[:64]}, has a userName that was never sent to it"
+        if link.has_witness:
+            raise UnverifiableMatch(detail=detail)
+        why = f"no name of the linked account is known. To keep it, {_HOW_TO_CONFIRM}"
+        raise UnverifiableMatch(f"{UnverifiableMatch.__doc__}: {why}", detail=detail)
 
-    def _learn(self, person: Person, resource: Resource) -> None:
+    def _learn(self, person: Person, resource: Resource, *, is_echo: bool = False) -> None:
         if resource.get("externalId") == person.external_id:
-            self.links.seen(resource, key=person.external_id)
+            self.links.seen(resource, key=person.external_id, is_echo=is_echo)
 
     def _warn_of_foreign(self, verdict: object, attribute: str) -> None:
         if isinstance(verdict, NoMatch) and verdict.foreign:
@@ -206,7 +233,9 @@ class AccountLookup:
         if isinstance(verdict, Match):
             if verdict.proof == "link" or self.links.has_rival_user:
                 # Only a link proves this one, and its id may have been given again since it was written.
-                self._check_witness(self.links.link_to(verdict.id), verdict.resource, is_named_by_key=False)
+                link = self.links.link_to(verdict.id)
+                self._check_witness(link, verdict.resource, is_named_by_key=False)
+                self.links.inherit(link)
             self._learn(person, verdict.resource)
             return verdict
         self._refuse(verdict)
@@ -217,10 +246,10 @@ class AccountLookup:
         ids = f"ids {', '.join(identifier[:64] for identifier in verdict.ids[:10])}"
         if isinstance(verdict, Ambiguous):
             raise AmbiguousMatch(detail=ids)
-        how = _HOW_TO_ADOPT
-        if verdict.carries_key:
-            self.links.suspected(verdict.ids[0])
-            how = _HOW_TO_CONFIRM
+        if verdict.keyed is not None:
+            self.links.suspected(verdict.keyed)
+        is_listed = self.links.is_suspected and self.links.own is not None and self.links.own.remote_id in verdict.ids
+        how = _HOW_TO_CONFIRM if is_listed else _HOW_TO_ADOPT
         # The dead letter shows the message, and the ids stand in the attempt: they would make a kind of failure of each user.
         raise UnverifiableMatch(f"{UnverifiableMatch.__doc__}: {verdict.why}. To take it over, {how}", detail=ids)
 

@@ -47,11 +47,11 @@ class Unproven:
 
 @dataclass(frozen=True)
 class Unverifiable:
-    """Resources that cannot be told from a stranger's, and why."""
+    """Resources that cannot be told from a stranger's, and why; `keyed` is the one that carries our key."""
 
     ids: tuple[str, ...]
     why: str = "the server does not return externalId"
-    carries_key: bool = False
+    keyed: Resource | None = None
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _by_key(found: list[Resource], person: Person, claims: Claims) -> Match | Am
     if len(keyed) > 1:
         return Ambiguous(_ids(keyed))
     if claims.is_key_shared or not person.has_own_key:
-        return Unverifiable(_ids(keyed), _WORTHLESS, carries_key=True)
+        return Unverifiable(_ids(keyed), _WORTHLESS, keyed=keyed[0])
     return Match(keyed[0]["id"], "externalId", keyed[0])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from provisioning.mapping import MappedUser, MappingRow
+from provisioning.mapping import MappedUser, MappingRow, replaces_list
 from provisioning.scim.paths import ScimPath, parse_path
 
 Resource = Mapping[str, Any]
@@ -41,8 +41,8 @@ def values_at(resource: Resource, path: ScimPath) -> list[Any]:
 def differences(mapped: MappedUser, found: Resource, table: Iterable[MappingRow], *, clears: bool) -> list[Difference]:
     """Compare what an update would write with what the server returned, along the rows of the mapping table.
 
-    `clears` says that an update removes what the mapping leaves out, as PUT does. Attributes that the table does not
-    know are not compared: a server adds its own.
+    `clears` says that an update removes what the mapping leaves out, as PUT does. A list that is sent replaces the whole one in any
+    case. Attributes that the table does not know are not compared: a server adds its own.
     """
     rows = [row for row in table if row.enabled and row.when in ("both", "update")]
     paths = [parse_path(row.path) for row in rows]
@@ -62,7 +62,8 @@ def _difference(path: ScimPath, mapped: MappedUser, found: Resource, *, clears: 
     # RFC 7643, 4.1.1: a server may leave `active` out; nobody is inactive because of that.
     if here == there or (path.attribute.casefold() == "active" and not path.urn and here == [True] and not there):
         return None
-    if not here and not clears and path.removal not in mapped.removed:
+    is_cleared = clears or path.removal in mapped.removed or replaces_list(path, mapped.resource)
+    if not here and not is_cleared:
         return None
     return Difference(path.text, _single(here), _single(there))
 

@@ -96,21 +96,26 @@ class ScimTransport:
         """Return a 2xx answer; repeat on 429, 5xx and network errors, `SCIM_MAX_RETRIES` times, while the budget lasts.
 
         `before_uncertain_repeat` runs before a request is repeated that the server may already have acted on; it
-        raises to stop that. Raises the failure of the last try, with what `Retry-After` asked of the delivery.
+        raises to stop that. Raises the failure of the last try, with what `Retry-After` asked of the delivery. Every failure
+        tells in `is_uncertain` whether the server may have acted on one of the tries.
         """
         body = encoded(request.body)
         repeats, is_uncertain = 0, False
-        while True:
-            outcome = self._try(request, body)
-            if isinstance(outcome, Answer):
-                return outcome
-            repeats += 1
-            is_uncertain = is_uncertain or outcome.may_have_arrived
-            outcome.failure.is_uncertain = is_uncertain
-            if not outcome.is_repeatable or repeats > self._settings.max_retries or not self._pause(repeats, outcome.failure):
-                raise outcome.failure
-            if outcome.may_have_arrived and before_uncertain_repeat is not None:
-                before_uncertain_repeat()
+        try:
+            while True:
+                outcome = self._try(request, body)
+                if isinstance(outcome, Answer):
+                    return outcome
+                repeats += 1
+                is_uncertain = is_uncertain or outcome.may_have_arrived
+                if not outcome.is_repeatable or repeats > self._settings.max_retries or not self._pause(repeats, outcome.failure):
+                    raise outcome.failure
+                if outcome.may_have_arrived and before_uncertain_repeat is not None:
+                    before_uncertain_repeat()
+        except ActionError as failure:
+            # The lookup or the pace limit between two tries fails by itself, but the earlier try may still have arrived.
+            failure.is_uncertain = is_uncertain
+            raise
 
     def _try(self, request: Request, body: bytes | None) -> Answer | _Try:
         if self._remaining() <= 0:

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from django.db import transaction
+
 from identity.services.failures import Conflict
-from provisioning.models import AccountLink
+from identity.transactions import lock_names
+from provisioning.models.account_links import UNCONFIRMED, AccountLink
 
 
 def confirm_links(*, tenant_id: str, link_ids: Iterable[int]) -> int:
-    """Let suspected links of the tenant authorize writes from now on; return how many were suspects.
+    """Let links of the tenant that wait for it authorize writes from now on, all or none; return how many did.
 
-    Raises `Conflict` for an account that another user or tenant is linked to.
+    Raises `Conflict` for an account that another user or tenant is linked to, also by a link of the same call.
     """
-    suspects = AccountLink.objects.filter(tenant_id=tenant_id, pk__in=list(link_ids), is_suspect=True)
-    for suspect in suspects:
-        others = AccountLink.objects.filter(server=suspect.server, remote_id=suspect.remote_id, ended=None, is_suspect=False)
-        if others.exclude(tenant_id=tenant_id, user_id=suspect.user_id).exists():
-            raise Conflict(f"The account {suspect.remote_id} is linked to another user.")
-    return suspects.update(is_suspect=False, origin=AccountLink.Origin.ADOPTED)
+    with transaction.atomic():
+        waiting = AccountLink.objects.filter(UNCONFIRMED, tenant_id=tenant_id, pk__in=list(link_ids)).order_by("pk")
+        # Suspects of one account stand in several rows, of several tenants: no row lock keeps two of them from being confirmed at once.
+        lock_names(f"account:{link.server}:{link.remote_id}" for link in waiting)
+        return sum(_confirm(link) for link in waiting)
+
+
+def _confirm(link: AccountLink) -> int:
+    same_account = AccountLink.objects.filter(server=link.server, remote_id=link.remote_id)
+    others = same_account.filter(ended=None, is_suspect=False).exclude(tenant_id=link.tenant_id, user_id=link.user_id)
+    if others.exists():
+        raise Conflict(f"The account {link.remote_id} is linked to another user.")
+    return same_account.filter(UNCONFIRMED, pk=link.pk).update(is_suspect=False, origin=AccountLink.Origin.ADOPTED)
 
 
 def forget_link(*, tenant_id: str, link_id: int) -> bool:

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -30,8 +31,8 @@ class Manners:
 
     key_filter: str = "exact"  # exact, ignored, pattern, user_name, nothing, refused
     name_filter: str = "exact"  # exact, folded, ignored, pattern
-    keys: str = "kept"  # kept, hidden (compared but never shown), dropped
-    created: str = "real"  # real, constant, absent
+    keys: str = "kept"  # kept, hidden (compared but never shown), dropped, echoed (dropped, but shown in answers to writes)
+    created: str = "real"  # real, constant, absent, unsteady (each answer shows another time), rounded (in answers to reads)
     ids: str = "counted"  # counted, given_again, names
     has_unique_names: bool = True
     refuses_quotes: bool = False
@@ -102,7 +103,7 @@ class BadServer:
         if identifier not in self.accounts:
             return self._error(404)
         if method == "GET":
-            return self._json(200, self._shown(self.accounts[identifier]))
+            return self._json(200, self._read(self.accounts[identifier]))
         return self._written(method, identifier, json.loads(body or b"{}"))
 
     def _search(self, text: str) -> Answer:
@@ -113,7 +114,7 @@ class BadServer:
         if manner == "refused":
             return self._error(400)
         value = json.loads(literal)
-        found = [self._shown(item) for item in self.accounts.values() if self._matches(manner, attribute, value, item)]
+        found = [self._read(item) for item in self.accounts.values() if self._matches(manner, attribute, value, item)]
         return self._json(200, {"schemas": [LIST], "totalResults": len(found), "Resources": found})
 
     def _matches(self, manner: str, attribute: str, value: str, item: Account) -> bool:
@@ -131,7 +132,7 @@ class BadServer:
     def _create(self, resource: dict[str, Any]) -> Answer:
         if self.manners.has_unique_names and self._holder(resource["userName"]):
             return self._error(409)
-        return self._json(201, self._shown(self._make(resource, owner=self.acting)))
+        return self._json(201, self._echo(self._make(resource, owner=self.acting), resource))
 
     def _written(self, method: str, identifier: str, document: dict[str, Any]) -> Answer:
         account = self.accounts[identifier]
@@ -152,12 +153,11 @@ class BadServer:
             return self._error(409)
         kept = {"id": identifier, "owner": account["owner"], "meta": account["meta"]}
         self.accounts[identifier] = {**self._stored(resource), **kept}
-        return Answer(204, {}, b"") if self.manners.answers_writes_with_204 else self._json(200, self._shown(self.accounts[identifier]))
+        shown = self._echo(self.accounts[identifier], resource)
+        return Answer(204, {}, b"") if self.manners.answers_writes_with_204 else self._json(200, shown)
 
     def _make(self, resource: dict[str, Any], *, owner: str) -> Account:
-        created = {"real": f"2026-01-01T00:00:{next(self._clock):06}Z", "constant": "1970-01-01T00:00:00Z", "absent": None}[
-            self.manners.created
-        ]
+        created = {"constant": "1970-01-01T00:00:00Z", "absent": None}.get(self.manners.created, self._now())
         identifier = self._new_id(resource["userName"])
         meta = {"resourceType": "User", **({"created": created} if created else {})}
         self.accounts[identifier] = {**self._stored(resource), "id": identifier, "owner": owner, "meta": meta}
@@ -181,7 +181,25 @@ class BadServer:
         return kept
 
     def _shown(self, account: Account) -> dict[str, Any]:
-        return {"schemas": [USER], **{name: value for name, value in account.items() if name not in ("owner", "hidden")}}
+        shown = {"schemas": [USER], **{name: value for name, value in account.items() if name not in ("owner", "hidden")}}
+        return shown if self.manners.created != "unsteady" else {**shown, "meta": {**shown["meta"], "created": self._now()}}
+
+    def _read(self, account: Account) -> dict[str, Any]:
+        """Return what a GET shows: a time that the server has rounded when it stored it."""
+        shown = self._shown(account)
+        if self.manners.created == "rounded":
+            shown["meta"] = {**shown["meta"], "created": shown["meta"]["created"].replace(".123456+00:00", ".123Z")}
+        return shown
+
+    def _echo(self, account: Account, sent: Account) -> dict[str, Any]:
+        """Return what the answer to a write shows: what was sent, also where the server does not keep it."""
+        shown = self._shown(account)
+        return {**shown, "externalId": sent["externalId"]} if self.manners.keys == "echoed" and "externalId" in sent else shown
+
+    def _now(self) -> str:
+        """Return the time of the server, which passes with each look at it."""
+        now = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=next(self._clock))
+        return (now.replace(microsecond=123456) if self.manners.created == "rounded" else now).isoformat()
 
     def _holder(self, user_name: str) -> str | None:
         same = (identifier for identifier, item in self.accounts.items() if item["userName"].lower() == user_name.lower())

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from provisioning.scim.links import UNSTABLE, Link, LinkBook
+from provisioning.scim.link_book import LinkBook
+from provisioning.scim.links import UNSTABLE, Link
 
 Key = tuple[str, str, str]
 
@@ -94,5 +95,5 @@ class MemoryRows:
         return self.kept.write(link)
 
     def shows_creation(self, other_than: str) -> bool:
-        shown = {link.created_there for link in self.kept.rows.values() if link.server == self.server}
-        return bool(shown - {"", UNSTABLE, other_than})
+        shown = {link.created_there for link in self.kept.rows.values() if link.server == self.server} - {"", UNSTABLE}
+        return any(created[:19] != other_than[:19] for created in shown)

@@ -62,6 +62,15 @@ def test_a_suspect_is_confirmed_on_its_page_with_an_entry_in_the_audit_log(brows
     assert AuditEntry.objects.filter(tenant_id=tenant.pk, act="Confirm").exists()
 
 
+def test_a_recorded_create_without_a_name_is_confirmed_and_one_with_a_name_is_not_offered(browser: Client, tenant: Tenant) -> None:
+    row = make_link(tenant, "database|anna", origin="created")
+    named = make_link(tenant, "database|bob", origin="created", user_names=("bob@example.test",))
+    browser.post(reverse("admin:provisioning_accountlink_action", args=(row.pk, "confirm")))
+    row.refresh_from_db()
+    assert row.origin == "adopted"
+    assert "/confirm" not in browser.get(reverse("admin:provisioning_accountlink_change", args=(named.pk,))).content.decode()
+
+
 def test_chosen_suspects_are_confirmed_together_and_links_stay(browser: Client, tenant: Tenant) -> None:
     rows = [make_link(tenant, f"database|{number}", is_suspect=number < 2) for number in range(3)]
     chosen = {"action": "confirm_selected", "_selected_action": [str(row.pk) for row in rows]}

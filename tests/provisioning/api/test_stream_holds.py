@@ -124,6 +124,7 @@ def bound(action: Action, name: str, *, is_enabled: bool = True) -> EventStream:
     ("base_url", "connections", "said"),
     [
         ("https://SCIM.example.test:443/v2/", "", "the connections people, staff"),
+        ("https://scim.example.test./v2", "", "the connections people, staff"),
         ("https://scim.example.test/v2", "people,guests", "the connections people"),
         ("https://scim.example.test/v2", "guests", ""),
         ("https://scim.example.test/other", "", ""),

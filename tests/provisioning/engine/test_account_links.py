@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from events.models import EventStream
 from events.numbering import number_tenant
 from identity.models import Connection, Tenant
+from identity.services.connections import create_connection
 from identity.services.failures import Conflict
 from identity.services.tenants import create_tenant
 from identity.services.users import create_user, delete_user, update_user
-from provisioning import alerts, delivering, dispatch, lanes, retention
+from provisioning import alerts, delivering, dispatch, lanes, redelivery, retention
 from provisioning.account_links import DatabaseRows, RunLinks, accounts_of_other_tenants, write_links
 from provisioning.links_of_the_past import learn_links_of_the_past
 from provisioning.models import AccountLink, AccountLock, Action, ActionVersion, Alert, DeadLetter, Delivery
@@ -29,12 +31,15 @@ from provisioning.outcomes import Claim
 from provisioning.pace import NoTurn
 from provisioning.retrying import RetryLater
 from provisioning.scim.links import Link, server_of
+from provisioning.scim.lookups import UnverifiableMatch
 from provisioning.services.account_links import confirm_links, forget_link
-from provisioning.services.actions import create_action
+from provisioning.services.actions import create_action, delete_action
 from provisioning.setups import draft_setup
-from provisioning.streams import create_stream, resume_stream
+from provisioning.streams import create_stream, delete_stream, resume_stream
+from tests.deadlines import eventually
 from tests.factories.links import MemoryLinks, MemoryRows
 from tests.factories.scim import TOKEN, RealServer, by_verb, misbehaving_server, reply, running_scim_server, scim_error
+from tests.factories.scim_runs import run_event
 
 SERVER = server_of("https://scim.example.test/v2")
 USER_EVENTS = ["user.created", "user.updated", "user.deleted"]
@@ -119,12 +124,12 @@ def test_a_create_is_linked_and_the_link_ends_with_the_deletion(
     row = AccountLink.objects.get(tenant_id=tenant.pk)
     made = server.user(user.user_id)
     assert made is not None
-    assert (row.remote_id, row.user_id, row.user_names, row.is_keyed) == (made["id"], user.user_id, ["anna@example.test"], True)
+    assert (row.remote_id, row.user_id, row.user_names, row.is_keyed) == (made["id"], user.user_id, ["anna@example.test"], False)
     assert (row.origin, row.doubt, row.ended, row.server) == ("created", None, None, server_of(server.base_url + "/"))
     update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"email": "berg@example.test"})
     deliver(tenant, stream)
     row.refresh_from_db()
-    assert (row.user_names, row.user_name) == (["anna@example.test", "berg@example.test"], "berg@example.test")
+    assert (row.user_names, row.user_name, row.is_keyed) == (["anna@example.test", "berg@example.test"], "berg@example.test", True)
     delete_user(tenant_id=tenant.pk, user_id=user.user_id)
     assert deliver(tenant, stream)[-1] == "deleted"
     row.refresh_from_db()
@@ -350,6 +355,125 @@ def test_a_secret_in_an_id_is_not_kept_by_a_change_of_the_name_either(tenant: Te
     assert TOKEN not in str(list(AccountLink.objects.filter(tenant_id=tenant.pk).values()))
 
 
+def test_the_accounts_of_a_deleted_action_stay_with_their_users(tenant: Tenant, database_connection: Connection) -> None:
+    account: dict[str, Any] = {}
+
+    def made(request: Any) -> bytes:
+        account.update({name: request.json[name] for name in ("userName", "displayName") if name in request.json}, id="7")
+        return reply(201 if request.verb == "POST" else 200, account)
+
+    def read(request: Any) -> bytes:
+        if request.filter.startswith("externalId"):
+            return scim_error(400, "invalidFilter")
+        return reply(200, {"Resources": [account], "totalResults": 1} if request.filter else account)
+
+    with misbehaving_server(by_verb(POST=made, PUT=made, GET=read, DELETE=reply(204))) as server:
+        old = stream_to(tenant, server.base_url)
+        first = create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test", email_verified=True)
+        assert deliver(tenant, old) == ["created"]
+        delete_stream(tenant_id=tenant.pk, stream_id=old.pk)
+        delete_action(tenant_id=tenant.pk, action_id=old.destination["action_id"])
+        new = stream_to(tenant, server.base_url, adopt_on_conflict=True)
+        passwordless = create_connection(tenant_id=tenant.pk, name="mail", strategy="email")
+        second = create_user(tenant_id=tenant.pk, connection=passwordless, email="anna@example.test", email_verified=True)
+        number_tenant(tenant.pk)
+        dispatch.dispatch_tenant(tenant.pk)
+        Delivery.objects.filter(stream_id=new.pk).delete()
+        update_user(tenant_id=tenant.pk, user_id=second.user_id, changes={"name": "Second"})
+        delete_user(tenant_id=tenant.pk, user_id=second.user_id)
+        assert all("belongs to another user" in end for end in deliver(tenant, new))
+        update_user(tenant_id=tenant.pk, user_id=first.user_id, changes={"email": "berg@example.test"})
+        assert deliver(tenant, new)[-1] == "updated"
+        assert accounts_of_other_tenants(server_of(server.base_url), ["7"], tenant_id="another") == {"7"}
+        delete_user(tenant_id=tenant.pk, user_id=first.user_id)
+        assert deliver(tenant, new)[-1] == "deleted"
+        assert accounts_of_other_tenants(server_of(server.base_url), ["7"], tenant_id="another") == set()
+
+
+def redeliver_letter(tenant: Tenant, stream: EventStream) -> list[str]:
+    letters = list(DeadLetter.objects.filter(stream_id=stream.pk, state="open").values_list("pk", flat=True))
+    assert redelivery.redeliver(tenant_id=tenant.pk, letter_ids=letters, actor="ada@example.test") == len(letters) == 1
+    return deliver(tenant, stream)
+
+
+def test_an_event_whose_key_proves_nothing_is_delivered_once_its_account_is_confirmed(
+    tenant: Tenant, database_connection: Connection, server: RealServer
+) -> None:
+    user = create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+    account = server.add(userName="Anna@example.test", externalId=user.user_id)
+    here = server_of(server.base_url)
+    other = create_tenant(tenant_id=f"o-{uuid4().hex[:12]}", name="other", host=f"{uuid4().hex}.example.test")
+    theirs = create_action(tenant_id=other.pk, name="theirs", template="scim-user-provisioning")
+    write_links([Link(other.pk, str(theirs.pk), here, user.user_id, remote_id="theirs", birth=1, position=1).document()])
+    stream = stream_to(tenant, server.base_url)
+    number_tenant(tenant.pk)
+    dispatch.dispatch_tenant(tenant.pk)
+    Delivery.objects.filter(stream_id=stream.pk).delete()
+    update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"email": "berg@example.test"})
+    assert "confirm it under Account links, and redeliver" in deliver(tenant, stream)[-1]
+    (suspect,) = AccountLink.objects.filter(tenant_id=tenant.pk, is_suspect=True)
+    assert (suspect.remote_id, suspect.user_names, suspect.keys) == (account["id"], ["Anna@example.test"], [user.user_id])
+    assert confirm_links(tenant_id=tenant.pk, link_ids=[suspect.pk]) == 1
+    assert redeliver_letter(tenant, stream) == ["updated"]
+    assert [found["userName"] for found in server.users()] == ["berg@example.test"]
+
+
+@pytest.mark.parametrize("origin", ["created", "by name"])
+@pytest.mark.parametrize("kind", ["user.updated", "user.deleted"])
+def test_a_link_of_the_past_without_a_name_can_be_confirmed_and_its_event_redelivered(
+    tenant: Tenant, database_connection: Connection, origin: str, kind: str
+) -> None:
+    user = create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+    account = {"id": "7", "userName": "a.berg", "meta": {"created": "2020-01-01T00:00:00Z"}}
+
+    def read(request: Any) -> bytes:
+        return scim_error(400, "invalidFilter") if request.filter else reply(200, account)
+
+    with misbehaving_server(by_verb(GET=read, PUT=reply(204), DELETE=reply(204))) as server:
+        stream = stream_to(tenant, server.base_url)
+        number_tenant(tenant.pk)
+        dispatch.dispatch_tenant(tenant.pk)
+        Delivery.objects.filter(stream_id=stream.pk).delete()
+        here, action_id = server_of(server.base_url), stream.destination["action_id"]
+        known: dict[str, Any] = {"remote_id": "7", "keys": (user.user_id,), "origin": origin, "is_suspect": origin == "by name"}
+        if origin == "by name":
+            confirmed = Link(tenant.pk, action_id, here, user.user_id, **known)
+            write_links([confirmed.document()])
+            confirm_links(tenant_id=tenant.pk, link_ids=[AccountLink.objects.get(tenant_id=tenant.pk).pk])
+        else:
+            write_links([Link(tenant.pk, action_id, here, user.user_id, **known).document()])
+        if kind == "user.updated":
+            update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"name": "Anna"})
+        else:
+            delete_user(tenant_id=tenant.pk, user_id=user.user_id)
+        ends = deliver(tenant, stream)
+        if origin == "created":
+            assert "confirm it under Account links, and redeliver" in ends[-1]
+            assert confirm_links(tenant_id=tenant.pk, link_ids=[AccountLink.objects.get(tenant_id=tenant.pk).pk]) == 1
+            ends = redeliver_letter(tenant, stream)
+        assert ends == [kind.removeprefix("user.")]
+    stored = AccountLink.objects.get(tenant_id=tenant.pk)
+    if kind == "user.updated":
+        assert (stored.user_names, stored.created_there) == (["a.berg", "anna@example.test"], "2020-01-01T00:00:00Z")
+
+
+def test_a_confirmed_link_takes_its_witnesses_from_the_first_account_that_it_reads() -> None:
+    answers = [{"id": "7", "userName": "a.berg"}]
+
+    def read(request: Any) -> bytes:
+        return scim_error(400, "invalidFilter") if request.filter else reply(200, answers[-1])
+
+    links = MemoryLinks()
+    with misbehaving_server(by_verb(GET=read, PUT=scim_error(400))) as server:
+        here = server_of(server.base_url)
+        links.write(Link("acme", "action", here, "database|anna", remote_id="7", origin="adopted"))
+        assert run_event(server.base_url, "user.updated", links=links).failed.status == 400
+        assert links.only().has_sent("a.berg")
+        answers.append({"id": "7", "userName": "stranger"})
+        assert isinstance(run_event(server.base_url, "user.deleted", links=links).failed, UnverifiableMatch)
+        assert "DELETE /Users/7" not in server.lines
+
+
 def test_what_was_confirmed_while_a_run_was_under_way_stays_confirmed(tenant: Tenant) -> None:
     row = replace(link(str(uuid4()), remote_id=uuid4().hex, is_suspect=True), tenant_id=tenant.pk)
     write_links([row.document()])
@@ -363,6 +487,46 @@ def test_an_account_of_another_user_cannot_be_confirmed(tenant: Tenant) -> None:
     write_links([suspect.document(), replace(suspect, user_id="database|bob", is_suspect=False).document()])
     with pytest.raises(Conflict):
         confirm_links(tenant_id=tenant.pk, link_ids=[AccountLink.objects.get(tenant_id=tenant.pk, is_suspect=True).pk])
+
+
+def two_suspects(tenant: Tenant) -> list[int]:
+    suspect = replace(link(str(uuid4()), remote_id=uuid4().hex, is_suspect=True), tenant_id=tenant.pk)
+    write_links([suspect.document(), replace(suspect, user_id="database|bob").document()])
+    return list(AccountLink.objects.filter(tenant_id=tenant.pk).order_by("pk").values_list("pk", flat=True))
+
+
+def test_of_two_suspects_of_one_account_confirmed_together_neither_is(tenant: Tenant) -> None:
+    suspects = two_suspects(tenant)
+    with pytest.raises(Conflict):
+        confirm_links(tenant_id=tenant.pk, link_ids=suspects)
+    assert AccountLink.objects.filter(tenant_id=tenant.pk, is_suspect=True).count() == 2
+    assert confirm_links(tenant_id=tenant.pk, link_ids=suspects[:1]) == 1
+    with pytest.raises(Conflict):
+        confirm_links(tenant_id=tenant.pk, link_ids=suspects[1:])
+
+
+def test_of_two_suspects_of_one_account_confirmed_at_once_one_is(tenant: Tenant) -> None:
+    first, second = two_suspects(tenant)
+
+    def confirm_second() -> int:
+        try:
+            return confirm_links(tenant_id=tenant.pk, link_ids=[second])
+        finally:
+            connection.close()
+
+    def waits() -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))")
+            return bool(cursor.fetchone()[0])
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            assert confirm_links(tenant_id=tenant.pk, link_ids=[first]) == 1
+            later = pool.submit(confirm_second)
+            eventually(lambda: waits() or later.done())
+        with pytest.raises(Conflict):
+            later.result(20)
+    assert list(AccountLink.objects.filter(tenant_id=tenant.pk, is_suspect=True).values_list("pk", flat=True)) == [second]
 
 
 def test_ended_links_go_when_no_dead_letter_could_bring_their_user_back(tenant: Tenant, settings: Settings) -> None:

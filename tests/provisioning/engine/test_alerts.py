@@ -16,7 +16,7 @@ from events.models import EventStream
 from identity.models import Staff, Tenant
 from provisioning import alert_sending, alerts, breaker, delivering, dispatch, retention, triage
 from provisioning.failures import DataFailure
-from provisioning.models import Alert, DeadLetter
+from provisioning.models import Alert, DeadLetter, Delivery
 from provisioning.webhooks.signature import signature
 from tests.factories.admin import new_staff, new_tenant
 from tests.factories.scim import misbehaving_server, reply, sequence
@@ -229,3 +229,32 @@ def test_streams_of_a_tenant_that_is_not_active_raise_nothing(stream: EventStrea
     strange = make_stream(other)
     breaker.hold_stream(stream_id=strange.pk, tenant_id=other.pk, reason="x")
     assert raised(strange) == []
+
+
+def settle(stream: EventStream, number: int, reason: str) -> None:
+    """Add deliveries of today that ended with this reason."""
+    state = "skipped" if reason.startswith("no user") else "delivered"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO provisioning_delivery (stream_id, tenant_id, key, position, event, event_id, event_type, state, is_written,
+                attempts, series_attempts, redeliveries, is_forced, reason, detail, error_class, error_scim_type, error_message,
+                error_fingerprint)
+            SELECT %(stream)s, %(tenant)s, 'user:' || n, n, (SELECT coalesce(max(event), 0) FROM provisioning_delivery) + n, 'evt_' || n,
+                'user.updated', %(state)s, false, 1, 1, 0, false, %(reason)s, '{}', '', '', '', ''
+            FROM generate_series(1, %(number)s) n
+            """,
+            {"stream": stream.pk, "tenant": stream.tenant_id, "state": state, "reason": reason, "number": number},
+        )
+
+
+@pytest.mark.parametrize(("missed", "found", "is_raised"), [(50_100, 0, True), (12_000, 40_000, True), (10_000, 45_000, False)])
+def test_users_not_found_are_told_of_by_their_share_however_many_events_there_are(
+    tenant: Tenant, stream: EventStream, settings: Settings, missed: int, found: int, is_raised: bool
+) -> None:
+    settings.NOT_FOUND_ALERT_PERCENT, settings.NOT_FOUND_ALERT_USERS = 20, 10
+    settle(stream, missed, "no user to update")
+    settle(stream, found, "updated")
+    told = [(alert.facts["count"], alert.facts["settled"]) for alert in raised(stream)]
+    Delivery.objects.filter(stream_id=stream.pk).delete()
+    assert told == ([(missed, missed + found)] if is_raised else [])

@@ -18,7 +18,7 @@ from events.numbering import number_tenant
 from identity.models import Connection, Tenant
 from provisioning import breaker, delivering, dispatch, lanes, streams
 from provisioning.failures import TransientFailure
-from provisioning.models import Action, Attempt, DeadLetter, Delivery, Lane
+from provisioning.models import AccountLink, Action, Attempt, DeadLetter, Delivery, Lane
 from provisioning.models import Pace as PaceRow
 from provisioning.outcomes import NotDue
 from provisioning.pace import NoTurn, Pace
@@ -72,6 +72,23 @@ def new_action(tenant: Tenant) -> Action:
 
 def pace(action: Action, rate: float | None = 1, **more: Any) -> Pace:
     return Pace(action.pk, rate, may_be_put_off=True, **more)
+
+
+def test_the_doubt_about_a_lost_create_stays_when_the_limit_leaves_no_room_for_the_lookup(
+    tenant: Tenant, database_connection: Connection
+) -> None:
+    def lost(request: Received) -> Wire:
+        take_every_token(Action.objects.of(tenant.pk).get())
+        connection.close()
+        return HANG_UP
+
+    with misbehaving_server(by_verb(POST=lost)) as server:
+        stream = enabled_stream(tenant, server, SCIM_MAX_RETRIES="1")
+        make_user(connection=database_connection, email="anna@example.test")
+        deliver_all(tenant, stream)
+        assert server.lines == ["POST /Users"]
+    assert "leaves no room" in Attempt.objects.get(delivery__stream_id=stream.pk).error_message
+    assert AccountLink.objects.get(tenant_id=tenant.pk).doubt is not None
 
 
 def test_a_delivery_without_a_turn_is_put_off_and_costs_no_attempt(tenant: Tenant, database_connection: Connection) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from provisioning.mapping import DEFAULT_TABLE, MappingFailed, MappingRefused, MappingRow, map_user, parse_table
 from provisioning.mapping_review import check_sendable, undescribed
 from provisioning.scim.patch import per_attribute
+from provisioning.scim.reading import Difference, differences
 from provisioning.scim.schemas import ENTERPRISE_USER, USER
 from tests.provisioning.mapping.test_mapping import ANNA, JSON, REQUIRED, leaves, mapped
 
@@ -149,6 +150,20 @@ def test_lists_are_removed_as_a_whole_and_only_where_nothing_of_them_is_sent() -
     table = table_of(*rows, (f"{ENTERPRISE_USER}:manager.value", "app_metadata.manager"), if_empty="remove")
     assert map_user(ANNA, table, "update").removed == ("emails", f"{ENTERPRISE_USER}:manager.value")
     assert map_user({**ANNA, "app_metadata": {"home": "a@b"}}, table, "update").removed == (f"{ENTERPRISE_USER}:manager.value",)
+
+
+@pytest.mark.parametrize("if_empty", ["omit", "remove"])
+def test_an_element_that_a_sent_list_replaces_is_a_difference_and_a_list_that_is_not_sent_is_none(if_empty: str) -> None:
+    rows = (('emails[type eq "work"].value', "app_metadata.work"), ('emails[type eq "home"].value', "app_metadata.home"))
+    table = table_of(*rows, if_empty=if_empty)
+    there = {"userName": ANNA["email"], "externalId": ANNA["user_id"], "emails": [{"type": "home", "value": "old"}]}
+    work = map_user({**ANNA, "app_metadata": {"work": "new"}}, table, "update")
+    assert differences(work, there, table, clears=False) == [
+        Difference('emails[type eq "work"].value', "new", None),
+        Difference('emails[type eq "home"].value', None, "old"),
+    ]
+    nothing = differences(map_user(ANNA, table, "update"), there, table, clears=False)
+    assert nothing == ([] if if_empty == "omit" else [Difference('emails[type eq "home"].value', None, "old")])
 
 
 def test_an_update_per_attribute_sends_the_parts_of_an_extension_by_their_own_paths() -> None:

@@ -16,6 +16,7 @@ from provisioning.masking import Mask, one_line
 from provisioning.retry_after import retry_after
 from provisioning.scim import filters, patch
 from provisioning.scim.exchanges import MAX_BODY_CHARACTERS, ExchangeRecorder
+from provisioning.scim.instants import same_instant
 from provisioning.scim.options import OptionsRefused, ScimOptions, parse_options, rate_of
 from provisioning.scim.profiles import PROFILES
 from provisioning.scim.schemas import ENTERPRISE_USER, PATCH_OP, USER
@@ -31,6 +32,27 @@ def test_a_filter_value_is_one_json_string_whatever_it_holds(value: str) -> None
     text = filters.equals("externalId", value)
     assert text.startswith("externalId eq ")
     assert json.loads(text.removeprefix("externalId eq ")) == value
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("2026-01-02T03:04:05.123456Z", "2026-01-02T03:04:05.123Z", True),
+        ("2026-01-02T03:04:05.123456Z", "2026-01-02T03:04:05Z", True),
+        ("2026-01-02T03:04:05.9999999Z", "2026-01-02T03:04:06Z", True),
+        ("2026-01-02T03:04:05Z", "2026-01-02T05:04:05.000+02:00", True),
+        ("2026-01-02T03:04:05", "2026-01-02T03:04:05Z", True),
+        ("2026-01-02T03:04:05Z", "2026-01-02T03:04:06Z", False),
+        ("2026-01-02T03:04:05.123Z", "2026-01-02T03:04:05.124Z", False),
+        ("2026-01-02T03:04:05.123456Z", "2026-01-02T03:04:05.125Z", False),
+        ("last year", "last year", True),
+        ("last year", "2026-01-02T03:04:05Z", False),
+        ("2026-13-02T03:04:05Z", "2026-01-02T03:04:05Z", False),
+        ("0001-01-01T00:00:00+02:00", "0001-01-01T00:00:00Z", False),
+    ],
+)
+def test_two_times_are_one_instant_down_to_the_coarser_precision(one: str, other: str, is_same: bool) -> None:
+    assert same_instant(one, other) is same_instant(other, one) is is_same
 
 
 @given(TEXTS)

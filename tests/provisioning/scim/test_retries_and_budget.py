@@ -11,6 +11,8 @@ from email.utils import format_datetime
 
 import pytest
 
+from provisioning.scim.user_sync import DeletionInDoubt
+from tests.factories.links import MemoryLinks
 from tests.factories.scim import (
     HANG_UP,
     Handler,
@@ -59,6 +61,26 @@ def test_a_create_whose_answer_was_lost_is_found_and_not_repeated() -> None:
         ran = run_event(server.base_url)
         assert ran.reason == "created"
         assert server.lines == ["POST /Users", "GET /Users"]
+
+
+@pytest.mark.parametrize(
+    "lookup",
+    [
+        scim_error(401),
+        scim_error(500),
+        reply(404, raw=b"<html></html>"),
+        listing(*(user(number, externalId="database|anna") for number in "12")),
+        listing(user("1", userName="anna@example.test")),
+    ],
+    ids=["unauthorized", "server failure", "no route", "ambiguous", "unverifiable"],
+)
+def test_the_doubt_about_a_lost_create_stays_when_the_lookup_after_it_fails(lookup: Wire) -> None:
+    answers, links = [lookup], MemoryLinks()
+    with misbehaving_server(by_verb(POST=HANG_UP, GET=lambda request: answers[-1])) as server:
+        assert run_event(server.base_url, links=links).failed.is_uncertain
+        assert links.only().doubt is not None
+        answers.append(listing())
+        assert isinstance(run_event(server.base_url, "user.deleted", links=links).failed, DeletionInDoubt)
 
 
 def test_a_create_lost_in_an_earlier_attempt_is_found_before_a_second_post() -> None:

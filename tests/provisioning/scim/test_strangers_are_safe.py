@@ -26,8 +26,8 @@ USERS = ("database|{tenant}", 'database|{tenant}"2')
 MANNERS: dict[str, list[Any]] = {
     "key_filter": ["exact", "ignored", "pattern", "user_name", "nothing", "refused"],
     "name_filter": ["exact", "folded", "ignored", "pattern"],
-    "keys": ["kept", "hidden", "dropped"],
-    "created": ["real", "constant", "absent"],
+    "keys": ["kept", "hidden", "dropped", "echoed"],
+    "created": ["real", "constant", "absent", "unsteady", "rounded"],
     "ids": ["counted", "given_again", "names"],
     "has_unique_names": [False, True],
     "refuses_quotes": [False, True],
@@ -51,14 +51,17 @@ class World:
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
-        self.server = BadServer(Manners(**self.one_of_each(MANNERS)), is_excused=self.is_indistinguishable)
+        self.server = BadServer(Manners(**self.one_of_each(MANNERS)), is_excused=self.is_excused)
         self.options = self.one_of_each(OPTIONS)
+        # Whether every address is verified, so that a name proves an account that no other user is linked to.
+        self.is_verified = chance.random() < 0.4
         self.links = MemoryLinks()
         self.findings: dict[tuple[str, str], Findings] = defaultdict(Findings)
         self.events: dict[tuple[str, str], list[Event]] = defaultdict(list)
         self.next: Counter[Lane] = Counter()
         self.attempts: Counter[Lane] = Counter()
         self.newest: Counter[str] = Counter()
+        self.renewals: Counter[tuple[str, str]] = Counter()
         self.acting = ("", "")
         self.steps: list[str] = []
 
@@ -66,12 +69,13 @@ class World:
         return {name: self.chance.choice(values) for name, values in choices.items()}
 
     def step(self) -> None:
-        acts = {self.write_user: 4, self.deliver: 8, self.send_again: 2, self.stranger_joins: 2, self.replace_account: 1, self.back_up: 1}
+        rare = {self.replace_account: 1, self.back_up: 1, self.renew_action: 1}
+        acts = {self.write_user: 4, self.deliver: 8, self.send_again: 2, self.stranger_joins: 2, **rare}
         (act,) = self.chance.choices(list(acts), list(acts.values()))
         act()
 
     def write_user(self) -> None:
-        """Create a user who is not there, or change or delete one who is; no address is verified."""
+        """Create a user who is not there, or change or delete one who is."""
         tenant = self.chance.choice(TENANTS)
         user_id = self.chance.choice(USERS).format(tenant=tenant)
         events = self.events[tenant, user_id]
@@ -79,7 +83,8 @@ class World:
         kind = self.chance.choice(["user.updated", "user.updated", "user.deleted"]) if is_there else "user.created"
         address = self.chance.choice(ADDRESSES)
         self.newest[tenant] += 1
-        events.append((self.newest[tenant], kind, {"user_id": user_id, "email": address, "email_verified": False, "name": address.upper()}))
+        document = {"user_id": user_id, "email": address, "email_verified": self.is_verified, "name": address.upper()}
+        events.append((self.newest[tenant], kind, document))
 
     def deliver(self) -> None:
         """Run the next event of a user in one of the two streams; one that fails is tried again and then given up."""
@@ -120,6 +125,12 @@ class World:
             self.steps.append(f"the server loses {gone}")
             self.server.add_stranger(self.chance.choice([gone["userName"], *ADDRESSES]), None)
 
+    def renew_action(self) -> None:
+        """An administrator deletes an action and makes it anew: the links of the old one stay."""
+        tenant, action = self.chance.choice(TENANTS), self.chance.choice("AB")
+        self.renewals[tenant, action] += 1
+        self.steps.append(f"{tenant} makes {action} anew")
+
     def back_up(self) -> None:
         if self.chance.random() < 0.5:
             self.server.back_up()
@@ -129,7 +140,7 @@ class World:
 
     def run(self, tenant: str, action: str, event: Event, attempt: int, fate: Fate) -> bool:
         position, kind, document = event
-        at = self.links.at(position, tenant_id=tenant, action_id=f"{tenant} {action}")
+        at = self.links.at(position, tenant_id=tenant, action_id=f"{tenant} {action} {self.renewals[tenant, action]}")
         self.server.begin(f"{tenant} {document['user_id']}", fate)
         self.acting = (tenant, str(document["user_id"]))
         try:
@@ -151,6 +162,16 @@ class World:
         self.steps.append(f"{action} {self.acting} {event} {fate}: {ran.result or ran.failure}")
         return ran.result is not None
 
+    def is_excused(self, account: Account) -> bool:
+        """Tell whether the rules let the user write to an account that is not the user's: nothing tells it apart, or the name proves it."""
+        return self.is_indistinguishable(account) or self.is_proven_by_name(account)
+
+    def is_proven_by_name(self, account: Account) -> bool:
+        """Tell whether the verified name proves an account without a key, to which no other user is linked."""
+        others = [link for link in self.links.rows.values() if (link.tenant_id, link.user_id) != self.acting]
+        is_free = not any(link.is_open and link.remote_id == account["id"] for link in others)
+        return self.is_verified and self.options["user_name_proof"] == "verified" and not account.get("externalId") and is_free
+
     def is_indistinguishable(self, account: Account) -> bool:
         """Tell whether rule 6 names the case: the linked id was given again to an account of the same name, and nothing else tells.
 
@@ -163,7 +184,7 @@ class World:
             and link.has_sent(account["userName"])
             and not account.get("externalId")
             and (manners.keys != "kept" or not link.is_keyed)
-            and manners.created != "real"
+            and manners.created not in ("real", "rounded")
             for link in linked
         )
 
@@ -181,7 +202,7 @@ def test_no_request_changes_or_deletes_an_account_that_is_not_the_users(seed: in
 def _life(server: BadServer, links: MemoryLinks, *events: tuple[str, dict[str, Any]], **more: Any) -> list[str]:
     ends = []
     for kind, document in events:
-        server.begin(f"acme {document['user_id']}", Fate())
+        server.begin(f"{more['at'].tenant_id if 'at' in more else 'acme'} {document['user_id']}", Fate())
         ran = run_event(BASE_URL, kind, document, links=links, sender=server, **more)
         ends.append(ran.result.reason if ran.result else ran.failed.class_name)
     return ends
@@ -223,6 +244,32 @@ def test_a_user_is_followed_through_a_rename_where_the_server_keeps_no_key() -> 
     assert server.accounts == {}
 
 
+@pytest.mark.parametrize("key_filter", ["refused", "nothing", "exact"])
+@pytest.mark.parametrize(("keys", "created"), [("echoed", "real"), ("dropped", "rounded"), ("echoed", "rounded")])
+def test_an_answer_to_a_write_that_shows_more_than_the_server_keeps_refuses_no_link(key_filter: str, keys: str, created: str) -> None:
+    server, links = BadServer(Manners(key_filter=key_filter, keys=keys, created=created)), MemoryLinks()
+    renamed = {**ANN, "email": "new@example.test"}
+    changes = [("user.updated", renamed), ("user.updated", {**renamed, "name": "New"}), ("user.deleted", renamed)]
+    assert _life(server, links, ("user.created", ANN), *changes) == ["created", "updated", "updated", "deleted"]
+    assert (server.accounts, server.violations) == ({}, [])
+
+
+def test_the_creation_time_of_a_link_is_that_of_the_last_read() -> None:
+    server, links = BadServer(Manners(key_filter="refused", keys="dropped", created="rounded")), MemoryLinks()
+    _life(server, links, ("user.created", ANN))
+    assert links.only().created_there.endswith(".123456+00:00")
+    _life(server, links, ("user.updated", ANN))
+    assert links.only().created_there.endswith(".123Z")
+
+
+def test_a_key_is_known_to_be_kept_once_a_read_has_shown_it() -> None:
+    server, links = BadServer(Manners()), MemoryLinks()
+    _life(server, links, ("user.created", ANN))
+    assert not links.only().is_keyed
+    _life(server, links, ("user.updated", ANN))
+    assert links.only().is_keyed
+
+
 def test_a_link_whose_account_was_replaced_under_the_same_id_is_refused() -> None:
     server, links = BadServer(Manners(key_filter="refused", keys="dropped", ids="given_again")), MemoryLinks()
     _life(server, links, ("user.created", ANN))
@@ -230,6 +277,58 @@ def test_a_link_whose_account_was_replaced_under_the_same_id_is_refused() -> Non
     server.add_stranger("ann@example.test", None)
     assert _life(server, links, ("user.updated", ANN), ("user.deleted", ANN)) == ["UnverifiableMatch", "UnverifiableMatch"]
     assert server.violations == []
+
+
+FIRST = {**ANN, "user_id": "email|1", "email_verified": True}
+SECOND = {**ANN, "user_id": "database|2", "email_verified": True}
+CHANGES = (("user.updated", SECOND), ("user.deleted", SECOND))
+
+
+@pytest.mark.parametrize("created", ["real", "constant", "absent", "unsteady"])
+@pytest.mark.parametrize("other", ["acme", "another"])
+def test_the_account_of_one_user_is_not_taken_over_by_another_with_the_same_proven_name(created: str, other: str) -> None:
+    server, links = BadServer(Manners(key_filter="refused", keys="dropped", created=created)), MemoryLinks()
+    assert _life(server, links, ("user.created", FIRST)) == ["created"]
+    options = {"adopt_on_conflict": True}
+    for kind, document in (("user.created", SECOND), *CHANGES):
+        at = links.at(links.newest + 1, tenant_id=other, action_id=other)
+        (end,) = _life(server, links, (kind, document), at=at, options=options)
+        assert end in ("Conflict", "ForeignAccount")
+    assert [account["owner"] for account in server.accounts.values()] == ["acme email|1"]
+    assert server.violations == []
+
+
+def renewed(links: MemoryLinks, name: str, **more: Any) -> Any:
+    """Return the links as the next run of another action of the tenant sees them."""
+    return links.at(links.newest + 1, action_id=name, **more)
+
+
+def test_the_accounts_of_a_deleted_action_are_followed_by_the_action_that_comes_after_it() -> None:
+    for key_filter in ("refused", "nothing"):
+        server, links = BadServer(Manners(key_filter=key_filter, keys="dropped")), MemoryLinks()
+        assert _life(server, links, ("user.created", ANN)) == ["created"]
+        for document in ({**ANN, "name": "New"}, {**ANN, "email": "new@example.test"}, {**ANN, "email": "last@example.test"}):
+            assert _life(server, links, ("user.updated", document), at=renewed(links, "anew")) == ["updated"]
+        assert _life(server, links, ("user.deleted", ANN), at=renewed(links, "anew")) == ["deleted"]
+        assert (server.accounts, server.violations) == ({}, [])
+
+
+def test_an_event_older_than_the_account_that_another_action_made_writes_nothing() -> None:
+    server, links = BadServer(Manners(key_filter="refused", keys="dropped")), MemoryLinks()
+    assert _life(server, links, ("user.created", ANN), position=5) == ["created"]
+    assert _life(server, links, ("user.deleted", ANN), at=links.at(3, action_id="anew")) == ["older than the account"]
+    assert len(server.accounts) == 1
+
+
+def test_one_answer_that_an_account_is_gone_does_not_give_it_to_another_user() -> None:
+    server, links = BadServer(Manners(key_filter="refused", keys="dropped")), MemoryLinks()
+    _life(server, links, ("user.created", FIRST))
+    server.back_up()
+    server.accounts.clear()
+    assert _life(server, links, ("user.updated", FIRST)) == ["no user to update"]
+    server.restore()
+    assert _life(server, links, *CHANGES) == ["ForeignAccount", "ForeignAccount"]
+    assert _life(server, links, ("user.updated", FIRST), ("user.deleted", FIRST))[-1] == "deleted"
 
 
 def test_a_link_that_the_server_says_is_gone_is_missing_until_a_witness_revives_it() -> None:
@@ -346,6 +445,19 @@ def test_an_account_with_a_key_that_proves_nothing_becomes_a_suspect_to_confirm(
     assert row.is_suspect
     links.rows[key] = replace(row, is_suspect=False)
     assert _life(server, links, ("user.updated", ann), mapping=CHOSEN_KEY) == ["updated"]
+
+
+@pytest.mark.parametrize("created", ["real", "absent", "unsteady"])
+def test_a_confirmed_suspect_leads_to_its_account_on_every_kind_of_clock(created: str) -> None:
+    server, links = BadServer(Manners(created=created)), MemoryLinks()
+    server.add_stranger("ann@example.test", "E-1")
+    server.is_excused = lambda account: True
+    ann = {**ANN, "user_metadata": {"employee": "E-1"}}
+    assert _life(server, links, *[("user.updated", ann)] * 2, mapping=CHOSEN_KEY) == ["UnverifiableMatch"] * 2
+    ((key, row),) = links.rows.items()
+    assert (row.has_sent("ann@example.test"), row.keys) == (True, ("E-1",))
+    links.rows[key] = replace(row, is_suspect=False, origin="adopted")
+    assert _life(server, links, ("user.updated", ann), ("user.deleted", ann), mapping=CHOSEN_KEY) == ["updated", "deleted"]
 
 
 def test_a_second_tenant_with_the_same_user_id_deletes_nothing_of_the_first_where_the_server_hides_keys() -> None:

@@ -13,7 +13,7 @@ from provisioning.failures import ActionCrashed
 from provisioning.masking import Mask
 from provisioning.run_log import RunLog
 from provisioning.scim.exchanges import ExchangeRecorder
-from provisioning.scim.links import LinkBook
+from provisioning.scim.link_book import LinkBook
 from provisioning.scim.lookups import Capabilities
 from provisioning.scim.transport import Pacing
 
