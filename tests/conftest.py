@@ -11,7 +11,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 from psycopg.pq import TransactionStatus
-from pytest_django.plugin import DjangoDbBlocker
+from pytest_django.plugin import DjangoDbBlocker, blocking_manager_key
 
 from events.models import Head
 from identity.models import Connection, Tenant
@@ -20,19 +20,33 @@ from identity.services.tenants import create_tenant
 from tests.databases import migrated_test_database
 
 _OPTIONS = dict(connection.settings_dict["OPTIONS"])
+_database = ExitStack()
+_HAS_DATABASE = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Make this worker's database before the first test that names it, and before the time limit of that test begins."""
+    if "django_db_setup" in getattr(item, "fixturenames", ()):
+        _make_database(item.config)
+    return (yield)
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(
-    django_test_environment: None, django_db_blocker: DjangoDbBlocker, django_db_modify_db_settings: None
-) -> Iterator[None]:
+def django_db_setup(request: pytest.FixtureRequest, django_test_environment: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """Make this worker's database, always: pytest-django's own fixture makes it only for tests that carry its mark."""
-    with ExitStack() as stack:
-        with django_db_blocker.unblock():
-            stack.enter_context(migrated_test_database())
-        yield
-        with django_db_blocker.unblock():
-            stack.close()
+    _make_database(request.config)
+    yield
+    with django_db_blocker.unblock():
+        _database.close()
+
+
+def _make_database(config: pytest.Config) -> None:
+    if _HAS_DATABASE in config.stash:
+        return
+    with config.stash[blocking_manager_key].unblock():
+        _database.enter_context(migrated_test_database())
+    config.stash[_HAS_DATABASE] = True
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ def migrated_test_database() -> Iterator[None]:
     # Locks belong to a database; every process has this one.
     with psycopg.connect(os.environ["DATABASE_URL"], dbname="postgres", autocommit=True) as server:
         server.execute("SELECT pg_advisory_lock_shared(%s, hashtext(%s))", [_LIVES, _TEMPLATE])
-        name = connection.settings_dict["TEST"]["NAME"] or f"test_{connection.settings_dict['NAME']}"
+        name = f"test_{connection.settings_dict['NAME']}_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
         _make_template(server)
         _drop(server, name)
         create_migrated(server, name)
