@@ -15,6 +15,8 @@ The management libraries of another vendor drive this service unmodified. This p
 and path and by its name in the Python library, and says what becomes of it here: {counts}.
 
 - **served**: the operation works, as its page in this manual says.
+- **neutral**: there is nothing of the kind here, for the reason that stands beside it. A read answers what is always so, such as an empty
+  list or a switch that is off; a write of the same is taken, so that a program can send back what it has read; any other is refused.
 - **refused**: the operation will not come; the reason says why, and what there is instead.
 - **planned**: the operation is not there yet.
 - **addition**: the operation is of this service alone, and in no library.

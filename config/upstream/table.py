@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 
+from authapi.api.neutral import NeutralEndpoint
 from config.management_routes import OUTSIDE_DJANGO, ROUTES
 from config.upstream.reasons import REASONS, Standing
 from identity.api.operations import Route
@@ -21,9 +22,10 @@ _PARAMETER = re.compile(r"<[^>]*>")
 
 
 class Kind(StrEnum):
-    """What the table says of an operation: one of the words of `Standing`, that it is served, or that it is ours alone."""
+    """What the table says of an operation: one of the words of `Standing`, that it is served, neutral, or ours alone."""
 
     SERVED = "served"
+    NEUTRAL = "neutral"
     REFUSED = Standing.REFUSED
     PLANNED = Standing.PLANNED
     ADDITION = "addition"
@@ -31,7 +33,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Entry:
-    """One operation. An addition has no name in libraries; what is served has no reason."""
+    """One operation. An addition has no name in libraries; what is served has no reason, and what is neutral says what there is not."""
 
     method: str
     path: str
@@ -52,10 +54,11 @@ class Entry:
 @lru_cache(maxsize=1)
 def table() -> tuple[Entry, ...]:
     """Return every operation of the libraries, and every addition of this service, each once, ordered by path."""
-    served = {(method.upper(), template_of(route)) for route in ROUTES for method in route.actions} | OUTSIDE_DJANGO
+    served = {(method.upper(), template_of(route)): _refusal_of(route) for route in ROUTES for method in route.actions}
+    served |= dict.fromkeys(OUTSIDE_DJANGO, "")
     known = [_entry(*line.split(), served=served) for line in OPERATIONS.read_text().splitlines()]
     named = {(entry.method, entry.path) for entry in known}
-    additions = [Entry(method, path, "", Kind.ADDITION) for method, path in served - named]
+    additions = [Entry(method, path, "", Kind.ADDITION) for method, path in served.keys() - named]
     return tuple(sorted([*known, *additions], key=lambda entry: (entry.path, entry.method)))
 
 
@@ -92,12 +95,17 @@ def _unbuilt() -> tuple[Entry, ...]:
     return tuple(entry for entry in table() if entry.kind in (Kind.REFUSED, Kind.PLANNED))
 
 
-def _entry(method: str, path: str, name: str, *, served: Collection[tuple[str, str]]) -> Entry:
+def _entry(method: str, path: str, name: str, *, served: Mapping[tuple[str, str], str]) -> Entry:
     if (method, path) in served:
-        return Entry(method, path, name, Kind.SERVED)
+        refusal = served[method, path]
+        return Entry(method, path, name, Kind.NEUTRAL if refusal else Kind.SERVED, refusal)
     prefix = max((prefix for prefix in REASONS if f"{name}.".startswith(f"{prefix}.")), key=len)
     standing, reason = REASONS[prefix]
     return Entry(method, path, name, Kind(standing), reason)
+
+
+def _refusal_of(route: Route) -> str:
+    return route.endpoint.refusal if issubclass(route.endpoint, NeutralEndpoint) else ""
 
 
 def _method(sent: str | None) -> str:
