@@ -64,10 +64,12 @@ class Terminal:
     def run(self, commands: str, *, seconds: float = 60) -> tuple[int, str]:
         """Run commands to their end; return the status of the last one, and what was printed."""
         before = len(self.printed)
-        self.begin(commands, and_then=f"printf '\\n{_MARK}: %s\\n' $?")
-        end = re.compile(rf"\n{_MARK}: (\d+)\n")
-        eventually(lambda: end.search(self.printed, before), seconds=seconds)
-        found = end.search(self.printed, before)
+        # Each end has a number of its own: what is printed meanwhile, such as the line after Ctrl+C, moves no other into its place.
+        mark = f"{_MARK} {self._count + 1}"
+        self.begin(commands, and_then=f"printf '\\n{mark}: %s\\n' $?")
+        end = re.compile(rf"\n{mark}: (\d+)\n")
+        eventually(lambda: end.search(self.printed), seconds=seconds)
+        found = end.search(self.printed)
         assert found is not None
         return int(found.group(1)), self.printed[before : found.start()]
 

@@ -131,7 +131,8 @@ def answer_list(
     project = projection_of(query, listing.fields, kept=listing.kept)
 
     def listed(row: Any) -> dict[str, Any]:
-        return project.of_list(render(row), *listing.only_on_request)
+        document = render(row)
+        return project.of_list(document, *listing.only_on_request) if listing.only_on_request else project(document)
 
     if listing.only_take:
         return _taken(rows, query, listing, listed, order, reading)
