@@ -1,9 +1,11 @@
-"""RSA keys for tests at no cost: each is composed of two primes that were found once. Any two of the 64 make another key."""
+"""RSA keys for tests at no cost: each is composed of two primes that were found once. Any two of the 256 make another key."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from functools import cache
+from itertools import combinations, cycle
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -15,8 +17,8 @@ generated_private_key = key_pairs.generate_private_key
 
 
 def composed_private_key() -> rsa.RSAPrivateKey:
-    """Return one of 2,016 keys of 2,048 bits, by chance."""
-    p, q = random.sample(_primes(), 2)
+    """Return one of 32,640 keys of 2,048 bits; a process gets each of them once, in an order of its own."""
+    p, q = next(_pairs())
     d = rsa.rsa_recover_private_exponent(_EXPONENT, p, q)
     public = rsa.RSAPublicNumbers(_EXPONENT, p * q)
     numbers = rsa.RSAPrivateNumbers(p, q, d, rsa.rsa_crt_dmp1(d, p), rsa.rsa_crt_dmq1(d, q), rsa.rsa_crt_iqmp(p, q), public)
@@ -29,5 +31,9 @@ def replace_generation() -> None:
 
 
 @cache
-def _primes() -> list[int]:
-    return [int(line, 16) for line in Path(__file__).with_name("primes.txt").read_text().split()]
+def _pairs() -> Iterator[tuple[int, int]]:
+    primes = [int(line, 16) for line in Path(__file__).with_name("primes.txt").read_text().split()]
+    pairs = list(combinations(primes, 2))
+    # Not the generator of the tests, which some of them seed.
+    random.SystemRandom().shuffle(pairs)
+    return cycle(pairs)

@@ -24,6 +24,8 @@ _NOT_LISTS = {
     "list_user_blocks_by_identifier",
     "get_default_domain",
     "get_branding",
+    "get_connection_status",
+    "list_user_enrollments",
 }
 
 
