@@ -41,6 +41,10 @@ _INEXISTENT = "inexistent_custom_domain"
 _TYPES = {value: name for name, value in CERTIFICATE_TYPES.items()}
 
 
+# Deploy tools send back what a list shows, so it shows nothing that is never written.
+_LISTING = Listing("custom_domains", CUSTOM_DOMAIN_FIELDS, only_on_request=("origin_domain_name",))
+
+
 class CustomDomainEndpoint(Endpoint):
     """The hosts of a tenant besides its canonical one."""
 
@@ -83,9 +87,9 @@ class CustomDomainEndpoint(Endpoint):
         if order.is_descending:
             raise invalid_query("Expected domain:1", "sort")
         if query.get("take") or query.get("from"):
-            return Response(answer_list(_rows(), query, Listing("custom_domains", CUSTOM_DOMAIN_FIELDS), render, order=order))
+            return Response(answer_list(_rows(), query, _LISTING, render, order=order))
         # A tenant has few, and clients know no further page of the bare list.
-        return Response([project(render(row)) for row in order.apply(_rows())])
+        return Response([project.of_list(render(row), *_LISTING.only_on_request) for row in order.apply(_rows())])
 
     def create(self, request: Request) -> Response:
         body = self.body_of(request, CustomDomainToCreate)

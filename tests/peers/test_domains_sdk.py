@@ -36,7 +36,7 @@ SEEN = {
     "enrollments": [],
     "status": None,
     "search": [404, "operation_not_supported"],
-    "forms": [404, "operation_not_supported"],
+    "agents": [404, "operation_not_supported"],
     "deleted": [404, "inexistent_user"],
 }
 

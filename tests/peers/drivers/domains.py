@@ -58,7 +58,7 @@ def reads(client: Any, seen: dict[str, Any], ada: str, people: str) -> None:
     seen["enrollments"] = client.users.enrollments.get(ada)
     seen["status"] = client.connections.check_status(people)
     seen["search"] = refusal(lambda: list(client.clients.search(q="name:x")))
-    seen["forms"] = refusal(lambda: list(client.forms.list()))
+    seen["agents"] = refusal(lambda: list(client.agents.list()))
     client.connections.users.delete_by_email(people, email="ada@example.test")
     seen["deleted"] = refusal(client.users.get, ada)
 
