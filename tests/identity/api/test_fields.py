@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 import pytest
+from pytest_django.fixtures import Settings
+from pytest_django.plugin import DjangoDbBlocker
 
 from authapi.api.neutral import NeutralEndpoint
 from authapi.api.routes import ROUTES as AUTHAPI_ROUTES
@@ -13,7 +16,9 @@ from authapi.models import Client
 from config.api import openapi_document
 from identity.api.operations import Route
 from identity.api.routes import ROUTES as IDENTITY_ROUTES
-from identity.models import Connection, Tenant, User
+from identity.models import Connection, User
+from tests.factories.admin import new_tenant
+from tests.factories.identity import make_connection, make_user
 from tests.management import Management, segment
 
 # Single resources, reports and blocks, which are no lists of resources.
@@ -29,9 +34,28 @@ _NOT_LISTS = {
 }
 
 
+@pytest.fixture(scope="module")
+def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[tuple[Management, dict[str, str]]]:
+    """A tenant with a row in each list, and the ids that paths name; these tests change nothing."""
+    with django_db_blocker.unblock():
+        tenant = new_tenant()
+        people = make_connection(tenant_id=tenant.pk, name="people")
+        api = Management(tenant)
+        yield api, _filled(api, people, make_user(connection=people, email="ada@example.test"))
+
+
 @pytest.fixture
-def filled(api: Management, database_connection: Connection, ada: User) -> dict[str, str]:
-    """A row in each list; returns the ids that paths name."""
+def api(committed_db: None, world: tuple[Management, dict[str, str]], settings: Settings) -> Management:
+    settings.RATE_LIMITS_ENABLED = False
+    return world[0]
+
+
+@pytest.fixture
+def filled(world: tuple[Management, dict[str, str]]) -> dict[str, str]:
+    return world[1]
+
+
+def _filled(api: Management, database_connection: Connection, ada: User) -> dict[str, str]:
     organization = api.post("organizations", {"name": "acme"}).json["id"]
     role = api.post("roles", {"name": "Reader"}).json["id"]
     group = api.post("groups", {"name": "staff", "type": "connection", "connection_id": database_connection.pk}).json["id"]
@@ -114,10 +138,10 @@ def test_fields_count_in_pages_and_checkpoints_too(api: Management, filled: dict
     assert taken["organizations"] == [{"id": filled["organization"]}]
 
 
-def test_a_secret_is_no_field_of_a_client(api: Management, tenant: Tenant) -> None:
+def test_a_secret_is_no_field_of_a_client(api: Management) -> None:
     answer = api.get("clients", {"fields": "client_secret", "is_global": "true"})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_query_string")
-    assert Client.objects.of(tenant.pk).filter(is_global=True).exists()
+    assert Client.objects.of(api.client.tenant_id).filter(is_global=True).exists()
 
 
 def test_every_list_of_the_document_takes_fields() -> None:
