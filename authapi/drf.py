@@ -141,7 +141,7 @@ class ManagementMixin:
             self._bindings.enter_context(writing(self._writing))
 
     def perform_authentication(self, request: Request) -> None:
-        """Verify the token; from here on a write is a line of the administrative log, whatever becomes of it."""
+        """Verify the token; from here on a write is a line of the administrative log, also when it fails."""
         super().perform_authentication(request)  # type: ignore[misc]
         operation = getattr(self, "operations", {}).get(getattr(self, "action", None))
         if operation is not None and request.method not in SAFE_METHODS:

@@ -77,7 +77,7 @@ def _transfers(value: Members) -> bool:
 
 
 _PROMISES: dict[str, Callable[[Members], bool]] = {
-    # An addon that is named is on, whatever its settings are.
+    # An addon that is named is on, also without any settings.
     "addons": lambda value: any(settings is not None for settings in value.values()),
     "token_exchange": lambda value: bool(value.get("allow_any_profile_of_type")),
     "session_transfer": _transfers,

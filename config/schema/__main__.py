@@ -29,7 +29,7 @@ def main(*, is_check: bool) -> int:
 
 
 def _made_by_migrations() -> dump.SchemaDump:
-    # The version of the dump is that of the embedded server, whatever the developer's own one is.
+    # The version of the dump is that of the embedded server, also where the developer has another one.
     for name in VARIABLES:
         os.environ.pop(name, None)
     with temporary_servers() as addresses:

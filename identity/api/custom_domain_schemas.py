@@ -23,7 +23,7 @@ _PROPERTIES: dict[str, Schema] = {
     "primary": _SWITCH,
     "is_default": {**_SWITCH, "description": "Whether links in mails lead to it."},
     "status": {**_TEXT, "enum": ["pending_verification", "ready"]},
-    "type": {**_TEXT, "enum": list(CERTIFICATE_TYPES), "description": "Certificates are those of the edge, whatever the type."},
+    "type": {**_TEXT, "enum": list(CERTIFICATE_TYPES), "description": "Certificates are those of the edge, for each type."},
     "origin_domain_name": {**_TEXT, "description": "The canonical domain of the tenant: where an alias or a proxy leads."},
     "verification": {
         "type": "object",

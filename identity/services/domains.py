@@ -125,7 +125,7 @@ def remove_domain(*, tenant_id: str, domain_id: str) -> None:
 
 
 def _host_problem(host: str) -> str | None:
-    """Return why no tenant may have a host, whatever its DNS says: one of the service itself, an address, or no public name."""
+    """Return why no tenant may have a host, although its DNS may prove it: one of the service itself, an address, or no public name."""
     if len(host) > LONGEST_HOST:
         return f"At most {LONGEST_HOST} characters are expected."
     if "." not in host or host.rpartition(".")[2].isdigit():
