@@ -115,7 +115,8 @@ def _paged(query: QueryDict) -> QueryDict:
 
 def _following(query: QueryDict) -> list[Line]:
     """Return the lines after the one that `from` names, from the oldest on when it names none."""
-    _order(query)
+    # Both decide nothing here, and an odd one is refused all the same.
+    _order(query), _condition(query)
     take = number_of(query, "take", minimum=1, maximum=LARGEST_PAGE) or PAGE_SIZE
     # Read before the lines: what commits in between is younger than this.
     condition = Q(created_at__lte=settled_until(timezone.now(), oldest_writer()))

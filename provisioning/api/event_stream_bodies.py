@@ -8,6 +8,7 @@ from rest_framework import serializers
 from events.catalogue import EVENT_TYPES
 from events.models import EventStream
 from identity.api.fields import Closed, JsonObject, ListOf, Text
+from provisioning.api.destination_schemas import DESTINATION
 
 DESTINATION_TYPES = ("action", "webhook", "eventbridge")
 
@@ -31,6 +32,7 @@ class Subscription(Closed):
     event_type = EventType(max_length=64)
 
 
+@extend_schema_field(DESTINATION)
 class Destination(Closed):
     """Where a stream delivers to; what `configuration` holds depends on the type and is judged by its service."""
 

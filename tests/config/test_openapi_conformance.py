@@ -80,6 +80,7 @@ _UNSAID = (
     "A run that writes nothing cannot enable",
     "needs the expression it is compared with",
     "is no path such as",
+    "The action does not exist or is not deployed",
     # What rows hold.
     "No organization found",
     "The API has no scope",
@@ -115,6 +116,13 @@ _UNSAID = (
     "Not a query",
     # What keys, certificates and subjects hold, and which of them a client has.
     "Expected a public key or a certificate",
+    "This is a private key",
+    # What the address, the headers and the signing secret of a webhook may hold.
+    "An address that begins with https:// is expected",
+    "An address without user name and fragment is expected",
+    "A name without a colon is expected",
+    "The name of a header that the service does not set itself",
+    "The signing secret is",
     "Expected one certificate in PEM",
     "NAME=value",
     "Expected either the subject",
@@ -265,10 +273,15 @@ def test_every_answer_is_one_that_the_document_describes(case: Case, world: Worl
         case.path_parameters |= world.path_of(call)
     if case.meta is not None and case.meta.is_negative_at(ParameterLocation.QUERY):
         # An empty parameter counts as absent, whatever its type.
-        case.query = {name: value for name, value in case.query.items() if value not in ("", [], {}, None)}
+        case.query = {name: value for name, value in case.query.items() if not _is_empty(value)}
     # Where a request ends is between the client and the server, which speaks no JSON yet.
     case.headers.pop("Content-Length", None)
     world.send(case)
+
+
+def _is_empty(value: Any) -> bool:
+    """Tell whether nothing of a value is left in a query, where a list is sent as its members and an object as its names."""
+    return value in ("", None) or (isinstance(value, (dict, list)) and all(map(_is_empty, value)))
 
 
 def _keeps_its_path(case: Case) -> bool:

@@ -49,6 +49,12 @@ def test_pages_are_newest_first_and_have_totals(api: Management, ada: User) -> N
     assert api.get("logs", {"sort": "type:1"}).json["errorCode"] == "invalid_query_string"
 
 
+@pytest.mark.parametrize("query", [{"q": "x" * 1025}, {"q": "type:("}, {"sort": "date:2"}])
+def test_an_odd_query_is_refused_also_where_it_decides_nothing(api: Management, query: dict[str, str]) -> None:
+    answer = api.get("logs", {"take": 1, **query})
+    assert (answer.status, answer.json["errorCode"]) == (400, "invalid_query_string")
+
+
 def test_the_log_is_followed_from_a_line_on_oldest_first(api: Management, ada: User) -> None:
     now = timezone.now()
     lines = [make_sign_in(ada, created_at=now - timedelta(minutes=5)).pk for _ in range(2)]
