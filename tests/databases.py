@@ -34,7 +34,8 @@ def migrated_test_database() -> Iterator[None]:
         server.execute("SELECT pg_advisory_lock_shared(%s, hashtext(%s))", [_LIVES, _TEMPLATE])
         name = f"test_{connection.settings_dict['NAME']}_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
         _make_template(server)
-        _drop(server, name)
+        # What a killed run has left. A run that lives keeps its database: then this one stops here.
+        _execute(server, "DROP DATABASE IF EXISTS {}", name)
         create_migrated(server, name)
         with _connected_to(name):
             yield
