@@ -76,12 +76,18 @@ def _transfers(value: Members) -> bool:
     return any(members.values()) or bool(delegation.get("allow_delegated_access"))
 
 
+def _limits_tokens(value: Members) -> bool:
+    quota = value["client_credentials"]
+    # A figure counts unless the object says otherwise.
+    return bool(quota.get("enforce", "per_day" in quota or "per_hour" in quota))
+
+
 _PROMISES: dict[str, Callable[[Members], bool]] = {
     # An addon that is named is on, also without any settings.
     "addons": lambda value: any(settings is not None for settings in value.values()),
     "token_exchange": lambda value: bool(value.get("allow_any_profile_of_type")),
     "session_transfer": _transfers,
-    "token_quota": lambda value: bool(value["client_credentials"].get("enforce")),
+    "token_quota": _limits_tokens,
     # Request objects are refused at /authorize, so none can be demanded.
     "signed_request_object": lambda value: bool(value.get("required")),
 }

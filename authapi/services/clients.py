@@ -158,8 +158,9 @@ def _check_signed_requests(client: Client) -> None:
     named = client.used_credential_ids - set(client.proof_ids)
     if not named:
         return
-    own = ClientCredential.objects.of(client.tenant_id).filter(client=client, type=ClientCredential.Type.PUBLIC_KEY, pk__in=named)
-    missing = named - set(own.values_list("pk", flat=True))
+    keys = ClientCredential.objects.of(client.tenant_id).filter(type=ClientCredential.Type.PUBLIC_KEY, pk__in=named)
+    # A client that is being made has none yet.
+    missing = named - set(keys.filter(client_id=client.pk).values_list("pk", flat=True) if client.pk else ())
     if missing:
         raise Invalid({"signed_request_object": [f"The client has no such public key: {min(missing)}"]})
 

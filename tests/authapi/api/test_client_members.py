@@ -52,6 +52,7 @@ PROMISES: list[dict[str, Any]] = [
     {"session_transfer": {"can_create_session_transfer_token": True}},
     {"session_transfer": {"delegation": {"allow_delegated_access": True}}},
     {"token_quota": {"client_credentials": {"enforce": True, "per_day": 1}}},
+    {"token_quota": {"client_credentials": {"per_hour": 1}}},
     {"custom_login_page": "<html></html>"},
     {"organization_discovery_methods": ["email"]},
     {"skip_non_verifiable_callback_uri_confirmation_prompt": False},
@@ -196,6 +197,12 @@ def test_a_used_credential_stays_until_no_setting_names_it(api: Management, tena
     nothing = {"client_authentication_methods": None, "token_endpoint_auth_method": "client_secret_post", "signed_request_object": None}
     assert api.patch(path, nothing).status == 200
     assert [api.delete(f"{path}/credentials/{free}").status for free in (key, other, key)] == [204, 204, 204]
+
+
+def test_a_client_that_is_being_made_has_no_keys_for_signed_requests(api: Management) -> None:
+    for named in ({"name": "Shop"}, {"name": "Shop", "token_endpoint_auth_method": "none"}):
+        answer = api.post("clients", {**named, "signed_request_object": {"required": False, "credentials": [{"id": "cred_" + "a" * 22}]}})
+        assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
 
 
 def test_keys_of_another_client_verify_no_signed_requests(api: Management) -> None:
