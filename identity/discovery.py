@@ -18,6 +18,7 @@ from django.conf import settings
 from identity.option_schemas.shared import METADATA
 from identity.outbound.outcomes import OutboundError
 from identity.outbound.session import outbound_session
+from identity.outbound.turns import NoTurn, turn
 
 logger = logging.getLogger(__name__)
 
@@ -42,20 +43,21 @@ tls_client_certificate_bound_access_tokens
 _SWITCHES = frozenset(_SWITCH_NAMES.split())
 
 
-def discovered_metadata(strategy: str, options: Mapping[str, Any]) -> dict[str, Any]:
+def discovered_metadata(tenant_id: str, strategy: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the known members of the document that a provider publishes; empty where it cannot be had, or is of another issuer.
 
-    Waits for the provider for at most three seconds. Must not be called inside a transaction.
+    Waits for the provider for at most three seconds, and asks nothing while other requests of the tenant wait for a server. Must not be
+    called inside a transaction.
     """
     address = discovery_address(strategy, options)
     if not address or strategy not in STRATEGIES:
         return {}
     try:
-        answer = outbound_session().send(
-            "GET", address, headers={"Accept": "application/json"}, body=None, deadline=time.monotonic() + _SECONDS
-        )
+        deadline = time.monotonic() + _SECONDS
+        with turn(tenant_id):
+            answer = outbound_session().send("GET", address, headers={"Accept": "application/json"}, body=None, deadline=deadline)
         document = orjson.loads(answer.body) if answer.status == 200 and len(answer.body) <= _LARGEST_DOCUMENT else None
-    except (OutboundError, ValueError) as error:
+    except (NoTurn, OutboundError, ValueError) as error:
         # The address is not logged: its query may hold a secret.
         logger.info("A provider could not be discovered: %s", type(error).__name__)
         return {}

@@ -82,7 +82,7 @@ class ConnectionEndpoint(Endpoint):
 
     def create(self, request: Request) -> Response:
         body = cleared(self.body_of(request, ConnectionToCreate))
-        found = _discovered(body["strategy"], body.get("options"))
+        found = _discovered(self.tenant_id, body["strategy"], body.get("options"))
         with _options_refused():
             connection = connections.create_connection(tenant_id=self.tenant_id, discovered=found, **body)
         return Response(connection_resource(connection), status=201)
@@ -93,7 +93,7 @@ class ConnectionEndpoint(Endpoint):
 
     def partial_update(self, request: Request, id: str) -> Response:
         changes = cleared(self.body_of(request, ConnectionToChange))
-        found = _discovered(_connection_at(id).strategy, changes.get("options"))
+        found = _discovered(self.tenant_id, _connection_at(id).strategy, changes.get("options"))
         with _options_refused():
             connection = connections.update_connection(tenant_id=self.tenant_id, connection_id=id, changes=changes, discovered=found)
         return Response(connection_resource(connection))
@@ -114,11 +114,11 @@ def _connection_at(connection_id: str) -> Connection:
     return connection
 
 
-def _discovered(strategy: str, options: dict[str, Any] | None) -> dict[str, Any]:
+def _discovered(tenant_id: str, strategy: str, options: dict[str, Any] | None) -> dict[str, Any]:
     """Ask the provider, before anything is locked; nothing is asked for options that will be refused."""
     if not options or strategy not in STRATEGIES or options_problem(strategy, options, is_database=False):
         return {}
-    return discovered_metadata(strategy, options)
+    return discovered_metadata(tenant_id, strategy, options)
 
 
 @contextmanager

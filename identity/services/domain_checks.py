@@ -8,9 +8,6 @@ from __future__ import annotations
 import hmac
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import Lock
 
 from django.conf import settings
 
@@ -19,17 +16,13 @@ from identity.models import CustomDomain
 from identity.outbound.outcomes import OutboundError
 from identity.outbound.session import outbound_session
 from identity.outbound.text_records import RecordsUnread, text_records
+from identity.outbound.turns import NoTurn, turn
 from identity.services.domains import note_unproven, verify_domain
 from identity.services.failures import Conflict, NotFound, ServiceError
 
 _RECORD_NAME = "_domain-verification"
 _RECORD_START = "domain-verification="
 _ABSENT = "The TXT record was not found. A new record may take some time until all name servers know it."
-# A web process has few threads for requests, and a slow name server holds one for seconds.
-_MOST_AT_ONCE = 3
-
-_waiting: set[str] = set()
-_waiting_lock = Lock()
 
 
 class ChecksBusy(ServiceError):
@@ -70,11 +63,13 @@ def reach_problem(*, tenant_id: str, domain_id: str) -> str:
         raise Conflict("The domain is not verified yet.")
     issuer = f"{scheme()}://{domain.host}/"
     address, deadline = f"{issuer}.well-known/openid-configuration", time.monotonic() + settings.DNS_LOOKUP_SECONDS
-    with _turn(tenant_id):
-        try:
+    try:
+        with turn(tenant_id):
             answer = outbound_session().send("GET", address, headers={"Accept": "application/json"}, body=None, deadline=deadline)
-        except OutboundError as error:
-            return str(error)
+    except NoTurn as error:
+        raise ChecksBusy from error
+    except OutboundError as error:
+        return str(error)
     is_ours = answer.status == 200 and issuer_of(answer.body) == issuer
     return "" if is_ours else "The host answers, but not as this tenant. Check that the proxy keeps the Host header."
 
@@ -90,11 +85,13 @@ def issuer_of(body: bytes) -> str | None:
 
 
 def _proof_problem(domain: CustomDomain) -> str:
-    with _turn(domain.tenant_id):
-        try:
+    try:
+        with turn(domain.tenant_id):
             found = text_records(record_name(domain))
-        except RecordsUnread as error:
-            return str(error)
+    except NoTurn as error:
+        raise ChecksBusy from error
+    except RecordsUnread as error:
+        return str(error)
     # An empty token would be the same for every tenant.
     wanted = record_value(domain).encode()
     is_proven = bool(domain.verification_token) and any(hmac.compare_digest(text.encode(), wanted) for text in found)
@@ -106,17 +103,3 @@ def _custom_domain(tenant_id: str, domain_id: str) -> CustomDomain:
     if domain is None:
         raise NotFound("The custom domain does not exist.")
     return domain
-
-
-@contextmanager
-def _turn(tenant_id: str) -> Iterator[None]:
-    """Count a check of this process: one of a tenant at a time, so that no tenant takes all turns. Raises `ChecksBusy`."""
-    with _waiting_lock:
-        if tenant_id in _waiting or len(_waiting) >= _MOST_AT_ONCE:
-            raise ChecksBusy
-        _waiting.add(tenant_id)
-    try:
-        yield
-    finally:
-        with _waiting_lock:
-            _waiting.discard(tenant_id)

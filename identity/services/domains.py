@@ -110,15 +110,16 @@ def set_default_domain(*, tenant_id: str, host: str) -> CustomDomain:
 
 
 @unit_of_work
-def remove_domain(*, tenant_id: str, domain_id: str) -> None:
+def remove_domain(*, tenant_id: str, domain_id: str, is_by_operator: bool = False) -> None:
     """Stop answering on a host; raise `NotFound`.
 
-    Raises `NotSupported` for the canonical one, which stands in every event's `source`, and `Conflict` for the default one.
+    Raises `NotSupported` for the canonical one, which stands in every event's `source`, and `Conflict` for the default one, unless an
+    operator takes it away: links in mails lead to the canonical one from then on.
     """
     domain = _locked(tenant_id, domain_id)
     if domain.is_canonical:
         raise NotSupported("The canonical domain of a tenant cannot be removed.")
-    if domain.is_default:
+    if domain.is_default and not is_by_operator:
         raise Conflict("The domain is the default of the tenant. Set another default domain first.")
     domain.delete()
     _forget_hosts()

@@ -37,7 +37,7 @@ def _delete_user(row: User) -> None:
 
 
 def _remove_domain(row: CustomDomain) -> None:
-    domains.remove_domain(tenant_id=row.tenant_id, domain_id=row.pk)
+    domains.remove_domain(tenant_id=row.tenant_id, domain_id=row.pk, is_by_operator=True)
 
 
 def _remove_connection(row: OrganizationConnection) -> None:

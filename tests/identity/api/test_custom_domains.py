@@ -267,6 +267,11 @@ def test_links_lead_to_the_default_domain_which_is_verified_and_in_use(
     assert api.delete(f"custom-domains/{domain['custom_domain_id']}").status == 409
     assert api.patch("custom-domains/default", {"domain": canonical}).json == {"domain": canonical}
     assert default_address(tenant.pk) == f"http://{canonical}"
+
+    assert api.patch("custom-domains/default", {"domain": host}).status == 200
+    domains.remove_domain(tenant_id=tenant.pk, domain_id=domain["custom_domain_id"], is_by_operator=True)
+    assert default_address(tenant.pk) == f"http://{canonical}"
+    assert resolve_host(host) is None
     assert api.delete(f"custom-domains/{domain['custom_domain_id']}").status == 204
 
 

@@ -10,6 +10,7 @@ import pytest
 from django.conf import LazySettings
 
 from identity.models import Connection, Tenant
+from identity.outbound.turns import turn
 from tests.factories.provider import Provider
 from tests.factories.provider import provider as running_provider
 from tests.factories.scim import reply
@@ -37,6 +38,13 @@ def test_the_answer_holds_the_endpoints_that_were_discovered(api: Management, pr
     assert made["options"]["oidc_metadata"]["issuer"] == provider.issuer
     assert api.get(f"connections/{made['id']}").json == made
     assert api.get("connections").json[0]["options"] == made["options"]
+
+
+def test_a_request_that_waits_for_a_server_lets_no_other_of_its_tenant_wait(api: Management, tenant: Tenant, provider: Provider) -> None:
+    with turn(tenant.pk):
+        assert "oidc_metadata" not in make(api, issuer=provider.issuer)["options"]
+    assert provider.paths == []
+    assert "oidc_metadata" in make(api, "second", issuer=provider.issuer)["options"]
 
 
 def test_the_address_of_the_document_is_enough(api: Management, provider: Provider) -> None:
