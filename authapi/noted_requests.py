@@ -42,7 +42,7 @@ def noted_query(query: Iterable[tuple[str, list[str]]]) -> dict[str, Any]:
     """Return the parameters of a query without secrets; one that was sent several times is a list."""
     named = list(query)[:_MOST_NAMES]
     kept: dict[str, Any] = _cut(
-        {storable(name)[:64]: _noted(name, values[0] if len(values) == 1 else values) for name, values in named}, _LONGEST_QUERY
+        {noted_text(name)[:64]: _noted(name, values[0] if len(values) == 1 else values) for name, values in named}, _LONGEST_QUERY
     )
     return kept
 
@@ -50,8 +50,12 @@ def noted_query(query: Iterable[tuple[str, list[str]]]) -> dict[str, Any]:
 def noted_path(path: str) -> str:
     """Return a path as it was sent, cut to `LONGEST_PATH`, without segments that look like tokens."""
     segments = path[: LONGEST_PATH + 1].split("/")
-    kept = "/".join(HIDDEN if _OPAQUE.fullmatch(segment) or _LOOKS_SECRET.search(segment) else segment for segment in segments)
-    return storable(kept)[:LONGEST_PATH]
+    return "/".join(map(noted_text, segments))[:LONGEST_PATH]
+
+
+def noted_text(text: str) -> str:
+    """Return a name or an id as it can be stored, hidden where it looks like a token."""
+    return HIDDEN if _OPAQUE.fullmatch(text) or _LOOKS_SECRET.search(text) else storable(text)
 
 
 def noted_message(message: str) -> str:
@@ -79,7 +83,7 @@ def _noted(name: str, value: Any) -> Any:
     if isinstance(value, list) and not is_secret(name):
         return [_noted("", member) for member in value]
     if isinstance(value, str) and not is_secret(name):
-        return HIDDEN if _LOOKS_SECRET.search(value) else storable(shown(name, value))
+        return storable(shown(name, noted_text(value)))
     # What is no JSON, such as a file, has no place in a log.
     return shown(name, value) if value is None or isinstance(value, bool | int | float | str | list) else HIDDEN
 

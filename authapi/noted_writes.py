@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from authapi.addresses import origin_of
-from authapi.noted_requests import noted_body, noted_message, noted_path, noted_query
+from authapi.noted_requests import noted_body, noted_message, noted_path, noted_query, noted_text
 from authapi.services.administrative_log import Writing, note_answer
 from authapi.tokens import VerifiedToken
 from identity.api.operations import Operation
@@ -39,7 +39,7 @@ def writing_of(request: Request, claims: VerifiedToken, operation: Operation, kw
         scope=" ".join(allowing),
         ip=origin.address,
         user_agent=meta.get("HTTP_USER_AGENT", ""),
-        user_id=_user_in_path(request, kwargs) or request.query_params.get("user_id", ""),
+        user_id=noted_text(_user_in_path(request, kwargs) or request.query_params.get("user_id", "")),
         request=_request_document(request, claims, allowing),
         read_body=lambda: _body_of(request, operation),
     )
@@ -81,4 +81,4 @@ def _body_of(request: Request, operation: Operation) -> tuple[Any, str]:
         return None, ""
     body = request.data
     named = body.get("user_id") if isinstance(body, dict) and operation.id != _CREATE_USER else None
-    return noted_body(body), named if isinstance(named, str) else ""
+    return noted_body(body), noted_text(named) if isinstance(named, str) else ""

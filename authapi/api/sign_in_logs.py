@@ -6,6 +6,7 @@ follows the log asks again from the `log_id` of its last line.
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar
 
 from django.db.models import Q, QuerySet
@@ -29,6 +30,7 @@ from identity.api.refusals import invalid_query
 from identity.services.failures import NotFound
 
 _LISTING = Listing("logs", LOG_FIELDS, has_length=True)
+_LOG_ID = re.compile("log_[A-Za-z0-9]{22}")
 _SORTS = {"date": "created_at"}
 _NEWEST_FIRST = Order("created_at", "created_at", is_descending=True)
 
@@ -122,8 +124,9 @@ def _following(query: QueryDict) -> list[Line]:
     condition = Q(created_at__lte=settled_until(timezone.now(), oldest_writer()))
     sent = text_of(query, "from")
     if sent:
-        known = line_at(sent)
-        if known is None:
+        if not _LOG_ID.fullmatch(sent):
             raise invalid_query("Not a checkpoint of this list", "from")
-        condition &= after(known)
+        known = line_at(sent)
+        # A line that retention has taken is older than all that is left, so a reader goes on with the oldest.
+        condition &= after(known) if known else Q()
     return MergedLog(condition).page(0, take, is_descending=False)

@@ -149,7 +149,12 @@ IDENTIFIER = Parameter("identifier", _TEXT, "E-mail address, username or phone n
 _LOG_PAGE = LIST_FORMS[:3]
 LOG_PARAMETERS = (
     *_LOG_PAGE,
-    Parameter("from", _TEXT, "`log_id` of the last line that is known: the lines after it follow, oldest first. `q` is ignored."),
+    Parameter(
+        "from",
+        _TEXT,
+        "`log_id` of the last line of an answer in this form: the lines after it follow, oldest first. Of a page, take a line that is "
+        "older than ten minutes. One that is not there any more stands for the oldest. `q` is ignored.",
+    ),
     Parameter("take", {"type": "integer", "minimum": 1, "maximum": 100, "default": 50}, "Lines per answer; asks for the checkpoint form."),
     Parameter("q", {**_TEXT, "maxLength": 1024}, 'Query, such as `type:fp AND date:[2026-01-01 TO *]` or `user_name:"ada@example.com"`.'),
     Parameter("search", {**_TEXT, "maxLength": 1024}, "Another name of `q`."),

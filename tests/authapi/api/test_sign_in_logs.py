@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from authapi.services.tokens import prune_expired
 from identity.models import User
 from tests.factories.identity import make_user
 from tests.factories.sign_ins import make_sign_in
@@ -66,6 +67,15 @@ def test_the_log_is_followed_from_a_line_on_oldest_first(api: Management, ada: U
     assert ids(first) + ids(second) == lines
     assert api.get("logs", {"from": lines[-1]}).json == []
     assert api.get("logs", {"from": "log_unknown"}).json["errorCode"] == "invalid_query_string"
+
+
+def test_a_reader_whose_last_line_was_pruned_goes_on_with_the_oldest(api: Management, ada: User) -> None:
+    pruned = make_sign_in(ada, created_at=timezone.now() - timedelta(days=31)).pk
+    prune_expired()
+    assert api.get("logs", {"from": pruned}).json == []
+
+    line = make_sign_in(ada, created_at=timezone.now() - timedelta(minutes=1)).pk
+    assert ids(api.get("logs", {"from": pruned}).json) == [line]
 
 
 def test_a_line_whose_neighbours_may_still_be_uncommitted_is_not_followed_yet(api: Management, ada: User) -> None:
