@@ -31,6 +31,7 @@ from identity.api.operations import Operation
 from identity.api.paging import Listing, answer_list
 from identity.api.queries import text_of
 from identity.api.refusals import Refusal, invalid_body, invalid_query
+from identity.api.relation_bodies import user_id
 from identity.services.failures import NotFound
 
 _MOST_IDS = 100
@@ -44,7 +45,7 @@ class RefreshTokensToRevoke(Closed):
     """Ids, or a user, a client or both, and then perhaps an API."""
 
     ids = ListOf(required=False, child=Text(max_length=30), min_length=1, max_length=_MOST_IDS)
-    user_id = Text(required=False, max_length=300)
+    user_id = user_id(required=False)
     client_id = Text(required=False, max_length=64)
     audience = Text(required=False, max_length=600)
 

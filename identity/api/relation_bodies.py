@@ -31,8 +31,8 @@ def organization_id(**options: Any) -> Id:
     return Id("org_[A-Za-z0-9]{16}", **options)
 
 
-def _user_id() -> Id:
-    return Id(r"[^|\s]+\|\S+")
+def user_id(**options: Any) -> Id:
+    return Id(r"[^|\s]+\|\S+", **options)
 
 
 class RolesToChange(Closed):
@@ -40,7 +40,7 @@ class RolesToChange(Closed):
 
 
 class UsersToChange(Closed):
-    users = ListOf(child=_user_id(), min_length=1)
+    users = ListOf(child=user_id(), min_length=1)
 
 
 class GroupsToChange(Closed):
@@ -48,7 +48,7 @@ class GroupsToChange(Closed):
 
 
 class OrganizationMembersToChange(Closed):
-    members = ListOf(child=_user_id(), min_length=1)
+    members = ListOf(child=user_id(), min_length=1)
 
 
 class GroupMemberToChange(Closed):

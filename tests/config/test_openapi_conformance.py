@@ -100,6 +100,7 @@ _UNSAID = (
     "Missing required property",
     "Too few properties",
     "names its",
+    "Each value once",
     "names it,",
     "Does not fit the id",
     "sorts by created_at only",

@@ -205,6 +205,7 @@ def test_refresh_tokens_are_not_revoked_by_half_a_question(api: Management, ada:
     half: list[dict[str, object]] = [{}, {"audience": "https://orders.example.test"}, {"ids": []}]
     for body in [*half, {"ids": [token.wire_id], "user_id": ada.user_id}]:
         assert api.post("refresh-tokens/revoke", body).json["errorCode"] == "invalid_body", body
+    assert "on property user_id" in api.post("refresh-tokens/revoke", {"user_id": "ada"}).json["message"]
     assert api.post("refresh-tokens/revoke", {"user_id": "database|ffffffffffffffffffffffff"}).status == 404
     assert api.post("refresh-tokens/revoke", {"client_id": "f" * 32}).json["errorCode"] == "inexistent_client"
     assert alive(ada) == {token.wire_id}
