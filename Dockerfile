@@ -10,6 +10,7 @@ WORKDIR /opt/identity
 COPY --from=packages /opt/identity/.venv .venv
 COPY manage.py LICENSE ./
 COPY config config
+COPY foundation foundation
 COPY identity identity
 COPY authapi authapi
 COPY events events

@@ -38,7 +38,7 @@ worker: embedded ## Run one more worker beside a running `make up`
 	@DJANGO_SETTINGS_MODULE=config.settings.development exec $(PY) -m celery -A config worker --concurrency 2 --loglevel INFO
 
 test: dev ## Run the tests, in parallel, on private servers unless DATABASE_URL and REDIS_URL are set
-	@$(PY) -m pytest -n 2 -q --ignore=tests/peers -m "not fault and not deep" --durations=10
+	@$(PY) -m pytest -n 3 -q --ignore=tests/peers -m "not fault and not deep" --durations=10
 
 test-deep: peers ## Run in full what `make test` and `make test-peers` take samples of, and what takes minutes
 	@TEST_DEPTH=deep $(PY) -m pytest -n 2 -q -m "(deep or sized) and not fault" --durations=10
@@ -80,7 +80,7 @@ lint: dev ## Check format, style, templates, spelling and security of the source
 	@$(PY) -m ruff check .
 	@if find . -path ./.venv -prune -o -path ./.peers -prune -o -name '*.html' -print | grep -q .; then .venv/bin/djlint templates --lint --quiet; fi
 	@.venv/bin/codespell
-	@.venv/bin/bandit --quiet --recursive --configfile pyproject.toml identity authapi events provisioning config
+	@.venv/bin/bandit --quiet --recursive --configfile pyproject.toml foundation identity authapi events provisioning config
 
 format: dev ## Rewrite the source in the house format
 	@$(PY) -m ruff format .

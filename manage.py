@@ -7,9 +7,12 @@ import sys
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.development")
+    from config import collector
+
+    collector.rest()
     from django.core.management import execute_from_command_line
 
-    from identity.acting import act_of_command, acting
+    from foundation.acting import act_of_command, acting
 
     # What an operator changes by a command stands in the audit log, as what is changed in the admin does.
     with acting(act_of_command(sys.argv)):

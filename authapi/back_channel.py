@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from urllib.parse import urlencode
 
-from authapi.logout_tokens import can_sign, logout_token
 from authapi.services.logout_notices import claim_notice, fail_notice, settle_notice
-from identity.outbound.outcomes import OutboundError
-from identity.outbound.session import outbound_session
+from authapi.tokens.logout_tokens import can_sign, logout_token
+from foundation.outbound.outcomes import OutboundError
+from foundation.outbound.session import outbound_session
 
 _SECONDS = 8.0
 _HEADERS = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}

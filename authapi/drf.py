@@ -24,17 +24,17 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from authapi import throttling
-from authapi.address_rates import charged_debt_in_thread, debt_of
-from authapi.addresses import Origin, origin_of
-from authapi.noted_writes import note_response, writing_of
+from authapi.edge import throttling
+from authapi.edge.address_rates import charged_debt_in_thread, debt_of
+from authapi.edge.addresses import Origin, origin_of
+from authapi.logs.noted_writes import note_response, writing_of
 from authapi.problems import ApiProblem, TooManyRequests
 from authapi.services.administrative_log import Writing, writing
-from authapi.tokens import InsufficientScope, InvalidToken, TokenRefused, VerifiedToken, require_scope, verify_access_token
-from identity.acting import Act, Actor, acting
-from identity.change_context import ChangeContext, ChangingClient, change_context
+from authapi.tokens.access_tokens import InsufficientScope, InvalidToken, TokenRefused, VerifiedToken, require_scope, verify_access_token
+from foundation.acting import Act, Actor, acting
+from foundation.change_context import ChangeContext, ChangingClient, change_context
+from foundation.tenancy import tenant_bound
 from identity.hosts import HostMatch, resolve_host
-from identity.tenancy import tenant_bound
 
 if TYPE_CHECKING:
     # DRF's views import the classes of this module, which the settings name.

@@ -12,7 +12,7 @@ from typing import Any
 
 from oauthlib.oauth2 import OAuth2Error
 
-from authapi.throttling import Rate
+from authapi.edge.throttling import Rate
 
 TOO_MANY_REQUESTS = "Too many requests. Check the X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset headers."
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from authapi.models import TenantSettings
-from authapi.remembered import Remembered
+from foundation.memory.ttl_cache import Remembered
 from identity.models import Tenant
 
 # A change is seen by other processes within this second.

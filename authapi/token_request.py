@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from authapi.charging import Charge
+from authapi.edge.charging import Charge
 from authapi.failures import Case, RequestRefused
 from identity.hosts import HostMatch
 

@@ -32,10 +32,10 @@ django.setup()
 import requests  # noqa: E402
 from django.db import connection  # noqa: E402
 
-from events.numbering import number_tenant  # noqa: E402
+from events.log.numbering import number_tenant  # noqa: E402
 from identity.services import connections, tenants, users  # noqa: E402
+from provisioning.engine.streams import create_stream, delete_stream  # noqa: E402
 from provisioning.services.actions import create_action, deploy_action  # noqa: E402
-from provisioning.streams import create_stream, delete_stream  # noqa: E402
 
 _SCHEMAS = ["urn:ietf:params:scim:schemas:core:2.0:User"]
 

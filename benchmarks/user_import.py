@@ -29,12 +29,12 @@ from django.db import connection  # noqa: E402
 from django.db import connections as database_connections  # noqa: E402
 from django.db.models.signals import post_save  # noqa: E402
 
-from events.numbering import number_tenant, open_connection  # noqa: E402
-from identity.hooks import rows_changed  # noqa: E402
-from identity.import_file import read_rows  # noqa: E402
+from events.log.numbering import number_tenant, open_connection  # noqa: E402
+from foundation.hooks import rows_changed  # noqa: E402
+from identity.imports.import_file import read_rows  # noqa: E402
+from identity.imports.imports import CHUNK_ROWS, start_import  # noqa: E402
 from identity.models import Connection  # noqa: E402
 from identity.services import connections, tenants, users  # noqa: E402
-from identity.services.imports import CHUNK_ROWS, start_import  # noqa: E402
 from identity.services.jobs import run_next_chunk  # noqa: E402
 
 

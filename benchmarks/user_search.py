@@ -32,13 +32,13 @@ from django.db import connection  # noqa: E402
 from django.http import QueryDict  # noqa: E402
 from psycopg import sql  # noqa: E402
 
-from identity.api.paging import Listing, answer_list  # noqa: E402
-from identity.api.refusals import Refusal  # noqa: E402
+from foundation.api.paging import Listing, answer_list  # noqa: E402
+from foundation.api.refusals import Refusal  # noqa: E402
+from foundation.tenancy import tenant_bound  # noqa: E402
 from identity.api.user_schemas import USER_FIELDS  # noqa: E402
 from identity.api.user_search import asked_search  # noqa: E402
 from identity.api.users import listed_user, with_identities  # noqa: E402
 from identity.models import User  # noqa: E402
-from identity.tenancy import tenant_bound  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 ROUNDS = 20

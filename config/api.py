@@ -18,22 +18,15 @@ from rest_framework.views import APIView
 from authapi.api import client_credentials, client_schemas, resource_schemas, sign_in_schemas, signing_keys, tenant_setting_schemas
 from authapi.drf import ManagementMixin
 from authapi.problems import ApiProblem
-from authapi.scopes import MANAGEMENT_SCOPES
+from authapi.tokens.scopes import MANAGEMENT_SCOPES
 from config.management_routes import ROUTES
 from config.upstream.table import Entry, hidden_behind, is_hidden, unbuilt_at
 from events.api import stream_components, subscribe_operation
-from identity.api import (
-    connection_schemas,
-    custom_domain_schemas,
-    group_schemas,
-    job_schemas,
-    organization_schemas,
-    role_schemas,
-    user_schemas,
-)
-from identity.api.operations import Route, Schema
-from identity.api.paths import Segment
-from identity.api.schema import BEARER, CLIENT_CREDENTIALS, ERROR
+from foundation.api.operations import Route, Schema
+from foundation.api.paths import Segment
+from foundation.api.schema import BEARER, CLIENT_CREDENTIALS, ERROR
+from identity.api import connection_schemas, custom_domain_schemas, group_schemas, job_schemas, role_schemas, user_schemas
+from identity.api.organizations import organization_schemas
 from identity.hosts import is_platform_host, resolve_host
 from provisioning.api import action_schemas, delivery_schemas, event_stream_schemas
 
@@ -127,7 +120,7 @@ def browser_urls() -> list[URLPattern]:
 
 @require_safe
 def openapi(request: HttpRequest) -> HttpResponse:
-    """Answer with the OpenAPI document; it needs no token, so its address pays, as for a page (`config.rates`)."""
+    """Answer with the OpenAPI document; it needs no token, so its address pays, as for a page (`config.server.rates`)."""
     if resolve_host(request.META.get("HTTP_HOST", "")) is None:
         raise Http404
     return HttpResponse(openapi_document(), content_type="application/json; charset=utf-8")

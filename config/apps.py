@@ -1,5 +1,7 @@
 from django.apps import AppConfig
 
+from config import collector
+
 
 class ConfigConfig(AppConfig):
     name = "config"
@@ -9,3 +11,4 @@ class ConfigConfig(AppConfig):
         from config.audited_models import watch_models  # noqa: PLC0415  (models are loaded only now)
 
         watch_models()
+        collector.begin()

@@ -15,23 +15,28 @@ from channels.routing import ProtocolTypeRouter, URLRouter
 from django.core.asgi import get_asgi_application
 from django.urls import path, re_path
 
+from config import collector
+
+collector.rest()
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.production")
 # A busy thread keeps the interpreter for 5 ms by default, which every event on its way to a subscriber would wait for.
 sys.setswitchinterval(0.0005)
 django_application: Any = get_asgi_application()
+# Django's part is loaded; what follows is as much again.
+collector.rest()
 
 from django.conf import settings  # noqa: E402  (models may be imported only after the line above)
 
 from authapi.views import HOT_ENDPOINTS  # noqa: E402
-from config.bounds import bounded_body, bounded_count  # noqa: E402
-from config.downloads import download  # noqa: E402
-from config.hosts import Application, Receive, Scope, Send, answer, for_tenant, guarded  # noqa: E402
-from config.lifespan import begin, is_begun, lifespan  # noqa: E402
-from config.live_events import live_events  # noqa: E402
 from config.metrics import metrics  # noqa: E402
-from config.peer_share import shared_out  # noqa: E402
-from config.rates import rated  # noqa: E402
-from config.uploads import uploads  # noqa: E402
+from config.server.bounds import bounded_body, bounded_count  # noqa: E402
+from config.server.downloads import download  # noqa: E402
+from config.server.hosts import Application, Receive, Scope, Send, answer, for_tenant, guarded  # noqa: E402
+from config.server.lifespan import begin, is_begun, lifespan  # noqa: E402
+from config.server.live_events import live_events  # noqa: E402
+from config.server.peer_share import shared_out  # noqa: E402
+from config.server.rates import rated  # noqa: E402
+from config.server.uploads import uploads  # noqa: E402
 from events.stream.endpoint import EventsConsumer  # noqa: E402
 from events.stream.refusals import Refused  # noqa: E402
 
@@ -81,3 +86,4 @@ def begun(http: Application) -> Application:
 application = ProtocolTypeRouter(
     {"http": begun(shared_out(guarded(routes(settings.WEB_ROLE)))), "websocket": refuse_websocket, "lifespan": lifespan}
 )
+collector.begin()

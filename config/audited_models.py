@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from django.apps import apps
 
-from identity import row_audit
+from identity.audit import row_audit
 
 _APPS = ("identity", "authapi", "events", "provisioning")
 _IS_A_LOG = "a log itself"

@@ -39,7 +39,7 @@ def use_one_connection_per_thread(**_: Any) -> None:
 @signals.worker_process_init.connect
 def start_sweeper(**_: Any) -> None:
     """Start the sweeper of this process, after the fork."""
-    from provisioning.sweeper import SweeperThread  # noqa: PLC0415  (models are not ready when this module is read)
+    from provisioning.engine.sweeper import SweeperThread  # noqa: PLC0415  (models are not ready when this module is read)
 
     SweeperThread().start()
 
@@ -47,7 +47,7 @@ def start_sweeper(**_: Any) -> None:
 @signals.worker_ready.connect
 def compare_database(**_: Any) -> None:
     """Alarm when this is not the database that was noted; once per worker, on a connection that is closed again."""
-    from events.database_identity import compare_at_start  # noqa: PLC0415  (models are not ready when this module is read)
+    from events.log.database_identity import compare_at_start  # noqa: PLC0415  (models are not ready when this module is read)
 
     compare_at_start()
 

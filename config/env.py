@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from django.core.exceptions import ImproperlyConfigured
 
-from authapi.addresses import UNIX_SOCKETS
+from authapi.edge.addresses import UNIX_SOCKETS
 
 Value = TypeVar("Value")
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from config.http_flow import Flow, limit_reads
+from config.server.http_flow import Flow, limit_reads
 
 STREAM = "identity.stream"
 # Headers, cookies and a bearer token fit many times over.

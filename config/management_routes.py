@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from authapi.api.routes import ROUTES as AUTHAPI_ROUTES
 from events.api import ROUTES as EVENTS_ROUTES
-from identity.api.operations import Route
+from foundation.api.operations import Route
 from identity.api.routes import ROUTES as IDENTITY_ROUTES
 from provisioning.api.routes import ROUTES as PROVISIONING_ROUTES
 

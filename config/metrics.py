@@ -14,13 +14,13 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-import config.peer_share  # noqa: F401  (it registers its figure)
-from authapi import executor
-from authapi.addresses import client_address
-from config.hosts import Receive, Scope, Send, answer, header, is_believed
+import config.server.peer_share  # noqa: F401  (it registers its figure)
+from authapi.edge.addresses import client_address
+from config.server.hosts import Receive, Scope, Send, answer, header, is_believed
 from events import figures
 from events.metrics import REGISTRY
 from events.stream.refusals import BEARER, Refused
+from foundation.memory import executor
 from identity.hosts import is_platform_host
 
 _LIVE_GAUGES = "gauge_live*_*.db"

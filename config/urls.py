@@ -7,10 +7,10 @@ from django.urls import URLPattern, URLResolver, path
 from authapi.pages.routes import sign_in_urls
 from authapi.upstream.callback import login_callback
 from authapi.upstream.login import CALLBACK_PATH
-from config.admin_site import site
 from config.api import browser_urls, management_urls
+from config.console.admin_site import site
 
-handler404 = "config.unserved.not_found"
+handler404 = "config.server.unserved.not_found"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", site.urls),
     *management_urls(),

@@ -13,19 +13,19 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from authapi.scopes import READ_EVENTS
-from events.catalogue import EVENT_TYPES
-from events.envelope import TEST_PURPOSE, event_source
-from events.stream.canary import send_canary
-from events.stream.floor import FLOOR, FLOOR_TIME
+from authapi.tokens.scopes import READ_EVENTS
+from events.log.envelope import TEST_PURPOSE, event_source
+from events.record.catalogue import EVENT_TYPES
+from events.stream.operating.canary import send_canary
+from events.stream.reading.floor import FLOOR, FLOOR_TIME
 from events.stream.request import MAX_FROM_LENGTH, MAX_FROM_TIMESTAMP_LENGTH, MOMENT_PATTERN
-from identity.api.endpoint import Endpoint
-from identity.api.fields import Closed, Text
-from identity.api.list_schemas import reference
-from identity.api.operations import Lifecycle, Operation, Route, Schema
-from identity.api.schema import RATE_HEADERS, error_responses, security_of
+from foundation.api.endpoint import Endpoint
+from foundation.api.fields import Closed, Text
+from foundation.api.list_schemas import reference
+from foundation.api.operations import Lifecycle, Operation, Route, Schema
+from foundation.api.schema import RATE_HEADERS, error_responses, security_of
+from foundation.timestamps import wire_time
 from identity.hosts import resolve_host
-from identity.timestamps import wire_time
 
 STREAM_ERROR_CODES = ("invalid_cursor", "cursor_expired", "timeout", "payload_too_large", "processing_error", "connection_timeout")
 _CURSOR: Schema = {"type": "string", "maxLength": MAX_FROM_LENGTH, "description": "Opaque cursor; delivery goes on after it."}

@@ -7,8 +7,11 @@ class EventsConfig(AppConfig):
 
     def ready(self) -> None:
         # Models are loaded only now; the checks register themselves.
-        from events import checks, figures, head_cursor, receivers, tripwire  # noqa: F401, PLC0415
-        from identity import hooks, purging  # noqa: PLC0415
+        from events import checks, figures  # noqa: F401, PLC0415
+        from events.log import head_cursor  # noqa: PLC0415
+        from events.record import receivers, tripwire  # noqa: PLC0415
+        from foundation import hooks  # noqa: PLC0415
+        from identity import purging  # noqa: PLC0415
 
         hooks.snapshot_cursor.fill(head_cursor.head_cursor)
         figures.register(figures.EVENTS)

@@ -10,9 +10,10 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import connection
 
-from events import database_identity, tripwire
+from events.log import database_identity
+from events.log.numbering import open_connection
 from events.models import Event
-from events.numbering import open_connection
+from events.record import tripwire
 
 
 @register(Tags.database)

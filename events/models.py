@@ -8,7 +8,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models.functions import Now
 
-from identity.ids import new_stream_id
+from foundation.ids import new_stream_id
 from identity.models.base import TenantOwned
 
 

@@ -6,7 +6,7 @@ import logging
 
 from celery import shared_task
 
-from events import retention
+from events.log import retention
 
 logger = logging.getLogger(__name__)
 

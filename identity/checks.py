@@ -8,9 +8,9 @@ from typing import Any
 from django.core.checks import CheckMessage, Tags, Warning, register
 from django.db import connection
 
+from identity.audit.retention import is_guarded
 from identity.models import AuditEntry
 from identity.search.indexes import TABLE, missing_search_indexes
-from identity.services.audit_retention import is_guarded
 
 
 @register(Tags.database)

@@ -6,11 +6,11 @@ from typing import Any, NoReturn
 
 from django.contrib.auth.hashers import BasePasswordHasher
 
-from identity import imported_passwords
+from identity.imports import imported_passwords
 
 
 class ImportedPasswordHasher(BasePasswordHasher):
-    """Verifies what `identity.imported_passwords` stored. It never makes a hash, so a password that fits gets a new one."""
+    """Verifies what `identity.imports.imported_passwords` stored. It never makes a hash, so a password that fits gets a new one."""
 
     algorithm = imported_passwords.PREFIX
 

@@ -6,10 +6,11 @@ class ProvisioningConfig(AppConfig):
     verbose_name = "Provisioning"
 
     def ready(self) -> None:
-        from events import figures, hooks, numbering  # noqa: PLC0415  (models are loaded only now)
-        from identity import hooks as identity_hooks  # noqa: PLC0415
+        from events import figures, hooks  # noqa: PLC0415  (models are loaded only now)
+        from events.log import numbering  # noqa: PLC0415  (models are loaded only now)
+        from foundation import hooks as identity_hooks  # noqa: PLC0415
         from identity.purging import cover  # noqa: PLC0415
-        from provisioning import draining, log_follower, nudges  # noqa: PLC0415
+        from provisioning.engine import draining, log_follower, nudges  # noqa: PLC0415
         from provisioning.figures import PROVISIONING  # noqa: PLC0415
 
         cover("provisioning", platform_wide=("Sweeper",))

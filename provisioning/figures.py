@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from events.figures import DatabaseFigures, Figure
-from provisioning.not_found import ROWS
+from provisioning.engine.not_found import ROWS
 
 # Of one stream or tenant no more are counted: an index serves each, and a thousand is very many.
 _MOST_OF_ONE = 1000

@@ -7,11 +7,11 @@ from typing import Any
 
 from django.db import transaction
 
-from events.envelope import encode_stored
-from events.option_redaction import CONNECTION_EVENTS, Redaction, redaction_of
-from events.stored_envelope import envelope_of
-from provisioning.masking import Mask
+from events.log.envelope import encode_stored
+from events.log.option_redaction import CONNECTION_EVENTS, Redaction, redaction_of
+from events.log.stored_envelope import envelope_of
 from provisioning.models import Attempt, DeadLetter, Delivery
+from provisioning.runs.masking import Mask
 
 _AT_ONCE = 100
 _BODIES = ("body", "rebuilt_body")

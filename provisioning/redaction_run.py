@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 
 from django.db import transaction
 
-from events import option_redaction as stored_events
+from events.log import option_redaction as stored_events
 from events.models import Head
-from events.stream.connections import forget_frames
-from identity.services.audit import record
-from identity.services.option_redaction import Findings, plain_rows, redact_audit_log, seal_row
-from provisioning.masking import Mask
+from events.stream.operating.connections import forget_frames
+from identity.audit.entries import record
+from identity.options.redaction import Findings, plain_rows, redact_audit_log, seal_row
 from provisioning.option_redaction import letter_redactions, redact_attempts, redact_letters
+from provisioning.runs.masking import Mask
 
 _NAMED_AT_ONCE = 100
 

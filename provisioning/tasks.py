@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from provisioning import delivering, dispatch, nudges, redrives, retention, sweeper  # noqa: F401  (redrives registers its jobs)
-from provisioning.alert_sending import send_alert
-from provisioning.backfill import work  # noqa: F401  (it registers what its jobs do)
-from provisioning.event_trials import work_on_event
-from provisioning.read_probe import hold_when_reading_is_refused
-from provisioning.retrying import RetryingTask
+from provisioning.dead_letters import redrives  # noqa: F401  (redrives registers its jobs)
+from provisioning.engine import delivering, dispatch, nudges, retention, sweeper
+from provisioning.engine.alert_sending import send_alert
+from provisioning.engine.retrying import RetryingTask
 from provisioning.services import row_acts  # noqa: F401  (it registers what jobs of the admin do)
+from provisioning.synchronization import work  # noqa: F401  (it registers what its jobs do)
+from provisioning.trials.event_trials import work_on_event
+from provisioning.trials.read_probe import hold_when_reading_is_refused
 
 
 @shared_task(name=nudges.DISPATCH)

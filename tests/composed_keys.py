@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from authapi import key_pairs
+from authapi.tokens import key_pairs
 
 _EXPONENT = 65537
 generated_private_key = key_pairs.generate_private_key

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
+from typing import Any
 
+import hypothesis
 import psycopg
 import pytest
 from django.conf import settings
 from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
+from django.dispatch import receiver
 from psycopg.pq import TransactionStatus
 from pytest_django.plugin import DjangoDbBlocker, blocking_manager_key
 
@@ -18,6 +24,10 @@ from identity.models import Connection, Tenant
 from identity.services.connections import create_connection
 from identity.services.tenants import create_tenant
 from tests.databases import migrated_test_database
+
+# How long a machine takes to draw an example says nothing about what is tested.
+hypothesis.settings.register_profile("tests", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("tests")
 
 _OPTIONS = dict(connection.settings_dict["OPTIONS"])
 _database = ExitStack()
@@ -47,6 +57,14 @@ def _make_database(config: pytest.Config) -> None:
     with config.stash[blocking_manager_key].unblock():
         _database.enter_context(migrated_test_database())
     config.stash[_HAS_DATABASE] = True
+
+
+@receiver(connection_created)
+def _keep_for_the_next_request(connection: BaseDatabaseWrapper, **_: Any) -> None:
+    """Leave a connection open for the next request, in threads that live as long as the process; `_end_of_test` says why."""
+    thread = threading.current_thread()
+    if thread is threading.main_thread() or thread.name.startswith("authapi"):
+        connection.close_at = None
 
 
 @pytest.fixture

@@ -1,9 +1,13 @@
-"""Waiting for something to become true, with a deadline instead of a sleep."""
+"""Waiting for something to become true with a deadline instead of a sleep, and a clock for what must not take long."""
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+_TICK_SECONDS = 0.01
 
 
 def eventually(condition: Callable[[], object], *, seconds: float = 10.0, pause: float = 0.02) -> None:
@@ -13,3 +17,32 @@ def eventually(condition: Callable[[], object], *, seconds: float = 10.0, pause:
         if time.monotonic() > deadline:
             raise AssertionError(f"still not true after {seconds} s")
         time.sleep(pause)
+
+
+class OwnTime:
+    """Seconds in which this process could run. It stands still while the machine lets the process wait, which is no one's fault here."""
+
+    def __init__(self) -> None:
+        self._ticks = 0
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._count, daemon=True)
+
+    @property
+    def seconds(self) -> float:
+        return self._ticks * _TICK_SECONDS
+
+    def _count(self) -> None:
+        while not self._is_over.wait(_TICK_SECONDS):
+            self._ticks += 1
+
+
+@contextmanager
+def own_time() -> Iterator[OwnTime]:
+    """Count the own time of the process while the block runs; it may be read inside and afterwards."""
+    clock = OwnTime()
+    clock._thread.start()
+    try:
+        yield clock
+    finally:
+        clock._is_over.set()
+        clock._thread.join()

@@ -14,6 +14,7 @@ from asgiref.sync import async_to_sync
 from authapi.models import Client
 from authapi.services.clients import create_client
 from config.asgi import application
+from events.stream.runtime import stop_runtime
 from identity.models import Tenant
 
 
@@ -109,7 +110,11 @@ def request(method: str, target: str, query: str, headers: dict[str, str], body:
         async def send(message: MutableMapping[str, Any]) -> None:
             messages.append(message)
 
-        await application(scope, receive, send)
+        try:
+            await application(scope, receive, send)
+        finally:
+            # Requests for streams start what a server stops at its end.
+            await stop_runtime()
 
     async_to_sync(run)()
     start = messages[0]

@@ -38,6 +38,8 @@ class Terminal:
             env={**environment, "PS1": "", "PS2": "", "TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "200"},
             stdin=subprocess.DEVNULL,
             start_new_session=True,
+            # A shell passes on what is ignored where the tests were started, such as Ctrl+C behind an `&`.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

@@ -11,7 +11,7 @@ from authapi.admin.sessions import EndableAdmin, may_change
 from authapi.models import LoginFailures
 from authapi.services.row_acts import LIFT_BLOCKS
 from authapi.services.user_blocks import lift_block
-from identity.admin.badges import badge
+from foundation.admin.badges import badge
 from identity.admin.bulk_actions import bulk_action
 from identity.admin.object_actions import ObjectAction
 

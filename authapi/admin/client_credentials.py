@@ -9,12 +9,12 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from authapi import mtls
 from authapi.client_auth.assertion import ALGORITHMS
+from authapi.edge import mtls
 from authapi.models import ClientCredential, EdgeKey
 from authapi.services import client_credentials, edge_keys
 from authapi.services.client_credentials import NewCredential
-from identity.admin.badges import badge
+from foundation.admin.badges import badge
 from identity.admin.object_actions import ObjectAction
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm

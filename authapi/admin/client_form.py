@@ -11,11 +11,11 @@ from authapi.api.client_bodies import ClientToChange
 from authapi.api.client_documents import client_resource, columns_of
 from authapi.grants.password import REALM_GRANT
 from authapi.models import Client
-from identity.admin.json_fields import ShapedJSONField
-from identity.admin.line_fields import LinesField
+from foundation.admin.json_fields import ShapedJSONField
+from foundation.admin.line_fields import LinesField
+from foundation.api.refusals import Refusal
 from identity.admin.service_form import ServiceForm
 from identity.admin.users import merge_of
-from identity.api.refusals import Refusal
 
 APP_TYPES = (
     ("", "Not said"),

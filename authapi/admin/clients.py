@@ -13,7 +13,7 @@ from authapi.admin.client_form import ClientForm
 from authapi.admin.snippets import Setup, snippets_of
 from authapi.models import Client
 from authapi.services import clients
-from identity.admin.badges import badge
+from foundation.admin.badges import badge
 from identity.admin.object_actions import ObjectAction
 from identity.admin.service_admin import ServiceAdmin
 from identity.hosts import address_beside

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from authapi.keys import revoke_key, rotate_keys
 from authapi.models import RevokedToken, SigningKey
+from authapi.tokens.keys import revoke_key, rotate_keys
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.tenant_scope import ReadOnlyAdmin
 

@@ -11,8 +11,8 @@ from django.http import HttpRequest
 from authapi.models import ApiResource, ClientGrant
 from authapi.models.resources import MAX_TOKEN_SECONDS
 from authapi.services import api_resources, client_grants, resource_changes
-from identity.admin.badges import badge
-from identity.admin.line_fields import LinesField
+from foundation.admin.badges import badge
+from foundation.admin.line_fields import LinesField
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
 

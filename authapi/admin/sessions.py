@@ -12,10 +12,10 @@ from authapi.models import Consent, Initiator, LogoutNotice, RefreshToken, Sessi
 from authapi.services.access import revoke_session, withdraw_consent
 from authapi.services.row_acts import END_SESSIONS, REVOKE_TOKENS, WITHDRAW_CONSENTS, revoke_token
 from authapi.services.sessions import end_session
-from identity.admin.badges import badge
+from foundation.admin.badges import badge
+from foundation.admin.panels import Cell, Panel
 from identity.admin.bulk_actions import bulk_action
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
-from identity.admin.panels import Cell, Panel
 from identity.admin.tenant_scope import ReadOnlyAdmin
 
 _END_MANY = "Their people have to log in again in these browsers. Applications with a refresh token go on until it ends."

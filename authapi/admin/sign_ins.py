@@ -15,11 +15,11 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.http import urlencode
 
-from authapi.log_browsing import LogPage, Place, Question, browse, read_place
+from authapi.logs.browsing import LogPage, Place, Question, browse, read_place
+from authapi.logs.sign_in_types import IN_WORDS, in_words
 from authapi.models import Client, SignIn
-from authapi.sign_in_types import IN_WORDS, in_words
-from identity.admin.badges import badge
-from identity.admin.moment_fields import Moment
+from foundation.admin.badges import badge
+from foundation.admin.moment_fields import Moment
 from identity.admin.scope import tenant_in_scope
 from identity.admin.tenant_scope import ReadOnlyAdmin
 

@@ -13,7 +13,7 @@ from authapi.api.tenant_setting_bodies import BruteForceToChange, TenantSettings
 from authapi.models import TenantSettings
 from authapi.services.tenant_settings import MODES, update_brute_force, update_tenant_settings
 from authapi.tenant_settings import BRANDING_DEFAULTS, BRUTE_FORCE_DEFAULTS, LIFETIMES, brute_force_values, settings_values
-from identity.admin.line_fields import LinesField
+from foundation.admin.line_fields import LinesField
 from identity.admin.scope import only_tenant, tenant_in_scope
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm

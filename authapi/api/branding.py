@@ -12,9 +12,9 @@ from authapi.api.tenant_setting_schemas import BRANDING
 from authapi.models import TenantSettings
 from authapi.services.tenant_settings import update_branding
 from authapi.tenant_settings import BRANDING_DEFAULTS, settings_values
-from identity.api.endpoint import Endpoint
-from identity.api.fields import Closed, Text
-from identity.api.operations import Operation
+from foundation.api.endpoint import Endpoint
+from foundation.api.fields import Closed, Text
+from foundation.api.operations import Operation
 
 _COLOUR = RegexValidator(r"\A(#[0-9a-fA-F]{6})?\Z", "String does not match pattern ^#[0-9a-fA-F]{6}$")
 # Browsers load no picture from an insecure place into a secure page.

@@ -11,7 +11,7 @@ from authapi.api.client_member_bodies import FurtherMembers
 from authapi.api.credential_bodies import MethodsToCreate, MethodsToName
 from authapi.authorize.callbacks import wildcard_problem
 from authapi.models import Client, Initiator
-from identity.api.fields import Closed, JsonObject, ListOf, Switch, Text
+from foundation.api.fields import Closed, JsonObject, ListOf, Switch, Text
 
 APP_TYPES = (
     "native", "spa", "regular_web", "non_interactive", "resource_server", "express_configuration", "rms", "box", "cloudbees", "concur",

@@ -11,12 +11,12 @@ from authapi.api.clients import INEXISTENT_CLIENT, changeable_client, client_at
 from authapi.api.credential_bodies import CredentialToChange, CredentialToCreate, new_credential
 from authapi.models import ClientCredential
 from authapi.services import client_credentials
-from identity.api.endpoint import Endpoint
-from identity.api.list_schemas import PROJECTION, reference
-from identity.api.operations import Operation, Schema
-from identity.api.queries import projection_of
+from foundation.api.endpoint import Endpoint
+from foundation.api.list_schemas import PROJECTION, reference
+from foundation.api.operations import Operation, Schema
+from foundation.api.queries import projection_of
+from foundation.timestamps import wire_time
 from identity.services.failures import NotFound
-from identity.timestamps import wire_time
 
 _TEXT: Schema = {"type": "string"}
 _TIME: Schema = {"type": "string", "format": "date-time"}

@@ -7,9 +7,9 @@ from typing import Any
 
 from authapi.api.client_promises import refuse_promises
 from authapi.models import Client
-from authapi.refresh_policy import shown_policy
-from identity.api.refusals import invalid_body
-from identity.timestamps import wire_time
+from authapi.tokens.refresh_policy import shown_policy
+from foundation.api.refusals import invalid_body
+from foundation.timestamps import wire_time
 
 # Lists that the toolkit keeps as text with spaces between.
 _SPACED = {"callbacks": "redirect_uris", "allowed_logout_urls": "post_logout_redirect_uris", "allowed_origins": "allowed_origins"}

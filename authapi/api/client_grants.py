@@ -12,20 +12,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from authapi.api.resource_schemas import CLIENT_GRANT, CLIENT_GRANT_FIELDS, CLIENT_GRANTS, GRANT_PARAMETERS, ORGANIZATION_GRANT_PARAMETERS
-from authapi.audiences import is_management_audience
-from authapi.keys import trust
 from authapi.models import ApiResource, ClientGrant, OrganizationClientGrant
 from authapi.services import client_grants
 from authapi.services.api_resources import ensure_management_api
-from identity.api.endpoint import Endpoint
-from identity.api.fields import Closed, ListOf, Switch, Text
-from identity.api.list_schemas import TAKE_FORM, taken_list
+from authapi.tokens.audiences import is_management_audience
+from authapi.tokens.keys import trust
+from foundation.api.endpoint import Endpoint
+from foundation.api.fields import Closed, ListOf, Switch, Text
+from foundation.api.list_schemas import TAKE_FORM, taken_list
+from foundation.api.operations import Operation
+from foundation.api.paging import Listing, answer_list
+from foundation.api.queries import switch_of, text_of, texts_of
+from foundation.api.refusals import Refusal, invalid_body, invalid_query, not_supported
 from identity.api.lookups import organization_at
-from identity.api.operations import Operation
-from identity.api.organization_schemas import ORGANIZATION, ORGANIZATION_FIELDS
-from identity.api.paging import Listing, answer_list
-from identity.api.queries import switch_of, text_of, texts_of
-from identity.api.refusals import Refusal, invalid_body, invalid_query, not_supported
+from identity.api.organizations.organization_schemas import ORGANIZATION, ORGANIZATION_FIELDS
 from identity.documents.organization import organization_resource
 from identity.services.failures import Invalid, NotFound
 

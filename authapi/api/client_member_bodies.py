@@ -8,7 +8,7 @@ from django.core.validators import RegexValidator
 from rest_framework import serializers
 
 from authapi.api.credential_bodies import CredentialToName
-from identity.api.fields import Closed, JsonObject, ListOf, Switch, Text
+from foundation.api.fields import Closed, JsonObject, ListOf, Switch, Text
 
 ADDONS = (
     "aws", "azure_blob", "azure_sb", "rms", "mscrm", "slack", "sentry", "box", "cloudbees", "concur", "dropbox", "echosign", "egnyte",

@@ -7,7 +7,7 @@ from typing import Any
 
 from authapi.engine import SERVED_GRANTS
 from authapi.models import Initiator
-from identity.api.refusals import not_supported
+from foundation.api.refusals import not_supported
 
 Members = Mapping[str, Any]
 # Values that change nothing, by the name of the member. `custom_login_page_on` is not among them: without a page of the client's

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from authapi.api.client_bodies import APP_TYPES
-from identity.api.list_schemas import LIST_FORMS, list_of, reference, taken_list
-from identity.api.operations import Parameter, Schema
+from foundation.api.list_schemas import LIST_FORMS, list_of, reference, taken_list
+from foundation.api.operations import Parameter, Schema
 
 _TEXT: Schema = {"type": "string"}
 _TEXTS: Schema = {"type": "array", "items": _TEXT}

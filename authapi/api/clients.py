@@ -15,13 +15,13 @@ from authapi.api.credential_bodies import new_credential
 from authapi.models import Client
 from authapi.services import clients
 from authapi.services.client_credentials import create_client_with_credentials
-from identity.api.endpoint import Endpoint
-from identity.api.list_schemas import PROJECTION
+from foundation.api.endpoint import Endpoint
+from foundation.api.list_schemas import PROJECTION
+from foundation.api.operations import Operation
+from foundation.api.paging import Listing, answer_list
+from foundation.api.queries import projection_of, switch_of, text_of
+from foundation.api.refusals import Refusal, invalid_query, not_supported
 from identity.api.lookups import scopes_of
-from identity.api.operations import Operation
-from identity.api.paging import Listing, answer_list
-from identity.api.queries import projection_of, switch_of, text_of
-from identity.api.refusals import Refusal, invalid_query, not_supported
 from identity.services.failures import NotFound
 
 INEXISTENT_CLIENT = "inexistent_client"

@@ -10,14 +10,14 @@ from rest_framework.response import Response
 from authapi.api.client_schemas import CONNECTION_CLIENTS
 from authapi.api.clients import INEXISTENT_CLIENT, by_creation, client_at
 from authapi.models import Client
+from foundation.api.endpoint import Endpoint
+from foundation.api.fields import Closed, Switch, Text
+from foundation.api.list_schemas import TAKE_FORM, take_form, taken_list
+from foundation.api.operations import Operation
+from foundation.api.paging import Listing, answer_list
+from foundation.api.refusals import Refusal
 from identity.api.connection_schemas import CONNECTION, CONNECTION_FIELDS
-from identity.api.endpoint import Endpoint
-from identity.api.fields import Closed, Switch, Text
-from identity.api.list_schemas import TAKE_FORM, take_form, taken_list
 from identity.api.lookups import connection_at
-from identity.api.operations import Operation
-from identity.api.paging import Listing, answer_list
-from identity.api.refusals import Refusal
 from identity.documents.connection import connection_resource
 from identity.models import Connection
 from identity.services.enabled_clients import change_enabled_clients

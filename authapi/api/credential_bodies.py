@@ -13,7 +13,7 @@ from authapi.client_auth.assertion import ALGORITHMS
 from authapi.models import ClientCredential
 from authapi.services.client_credentials import MOST_PER_METHOD, NewCredential
 from authapi.services.clients import CREDENTIAL_TYPES
-from identity.api.fields import Closed, ListOf, Switch, Text
+from foundation.api.fields import Closed, ListOf, Switch, Text
 
 _LONGEST_PEM = 8192
 _LONGEST_MOMENT = 40

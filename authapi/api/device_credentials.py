@@ -12,11 +12,11 @@ from authapi.api.refresh_tokens import living_tokens
 from authapi.api.sign_in_schemas import DEVICE_CREDENTIAL_FIELDS, DEVICE_CREDENTIAL_PARAMETERS, DEVICE_CREDENTIALS
 from authapi.models import RefreshToken
 from authapi.services.refresh_tokens import revoke_refresh_tokens
-from identity.api.endpoint import Endpoint
-from identity.api.operations import Operation
-from identity.api.paging import Listing, answer_list
-from identity.api.queries import text_of
-from identity.api.refusals import invalid_path, invalid_query
+from foundation.api.endpoint import Endpoint
+from foundation.api.operations import Operation
+from foundation.api.paging import Listing, answer_list
+from foundation.api.queries import text_of
+from foundation.api.refusals import invalid_path, invalid_query
 
 _FILTERS = {"user_id": "user__user_id", "client_id": "application__client_id"}
 _ROTATING = "rotating_refresh_token"

@@ -13,12 +13,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from authapi.api.neutral_table import ABSENT, LISTS, SETTINGS, Absent, EmptyList, Form, Owner, Setting
-from identity.api.endpoint import Endpoint
-from identity.api.fields import Closed, ListOf, Switch, Text
-from identity.api.list_schemas import LIST_FORMS, TAKE_FORM
-from identity.api.operations import Operation, Parameter, Route, Schema
-from identity.api.paging import Listing, answer_list
-from identity.api.refusals import Refusal, invalid_body, not_supported
+from foundation.api.endpoint import Endpoint
+from foundation.api.fields import Closed, ListOf, Switch, Text
+from foundation.api.list_schemas import LIST_FORMS, TAKE_FORM
+from foundation.api.operations import Operation, Parameter, Route, Schema
+from foundation.api.paging import Listing, answer_list
+from foundation.api.refusals import Refusal, invalid_body, not_supported
 from identity.models import Connection, Organization
 from identity.services.failures import NotFound
 

@@ -20,14 +20,14 @@ from authapi.api.resource_servers import INEXISTENT_RESOURCE_SERVER
 from authapi.models import Permission
 from authapi.services import permissions
 from authapi.services.permissions import Named, permissions_of_role, permissions_of_user
-from identity.api.endpoint import Endpoint
-from identity.api.fields import Closed, ListOf, Text
-from identity.api.list_schemas import LIST_FORMS
+from foundation.api.endpoint import Endpoint
+from foundation.api.fields import Closed, ListOf, Text
+from foundation.api.list_schemas import LIST_FORMS
+from foundation.api.operations import Operation
+from foundation.api.paging import Listing, answer_list
+from foundation.api.queries import text_of
+from foundation.api.refusals import invalid_query
 from identity.api.lookups import role_at, user_at
-from identity.api.operations import Operation
-from identity.api.paging import Listing, answer_list
-from identity.api.queries import text_of
-from identity.api.refusals import invalid_query
 from identity.api.role_schemas import EFFECTIVE_ROLE_FIELDS, EFFECTIVE_ROLES, NOTHING
 from identity.documents.role import effective_role_document
 from identity.models import Role

@@ -23,14 +23,14 @@ from authapi.api.sign_in_schemas import (
 from authapi.models import RefreshToken
 from authapi.services.access import update_refresh_token_metadata
 from authapi.services.refresh_tokens import revoke_refresh_tokens
-from identity.api.endpoint import Endpoint
-from identity.api.fields import Closed, JsonObject, ListOf, Text
-from identity.api.list_schemas import TAKE_FORM
+from foundation.api.endpoint import Endpoint
+from foundation.api.fields import Closed, JsonObject, ListOf, Text
+from foundation.api.list_schemas import TAKE_FORM
+from foundation.api.operations import Operation
+from foundation.api.paging import Listing, answer_list
+from foundation.api.queries import text_of
+from foundation.api.refusals import Refusal, invalid_body, invalid_query
 from identity.api.lookups import user_at
-from identity.api.operations import Operation
-from identity.api.paging import Listing, answer_list
-from identity.api.queries import text_of
-from identity.api.refusals import Refusal, invalid_body, invalid_query
 from identity.api.relation_bodies import user_id
 from identity.services.failures import NotFound
 

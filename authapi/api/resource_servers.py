@@ -16,12 +16,12 @@ from authapi.models import ApiResource
 from authapi.models.resources import MAX_TOKEN_SECONDS
 from authapi.services.api_resources import create_api_resource, ensure_management_api
 from authapi.services.resource_changes import SystemResource, delete_api_resource, update_api_resource
-from identity.api.endpoint import Endpoint
-from identity.api.fields import Closed, JsonObject, ListOf, Switch, Text
-from identity.api.operations import Operation
-from identity.api.paging import Listing, answer_list
-from identity.api.queries import texts_of
-from identity.api.refusals import Refusal, not_supported
+from foundation.api.endpoint import Endpoint
+from foundation.api.fields import Closed, JsonObject, ListOf, Switch, Text
+from foundation.api.operations import Operation
+from foundation.api.paging import Listing, answer_list
+from foundation.api.queries import texts_of
+from foundation.api.refusals import Refusal, not_supported
 from identity.services.failures import NotFound
 
 INEXISTENT_RESOURCE_SERVER = "inexistent_resource_server"

@@ -23,7 +23,7 @@ from authapi.api.signing_keys import KeyRevocationEndpoint, KeyRotationEndpoint,
 from authapi.api.tenant_settings import BruteForceEndpoint, TenantSettingsEndpoint
 from authapi.api.user_blocks import IdentifierBlockEndpoint, UserBlockEndpoint
 from authapi.api.user_grants import SingleUserGrantEndpoint, UserGrantEndpoint
-from identity.api.operations import Route
+from foundation.api.operations import Route
 
 _COLLECTION = {"get": "list", "post": "create"}
 _ITEM = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}

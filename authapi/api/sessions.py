@@ -13,13 +13,13 @@ from authapi.api.sign_in_schemas import ACCEPTED, SESSION, SESSION_FIELDS, SESSI
 from authapi.models import Initiator, Session
 from authapi.services.access import revoke_access, revoke_session, update_session_metadata
 from authapi.services.sessions import end_session, end_sessions_of
-from identity.api.endpoint import Endpoint
-from identity.api.fields import Closed, JsonObject, Switch, Text
-from identity.api.list_schemas import TAKE_FORM
+from foundation.api.endpoint import Endpoint
+from foundation.api.fields import Closed, JsonObject, Switch, Text
+from foundation.api.list_schemas import TAKE_FORM
+from foundation.api.operations import Operation
+from foundation.api.paging import Listing, answer_list
+from foundation.api.refusals import invalid_body
 from identity.api.lookups import user_at
-from identity.api.operations import Operation
-from identity.api.paging import Listing, answer_list
-from identity.api.refusals import invalid_body
 from identity.services.failures import NotFound
 
 MOST_METADATA = 25

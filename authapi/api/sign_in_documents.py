@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from authapi.models import Consent, LoginFailures, RefreshToken, Session
-from identity.timestamps import wire_time
+from foundation.timestamps import wire_time
 
 
 def session_resource(session: Session) -> dict[str, Any]:

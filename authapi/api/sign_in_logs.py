@@ -17,16 +17,16 @@ from rest_framework.response import Response
 
 from authapi.api.sign_in_documents import log_line
 from authapi.api.sign_in_schemas import LOG_FIELDS, LOG_LINE, LOG_LINES, LOG_PARAMETERS, USER_LOG_PARAMETERS
-from authapi.log_query import InvalidQuery, parsed_query
-from authapi.merged_log import Line, MergedLog, after, line_at, oldest_writer, settled_until
+from authapi.logs.merged_log import Line, MergedLog, after, line_at, oldest_writer, settled_until
+from authapi.logs.query import InvalidQuery, parsed_query
 from authapi.models import SignIn
-from identity.api.endpoint import Endpoint
-from identity.api.list_schemas import PROJECTION
+from foundation.api.endpoint import Endpoint
+from foundation.api.list_schemas import PROJECTION
+from foundation.api.operations import Operation
+from foundation.api.paging import LARGEST_PAGE, PAGE_SIZE, Listing, Order, answer_list, order_of
+from foundation.api.queries import number_of, projection_of, text_of
+from foundation.api.refusals import invalid_query
 from identity.api.lookups import user_at
-from identity.api.operations import Operation
-from identity.api.paging import LARGEST_PAGE, PAGE_SIZE, Listing, Order, answer_list, order_of
-from identity.api.queries import number_of, projection_of, text_of
-from identity.api.refusals import invalid_query
 from identity.services.failures import NotFound
 
 _LISTING = Listing("logs", LOG_FIELDS, has_length=True)

@@ -10,15 +10,15 @@ from typing import Any, ClassVar
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from authapi.keys import UnknownKey, ensure_keys, revoke_key, rotate_keys
 from authapi.models import SigningKey
-from identity.api.endpoint import Endpoint
-from identity.api.list_schemas import PROJECTION, fields_of, reference
-from identity.api.operations import Operation, Schema
-from identity.api.queries import projection_of
-from identity.api.refusals import not_supported
+from authapi.tokens.keys import UnknownKey, ensure_keys, revoke_key, rotate_keys
+from foundation.api.endpoint import Endpoint
+from foundation.api.list_schemas import PROJECTION, fields_of, reference
+from foundation.api.operations import Operation, Schema
+from foundation.api.queries import projection_of
+from foundation.api.refusals import not_supported
+from foundation.timestamps import wire_time
 from identity.services.failures import NotFound
-from identity.timestamps import wire_time
 
 _NO_KEY = "The signing key does not exist."
 _ORDER = (SigningKey.State.CURRENT, SigningKey.State.NEXT, SigningKey.State.PREVIOUS)

@@ -10,7 +10,7 @@ from rest_framework import serializers
 
 from authapi.api.client_bodies import Registered
 from authapi.services.tenant_settings import FLAGS, LONGEST_LIFETIME, MODES, MOST_ADDRESSES, MOST_ATTEMPTS, SHIELDS
-from identity.api.fields import Closed, Email, ListOf, Switch, Text
+from foundation.api.fields import Closed, Email, ListOf, Switch, Text
 
 _MINUTES_OF_AN_HOUR = 60
 _MOST_VALUES = 100

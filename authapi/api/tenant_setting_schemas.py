@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from authapi.services.tenant_settings import MODES, SHIELDS
 from authapi.tenant_settings import LIFETIMES
-from identity.api.list_schemas import reference
-from identity.api.operations import Schema
+from foundation.api.list_schemas import reference
+from foundation.api.operations import Schema
 
 _TEXT: Schema = {"type": "string"}
 _TEXTS: Schema = {"type": "array", "items": _TEXT}

@@ -12,11 +12,11 @@ from authapi.api.tenant_setting_schemas import BRUTE_FORCE, SETTINGS, SETTINGS_F
 from authapi.models import TenantSettings
 from authapi.services.tenant_settings import update_brute_force, update_tenant_settings
 from authapi.tenant_settings import LIFETIMES, brute_force_values, settings_values
-from identity.api.endpoint import Endpoint
-from identity.api.list_schemas import PROJECTION
-from identity.api.operations import Operation
-from identity.api.queries import projection_of
-from identity.api.refusals import invalid_body, not_supported
+from foundation.api.endpoint import Endpoint
+from foundation.api.list_schemas import PROJECTION
+from foundation.api.operations import Operation
+from foundation.api.queries import projection_of
+from foundation.api.refusals import invalid_body, not_supported
 
 _IN_MINUTES = {f"{name}_in_minutes": name for name in LIFETIMES}
 

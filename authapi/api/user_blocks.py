@@ -12,11 +12,11 @@ from authapi.api.sign_in_schemas import BLOCKS, CONSIDER_ENABLEMENT, IDENTIFIER
 from authapi.models import LoginFailures
 from authapi.services.user_blocks import blocks_of_identifier, blocks_of_user, lift_blocks_of_identifier, lift_blocks_of_user
 from authapi.tenant_settings import sign_in_settings
-from identity.api.endpoint import Endpoint
+from foundation.api.endpoint import Endpoint
+from foundation.api.operations import Operation
+from foundation.api.queries import switch_of, text_of
+from foundation.api.refusals import invalid_query
 from identity.api.lookups import user_at
-from identity.api.operations import Operation
-from identity.api.queries import switch_of, text_of
-from identity.api.refusals import invalid_query
 
 
 class IdentifierBlockEndpoint(Endpoint):

@@ -11,11 +11,11 @@ from authapi.api.sign_in_documents import user_grant
 from authapi.api.sign_in_schemas import GRANT_PARAMETERS, GRANTS_OF_USER, USER_GRANT_FIELDS, USER_GRANTS
 from authapi.models import Consent
 from authapi.services.access import withdraw_consent, withdraw_consents_of
-from identity.api.endpoint import Endpoint
-from identity.api.operations import Operation
-from identity.api.paging import Listing, answer_list
-from identity.api.queries import text_of
-from identity.api.refusals import Refusal, invalid_query
+from foundation.api.endpoint import Endpoint
+from foundation.api.operations import Operation
+from foundation.api.paging import Listing, answer_list
+from foundation.api.queries import text_of
+from foundation.api.refusals import Refusal, invalid_query
 from identity.api.users import INEXISTENT_USER
 from identity.models import User
 

@@ -12,7 +12,7 @@ import hmac
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from authapi.random_secrets import new_secret
+from foundation.secrets.random_secrets import new_secret
 
 SESSION = "session"
 BROWSER = "browser"

@@ -8,6 +8,7 @@ from uuid import uuid4
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
+from authapi.accounts.connections import takes_sign_ups
 from authapi.authorize import organizations
 from authapi.authorize.cookies import BROWSER, SESSION, browser_of, set_cookie
 from authapi.authorize.decision import Step, next_step
@@ -22,16 +23,15 @@ from authapi.client_auth import clients
 from authapi.failures import Case, RequestRefused
 from authapi.grants.front_channel import front_channel
 from authapi.grants.user_tokens import CodeParameters, UserIssue
-from authapi.hosted_page import tenant_host
 from authapi.models import AuthorizationRequest, Client, Session
+from authapi.pages.hosted_page import tenant_host
 from authapi.services import sign_in_log
 from authapi.services.sessions import begin_session, end_session, note_client, renew_session
-from authapi.sign_in.connections import takes_sign_ups
 from authapi.tenant_settings import sign_in_settings
+from foundation.tenancy import tenant_bound
 from identity.hosts import HostMatch
 from identity.models import Connection, User
 from identity.services.memberships import add_members
-from identity.tenancy import tenant_bound
 
 PAGES = {
     Step.ORGANIZATION: "/u/organization",

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from authapi.bodies import MalformedBody, parse_body
+from authapi.edge.bodies import MalformedBody, parse_body
 from authapi.failures import Case, RequestRefused
 
 _JSON = "application/json"

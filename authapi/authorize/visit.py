@@ -9,7 +9,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils import timezone
 
-from authapi.addresses import client_address
+from authapi.accounts.connections import client_connections
 from authapi.authorize import organizations
 from authapi.authorize.asked import Asked, ClientFacts, Target
 from authapi.authorize.cookies import SESSION, read_cookie
@@ -17,13 +17,13 @@ from authapi.authorize.decision import Situation
 from authapi.authorize.organizations import Question
 from authapi.authorize.parameters import Parameters, checked, target_of
 from authapi.authorize.waiting import CHOSEN
-from authapi.entitlements import UserEntitlement, user_entitlement
+from authapi.edge.addresses import client_address
 from authapi.failures import Case, RequestRefused
-from authapi.id_token_hints import read_hint
 from authapi.models import AuthorizationRequest, Client, Session
 from authapi.services.consents import needs_consent
 from authapi.services.sessions import find_session
-from authapi.sign_in.connections import client_connections
+from authapi.tokens.entitlements import UserEntitlement, user_entitlement
+from authapi.tokens.id_token_hints import read_hint
 from identity.hosts import HostMatch
 from identity.models import Connection, Organization, User
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 from authapi.authorize.parameters import Parameters
 from authapi.failures import Case, RequestRefused
 from authapi.models import AuthorizationRequest, Client, Session
-from authapi.random_secrets import digest_of, new_secret
+from foundation.secrets.random_secrets import digest_of, new_secret
 
 # Under which name the progress of a request keeps the organization that was chosen.
 CHOSEN = "organization"

@@ -14,11 +14,11 @@ from authapi.client_auth.credential import Assertion, Credential, MalformedCrede
 from authapi.client_auth.origins import is_origin_allowed
 from authapi.client_auth.replays import use_once
 from authapi.failures import Case, RequestRefused
-from authapi.keys import trust
 from authapi.models import Client, ClientCredential
-from authapi.remembered import Remembered
 from authapi.token_request import TokenRequest
-from identity import vault
+from authapi.tokens.keys import trust
+from foundation.memory.ttl_cache import Remembered
+from foundation.secrets import vault
 
 METHODS: tuple[Callable[[TokenRequest], Credential | None], ...] = (
     secret_basic.presented,

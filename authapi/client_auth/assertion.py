@@ -13,11 +13,11 @@ from joserfc import jws
 from joserfc.errors import JoseError
 from joserfc.jwk import RSAKey
 
-from authapi.audiences import is_issuer
 from authapi.client_auth.credential import Assertion, Credential, MalformedCredential
 from authapi.failures import Case, RequestRefused
 from authapi.models import Client, ClientCredential
 from authapi.token_request import TokenRequest
+from authapi.tokens.audiences import is_issuer
 
 METHOD = "private_key_jwt"
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"

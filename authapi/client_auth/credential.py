@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from authapi.certificates import ReadCertificate
+from authapi.edge.certificates import ReadCertificate
 
 
 class MalformedCredential(ValueError):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hmac
 
-from authapi.certificates import MalformedCertificate, ReadCertificate, read_subject
 from authapi.client_auth.credential import Credential
+from authapi.edge.certificates import MalformedCertificate, ReadCertificate, read_subject
+from authapi.edge.mtls import certificate_of
 from authapi.models import ClientCredential
-from authapi.mtls import certificate_of
 from authapi.token_request import TokenRequest
 
 CA_SIGNED = "tls_client_auth"

@@ -15,7 +15,7 @@ from authapi.services.authorization_codes import locked_code
 from authapi.services.refresh_tokens import issue_refresh_token, revoke_lineage
 from authapi.services.sign_in_log import note
 from authapi.token_request import TokenRequest
-from identity.transactions import unit_of_work
+from foundation.database.transactions import unit_of_work
 
 # RFC 7636, 4.1.
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")

@@ -6,14 +6,14 @@ from typing import Any
 
 from oauthlib.oauth2.rfc6749.grant_types import ClientCredentialsGrant as EngineGrant
 
-from authapi.claims import machine_subject
-from authapi.entitlements import machine_entitlement
 from authapi.failures import Case, RequestRefused
 from authapi.grants.issuing import Issue, binding
 from authapi.grants.machine_organizations import machine_organization
 from authapi.grants.user_access import organization_claims
 from authapi.models import Client
 from authapi.token_request import TokenRequest
+from authapi.tokens.claims import machine_subject
+from authapi.tokens.entitlements import machine_entitlement
 
 
 class ClientCredentialsGrant(EngineGrant):  # type: ignore[misc]  # the engine has no types

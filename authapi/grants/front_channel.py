@@ -9,8 +9,8 @@ from django.db import transaction
 from authapi.grants.issuing import Issue, minted
 from authapi.grants.user_access import ends_at, still_granted, user_access
 from authapi.grants.user_tokens import CodeParameters, UserIssue
-from authapi.id_tokens import id_token
 from authapi.services.authorization_codes import issue_code
+from authapi.tokens.id_tokens import id_token
 
 
 def front_channel(

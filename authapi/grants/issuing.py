@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from authapi.claims import TokenOrder, new_jti
+from authapi.edge.mtls import certificate_of
 from authapi.models import Client
-from authapi.mtls import certificate_of
 from authapi.token_request import TokenRequest
-from authapi.tokens import mint
+from authapi.tokens.access_tokens import mint
+from authapi.tokens.claims import TokenOrder, new_jti
 from identity.hosts import HostMatch
 
 

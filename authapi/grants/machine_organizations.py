@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from authapi.authorize.organizations import named_organization
-from authapi.entitlements import GrantTerms
 from authapi.failures import Case, RequestRefused
 from authapi.models import Client, OrganizationClientGrant
+from authapi.tokens.entitlements import GrantTerms
 from identity.models import Organization
 
 _FLOW = "client_credentials"

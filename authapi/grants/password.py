@@ -11,19 +11,19 @@ import uuid
 from django.utils import timezone
 from oauth2_provider.settings import oauth2_settings
 
-from authapi.entitlements import user_entitlement
+from authapi.accounts.attempts import Attempt, LoginRefused, Refusal
+from authapi.accounts.connections import database_connections, default_directory, named_database
+from authapi.accounts.password_login import log_in
 from authapi.failures import Case, RequestRefused
 from authapi.grants.issuing import binding
 from authapi.grants.user_grant import Granted, UserGrant, access_of, required, sender_of
 from authapi.grants.user_tokens import UserIssue
 from authapi.models import Client
 from authapi.services.refresh_tokens import Sender, issue_refresh_token
-from authapi.sign_in.attempts import Attempt, LoginRefused, Refusal
-from authapi.sign_in.connections import database_connections, default_directory, named_database
-from authapi.sign_in.password_login import log_in
 from authapi.token_request import TokenRequest
+from authapi.tokens.entitlements import user_entitlement
+from foundation.database.transactions import unit_of_work
 from identity.models import Connection, User
-from identity.transactions import unit_of_work
 
 REALM_GRANT = "http://auth0.com/oauth/grant-type/password-realm"
 FORWARDED_FOR = "auth0-forwarded-for"

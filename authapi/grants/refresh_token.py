@@ -13,7 +13,6 @@ from authapi.grants.issuing import binding
 from authapi.grants.user_grant import Granted, UserGrant, access_for, required, sender_of, stored_login
 from authapi.grants.user_tokens import UserIssue
 from authapi.models import Client, RefreshToken
-from authapi.refresh_policy import RefreshPolicy
 from authapi.services.refresh_tokens import (
     give_again,
     has_ended,
@@ -25,7 +24,8 @@ from authapi.services.refresh_tokens import (
     renew,
 )
 from authapi.token_request import TokenRequest
-from identity.transactions import unit_of_work
+from authapi.tokens.refresh_policy import RefreshPolicy
+from foundation.database.transactions import unit_of_work
 
 
 class RefreshTokenGrant(UserGrant):

@@ -4,7 +4,7 @@ import authapi.models.clients
 import django.core.validators
 import django.db.models.deletion
 import django.db.models.manager
-import identity.ids
+import foundation.ids
 import oauth2_provider.models
 import uuid
 from django.conf import settings
@@ -85,7 +85,7 @@ class Migration(migrations.Migration):
                 (
                     "client_id",
                     models.CharField(
-                        default=identity.ids.new_client_id,
+                        default=foundation.ids.new_client_id,
                         help_text="On the wire; never changes.",
                         max_length=64,
                         unique=True,
@@ -381,7 +381,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="ApiResource",
             fields=[
-                ("id", models.CharField(default=identity.ids.new_hex_id, editable=False, max_length=24, primary_key=True, serialize=False)),
+                ("id", models.CharField(default=foundation.ids.new_hex_id, editable=False, max_length=24, primary_key=True, serialize=False)),
                 ("identifier", models.CharField(help_text="The audience, any text; never changes.", max_length=600)),
                 ("name", models.CharField(blank=True, max_length=200)),
                 ("scopes", models.JSONField(blank=True, default=list, help_text='A list of {"value", "description"}.')),
@@ -423,7 +423,7 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.CharField(
-                        default=identity.ids.new_client_grant_id, editable=False, max_length=32, primary_key=True, serialize=False
+                        default=foundation.ids.new_client_grant_id, editable=False, max_length=32, primary_key=True, serialize=False
                     ),
                 ),
                 ("scopes", models.JSONField(blank=True, default=list)),

@@ -2,7 +2,7 @@
 
 import django.db.models.deletion
 import django.db.models.manager
-import identity.ids
+import foundation.ids
 import uuid
 from django.conf import settings
 from django.db import migrations, models
@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='AccountTicket',
             fields=[
-                ('id', models.CharField(default=identity.ids.new_ticket_id, editable=False, max_length=32, primary_key=True, serialize=False)),
+                ('id', models.CharField(default=foundation.ids.new_ticket_id, editable=False, max_length=32, primary_key=True, serialize=False)),
                 ('purpose', models.CharField(choices=[('password_reset', 'Password Reset'), ('unblock', 'Unblock')], max_length=16)),
                 ('digest', models.CharField(editable=False, max_length=64)),
                 ('parameters', models.JSONField(blank=True, default=dict)),
@@ -62,7 +62,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='ClientCredential',
             fields=[
-                ('id', models.CharField(default=identity.ids.new_credential_id, editable=False, max_length=32, primary_key=True, serialize=False)),
+                ('id', models.CharField(default=foundation.ids.new_credential_id, editable=False, max_length=32, primary_key=True, serialize=False)),
                 ('type', models.CharField(choices=[('public_key', 'Public Key'), ('x509_cert', 'X509 Cert'), ('cert_subject_dn', 'Cert Subject Dn')], max_length=16)),
                 ('name', models.CharField(blank=True, max_length=128)),
                 ('kid', models.CharField(blank=True, help_text='Thumbprint of the key (RFC 7638).', max_length=64)),
@@ -144,7 +144,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Session',
             fields=[
-                ('id', models.CharField(default=identity.ids.new_session_id, editable=False, help_text='`sid` on the wire.', max_length=32, primary_key=True, serialize=False)),
+                ('id', models.CharField(default=foundation.ids.new_session_id, editable=False, help_text='`sid` on the wire.', max_length=32, primary_key=True, serialize=False)),
                 ('digest', models.CharField(editable=False, max_length=64)),
                 ('is_persistent', models.BooleanField(default=True, help_text='Whether the browser keeps it when it is closed.')),
                 ('authenticated_at', models.DateTimeField(help_text='When the user last proved who they are: `auth_time`.')),
@@ -190,7 +190,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='SignIn',
             fields=[
-                ('id', models.CharField(default=identity.ids.new_sign_in_id, editable=False, max_length=32, primary_key=True, serialize=False)),
+                ('id', models.CharField(default=foundation.ids.new_sign_in_id, editable=False, max_length=32, primary_key=True, serialize=False)),
                 ('type', models.CharField(max_length=16)),
                 ('is_success', models.BooleanField()),
                 ('description', models.CharField(blank=True, help_text='The reason, where it failed.', max_length=500)),
@@ -415,7 +415,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='refreshtoken',
             name='wire_id',
-            field=models.CharField(default=identity.ids.new_refresh_token_id, editable=False, max_length=30, unique=True),
+            field=models.CharField(default=foundation.ids.new_refresh_token_id, editable=False, max_length=30, unique=True),
         ),
         migrations.AddIndex(
             model_name='accesstoken',

@@ -2,7 +2,7 @@
 
 import django.db.models.deletion
 import django.db.models.manager
-import identity.ids
+import foundation.ids
 from django.db import migrations, models
 
 
@@ -17,7 +17,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='AdministrativeLine',
             fields=[
-                ('id', models.CharField(default=identity.ids.new_sign_in_id, editable=False, max_length=32, primary_key=True, serialize=False)),
+                ('id', models.CharField(default=foundation.ids.new_sign_in_id, editable=False, max_length=32, primary_key=True, serialize=False)),
                 ('type', models.CharField(max_length=16)),
                 ('is_success', models.BooleanField()),
                 ('description', models.CharField(blank=True, help_text='The reason, where it failed.', max_length=500)),

@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from django.db import models
 
+from foundation.tenancy import TenantRequired, current_tenant
 from identity.models.base import TenantOwned
-from identity.tenancy import TenantRequired, current_tenant
 
 Row = TypeVar("Row", bound=models.Model, covariant=True)
 

@@ -6,7 +6,7 @@ from django.db import models
 from django.utils import timezone
 
 from authapi.models.base import UnrecordedOwned
-from identity.ids import new_credential_id
+from foundation.ids import new_credential_id
 
 
 class ClientCredential(UnrecordedOwned):

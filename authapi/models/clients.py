@@ -10,8 +10,8 @@ from django.db import models
 from oauth2_provider.models import AbstractApplication
 
 from authapi.models.base import UnrecordedOwned
-from identity import vault
-from identity.ids import new_client_id
+from foundation.ids import new_client_id
+from foundation.secrets import vault
 
 if TYPE_CHECKING:
     from authapi.models.client_credentials import ClientCredential

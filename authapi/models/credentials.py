@@ -17,7 +17,7 @@ from oauth2_provider.models import (
 )
 
 from authapi.models.base import UnrecordedOwned
-from identity.ids import new_refresh_token_id
+from foundation.ids import new_refresh_token_id
 
 
 class Issued(UnrecordedOwned):

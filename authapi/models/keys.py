@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from authapi.models.base import UnrecordedOwned
-from identity import vault
+from foundation.secrets import vault
 
 
 class SigningKey(UnrecordedOwned):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from authapi.models.base import UnrecordedOwned
-from identity.ids import new_sign_in_id
+from foundation.ids import new_sign_in_id
 
 
 class LogLine(UnrecordedOwned):

@@ -6,8 +6,8 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from authapi.models.base import UnrecordedOwned
-from authapi.scopes import MANAGEMENT_SCOPES
-from identity.ids import new_client_grant_id, new_hex_id
+from authapi.tokens.scopes import MANAGEMENT_SCOPES
+from foundation.ids import new_client_grant_id, new_hex_id
 
 MAX_TOKEN_SECONDS = 2_592_000
 

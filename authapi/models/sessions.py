@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from authapi.models.base import UnrecordedOwned
-from identity.ids import new_session_id
+from foundation.ids import new_session_id
 
 
 class Initiator(models.TextChoices):

@@ -1,6 +1,6 @@
 """The chain before a page of a tenant: method, host, the page itself, and one place where refusals become pages.
 
-The address or the browser has paid for the page before it came here (`authapi.open_rates`).
+The address or the browser has paid for the page before it came here (`authapi.edge.open_rates`).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from authapi.authorize.responses import see_other, with_parameters
 from authapi.authorize.visit import Visit, visit_of
 from authapi.authorize.waiting import waiting_request
 from authapi.failures import Case, Failure, RequestRefused
-from authapi.hosted_page import hosted_page, tenant_host, with_rate
+from authapi.pages.hosted_page import hosted_page, tenant_host, with_rate
 from authapi.tenant_settings import sign_in_settings
+from foundation.tenancy import tenant_bound
 from identity.hosts import HostMatch
-from identity.tenancy import tenant_bound
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from django.utils import translation
 from authapi.authorize.cookies import BROWSER, form_token, read_cookie
 from authapi.authorize.responses import form_target
 from authapi.authorize.visit import Visit
-from authapi.hosted_page import hosted_page
+from authapi.pages.hosted_page import hosted_page
 from authapi.tenant_settings import sign_in_settings
 
 

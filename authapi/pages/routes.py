@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from authapi.branding import PATH as BRAND_PATH
-from authapi.branding import brand_stylesheet
+from authapi.accounts.account_mails import RESET_PATH, RESET_REQUEST_PATH, UNBLOCK_PATH
+from authapi.pages.branding import PATH as BRAND_PATH
+from authapi.pages.branding import brand_stylesheet
 from authapi.pages.consent import consent_page
 from authapi.pages.email_verification import verify_email
 from authapi.pages.login import login_page
@@ -14,7 +15,6 @@ from authapi.pages.reset_password import request_page, reset_page
 from authapi.pages.select_account import select_account_page
 from authapi.pages.sign_up import sign_up_page
 from authapi.pages.unblock import unblock_page
-from authapi.sign_in.account_mails import RESET_PATH, RESET_REQUEST_PATH, UNBLOCK_PATH
 from authapi.views.authorize import authorize
 from authapi.views.logout import confirmed_logout, logged_out, plain_logout, rp_logout
 from identity.services import verification

@@ -7,10 +7,10 @@ from typing import Any
 from authapi.models import Consent, Initiator, RefreshToken, Session
 from authapi.services.refresh_tokens import revoke_refresh_tokens
 from authapi.services.sessions import end_session, end_sessions_of
-from identity.json_values import json_problem
+from foundation.database.transactions import lock_rows, unit_of_work
+from foundation.json_values import json_problem
 from identity.models import User
 from identity.services.failures import Invalid, NotFound
-from identity.transactions import lock_rows, unit_of_work
 
 
 @unit_of_work

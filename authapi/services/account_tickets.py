@@ -8,7 +8,7 @@ from django.db import models
 from django.utils import timezone
 
 from authapi.models import AccountTicket, Client
-from authapi.random_secrets import digest_of, new_secret
+from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.models import User
 from identity.services.failures import ServiceError
 

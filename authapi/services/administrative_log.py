@@ -15,11 +15,11 @@ from typing import Any
 import structlog
 from django.db import DatabaseError, transaction
 
-from authapi.addresses import stored_address
+from authapi.edge.addresses import stored_address
+from authapi.edge.rate_figures import FAILED_OPERATIONS
 from authapi.models import AdministrativeLine
-from authapi.rate_figures import FAILED_OPERATIONS
-from identity.ids import new_sign_in_id
-from identity.json_values import storable
+from foundation.ids import new_sign_in_id
+from foundation.json_values import storable
 from identity.models import User
 
 OPERATION, FAILED_OPERATION, DELETED_USER = "sapi", "fapi", "sdu"

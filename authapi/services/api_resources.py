@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from authapi.models import ApiResource
-from authapi.scopes import MANAGEMENT_SCOPES
+from authapi.tokens.scopes import MANAGEMENT_SCOPES
+from foundation.database.transactions import lock_rows, unit_of_work
 from identity.hosts import scheme
 from identity.models import CustomDomain, Tenant
 from identity.services.failures import Invalid
 from identity.services.saving import validated_save
-from identity.transactions import lock_rows, unit_of_work
 
 
 class TenantHasNoDomain(RuntimeError):

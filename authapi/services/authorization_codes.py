@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from authapi.grants.user_tokens import CodeParameters, UserIssue
 from authapi.models import AuthorizationCode
-from authapi.random_secrets import digest_of, new_secret
+from foundation.secrets.random_secrets import digest_of, new_secret
 
 
 def issue_code(issue: UserIssue, parameters: CodeParameters, *, until: datetime | None = None) -> str:

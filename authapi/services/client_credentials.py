@@ -12,13 +12,13 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from django.utils import timezone
 from joserfc.jwk import RSAKey
 
-from authapi.certificates import MalformedCertificate, ReadCertificate, read_certificate, read_subject, subject_lines
 from authapi.client_auth import assertion
+from authapi.edge.certificates import MalformedCertificate, ReadCertificate, read_certificate, read_subject, subject_lines
 from authapi.models import Client, ClientCredential
 from authapi.services import clients
+from foundation.database.transactions import unit_of_work
 from identity.services.failures import AlreadyExists, Conflict, Invalid, NotFound, NotSupported
 from identity.services.saving import validated_save
-from identity.transactions import unit_of_work
 
 MOST_PER_CLIENT = 10
 # One in use, and one that takes its place.

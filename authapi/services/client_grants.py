@@ -8,14 +8,14 @@ from typing import Any
 
 from django.db import transaction
 
-from authapi.entitlements import forget_grant
 from authapi.models import ApiResource, Client, ClientGrant, OrganizationClientGrant
 from authapi.services.clients import locked_client, raise_auth_version
-from identity.json_values import merged
+from authapi.tokens.entitlements import forget_grant
+from foundation.database.transactions import lock_rows, unit_of_work
+from foundation.json_values import merged
 from identity.services.failures import Invalid, NotFound
 from identity.services.organizations import locked_organization
 from identity.services.saving import validated_save
-from identity.transactions import lock_rows, unit_of_work
 
 
 @unit_of_work

@@ -14,12 +14,12 @@ from django.utils import timezone
 
 from authapi import client_auth
 from authapi.models import Client, ClientCredential
-from identity.json_values import merged
+from foundation.database.transactions import lock_rows, unit_of_work
+from foundation.json_values import merged
 from identity.models import Connection, Organization, Tenant
 from identity.services.enabled_clients import remove_enabled_clients
 from identity.services.failures import AlreadyExists, Invalid, NotFound
 from identity.services.saving import validated_save
-from identity.transactions import lock_rows, unit_of_work
 
 # 48 random bytes make 64 characters of A-Za-z0-9_-, more than the 256 bits that need no slow hash.
 _SECRET_BYTES = 48

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from authapi.entitlements import UserEntitlement
 from authapi.models import Client, Consent
+from authapi.tokens.entitlements import UserEntitlement
+from foundation.database.transactions import lock_rows, unit_of_work
 from identity.models import User
-from identity.transactions import lock_rows, unit_of_work
 
 _SETTING = "skip_consent_for_verifiable_first_party_clients"
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from authapi import mtls
+from authapi.edge import mtls
 from authapi.models import EdgeKey
-from authapi.random_secrets import new_secret
-from identity import vault
+from foundation.database.transactions import lock_rows, unit_of_work
+from foundation.secrets import vault
+from foundation.secrets.random_secrets import new_secret
 from identity.models import CustomDomain
 from identity.services.failures import NotFound
-from identity.transactions import lock_rows, unit_of_work
 
 
 @unit_of_work

@@ -17,9 +17,9 @@ from django.utils import timezone
 
 from authapi.models import Client, Initiator, LogoutNotice, Session
 from authapi.services import sign_in_log
-from identity.hooks import work_waits
+from foundation.database.transactions import lock_rows, unit_of_work
+from foundation.hooks import work_waits
 from identity.hosts import canonical_address
-from identity.transactions import lock_rows, unit_of_work
 
 SEND_NOTICE = "authapi.send_logout_notice"
 # Whoever registers an address is told of these; every other initiator is asked for.

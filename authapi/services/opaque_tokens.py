@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from authapi.grants.user_tokens import UserIssue
 from authapi.models import AccessToken
-from authapi.random_secrets import digest_of, new_secret
+from foundation.secrets.random_secrets import digest_of, new_secret
 
 
 def store_opaque_token(issue: UserIssue, *, seconds: int) -> str:

@@ -9,12 +9,12 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from authapi.models import ApiResource, Permission, RolePermission, UserPermission
+from foundation.database.transactions import unit_of_work
 from identity.models import Role, User
 from identity.services.effective_roles import EffectiveRoles, effective_member_roles, effective_roles
 from identity.services.failures import Invalid, NotFound
 from identity.services.roles import locked_role
 from identity.services.users import locked_user
-from identity.transactions import unit_of_work
 
 
 @dataclass(frozen=True)

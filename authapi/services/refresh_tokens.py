@@ -13,18 +13,18 @@ from uuid import UUID
 from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
 
-from authapi.addresses import stored_address
-from authapi.claims import lineage_key
+from authapi.edge.addresses import stored_address
 from authapi.grants.issuing import Issue
 from authapi.grants.user_tokens import UserIssue
 from authapi.models import AccessToken, AuthorizationCode, Client, RefreshToken, RevokedToken
-from authapi.random_secrets import digest_of, new_secret
-from authapi.refresh_policy import RefreshPolicy, refresh_policy
 from authapi.services.sign_in_log import note
-from identity import vault
-from identity.compiled_select import CompiledSelect
-from identity.json_values import storable
-from identity.transactions import unit_of_work
+from authapi.tokens.claims import lineage_key
+from authapi.tokens.refresh_policy import RefreshPolicy, refresh_policy
+from foundation.database.compiled_select import CompiledSelect
+from foundation.database.transactions import unit_of_work
+from foundation.json_values import storable
+from foundation.secrets import vault
+from foundation.secrets.random_secrets import digest_of, new_secret
 
 # A row that was rotated or revoked within this time may have been so while we waited for its lock.
 _LOCK_MARGIN = timedelta(minutes=1)

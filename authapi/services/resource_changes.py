@@ -7,10 +7,10 @@ from typing import Any
 from authapi.models import ApiResource, ClientGrant, Permission
 from authapi.services.api_resources import check_scopes
 from authapi.services.client_grants import delete_client_grant, drop_scopes
-from identity.json_values import merged
+from foundation.database.transactions import unit_of_work
+from foundation.json_values import merged
 from identity.services.failures import Invalid, NotFound, NotSupported
 from identity.services.saving import validated_save
-from identity.transactions import unit_of_work
 
 EDITABLE = ("name", "scopes", "token_lifetime", "token_dialect", "settings")
 

@@ -9,15 +9,15 @@ from typing import Any
 
 from django.utils import timezone
 
-from authapi.addresses import stored_address
+from authapi.edge.addresses import stored_address
 from authapi.models import Client, Initiator, RefreshToken, Session, SessionClient
-from authapi.random_secrets import digest_of, new_secret
 from authapi.services.logout_notices import leave_notices
 from authapi.tenant_settings import sign_in_settings
-from identity import vault
-from identity.json_values import storable
+from foundation.database.transactions import lock_rows, unit_of_work
+from foundation.json_values import storable
+from foundation.secrets import vault
+from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.models import Connection, LinkedIdentity, Organization, User
-from identity.transactions import lock_rows, unit_of_work
 
 # A session that is in use is written to this often and no oftener.
 _TOUCHED_EVERY = timedelta(minutes=1)

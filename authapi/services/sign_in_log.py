@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from authapi.addresses import stored_address
+from authapi.edge.addresses import stored_address
 from authapi.models import Client, SignIn
-from identity.json_values import storable
+from foundation.json_values import storable
 from identity.models import User
 
 

@@ -12,13 +12,13 @@ from django.apps import apps
 from django.conf import settings
 from django.db.models import Exists, Model, OuterRef
 
-from authapi.addresses import stored_address
+from authapi.edge.addresses import stored_address
 from authapi.models import AdministrativeLine
 from authapi.services.administrative_log import DELETED_USER, OPERATION, insert, note_work
-from identity.change_context import current_change_context
+from foundation.change_context import current_change_context
+from foundation.ids import new_sign_in_id
+from foundation.json_values import storable
 from identity.hosts import scheme
-from identity.ids import new_sign_in_id
-from identity.json_values import storable
 from identity.models import AuditEntry, Staff, Tenant, User
 
 PLATFORM_STAFF = "Platform operator"

@@ -12,10 +12,10 @@ from django.db import transaction
 
 from authapi.models import ApiResource, LoginFailures, TenantSettings
 from authapi.tenant_settings import BRANDING_DEFAULTS, BRUTE_FORCE_DEFAULTS, DEFAULTS, LIFETIMES, brute_force_values, remembered_settings
+from foundation.database.transactions import lock_rows, unit_of_work
 from identity.models import Connection, Tenant
 from identity.services.failures import Invalid, NotSupported
 from identity.services.saving import validated_save
-from identity.transactions import lock_rows, unit_of_work
 
 # A minute at least, a year at most, in hours.
 LONGEST_LIFETIME = 8760

@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from authapi.accounts.brute_force import MEMORY, lift_blocks
+from authapi.accounts.user_lookup import names_of
 from authapi.models import LoginFailures
-from authapi.sign_in.brute_force import MEMORY, lift_blocks
-from authapi.sign_in.user_lookup import names_of
 from authapi.tenant_settings import sign_in_settings
 from identity.models import LinkedIdentity, User
 

@@ -6,6 +6,8 @@ import hmac
 
 from django.http import HttpRequest, HttpResponse
 
+from authapi.accounts.event_context import context_of
+from authapi.accounts.password_login import note_login_without_signals
 from authapi.authorize import flow
 from authapi.authorize.cookies import BROWSER, read_cookie
 from authapi.authorize.responses import see_other, with_parameters
@@ -13,16 +15,14 @@ from authapi.authorize.visit import Visit, address_of, visit_of
 from authapi.failures import Case, RequestRefused
 from authapi.models import AuthorizationRequest
 from authapi.pages.chain import tenant_page
-from authapi.random_secrets import digest_of
 from authapi.services import sign_in_log
-from authapi.sign_in.event_context import context_of
-from authapi.sign_in.password_login import note_login_without_signals
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.login import proven
 from authapi.upstream.logout import kept_for_logout
 from authapi.upstream.people import user_of
 from authapi.upstream.waiting import Waiting, end_waiting, waiting_for
-from identity.change_context import change_context
+from foundation.change_context import change_context
+from foundation.secrets.random_secrets import digest_of
 from identity.hosts import HostMatch
 from identity.models import Connection, User
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from authapi.accounts.connections import client_connections
 from authapi.models import Client
-from authapi.sign_in.connections import client_connections
 from authapi.upstream.provider import STRATEGIES
 from identity.models import Connection
 

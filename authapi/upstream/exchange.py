@@ -11,8 +11,8 @@ import orjson
 
 from authapi.failures import Case
 from authapi.upstream.failures import UpstreamFailed
-from identity.outbound.outcomes import Answer, OutboundError
-from identity.outbound.session import outbound_session
+from foundation.outbound.outcomes import Answer, OutboundError
+from foundation.outbound.session import outbound_session
 
 MAX_DOCUMENT_BYTES = 256 * 1024
 SECONDS = 5.0

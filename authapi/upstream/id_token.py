@@ -16,7 +16,7 @@ from joserfc.jwk import ECKey, RSAKey
 
 from authapi.failures import Case
 from authapi.upstream.failures import UpstreamFailed
-from identity.json_values import text_problem
+from foundation.json_values import text_problem
 
 # Signatures with private keys only: with HS256 the public key or a shared secret would do to forge one.
 KEY_TYPES = {

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from authapi.failures import Case
-from authapi.remembered import Remembered
 from authapi.upstream.exchange import ProviderSession
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.provider import Provider
-from identity.discovery import is_expected_issuer
+from foundation.memory.ttl_cache import Remembered
+from identity.options.discovery import is_expected_issuer
 
 _REMEMBERED_SECONDS = 600.0
 # An unknown key id makes us look again, and no oftener than this, so that junk tokens cost the provider nothing.

@@ -8,8 +8,8 @@ from typing import Any
 
 from authapi.failures import Case
 from authapi.upstream.failures import UpstreamFailed
-from identity.discovery import WELL_KNOWN
 from identity.models import Connection
+from identity.options.discovery import WELL_KNOWN
 
 STRATEGIES = ("oidc", "okta", "google-oauth2")
 _ISSUERS = {"google-oauth2": "https://accounts.google.com"}

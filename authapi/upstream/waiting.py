@@ -13,8 +13,8 @@ import orjson
 from django.utils import timezone
 
 from authapi.models import AuthorizationRequest
-from authapi.random_secrets import digest_of, new_secret
-from identity import vault
+from foundation.secrets import vault
+from foundation.secrets.random_secrets import digest_of, new_secret
 
 _STATE = re.compile(r"([0-9]{1,18})\.([A-Za-z0-9_-]{43})")
 

@@ -17,18 +17,19 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from oauthlib.oauth2 import OAuth2Error
 
-from authapi import executor, mtls
-from authapi.address_rates import charged_debt, debt_of
-from authapi.addresses import Origin, origin_of
-from authapi.bodies import MAX_BODY_BYTES
-from authapi.charging import Charge
+from authapi.edge import mtls
+from authapi.edge.address_rates import charged_debt, debt_of
+from authapi.edge.addresses import Origin, origin_of
+from authapi.edge.bodies import MAX_BODY_BYTES
+from authapi.edge.charging import Charge
+from authapi.edge.indebted import in_turn
+from authapi.edge.open_rates import StrangerRefused, admitted_stranger
+from authapi.edge.rate_figures import OPEN_ENDPOINTS
+from authapi.edge.throttling import Rate
+from authapi.edge.unread_bodies import Body, BodyTooLarge, BodyTooSlow, ClientLeft, NoRoom, unread_bodies
 from authapi.failures import FAILURES, Case, Failure, RequestRefused, engine_failure
-from authapi.indebted import in_turn
-from authapi.open_rates import StrangerRefused, admitted_stranger
-from authapi.rate_figures import OPEN_ENDPOINTS
-from authapi.throttling import Rate
-from authapi.unread_bodies import Body, BodyTooLarge, BodyTooSlow, ClientLeft, NoRoom, unread_bodies
 from authapi.views import cors
+from foundation.memory import executor
 from identity.hosts import HostMatch, resolve_host
 
 logger = logging.getLogger(__name__)

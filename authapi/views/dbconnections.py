@@ -12,22 +12,22 @@ from typing import Any
 
 import orjson
 
-from authapi.bodies import MalformedBody, parse_body
+from authapi.accounts.connections import client_connections, named_database, takes_passwords
+from authapi.accounts.event_context import context_of
+from authapi.accounts.password_reset import TooManyRequests, ask_for_reset
+from authapi.accounts.password_rules import as_text, rules_of
+from authapi.accounts.sign_up import Reason, SignUp, SignUpRefused, sign_up
+from authapi.accounts.sign_up_rules import IDENTIFIERS, NAMES
 from authapi.client_auth import check_origin
+from authapi.edge.bodies import MalformedBody, parse_body
+from authapi.edge.throttling import Rate
 from authapi.models import Client
-from authapi.sign_in.connections import client_connections, named_database, takes_passwords
-from authapi.sign_in.event_context import context_of
-from authapi.sign_in.password_reset import TooManyRequests, ask_for_reset
-from authapi.sign_in.password_rules import as_text, rules_of
-from authapi.sign_in.sign_up import Reason, SignUp, SignUpRefused, sign_up
-from authapi.sign_in.sign_up_rules import IDENTIFIERS, NAMES
-from authapi.throttling import Rate
 from authapi.views.chain import Answer, Call, Later, hot_endpoint, json_answer
-from identity.change_context import change_context
+from foundation.change_context import change_context
+from foundation.tenancy import tenant_bound
 from identity.models import Connection, User
 from identity.passwords import Weakness
 from identity.services.profile_rules import PasswordTooWeak
-from identity.tenancy import tenant_bound
 
 RESET_SENT = "We've just sent you an email to reset your password."
 _PRIVATE = {"Cache-Control": "no-store", "Pragma": "no-cache"}

@@ -14,14 +14,14 @@ from authapi.authorize.responses import see_other, with_parameters
 from authapi.authorize.sent import sent_pairs
 from authapi.authorize.visit import address_of
 from authapi.failures import Case, RequestRefused
-from authapi.hosted_page import hosted_page
-from authapi.id_token_hints import Hint, read_hint
 from authapi.logout_addresses import is_allowed
 from authapi.models import Client, Initiator, Session
 from authapi.pages.chain import tenant_page
+from authapi.pages.hosted_page import hosted_page
 from authapi.services import sign_in_log
 from authapi.services.sessions import end_session, find_session
 from authapi.tenant_settings import sign_in_settings
+from authapi.tokens.id_token_hints import Hint, read_hint
 from authapi.upstream import federated_logout_address
 from identity.hosts import HostMatch
 

@@ -6,19 +6,19 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from authapi import client_auth
-from authapi.bodies import MalformedBody, parse_body
+from authapi.edge.bodies import MalformedBody, parse_body
 from authapi.failures import Case, RequestRefused
 from authapi.grants.user_grant import required
 from authapi.models import AccessToken, Client, RefreshToken
-from authapi.random_secrets import digest_of
 from authapi.services.refresh_tokens import revoke_lineage
 from authapi.services.tokens import revoke_access_token
-from authapi.states import token_states
 from authapi.token_request import TokenRequest
-from authapi.tokens import TokenRefused, verify_own_token
+from authapi.tokens.access_tokens import TokenRefused, verify_own_token
+from authapi.tokens.token_state import token_states
 from authapi.views.chain import Answer, Call, hot_endpoint
+from foundation.secrets.random_secrets import digest_of
+from foundation.tenancy import tenant_bound
 from identity.hosts import HostMatch
-from identity.tenancy import tenant_bound
 
 _EMPTY = Answer(200, b"", {"Content-Type": "application/json", "Cache-Control": "no-store", "Pragma": "no-cache"})
 

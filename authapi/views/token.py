@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from authapi import client_auth, engine
-from authapi.bodies import MalformedBody, parse_body
+from authapi.edge.bodies import MalformedBody, parse_body
 from authapi.engine import PASSWORD_GRANTS
 from authapi.failures import Case, RequestRefused
 from authapi.token_request import TokenRequest
 from authapi.views.chain import Answer, Call, Later, hot_endpoint, json_answer
-from identity.tenancy import tenant_bound
+from foundation.tenancy import tenant_bound
 
 
 def _token(call: Call) -> Answer | Later:

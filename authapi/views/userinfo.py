@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
-from authapi.bodies import MalformedBody, parse_body
+from authapi.edge.bodies import MalformedBody, parse_body
+from authapi.edge.mtls import certificate_of
 from authapi.failures import Case, Failure, RequestRefused
 from authapi.models import Client
-from authapi.mtls import certificate_of
-from authapi.profile_claims import ProfileSwitches, profile_claims, profile_switches
 from authapi.services.opaque_tokens import find_opaque_token
 from authapi.token_request import TokenRequest
-from authapi.tokens import TokenRefused, verify_profile_token
+from authapi.tokens.access_tokens import TokenRefused, verify_profile_token
+from authapi.tokens.profile_claims import ProfileSwitches, profile_claims, profile_switches
 from authapi.views.chain import Answer, Call, hot_endpoint, json_answer
-from identity.compiled_select import CompiledSelect
+from foundation.database.compiled_select import CompiledSelect
 from identity.models import User
 
 # The address may hold a token, so it is told to no other site.

@@ -10,8 +10,8 @@ from typing import Any
 
 from django.db import connection, connections, models, transaction
 
+from events.log.numbering import number_tenant
 from events.models import Event, EventStream, Head, LogEntry
-from events.numbering import number_tenant
 from identity.models import Connection, Tenant, User
 from tests.factories.admin import Rows, new_tenant
 from tests.factories.filled_tables import Copies, fill, numbered

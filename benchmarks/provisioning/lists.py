@@ -14,12 +14,12 @@ from django.db import models
 from django.test import Client
 from django.urls import reverse
 
-from authapi import log_browsing as sign_in_log
+from authapi.logs import browsing as sign_in_log
 from authapi.models import Session, SignIn
 from benchmarks.provisioning.admin_rows import Platform
 from events.models import Event, LogEntry
-from identity import keyset_pages as audit_log
-from identity.admin.keyset_list import KeysetChangeList
+from foundation.admin.keyset_list import KeysetChangeList
+from foundation.database import keyset_pages as audit_log
 from identity.models import AuditEntry, Job, Tenant, User
 from identity.services.staff import create_staff
 from provisioning.models import Attempt, DeadLetter, Delivery

@@ -10,11 +10,11 @@ from typing import Any
 
 from django.db import connection
 
-from events.numbering import number_tenant
+from events.log.numbering import number_tenant
 from identity.services import connections, tenants, users
-from provisioning import dispatch
+from provisioning.engine import dispatch
+from provisioning.engine.streams import create_stream
 from provisioning.services.actions import create_action
-from provisioning.streams import create_stream
 from tests.deadlines import eventually
 
 _TYPES = ["user.created", "user.updated"]

@@ -14,7 +14,7 @@ import redis
 from django.conf import settings
 
 from benchmarks.stream.programs import Programs
-from events.numbering import open_connection
+from events.log.numbering import open_connection
 
 
 def described(programs: Programs) -> dict[str, str]:

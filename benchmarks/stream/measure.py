@@ -30,7 +30,7 @@ from benchmarks.stream.scenarios import Figures, NotDelivered, Sizes, burst, con
 from benchmarks.stream.subjects import Shape, Starter, Subject  # noqa: E402
 from benchmarks.stream.world import World  # noqa: E402
 from config.launcher.processes import NotReady  # noqa: E402
-from events.numbering import numberer  # noqa: E402
+from events.log.numbering import numberer  # noqa: E402
 
 _PER_TENANT = 8
 _LATENCY_STREAMS = (1, 8)

@@ -10,7 +10,7 @@ from benchmarks.stream.scenarios import Figures, NotDelivered, Sizes
 from benchmarks.stream.subjects import Subject
 from benchmarks.stream.usage import Meter, load_average
 from benchmarks.stream.world import Member, World
-from events.numbering import open_connection
+from events.log.numbering import open_connection
 
 _ROWS = """
 SELECT l.position, l.recorded_at, e.type, e.body FROM events_logentry l JOIN events_event e ON e.id = l.event_id

@@ -12,19 +12,19 @@ import psycopg
 from django.conf import settings
 from django.db import transaction
 
-from authapi.claims import TokenOrder, machine_subject
-from authapi.key_pairs import KeyPair, new_key_pair
 from authapi.models import Client, SigningKey
 from authapi.services.clients import create_client
-from authapi.tokens import mint
+from authapi.tokens.access_tokens import mint
+from authapi.tokens.claims import TokenOrder, machine_subject
+from authapi.tokens.key_pairs import KeyPair, new_key_pair
 from benchmarks.stream.subjects import marked, renumbered
-from events.cursor import Cursor, CursorSealer
-from events.envelope import event_message
-from events.log import LoggedEvent
+from events.log.cursor import Cursor, CursorSealer
+from events.log.envelope import event_message
+from events.log.numbering import number_tenant, open_connection
+from events.log.reading import LoggedEvent
 from events.models import Event, Head, LogEntry
-from events.numbering import number_tenant, open_connection
 from events.stream.frames import encode_frames
-from identity.ids import new_event_id
+from foundation.ids import new_event_id
 from identity.models import Connection, Tenant, User
 from identity.services import connections, tenants, users
 

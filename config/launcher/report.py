@@ -19,7 +19,7 @@ _FILE = "up.json"
 _SHELL_FILE = "up.env"
 # A shell has variables of its own by the names of the others.
 _SHELL_NAMES = {"user": "DEMO_USER", "user_password": "DEMO_USER_PASSWORD"}
-# Of the demo's application (`config.demo_sign_in`); the launcher itself imports nothing of Django.
+# Of the demo's application (`config.demonstration.demo_sign_in`); the launcher itself imports nothing of Django.
 _CALLBACK = "http://localhost:3000/callback"
 # sed is everywhere; a JSON tool may not be.
 _EXTRACTION = r"""sed 's/.*"access_token": *"\([^"]*\)".*/\1/'"""

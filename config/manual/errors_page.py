@@ -15,8 +15,8 @@ from config.manual.markdown import code, codes, fence, page, table
 from config.manual.source import argument, calls, class_values, value_of
 from events.api import STREAM_ERROR_CODES
 from events.stream import reasons
-from identity.api.refusals import invalid_body
-from provisioning.failures import ActionError
+from foundation.api.refusals import invalid_body
+from provisioning.runs.failures import ActionError
 
 # Which arguments of these hold the status and the code.
 _REFUSALS = {"Refusal": (0, 2, "error_code"), "ApiProblem": (0, 2, "error_code"), "Refused": (0, 2, "code")}

@@ -10,8 +10,8 @@ from django.conf import settings
 from config.manual.event_schema import fields_of, merged
 from config.manual.event_words import ENVELOPE, NOUNS, RESOURCES, SUBJECTS, VERBS
 from config.manual.markdown import code, contents, fence, page, table
-from events.catalogue import DOCUMENT_KINDS, EVENT_TYPES
-from events.schemas import SCHEMAS
+from events.record.catalogue import DOCUMENT_KINDS, EVENT_TYPES
+from events.record.schemas import SCHEMAS
 
 # What the tests hold every recorded event against; ids and times stand there by their kind.
 _EXAMPLES = Path(settings.BASE_DIR) / "tests" / "events" / "golden"

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from events.catalogue import EVENT_TYPES
-from events.schemas import SCHEMAS
+from events.record.catalogue import EVENT_TYPES
+from events.record.schemas import SCHEMAS
 
 Field = tuple[str, str, str]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# By the name of the document kind, as in `events.catalogue.DOCUMENT_KINDS`.
+# By the name of the document kind, as in `events.record.catalogue.DOCUMENT_KINDS`.
 SUBJECTS: dict[str, str] = {
     "connection": "where users of a tenant come from",
     "user": "an end user, with all linked identities",

@@ -7,7 +7,7 @@ from typing import Any
 
 from prometheus_client.core import Metric
 
-import config.peer_share  # noqa: F401  (it registers its figure)
+import config.server.peer_share  # noqa: F401  (it registers its figure)
 from events import figures
 from events.metrics import REGISTRY
 

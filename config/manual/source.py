@@ -11,7 +11,7 @@ from typing import Any
 
 from django.conf import settings
 
-APPS = ("identity", "authapi", "events", "provisioning", "config")
+APPS = ("foundation", "identity", "authapi", "events", "provisioning", "config")
 
 
 def calls(name: str) -> Iterator[tuple[str, ast.Call]]:

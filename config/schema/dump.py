@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FILE = Path(__file__).with_name("schema.sql")
 # What decides a schema: the migrations of every app, those of libraries by their versions, and the triggers that follow the catalogue.
-_SOURCES = ("*/migrations/*.py", "requirements/base.lock", "events/catalogue.py", "events/tripwire.py")
+_SOURCES = ("*/migrations/*.py", "requirements/base.lock", "events/record/catalogue.py", "events/record/tripwire.py")
 # A session that goes on afterwards keeps its settings: pg_dump sets them for a session of its own. psql alone knows the backslash.
 _OF_THE_SESSION = re.compile(r"^(?:SET |SELECT pg_catalog\.set_config\(|\\(?:un)?restrict )[^\n]*\n", re.MULTILINE)
 _NAMES_OF_SERVERS = re.compile(r"^-- Dumped (?:from|by) [^\n]*\n", re.MULTILINE)

@@ -1,4 +1,4 @@
--- sources: 6992224e305ae292c5c3e902cfad51cd81a2690ebce807754333c37fff7b7a44
+-- sources: a2d13c9095d709bba3a85456e4fab9a710d399d216e76adc04e4ade802711cef
 -- server: 18
 --
 -- PostgreSQL database dump

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 from config import env
-from config.database_url import database_settings
-from config.email_url import email_settings
 from config.logging import configure_structlog, logging_settings
 from config.settings import frameworks
+from config.settings.database_url import database_settings
+from config.settings.email_url import email_settings
 from config.settings.queue import celery_settings
 
 BASE_DIR = Path(__file__).resolve().parents[2]
@@ -25,7 +25,7 @@ SECRET_KEY_FALLBACKS = list(SESSION_KEYS.values())[1:]
 
 # --- Addresses --------------------------------------------------------------------------------------------------------
 DEBUG = False
-# Every Host is checked against the registered domains of tenants by `config.hosts` before Django sees a request.
+# Every Host is checked against the registered domains of tenants by `config.server.hosts` before Django sees a request.
 ALLOWED_HOSTS = ["*"]
 PLATFORM_HOST = env.text("PLATFORM_HOST", "localhost", "Host of the admin, the API browser and the metrics.")
 LOCALHOST_TENANT = env.text("LOCALHOST_TENANT", "", "Id of the tenant that answers on localhost and loopback addresses.")
@@ -236,7 +236,7 @@ MIDDLEWARE = [
     "config.middleware.content_policy.content_policy",
     "django.middleware.security.SecurityMiddleware",
     "config.middleware.platform_host.platform_host",
-    "config.static_files.StaticFiles",
+    "config.server.static_files.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -244,7 +244,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     # The innermost one runs in the thread of the request, so all others do too; otherwise each would hop there and back.
-    "identity.api.paths.route_on_sent_path",
+    "foundation.api.paths.route_on_sent_path",
 ]
 ROOT_URLCONF = "config.urls"
 ASGI_APPLICATION = "config.asgi.application"

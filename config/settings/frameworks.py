@@ -24,7 +24,7 @@ OAUTH2_PROVIDER = {
     "SCOPES": {"openid": "Sign in"},
     "DEFAULT_SCOPES": [],
     "OIDC_ENABLED": True,
-    # Keys belong to tenants (`authapi.keys`), issuers to hosts; logout and discovery are authapi's own.
+    # Keys belong to tenants (`authapi.tokens.keys`), issuers to hosts; logout and discovery are authapi's own.
     "OIDC_RSA_PRIVATE_KEY": "",
     "OIDC_ISS_ENDPOINT": "",
     "OIDC_RP_INITIATED_LOGOUT_ENABLED": False,
@@ -61,12 +61,12 @@ SILENCED_SYSTEM_CHECKS = ["oauth2_provider.W001", "oauth2_provider.W002", "oauth
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["authapi.drf.BearerAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["authapi.drf.HasScope"],
-    "DEFAULT_PARSER_CLASSES": ["identity.api.bodies.JsonBody", "identity.api.bodies.FormBody"],
-    "DEFAULT_RENDERER_CLASSES": ["identity.api.wire.JsonAnswer"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "identity.api.wire.AlwaysJson",
+    "DEFAULT_PARSER_CLASSES": ["foundation.api.bodies.JsonBody", "foundation.api.bodies.FormBody"],
+    "DEFAULT_RENDERER_CLASSES": ["foundation.api.wire.JsonAnswer"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "foundation.api.wire.AlwaysJson",
     "DEFAULT_METADATA_CLASS": None,
-    "DEFAULT_SCHEMA_CLASS": "identity.api.schema.OperationSchema",
-    "EXCEPTION_HANDLER": "config.problems.exception_handler",
+    "DEFAULT_SCHEMA_CLASS": "foundation.api.schema.OperationSchema",
+    "EXCEPTION_HANDLER": "config.server.problems.exception_handler",
     "UNAUTHENTICATED_USER": None,
     "URL_FORMAT_OVERRIDE": None,
 }

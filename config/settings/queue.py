@@ -7,8 +7,8 @@ from typing import Any
 
 from kombu import Queue
 
-from config.broker_url import broker_url
 from config.settings import frameworks
+from config.settings.broker_url import broker_url
 
 # The longest time a worker may keep a message without settling it; Redis gives it to another one afterwards.
 _VISIBILITY_SECONDS = 120

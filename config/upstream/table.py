@@ -12,8 +12,8 @@ from pathlib import Path
 from authapi.api.neutral import NeutralEndpoint
 from config.management_routes import OUTSIDE_DJANGO, ROUTES
 from config.upstream.reasons import REASONS, Standing
-from identity.api.operations import Route
-from identity.api.paths import MANAGEMENT_PREFIX
+from foundation.api.operations import Route
+from foundation.api.paths import MANAGEMENT_PREFIX
 
 # Method, path with `{}` for each id, and the name of the method in the Python library, ordered by path.
 OPERATIONS = Path(__file__).with_name("operations.txt")

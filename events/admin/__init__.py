@@ -9,7 +9,7 @@ from events.admin.live import LivePage
 from events.admin.log import LogEntryAdmin
 from events.admin.open_connections import ConnectionsPage
 from events.admin.stored import EventAdmin, EventStreamAdmin, HeadAdmin, MarkAdmin, OutboxAdmin, events_of
-from events.envelope import EventTooLarge
+from events.log.envelope import EventTooLarge
 from events.models import Event, EventStream, Head, LogEntry, Mark, Outbox
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.refusals import also_refuses

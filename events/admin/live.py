@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 
-from events.catalogue import EVENT_TYPES
+from events.record.catalogue import EVENT_TYPES
 from identity.admin.tenant_page import TenantPage
 
 PERMISSION = "events.view_logentry"

@@ -19,16 +19,16 @@ from django.utils.timezone import localtime
 
 from events.admin.log_search import LogSearch, place_of
 from events.admin.stored import message_of
-from events.cursor import Cursor, CursorSealer
-from events.log_browsing import LogPage, browse
+from events.log.browsing import LogPage, browse
+from events.log.cursor import Cursor, CursorSealer
+from events.log.stored_envelope import envelope_of, who_of
 from events.models import Head, LogEntry
-from events.stored_envelope import envelope_of, who_of
-from identity.admin.badges import json_block
+from foundation.admin.badges import json_block
+from foundation.admin.panels import Cell, Panel
+from foundation.differences import differences
 from identity.admin.object_actions import ObjectActionsAdmin
-from identity.admin.panels import Cell, Panel
 from identity.admin.scope import tenant_in_scope
 from identity.admin.tenant_scope import ReadOnlyAdmin
-from identity.differences import differences
 from identity.hosts import address_beside
 from identity.models import Connection, Group, Organization, User
 from identity.models.base import RecordedModel

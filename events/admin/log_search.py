@@ -1,4 +1,4 @@
-"""The search form of the log browser, and what its fields mean to `events.log_browsing`."""
+"""The search form of the log browser, and what its fields mean to `events.log.browsing`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from django import forms
 from django.db.models.functions import Lower
 from django.http import QueryDict
 
-from events.catalogue import EVENT_TYPES
-from events.log_browsing import Place, Question
-from identity.admin.moment_fields import Moment
-from identity.ids import EVENT_ID_PATTERN
+from events.log.browsing import Place, Question
+from events.record.catalogue import EVENT_TYPES
+from foundation.admin.moment_fields import Moment
+from foundation.ids import EVENT_ID_PATTERN
 from identity.models import User
 
 _MAX_POSITION = 2**63 - 1

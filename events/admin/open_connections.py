@@ -16,14 +16,14 @@ from django.views.decorators.http import require_POST
 
 from authapi.models import Client
 from events.admin.live import PERMISSION
-from events.envelope import event_source
-from events.stream.canary_watch import CanaryFate, measure_canary
-from events.stream.connections import OpenConnection, OpenConnections, disconnect, open_connections
+from events.log.envelope import event_source
+from events.stream.operating.canary_watch import CanaryFate, measure_canary
+from events.stream.operating.connections import OpenConnection, OpenConnections, disconnect, open_connections
 from events.stream.staff_admission import STAFF
 from identity.admin.tenant_page import TenantPage
+from identity.audit.entries import record
 from identity.hosts import address_beside, canonical_host
 from identity.models import Tenant
-from identity.services.audit import record
 
 logger = logging.getLogger(__name__)
 

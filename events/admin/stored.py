@@ -12,11 +12,11 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from events.models import Event, EventStream, Head, Mark, Outbox
-from identity.admin.badges import json_block
-from identity.admin.json_fields import pretty
-from identity.admin.keyset_list import FOUND
+from foundation.admin.badges import json_block
+from foundation.admin.json_fields import pretty
+from foundation.admin.keyset_list import FOUND
+from foundation.admin.panels import Cell, Panel
 from identity.admin.object_actions import ObjectActionsAdmin
-from identity.admin.panels import Cell, Panel
 from identity.admin.scope import tenant_in_scope
 from identity.admin.tenant_scope import ReadOnlyAdmin
 

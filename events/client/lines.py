@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from events.catalogue import DOCUMENT_KINDS
 from events.client.failures import printable
+from events.record.catalogue import DOCUMENT_KINDS
 
 _IDENTITIES = {name: kind.identity for kind in DOCUMENT_KINDS for name in (kind.created, kind.updated, kind.deleted) if name}
 # By these fields a person recognises an entity.

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser, OutputWrapper
 
-from events import retention
+from events.log import retention
 from events.models import Head
 
 HELP = """Drop events that are older than their tenant's retention.

@@ -8,9 +8,9 @@ from typing import Any
 import psycopg
 from django.core.management.base import CommandError, CommandParser, OutputWrapper
 
-from events import database_identity, restoring
-from events.numbering import open_connection
-from events.restoring import LogState
+from events.log import database_identity, restoring
+from events.log.numbering import open_connection
+from events.log.restoring import LogState
 
 HELP = """Tell the service that its database was restored, and start the logs over.
 

@@ -17,7 +17,6 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser, OutputWrapper
 
-from events.catalogue import EVENT_TYPES
 from events.client.account import Account
 from events.client.failures import Ended, Refused, Remedy, StreamError, Untrusted, printable
 from events.client.moments import InvalidMoment, wire_moment
@@ -34,6 +33,7 @@ from events.client.parser import Comment, Item, Message
 from events.client.state_file import StateFile, UnusableState
 from events.client.stopping import Stopped, Stopping
 from events.client.subscription import Closed, Drained, Endurance, Happening, Opened, Subscription, Wanted
+from events.record.catalogue import EVENT_TYPES
 
 _RESYNCHRONISE = (
     "what lies between this cursor and the oldest event that is left is gone: read the resources again from the management",

@@ -3,7 +3,7 @@
 import django.db.models.deletion
 import django.db.models.functions.datetime
 import django.db.models.manager
-import identity.ids
+import foundation.ids
 from django.db import migrations, models
 
 
@@ -31,7 +31,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='EventStream',
             fields=[
-                ('id', models.CharField(default=identity.ids.new_stream_id, editable=False, max_length=26, primary_key=True, serialize=False)),
+                ('id', models.CharField(default=foundation.ids.new_stream_id, editable=False, max_length=26, primary_key=True, serialize=False)),
                 ('name', models.CharField(blank=True, max_length=128, null=True)),
                 ('subscriptions', models.JSONField(default=list, help_text='Event types, such as user.created.')),
                 ('destination_type', models.CharField(choices=[('action', 'Action'), ('webhook', 'Webhook')], default='action', max_length=16)),
@@ -62,7 +62,7 @@ class Migration(migrations.Migration):
                 ('recorded_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('floor', models.BigIntegerField(default=0, help_text='The last position that was pruned.')),
                 ('floor_recorded_at', models.DateTimeField(help_text='When the last pruned event was recorded.', null=True)),
-                ('stream_id', models.CharField(default=identity.ids.new_stream_id, help_text='The built-in stream of subscriptions.', max_length=26, unique=True)),
+                ('stream_id', models.CharField(default=foundation.ids.new_stream_id, help_text='The built-in stream of subscriptions.', max_length=26, unique=True)),
             ],
         ),
         migrations.CreateModel(

@@ -16,27 +16,27 @@ from typing import Any
 
 from django.conf import settings
 
-from authapi import throttling
-from authapi.address_rates import charged_debt
-from authapi.addresses import Origin, origin_of
+from authapi.edge import throttling
+from authapi.edge.address_rates import charged_debt
+from authapi.edge.addresses import Origin, origin_of
+from authapi.edge.throttling import Rate
 from authapi.failures import TOO_MANY_REQUESTS
-from authapi.scopes import READ_EVENTS
-from authapi.throttling import Rate
-from authapi.tokens import InsufficientScope, TokenRefused, VerifiedToken, require_scope, verify_access_token_async
-from events.catalogue import EVENT_TYPES
-from events.cursor import Cursor, InvalidCursor
-from events.log import Bounds, CursorExpired, LogError, NoLog
-from events.stream.floor import expiry_notice, floor_headers
-from events.stream.leases import Lease, ProcessLimitReached, TenantLimitReached
+from authapi.tokens.access_tokens import InsufficientScope, TokenRefused, VerifiedToken, require_scope, verify_access_token_async
+from authapi.tokens.scopes import READ_EVENTS
+from events.log.cursor import Cursor, InvalidCursor
+from events.log.reading import Bounds, CursorExpired, LogError, NoLog
+from events.record.catalogue import EVENT_TYPES
 from events.stream.limits import Limits, limits_of
-from events.stream.pages import FramePage
+from events.stream.operating.leases import Lease, ProcessLimitReached, TenantLimitReached
+from events.stream.reading.floor import expiry_notice, floor_headers
+from events.stream.reading.pages import FramePage
+from events.stream.reading.tail import READ_FAILURES
 from events.stream.refusals import Header, Refused, gone, insufficient_scope, unauthorized, unavailable
 from events.stream.request import InvalidQuery, Wanted, read_wanted
 from events.stream.runtime import StreamRuntime
 from events.stream.subscription import Subscription
-from events.stream.tail import READ_FAILURES
+from foundation.timestamps import wire_time
 from identity.hosts import HostMatch
-from identity.timestamps import wire_time
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from channels.consumer import AsyncConsumer
 
-from authapi.address_rates import debt_of
+from authapi.edge.address_rates import debt_of
 from events import metrics
 from events.stream.admission import RATE_HEADER, Admitted, admit, origin_of_scope, wire_headers
 from events.stream.peer import Wire, abort_connection, paced, taking_over

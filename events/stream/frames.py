@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from events.cursor import CursorSealer
-from events.envelope import error_message, event_message, offset_only_message
+from events.log.cursor import CursorSealer
+from events.log.envelope import error_message, event_message, offset_only_message
 from events.stream.lag import Lag
 
 if TYPE_CHECKING:
     # Its type alone: the log itself speaks to the database.
-    from events.log import LoggedEvent
+    from events.log.reading import LoggedEvent
 
 
 class Frame(NamedTuple):

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 from django.conf import settings
 
-from authapi import executor
-from authapi.remembered import Remembered
+from foundation.memory import executor
+from foundation.memory.ttl_cache import Remembered
 from identity.models import Tenant
 
 _REMEMBERED_SECONDS = 5.0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from events.log import CursorExpired, LogError, LogHasHole, NoLog
+from events.log.reading import CursorExpired, LogError, LogHasHole, NoLog
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,22 +12,22 @@ from typing import Any
 from django.conf import settings
 
 from events import metrics
-from events.cursor import CursorSealer
 from events.hints import HintListener
-from events.log import LogReader, read_pool
-from events.numbering import on_numbered
-from events.stream.calls import Callee, Details, attach, call_channel, detach
-from events.stream.canary import CANARY, canary_of
-from events.stream.canary_watch import CANARY_FATE, SentCanaries
-from events.stream.connections import DESCRIBE, DISCONNECT, FORGET, describe_all, disconnect_one
-from events.stream.leases import Leases
+from events.log.cursor import CursorSealer
+from events.log.numbering import on_numbered
+from events.log.reading import LogReader, read_pool
 from events.stream.measures import measures
-from events.stream.pages import SharedPages
+from events.stream.operating.calls import Callee, Details, attach, call_channel, detach
+from events.stream.operating.canary import CANARY, canary_of
+from events.stream.operating.canary_watch import CANARY_FATE, SentCanaries
+from events.stream.operating.connections import DESCRIBE, DISCONNECT, FORGET, describe_all, disconnect_one
+from events.stream.operating.leases import Leases
+from events.stream.reading.pages import SharedPages
+from events.stream.reading.tail import Tails
 from events.stream.reasons import DRAINING
 from events.stream.standing import watch_standing
 from events.stream.stream import Stream
 from events.stream.subscription import Pace, Sources
-from events.stream.tail import Tails
 from events.stream.timers import Wheel, tick_for
 from events.stream.writer import SHUTDOWN
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from authapi import throttling
+from authapi.edge import throttling
 from authapi.failures import TOO_MANY_REQUESTS
 from events.stream.admission import Admitted, address_of, first_page_of, jittered_seconds, placed, wanted_of, wire_headers
-from events.stream.floor import floor_headers
-from events.stream.leases import Lease, ProcessLimitReached, TenantLimitReached
+from events.stream.operating.leases import Lease, ProcessLimitReached, TenantLimitReached
+from events.stream.reading.floor import floor_headers
 from events.stream.refusals import Refused, unavailable
 from events.stream.runtime import StreamRuntime
 from events.stream.subscription import Subscription

@@ -9,10 +9,10 @@ from functools import partial
 
 from django.db import Error as DatabaseError
 
-from authapi import executor
-from authapi.states import StreamState, stream_state
+from authapi.tokens.token_state import StreamState, stream_state
 from events.stream.reasons import SIGNED_OUT, TENANT_CLOSED, TOKEN_REVOKED, Reason
 from events.stream.stream import Stream
+from foundation.memory import executor
 
 logger = logging.getLogger(__name__)
 

@@ -18,20 +18,20 @@ from datetime import datetime
 from psycopg import errors
 
 from events import metrics
-from events.cursor import Cursor, CursorSealer
-from events.log import LogError
+from events.log.cursor import Cursor, CursorSealer
+from events.log.reading import LogError
 from events.stream import frames
 from events.stream.bell import Bell
-from events.stream.canary import Canary, WaitingCanary
 from events.stream.frames import Frame
 from events.stream.lag import Lag, lag_of
 from events.stream.measures import measures
-from events.stream.pages import FramePage
+from events.stream.operating.canary import Canary, WaitingCanary
+from events.stream.reading.pages import FramePage
+from events.stream.reading.replay import Replay
+from events.stream.reading.sharing import WRITE_BYTES, Batch
+from events.stream.reading.tail import READ_FAILURES
 from events.stream.reasons import DISCONNECTED, FAILED, LOG_BROKEN, READ_TIMEOUT, ROTATION, TOKEN_EXPIRED, UNREADABLE, Reason
-from events.stream.replay import Replay
-from events.stream.sharing import WRITE_BYTES, Batch
 from events.stream.subscription import Sources, Subscription
-from events.stream.tail import READ_FAILURES
 from events.stream.writer import OPERATOR, SLOW, Broken, PassOn, Send, Writer
 
 logger = logging.getLogger(__name__)

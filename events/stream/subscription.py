@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from events.cursor import Cursor
-from events.log import Bounds
-from events.stream.pages import SharedPages
-from events.stream.tail import Tails
+from events.log.cursor import Cursor
+from events.log.reading import Bounds
+from events.stream.reading.pages import SharedPages
+from events.stream.reading.tail import Tails
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from events import metrics
 from events.stream.measures import BLOCKED_SECONDS, measures
-from events.stream.sharing import WRITE_BYTES, Begun, Share, begin
+from events.stream.reading.sharing import WRITE_BYTES, Begun, Share, begin
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 # Writes a piece, given bare and as a chunk, without waiting for anything; returns False where that is not possible.

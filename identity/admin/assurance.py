@@ -19,8 +19,8 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from identity.admin.scope import staff_of
+from identity.factors.staff_factors import has_factors
 from identity.models import Staff
-from identity.services.staff_factors import has_factors
 from identity.staff_roles import ADMINISTRATOR
 
 _PROOF = "proof"

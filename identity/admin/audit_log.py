@@ -19,18 +19,18 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.text import capfirst
 
-from identity.admin.badges import Tone, badge
-from identity.admin.moment_fields import Moment
+from foundation.admin.badges import Tone, badge
+from foundation.admin.moment_fields import Moment
+from foundation.admin.panels import Cell, Panel
+from foundation.admin.streamed import streamed_file
+from foundation.database.keyset_pages import KeysetPage, read_place
+from foundation.differences import differences
 from identity.admin.object_actions import ObjectActionsAdmin
-from identity.admin.panels import Cell, Panel
 from identity.admin.scope import tenant_in_scope
-from identity.admin.streamed import streamed_file
 from identity.admin.tenant_scope import ReadOnlyAdmin
-from identity.audit_browsing import CONTENT_TYPES, Format, Question, browse, exported
-from identity.differences import differences
-from identity.keyset_pages import KeysetPage, read_place
+from identity.audit.browsing import CONTENT_TYPES, Format, Question, browse, exported
+from identity.audit.entries import record
 from identity.models import AuditEntry
-from identity.services.audit import record
 
 _EXPORT = "identity.export_auditentry"
 _TONES: dict[str, Tone] = {"add": "good", "change": "quiet", "delete": "bad", "act": "warn"}

@@ -14,14 +14,14 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from foundation.admin.bounded_paginator import bounded_count
+from foundation.database.transactions import unit_of_work
 from identity.admin.assurance import asked_for_proof
-from identity.admin.bounded_paginator import bounded_count
 from identity.admin.refusals import add_to_form, as_text, refusals
 from identity.admin.scope import tenant_in_scope
 from identity.models import Job
 from identity.services.bulk_acts import BulkAct, act_on, deletion_act
 from identity.services.bulk_jobs import MOST_ROWS, start_bulk_job
-from identity.transactions import unit_of_work
 
 # So many rows are done while the person waits: a few seconds.
 AT_ONCE = 100

@@ -9,9 +9,9 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from identity.acting import of_document
-from identity.admin.keyset_list import FOUND
-from identity.admin.panels import Cell, Panel
+from foundation.acting import of_document
+from foundation.admin.keyset_list import FOUND
+from foundation.admin.panels import Cell, Panel
 from identity.admin.scope import staff_of, tenant_in_scope
 from identity.models import Job
 from identity.services.bulk_acts import acted_models

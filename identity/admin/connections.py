@@ -10,12 +10,12 @@ from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.http import HttpRequest
 
+from foundation.admin.json_fields import ShapedJSONField, pretty
 from identity.admin.deletions import DeletedInPartsAdmin
-from identity.admin.json_fields import ShapedJSONField, pretty
 from identity.admin.service_form import ServiceForm
 from identity.models import Connection
 from identity.models.connections import known_strategies
-from identity.option_schemas.nodes import is_kept, split
+from identity.options.schemas.nodes import is_kept, split
 from identity.services import connections
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from django.contrib import admin
 from django.http import HttpRequest
 
-from identity.admin.badges import Tone, badge
+from foundation.admin.badges import Tone, badge
 from identity.admin.service_admin import ServiceAdmin
 from identity.models.base import DeletedInParts
 from identity.services.deletions import deletion_job, percentage, what_hangs_on

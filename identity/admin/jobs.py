@@ -16,15 +16,15 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.timesince import timesince
 
-from identity.admin.badges import Tone, badge
+from foundation.admin.badges import Tone, badge
+from foundation.admin.panels import Cell, Panel
 from identity.admin.bulk_progress import bulk_progress, only_visible, title_of
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
-from identity.admin.panels import Cell, Panel
 from identity.admin.scope import staff_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
+from identity.exports.export_files import ExportedFile, exported_file, file_name, read_piece
 from identity.job_rights import permission_to_end
 from identity.models import Job, JobChunk, JobError
-from identity.services.export_files import ExportedFile, exported_file, file_name, read_piece
 from identity.services.failures import NotFound
 from identity.services.jobs import can_be_cancelled, cancel_job
 

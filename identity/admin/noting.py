@@ -15,9 +15,9 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.http import HttpRequest, HttpResponse
 
-from identity.acting import said
+from foundation.acting import said
+from identity.audit.entries import is_noted, record
 from identity.models import AuditEntry
-from identity.services.audit import is_noted, record
 
 _HISTORY_SHOWN = 100
 

@@ -16,14 +16,14 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
-from identity.acting import said
+from foundation.acting import said
+from foundation.admin.panels import Panel
+from foundation.database.transactions import unit_of_work
 from identity.admin.assurance import asked_for_proof
-from identity.admin.panels import Panel
 from identity.admin.refusals import add_to_form, refusals
 from identity.admin.scope import is_operator, staff_of
 from identity.admin.tenant_scope import TenantScopedAdmin
-from identity.services.audit import image_of, is_noted, record
-from identity.transactions import unit_of_work
+from identity.audit.entries import image_of, is_noted, record
 
 Row = TypeVar("Row", bound=models.Model)
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from foundation.admin.json_fields import ShapedJSONField
 from identity.admin.deletions import DeletedInPartsAdmin
-from identity.admin.json_fields import ShapedJSONField
 from identity.admin.relations import RelationAdmin
 from identity.admin.service_form import ServiceForm
 from identity.models import (

@@ -1,4 +1,4 @@
-"""How the list of an admin class stays fast in a table of any length; `identity.admin.keyset_list` turns its pages."""
+"""How the list of an admin class stays fast in a table of any length; `foundation.admin.keyset_list` turns its pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.http import HttpRequest
 
-from identity.admin.keyset_list import FOUND, KeysetChangeList, is_served_by_index
+from foundation.admin.keyset_list import FOUND, KeysetChangeList, is_served_by_index
 from identity.admin.scope import tenant_in_scope, tenant_path
 
 

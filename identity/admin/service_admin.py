@@ -15,6 +15,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html
 
+from foundation.database.transactions import unit_of_work
 from identity.admin.assurance import asked_for_proof
 from identity.admin.bulk_actions import delete_selected
 from identity.admin.object_actions import ObjectActionsAdmin
@@ -22,7 +23,6 @@ from identity.admin.refusals import as_text, refusals
 from identity.admin.service_form import ServiceForm
 from identity.models import Job
 from identity.services.bulk_acts import deletion_act
-from identity.transactions import unit_of_work
 
 Row = TypeVar("Row", bound=models.Model)
 

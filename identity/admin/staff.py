@@ -9,7 +9,7 @@ from django.contrib import admin
 from django.contrib.auth import update_session_auth_hash
 from django.http import HttpRequest
 
-from identity.admin.badges import badge
+from foundation.admin.badges import badge
 from identity.admin.scope import staff_of, tenant_in_scope
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm

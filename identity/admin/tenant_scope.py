@@ -16,9 +16,9 @@ from django.utils.html import escape
 from django.utils.http import urlencode
 from django.utils.text import capfirst
 
-from identity.admin.bounded_paginator import BoundedPaginator
+from foundation.admin.bounded_paginator import BoundedPaginator
+from foundation.admin.list_filters import is_offered, scoped_filter
 from identity.admin.bulk_progress import jobs_at_work
-from identity.admin.list_filters import is_offered, scoped_filter
 from identity.admin.noting import Noting
 from identity.admin.paged_by_keys import PagedByKeys
 from identity.admin.scope import TENANT_FIELDS, is_operator, only_tenant, staff_of, tenant_in_scope, tenant_path

@@ -9,7 +9,7 @@ from django.contrib import admin
 from django.db import models
 from django.http import HttpRequest
 
-from identity.admin.badges import badge
+from foundation.admin.badges import badge
 from identity.admin.object_actions import ObjectAction
 from identity.admin.scope import is_operator
 from identity.admin.service_admin import ServiceAdmin

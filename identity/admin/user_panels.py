@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from identity.admin.panels import Cell, Panel
+from foundation.admin.panels import Cell, Panel
 from identity.models import Group, LinkedIdentity, OrganizationMember, OrganizationMemberRole, User
 from identity.services.effective_roles import effective_roles, groups_of
 

@@ -12,10 +12,10 @@ from django.db.models.functions import Lower
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from identity.admin.badges import badge
+from foundation.admin.badges import badge
+from foundation.admin.json_fields import ShapedJSONField
+from foundation.admin.list_filters import YesOrNoFilter
 from identity.admin.bulk_actions import bulk_action, delete_selected
-from identity.admin.json_fields import ShapedJSONField
-from identity.admin.list_filters import YesOrNoFilter
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.row_pages import RowPagesAdmin
 from identity.admin.service_admin import ServiceAdmin

@@ -6,7 +6,7 @@ from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 
-from identity.api.fields import Closed, JsonObject, ListOf, Switch, Text
+from foundation.api.fields import Closed, JsonObject, ListOf, Switch, Text
 from identity.models.connections import known_strategies
 
 _MOST_METADATA = 10

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from identity.api.list_schemas import LIST_FORMS, list_of, reference
-from identity.api.operations import Parameter, Schema
+from foundation.api.list_schemas import LIST_FORMS, list_of, reference
+from foundation.api.operations import Parameter, Schema
 
 _TEXT: Schema = {"type": "string"}
 _TIME: Schema = {"type": "string", "format": "date-time"}

@@ -7,11 +7,11 @@ from typing import ClassVar
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from identity.api.endpoint import Endpoint
+from foundation.api.endpoint import Endpoint
+from foundation.api.operations import Operation, Parameter, Schema
+from foundation.api.queries import text_of
+from foundation.api.refusals import Refusal, invalid_query
 from identity.api.lookups import connection_at
-from identity.api.operations import Operation, Parameter, Schema
-from identity.api.queries import text_of
-from identity.api.refusals import Refusal, invalid_query
 from identity.services.users import delete_users_by_email
 
 # Such a connection is online while an agent in the network of its directory is connected. The service has no agent.

@@ -10,21 +10,21 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from foundation.api.endpoint import Endpoint
+from foundation.api.list_schemas import PROJECTION
+from foundation.api.operations import Operation
+from foundation.api.paging import Listing, answer_list
+from foundation.api.queries import projection_of, text_of, texts_of
+from foundation.api.refusals import Refusal
+from foundation.timestamps import wire_time
 from identity.api.connection_bodies import ConnectionToChange, ConnectionToCreate, cleared
 from identity.api.connection_schemas import CONNECTION, CONNECTION_FIELDS, CONNECTIONS, DELETED, LIST_PARAMETERS
-from identity.api.endpoint import Endpoint
-from identity.api.list_schemas import PROJECTION
-from identity.api.operations import Operation
-from identity.api.paging import Listing, answer_list
-from identity.api.queries import projection_of, text_of, texts_of
-from identity.api.refusals import Refusal
-from identity.connection_options import options_problem
-from identity.discovery import STRATEGIES, discovered_metadata
 from identity.documents.connection import connection_resource
 from identity.models import Connection
+from identity.options.connection_options import options_problem
+from identity.options.discovery import STRATEGIES, discovered_metadata
 from identity.services import connections
 from identity.services.failures import Invalid, NotFound
-from identity.timestamps import wire_time
 
 # Deploy tools send back what a list shows, so it shows no times, which are never written.
 _LISTING = Listing("connections", CONNECTION_FIELDS, only_on_request=("enabled_clients", "created_at", "updated_at"))

@@ -7,8 +7,8 @@ from typing import Any
 from django.conf import settings
 from rest_framework import serializers
 
-from identity.api.fields import Closed, JsonObject, Text
-from identity.api.refusals import not_supported
+from foundation.api.fields import Closed, JsonObject, Text
+from foundation.api.refusals import not_supported
 from identity.models import CustomDomain
 from identity.services.domains import LONGEST_HOST, MOST_METADATA
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from foundation.api.list_schemas import TAKE_FORM, reference, taken_list
+from foundation.api.operations import Parameter, Schema
 from identity.api.custom_domain_bodies import CERTIFICATE_TYPES
-from identity.api.list_schemas import TAKE_FORM, reference, taken_list
-from identity.api.operations import Parameter, Schema
 
 _TEXT: Schema = {"type": "string"}
 _SWITCH: Schema = {"type": "boolean"}

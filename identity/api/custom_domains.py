@@ -10,6 +10,13 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from foundation.api.endpoint import Endpoint
+from foundation.api.list_schemas import PROJECTION
+from foundation.api.operations import Operation
+from foundation.api.paging import Listing, answer_list, order_of
+from foundation.api.queries import projection_of, text_of
+from foundation.api.refusals import Refusal, invalid_query
+from foundation.timestamps import wire_time
 from identity.api.custom_domain_bodies import (
     CERTIFICATE_TYPES,
     CustomDomainToChange,
@@ -25,17 +32,10 @@ from identity.api.custom_domain_schemas import (
     DOMAIN_TEST,
     LIST_PARAMETERS,
 )
-from identity.api.endpoint import Endpoint
-from identity.api.list_schemas import PROJECTION
-from identity.api.operations import Operation
-from identity.api.paging import Listing, answer_list, order_of
-from identity.api.queries import projection_of, text_of
-from identity.api.refusals import Refusal, invalid_query
 from identity.hosts import canonical_host
 from identity.models import CustomDomain
 from identity.services import domain_checks, domains
 from identity.services.failures import Invalid, NotFound
-from identity.timestamps import wire_time
 
 _INEXISTENT = "inexistent_custom_domain"
 _TYPES = {value: name for name, value in CERTIFICATE_TYPES.items()}

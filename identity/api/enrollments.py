@@ -7,9 +7,9 @@ from typing import ClassVar
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from identity.api.endpoint import Endpoint
+from foundation.api.endpoint import Endpoint
+from foundation.api.operations import Operation, Schema
 from identity.api.lookups import user_at
-from identity.api.operations import Operation, Schema
 
 _NONE: Schema = {"type": "array", "maxItems": 0, "items": {"type": "object"}}
 

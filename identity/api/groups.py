@@ -9,15 +9,15 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from identity.api.endpoint import Endpoint
-from identity.api.fields import Closed, Text
+from foundation.api.endpoint import Endpoint
+from foundation.api.fields import Closed, Text
+from foundation.api.list_schemas import PROJECTION, TAKE_FORM
+from foundation.api.operations import Lifecycle, Operation
+from foundation.api.paging import Listing, answer_list
+from foundation.api.queries import projection_of, text_of
+from foundation.api.refusals import invalid_body
 from identity.api.group_schemas import GROUP, GROUP_FIELDS, LIST_PARAMETERS, MEMBER_FIELDS, MEMBERS, TAKEN_GROUPS
-from identity.api.list_schemas import PROJECTION, TAKE_FORM
 from identity.api.lookups import check_group_id, group_at
-from identity.api.operations import Lifecycle, Operation
-from identity.api.paging import Listing, answer_list
-from identity.api.queries import projection_of, text_of
-from identity.api.refusals import invalid_body
 from identity.api.relation_bodies import GroupMembersToChange, RolesToChange, connection_id, member_type, organization_id
 from identity.api.role_schemas import ROLE_FIELDS, TAKEN_ROLES
 from identity.documents.group import group_member_resource, group_resource

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from identity.api.endpoint import Endpoint
-from identity.api.operations import Operation
-from identity.api.refusals import Refusal, not_supported
+from foundation.api.endpoint import Endpoint
+from foundation.api.operations import Operation
+from foundation.api.refusals import Refusal, not_supported
 from identity.api.user_bodies import IdentityToLink
 from identity.api.user_schemas import IDENTITIES
 from identity.api.users import INEXISTENT_USER, check_user_id, user_resource

@@ -6,13 +6,13 @@ from typing import Any
 
 from rest_framework import serializers
 
-from identity.api.bodies import FormMembers
-from identity.api.fields import Closed, ListOf, Switch, Text
-from identity.api.multipart import Upload
+from foundation.api.bodies import FormMembers
+from foundation.api.fields import Closed, ListOf, Switch, Text
+from foundation.api.multipart import Upload
 from identity.api.relation_bodies import connection_id, organization_id
 from identity.api.user_bodies import UserId
-from identity.export_fields import LONGEST_PATH, MOST_FIELDS
-from identity.services.exports import CSV, JSON
+from identity.exports.export_fields import LONGEST_PATH, MOST_FIELDS
+from identity.exports.exports import CSV, JSON
 
 
 class WholeNumber(serializers.IntegerField):

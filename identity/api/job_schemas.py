@@ -6,11 +6,11 @@ from typing import Any
 
 from django.utils import timezone
 
-from identity.api.list_schemas import reference
-from identity.api.operations import Schema
+from foundation.api.list_schemas import reference
+from foundation.api.operations import Schema
+from foundation.timestamps import wire_time
+from identity.exports.export_files import signed_path
 from identity.models import Job
-from identity.services.export_files import signed_path
-from identity.timestamps import wire_time
 
 JOB_ID = r"job_[A-Za-z0-9]{16}"
 _TEXT: Schema = {"type": "string"}

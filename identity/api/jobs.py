@@ -9,21 +9,21 @@ from django.conf import settings
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from identity.api.endpoint import Endpoint
+from foundation.api.endpoint import Endpoint
+from foundation.api.multipart import MultipartBody, close_files
+from foundation.api.operations import Operation, Schema
+from foundation.api.refusals import Refusal, invalid_body, invalid_path
 from identity.api.job_bodies import MailToVerify, UsersToExport, UsersToImport
 from identity.api.job_schemas import ERRORS, JOB, JOB_ID, failed_job, job_resource
-from identity.api.multipart import MultipartBody, close_files
-from identity.api.operations import Operation, Schema
-from identity.api.refusals import Refusal, invalid_body, invalid_path
 from identity.api.requested import base_of
 from identity.api.user_schemas import USER_FIELDS
-from identity.export_fields import InvalidFields, fields_of
-from identity.import_file import BadImportFile, read_rows
+from identity.exports.export_fields import InvalidFields, fields_of
+from identity.exports.exports import CSV, JSON, start_export
+from identity.imports.import_file import BadImportFile, read_rows
+from identity.imports.imports import TooManyImports, start_import
 from identity.job_rights import ANY_READER, readers_of
 from identity.models import Job, Organization
-from identity.services.exports import CSV, JSON, start_export
 from identity.services.failures import NotFound
-from identity.services.imports import TooManyImports, start_import
 from identity.services.verification import start_verification
 
 _INEXISTENT_CONNECTION = "inexistent_connection"

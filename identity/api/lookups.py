@@ -7,8 +7,8 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from identity.api.paths import GROUP_ID
-from identity.api.refusals import Refusal, invalid_path
+from foundation.api.paths import GROUP_ID
+from foundation.api.refusals import Refusal, invalid_path
 from identity.api.users import INEXISTENT_USER, check_user_id
 from identity.models import Connection, Group, Organization, Role, User
 from identity.services.failures import NotFound

@@ -8,8 +8,8 @@ from django.core.validators import RegexValidator
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from identity.api.fields import Closed, ListOf, Text
-from identity.api.paths import GROUP_ID
+from foundation.api.fields import Closed, ListOf, Text
+from foundation.api.paths import GROUP_ID
 
 _TEXT = {"type": "string", "minLength": 1, "maxLength": 300}
 _TYPES = ("user", "group")

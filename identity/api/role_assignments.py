@@ -7,12 +7,12 @@ from typing import ClassVar
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from identity.api.endpoint import Endpoint
+from foundation.api.endpoint import Endpoint
+from foundation.api.list_schemas import LIST_FORMS, TAKE_FORM
+from foundation.api.operations import Operation
+from foundation.api.paging import Listing, answer_list
 from identity.api.group_schemas import GROUP_FIELDS, TAKEN_GROUPS
-from identity.api.list_schemas import LIST_FORMS, TAKE_FORM
 from identity.api.lookups import role_at, short_user, user_at
-from identity.api.operations import Operation
-from identity.api.paging import Listing, answer_list
 from identity.api.relation_bodies import GroupsToChange, RolesToChange, UsersToChange
 from identity.api.role_schemas import NOTHING, ROLE_FIELDS, ROLES, SHORT_USER_FIELDS, USERS
 from identity.documents.group import group_resource

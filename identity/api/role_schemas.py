@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from identity.api.list_schemas import LIST_FORMS, TAKE_FORM, fields_of, list_of, reference, taken_list
-from identity.api.operations import Parameter, Schema
+from foundation.api.list_schemas import LIST_FORMS, TAKE_FORM, fields_of, list_of, reference, taken_list
+from foundation.api.operations import Parameter, Schema
 
 _TEXT: Schema = {"type": "string"}
 

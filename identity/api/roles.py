@@ -8,13 +8,13 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from identity.api.endpoint import Endpoint
-from identity.api.fields import Closed, Text
+from foundation.api.endpoint import Endpoint
+from foundation.api.fields import Closed, Text
+from foundation.api.operations import Operation
+from foundation.api.paging import Listing, answer_list
+from foundation.api.queries import text_of
+from foundation.api.refusals import invalid_body, invalid_query
 from identity.api.lookups import NO_ORGANIZATION, role_at
-from identity.api.operations import Operation
-from identity.api.paging import Listing, answer_list
-from identity.api.queries import text_of
-from identity.api.refusals import invalid_body, invalid_query
 from identity.api.relation_bodies import organization_id
 from identity.api.role_schemas import LIST_PARAMETERS, NOTHING, ROLE, ROLE_FIELDS, ROLES
 from identity.documents.role import role_document

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from foundation.api.operations import Route
 from identity.api.connection_users import ConnectionStatusEndpoint, ConnectionUserEndpoint
 from identity.api.connections import ConnectionEndpoint
 from identity.api.custom_domains import (
@@ -14,21 +15,20 @@ from identity.api.enrollments import EnrollmentEndpoint
 from identity.api.groups import GroupEndpoint, GroupMemberEndpoint, GroupRoleEndpoint
 from identity.api.identities import IdentityEndpoint
 from identity.api.jobs import JobEndpoint, JobErrorEndpoint, UsersExportEndpoint, UsersImportEndpoint, VerificationEmailEndpoint
-from identity.api.operations import Route
-from identity.api.organization_connections import EnabledConnectionEndpoint, OrganizationConnectionEndpoint
-from identity.api.organization_groups import (
+from identity.api.organizations.organization_connections import EnabledConnectionEndpoint, OrganizationConnectionEndpoint
+from identity.api.organizations.organization_groups import (
     OrganizationGroupEndpoint,
     OrganizationGroupRoleEndpoint,
     OrganizationRoleGroupEndpoint,
     OrganizationRoleMemberEndpoint,
 )
-from identity.api.organization_members import (
+from identity.api.organizations.organization_members import (
     EffectiveMemberRoleEndpoint,
     EffectiveMemberRoleSourceEndpoint,
     MemberEndpoint,
     MemberRoleEndpoint,
 )
-from identity.api.organizations import OrganizationEndpoint, OrganizationNameEndpoint
+from identity.api.organizations.organizations import OrganizationEndpoint, OrganizationNameEndpoint
 from identity.api.role_assignments import RoleGroupEndpoint, RoleUserEndpoint, UserRoleEndpoint
 from identity.api.roles import RoleEndpoint
 from identity.api.user_memberships import EffectiveRoleEndpoint, EffectiveRoleSourceEndpoint, UserGroupEndpoint, UserOrganizationEndpoint

@@ -7,8 +7,8 @@ from typing import Any
 from django.core.validators import RegexValidator, URLValidator
 from rest_framework import serializers
 
-from identity.api.fields import Closed, Email, JsonObject, Switch, Text
-from identity.json_values import RESERVED_APP_METADATA
+from foundation.api.fields import Closed, Email, JsonObject, Switch, Text
+from foundation.json_values import RESERVED_APP_METADATA
 
 CONNECTION_ID = RegexValidator(r"^con_[A-Za-z0-9]{16}\Z", "String does not match pattern ^con_[A-Za-z0-9]{16}$")
 _PHONE_NUMBER = RegexValidator(r"^\+[0-9]{1,15}\Z", r"String does not match pattern ^\+[0-9]{1,15}$")

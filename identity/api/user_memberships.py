@@ -7,22 +7,22 @@ from typing import Any, ClassVar
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from identity.api.endpoint import Endpoint
+from foundation.api.endpoint import Endpoint
+from foundation.api.list_schemas import LIST_FORMS, TAKE_FORM
+from foundation.api.operations import Operation
+from foundation.api.paging import Listing, answer_list
+from foundation.api.queries import text_of
+from foundation.api.refusals import invalid_query
+from foundation.timestamps import wire_time
 from identity.api.group_schemas import GROUP_FIELDS, TAKEN_GROUPS
-from identity.api.list_schemas import LIST_FORMS, TAKE_FORM
 from identity.api.lookups import role_at, user_at
-from identity.api.operations import Operation
-from identity.api.organization_schemas import ORGANIZATION_FIELDS, ORGANIZATIONS
-from identity.api.paging import Listing, answer_list
-from identity.api.queries import text_of
-from identity.api.refusals import invalid_query
+from identity.api.organizations.organization_schemas import ORGANIZATION_FIELDS, ORGANIZATIONS
 from identity.api.role_schemas import EFFECTIVE_ROLE_FIELDS, EFFECTIVE_ROLES, ROLE_ID
 from identity.documents.group import group_resource
 from identity.documents.organization import organization_resource
 from identity.documents.role import effective_role_document
 from identity.models import GroupMember, OrganizationMember, Role
 from identity.services.effective_roles import effective_roles, groups_with_role
-from identity.timestamps import wire_time
 
 _GROUPS = Listing("groups", GROUP_FIELDS, only_take=True)
 _MEMBERSHIPS = Listing("groups", (*GROUP_FIELDS, "membership_created_at"), only_take=True)

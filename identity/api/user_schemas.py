@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from identity.api.list_schemas import COUNTING_LIST_FORMS, list_of, reference, sort_parameter
-from identity.api.operations import Parameter, Schema
+from foundation.api.list_schemas import COUNTING_LIST_FORMS, list_of, reference, sort_parameter
+from foundation.api.operations import Parameter, Schema
 from identity.api.user_search import SORTS
 
 _TEXT: Schema = {"type": "string"}

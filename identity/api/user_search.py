@@ -11,9 +11,9 @@ from django.db.models import F
 from django.db.models.functions import Lower
 from django.http import QueryDict
 
-from identity.api.paging import Order, PlainReading, Reading, SortBy, order_of
-from identity.api.queries import switch_of, text_of
-from identity.api.refusals import Refusal, invalid_query
+from foundation.api.paging import Order, PlainReading, Reading, SortBy, order_of
+from foundation.api.queries import switch_of, text_of
+from foundation.api.refusals import Refusal, invalid_query
 from identity.search.compiling import compiled_search
 from identity.search.conditions import Condition
 from identity.search.queries import AllOf, InvalidSearch, Node

@@ -12,12 +12,13 @@ from django.db.models.functions import Lower
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from identity.api.endpoint import Endpoint
-from identity.api.list_schemas import PROJECTION
-from identity.api.operations import Operation
-from identity.api.paging import Listing, answer_list
-from identity.api.queries import projection_of, text_of
-from identity.api.refusals import Refusal, invalid_path, invalid_query, not_supported
+from foundation.api.endpoint import Endpoint
+from foundation.api.list_schemas import PROJECTION
+from foundation.api.operations import Operation
+from foundation.api.paging import Listing, answer_list
+from foundation.api.queries import projection_of, text_of
+from foundation.api.refusals import Refusal, invalid_path, invalid_query, not_supported
+from foundation.timestamps import wire_time
 from identity.api.requested import base_of
 from identity.api.user_bodies import UNSTORED, UserToChange, UserToCreate
 from identity.api.user_schemas import EMAIL, LIST_PARAMETERS, USER, USER_FIELDS, USERS
@@ -28,7 +29,6 @@ from identity.services import users
 from identity.services.failures import AlreadyExists, NotFound
 from identity.services.profile_rules import PasswordTooWeak, check_new_profile, check_profile_change
 from identity.services.verification import create_user_with_mail, update_user_with_mail
-from identity.timestamps import wire_time
 
 INEXISTENT_USER = "inexistent_user"
 _JUDGED_BY_CONNECTION = {"connection", "email", "username", "phone_number", "password", "email_verified"}

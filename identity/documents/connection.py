@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from identity.connection_options import options_with_defaults
-from identity.discovery import with_endpoints
+from foundation.timestamps import wire_time
 from identity.models import Connection
-from identity.timestamps import wire_time
+from identity.options.connection_options import options_with_defaults
+from identity.options.discovery import with_endpoints
 
 _OPTIONAL = ("display_name", "options", "realms", "enabled_clients", "show_as_button", "metadata", "authentication", "connected_accounts")
 

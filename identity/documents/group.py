@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from foundation.timestamps import wire_time
 from identity.models import Group, GroupMember
-from identity.timestamps import wire_time
 
 _OPTIONAL = ("external_id", "connection_id", "organization_id", "description")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from foundation.timestamps import wire_time
 from identity.models import LinkedIdentity, User
 from identity.models.connections import SOCIAL_STRATEGIES
-from identity.timestamps import wire_time
 
 _PROFILE = ("username", "name", "nickname", "given_name", "family_name", "picture", "user_metadata", "app_metadata", "multifactor")
 _PROFILE_DATA = (

@@ -4,7 +4,7 @@ import django.core.validators
 import django.db.models.deletion
 import django.db.models.functions.text
 import django.db.models.manager
-import identity.ids
+import foundation.ids
 import identity.models.tenants
 from django.db import migrations, models
 
@@ -23,7 +23,7 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.CharField(
-                        default=identity.ids.new_connection_id, editable=False, max_length=32, primary_key=True, serialize=False
+                        default=foundation.ids.new_connection_id, editable=False, max_length=32, primary_key=True, serialize=False
                     ),
                 ),
                 (
@@ -217,7 +217,7 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.CharField(
-                        default=identity.ids.new_custom_domain_id, editable=False, max_length=32, primary_key=True, serialize=False
+                        default=foundation.ids.new_custom_domain_id, editable=False, max_length=32, primary_key=True, serialize=False
                     ),
                 ),
                 (

@@ -4,7 +4,7 @@ import django.core.validators
 import django.db.models.deletion
 import django.db.models.functions.comparison
 import django.db.models.manager
-import identity.ids
+import foundation.ids
 from django.db import migrations, models
 
 
@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Organization',
             fields=[
-                ('id', models.CharField(default=identity.ids.new_organization_id, editable=False, max_length=32, primary_key=True, serialize=False)),
+                ('id', models.CharField(default=foundation.ids.new_organization_id, editable=False, max_length=32, primary_key=True, serialize=False)),
                 ('name', models.CharField(max_length=50, validators=[django.core.validators.RegexValidator('^(?!org_)[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?$', 'A lower-case slug that does not start with org_.')])),
                 ('display_name', models.CharField(blank=True, max_length=255)),
                 ('branding', models.JSONField(blank=True, default=dict)),
@@ -40,7 +40,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Group',
             fields=[
-                ('id', models.CharField(default=identity.ids.new_group_id, editable=False, max_length=32, primary_key=True, serialize=False)),
+                ('id', models.CharField(default=foundation.ids.new_group_id, editable=False, max_length=32, primary_key=True, serialize=False)),
                 ('type', models.CharField(choices=[('connection', 'Connection'), ('organization', 'Organization'), ('tenant', 'Tenant')], default='tenant', max_length=16)),
                 ('name', models.CharField(max_length=128, validators=[django.core.validators.RegexValidator('^[ -~]+$', 'Printable ASCII characters.')])),
                 ('external_id', models.CharField(blank=True, max_length=256, null=True)),
@@ -108,7 +108,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Role',
             fields=[
-                ('id', models.CharField(default=identity.ids.new_role_id, editable=False, max_length=32, primary_key=True, serialize=False)),
+                ('id', models.CharField(default=foundation.ids.new_role_id, editable=False, max_length=32, primary_key=True, serialize=False)),
                 ('name', models.CharField(max_length=50)),
                 ('description', models.CharField(blank=True, max_length=255)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),

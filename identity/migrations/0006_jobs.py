@@ -2,7 +2,7 @@
 
 import django.db.models.deletion
 import django.db.models.manager
-import identity.ids
+import foundation.ids
 from django.db import migrations, models
 
 
@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Job',
             fields=[
-                ('id', models.CharField(default=identity.ids.new_job_id, editable=False, max_length=32, primary_key=True, serialize=False)),
+                ('id', models.CharField(default=foundation.ids.new_job_id, editable=False, max_length=32, primary_key=True, serialize=False)),
                 ('type', models.CharField(choices=[('users_import', 'Users Import'), ('users_export', 'Users Export')], max_length=32)),
                 ('status', models.CharField(choices=[('pending', 'Pending'), ('processing', 'Processing'), ('completed', 'Completed'), ('failed', 'Failed')], default='pending', max_length=16)),
                 ('parameters', models.JSONField(blank=True, default=dict)),

@@ -2,7 +2,7 @@
 
 import django.db.models.deletion
 import django.db.models.manager
-import identity.ids
+import foundation.ids
 from django.db import migrations, models
 
 
@@ -31,7 +31,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='EmailTicket',
             fields=[
-                ('id', models.CharField(default=identity.ids.new_ticket_id, editable=False, max_length=32, primary_key=True, serialize=False)),
+                ('id', models.CharField(default=foundation.ids.new_ticket_id, editable=False, max_length=32, primary_key=True, serialize=False)),
                 ('email', models.EmailField(max_length=254)),
                 ('provider', models.CharField(blank=True, max_length=40)),
                 ('identifier', models.CharField(blank=True, max_length=255)),

@@ -8,9 +8,9 @@ import json
 from django.conf import settings
 from django.db import migrations
 
-from identity.option_schemas import schema_of
-from identity.option_schemas.nodes import split
-from identity.sealed_options import seal_options
+from identity.options.schemas import schema_of
+from identity.options.schemas.nodes import split
+from identity.options.sealed_options import seal_options
 
 _AT_ONCE = 500
 # An entry changes for one reason only: values of a connection's options are taken out of it, in a transaction that says so.

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import django.core.validators
-import identity.ids
+import foundation.ids
 from django.db import migrations, models
 
 
@@ -12,7 +12,7 @@ def give_tokens(apps: Any, schema_editor: Any) -> None:
     domains = apps.get_model("identity", "CustomDomain")
     manager = domains._base_manager
     for domain in manager.only("pk").iterator():
-        manager.filter(pk=domain.pk).update(verification_token=identity.ids.new_domain_token())
+        manager.filter(pk=domain.pk).update(verification_token=foundation.ids.new_domain_token())
 
 
 class Migration(migrations.Migration):
@@ -54,7 +54,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="customdomain",
             name="verification_token",
-            field=models.CharField(blank=True, db_default="", default=identity.ids.new_domain_token, editable=False, max_length=64),
+            field=models.CharField(blank=True, db_default="", default=foundation.ids.new_domain_token, editable=False, max_length=64),
         ),
         migrations.AlterField(
             model_name="customdomain",

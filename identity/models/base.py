@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Self
 
 from django.db import models, transaction
 
-from identity.tenancy import AllTenantsManager, TenantManager
-from identity.transactions import lock_rows
+from foundation.database.transactions import lock_rows
+from foundation.tenancy import AllTenantsManager, TenantManager
 
 
 class TenantOwned(models.Model):

@@ -10,11 +10,11 @@ from django.conf import settings
 from django.core.validators import RegexValidator
 from django.db import models
 
-from identity.ids import new_connection_id
+from foundation.ids import new_connection_id
 from identity.models.base import DeletedInParts, RecordedModel
-from identity.option_schemas import schema_of
-from identity.option_schemas.nodes import Members, Path, split
-from identity.sealed_options import changed_options, open_option, open_options, seal_options
+from identity.options.schemas import schema_of
+from identity.options.schemas.nodes import Members, Path, split
+from identity.options.sealed_options import changed_options, open_option, open_options, seal_options
 
 PASSWORDLESS_STRATEGIES = ("email", "sms")
 ENTERPRISE_STRATEGIES = ("oidc", "okta", "samlp", "pingfederate", "adfs", "ad", "waad", "google-apps")

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import Q, Value
 from django.db.models.functions import Coalesce
 
-from identity.ids import new_group_id
+from foundation.ids import new_group_id
 from identity.models.base import DeletedInParts, RecordedModel
 
 

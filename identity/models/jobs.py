@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.db import models
 
-from identity.ids import new_job_id
+from foundation.ids import new_job_id
 from identity.models.base import TenantOwned
 
 

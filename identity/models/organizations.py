@@ -7,7 +7,7 @@ from typing import Any
 from django.core.validators import RegexValidator
 from django.db import models
 
-from identity.ids import new_organization_id
+from foundation.ids import new_organization_id
 from identity.models.base import DeletedInParts, RecordedModel
 
 ACCESS_LEVELS = [("none", "None"), ("readonly", "Read only"), ("limited", "Limited"), ("full", "Full")]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.db import models
 
-from identity import vault
-from identity.ids import new_ticket_id
+from foundation.ids import new_ticket_id
+from foundation.secrets import vault
 from identity.models.base import TenantOwned
 
 

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q, Value
 from django.db.models.functions import Coalesce
 
-from identity.ids import new_role_id
+from foundation.ids import new_role_id
 from identity.models.base import DeletedInParts, TenantOwned
 
 

@@ -9,7 +9,7 @@ from django.contrib.auth.models import PermissionsMixin
 from django.db import models
 from django.utils.crypto import salted_hmac
 
-from identity.hashing import hashed, verified
+from foundation.secrets.hashing import hashed, verified
 from identity.staff_roles import ADMINISTRATOR, ROLES, is_allowed
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from identity import vault
-from identity.ids import new_staff_factor_id
+from foundation.ids import new_staff_factor_id
+from foundation.secrets import vault
 
 
 class StaffFactor(models.Model):

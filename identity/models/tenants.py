@@ -7,7 +7,7 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
 
-from identity.ids import is_tenant_id, new_custom_domain_id, new_domain_token
+from foundation.ids import is_tenant_id, new_custom_domain_id, new_domain_token
 from identity.models.base import TenantOwned
 
 HOST_PATTERN = r"^(?=.{1,253}$)([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"

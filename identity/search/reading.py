@@ -27,7 +27,7 @@ Rows = QuerySet[Any, Any]
 
 
 class ListOrder(Protocol):
-    """The order of a list, as `identity.api.paging` reads it from a request."""
+    """The order of a list, as `foundation.api.paging` reads it from a request."""
 
     @property
     def expression(self) -> Any: ...

@@ -12,10 +12,10 @@ from typing import Any
 
 from django.db import models
 
+from identity.audit.entries import image_of, record
+from identity.audit.row_audit import watched
 from identity.models import Job, Staff
 from identity.purging import path_to_tenant
-from identity.row_audit import watched
-from identity.services.audit import image_of, record
 
 DELETE = "delete"
 

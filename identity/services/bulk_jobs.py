@@ -18,10 +18,10 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, models, transaction
 from psycopg.errors import QueryCanceled
 
-from identity.acting import acting, as_document, current_act, of_document
+from foundation.acting import acting, as_document, current_act, of_document
+from identity.audit.entries import record
 from identity.models import Job, JobError, Staff
 from identity.services import chunks
-from identity.services.audit import record
 from identity.services.bulk_acts import BulkAct, act_named, act_on
 from identity.services.failures import NotSupported, ServiceError
 from identity.services.jobs import send_after_commit, step_of

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterable
 from typing import Any
 
-from identity import vault
+from foundation.secrets import vault
 from identity.models import Job, JobChunk
 
 _FASTEST = 1

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from identity.connection_options import database_options, options_problem
-from identity.discovery import METADATA_OPTION, STRATEGIES, discovery_address, without_endpoints
-from identity.hooks import changes_together
-from identity.json_values import json_problem
+from foundation.database.transactions import lock_rows, unit_of_work
+from foundation.hooks import changes_together
+from foundation.json_values import json_problem
 from identity.models import Connection, Group, GroupMember, Job, LinkedIdentity, OrganizationConnection, OrganizationMember, User
 from identity.models.connections import known_strategies
-from identity.sealed_options import OptionsRefused
+from identity.options.connection_options import database_options, options_problem
+from identity.options.discovery import METADATA_OPTION, STRATEGIES, discovery_address, without_endpoints
+from identity.options.sealed_options import OptionsRefused
 from identity.services.deletions import deletion_of, refuse_if_being_deleted
 from identity.services.failures import AlreadyExists, Invalid, NotFound
 from identity.services.groups import empty_groups
@@ -19,7 +20,6 @@ from identity.services.relations import delete_relations, delete_users
 from identity.services.saving import validated_save
 from identity.services.tenant_life import refuse_in_closing_tenant
 from identity.services.users import unlink_identity
-from identity.transactions import lock_rows, unit_of_work
 
 EDITABLE = (
     "display_name",
@@ -45,7 +45,7 @@ def create_connection(
 ) -> Connection:
     """Create a connection; raise `Invalid` for an unknown strategy or field, `AlreadyExists` for a taken name.
 
-    `discovered` is what its provider publishes (`identity.discovery`).
+    `discovered` is what its provider publishes (`identity.options.discovery`).
     """
     if strategy not in known_strategies():
         raise Invalid({"strategy": [f"One of {', '.join(known_strategies())}."]})

@@ -17,11 +17,11 @@ from django.db import models
 from django.db.models.deletion import ProtectedError
 from django.utils import timezone
 
+from foundation.database.transactions import unit_of_work
 from identity.models import Job
 from identity.models.base import DeletedInParts
 from identity.services.failures import BeingDeleted, NotFound
 from identity.services.jobs import send_after_commit, step_of, unfinished
-from identity.transactions import unit_of_work
 
 # Rows of one transaction: a fraction of a second of work, and the longest that other writers wait.
 CHUNK_ROWS = 200

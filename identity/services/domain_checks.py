@@ -11,12 +11,12 @@ import time
 
 from django.conf import settings
 
+from foundation.outbound.outcomes import OutboundError
+from foundation.outbound.session import outbound_session
+from foundation.outbound.text_records import RecordsUnread, text_records
+from foundation.outbound.turns import NoTurn, turn
 from identity.hosts import scheme
 from identity.models import CustomDomain
-from identity.outbound.outcomes import OutboundError
-from identity.outbound.session import outbound_session
-from identity.outbound.text_records import RecordsUnread, text_records
-from identity.outbound.turns import NoTurn, turn
 from identity.services.domains import note_unproven, verify_domain
 from identity.services.failures import Conflict, NotFound, ServiceError
 

@@ -8,11 +8,11 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from foundation.database.transactions import lock_name, unit_of_work
 from identity.hosts import forget_hosts
 from identity.models import CustomDomain
 from identity.services.failures import AlreadyExists, Conflict, Invalid, NotFound, NotSupported
 from identity.services.saving import validated_save
-from identity.transactions import lock_name, unit_of_work
 
 # A record of the DNS stands below the host, so the host cannot have the longest name.
 LONGEST_HOST = 220

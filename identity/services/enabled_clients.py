@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from foundation.database.transactions import unit_of_work
 from identity.models import Connection
 from identity.services.connections import locked_connection, update_connection
-from identity.transactions import unit_of_work
 
 
 @unit_of_work

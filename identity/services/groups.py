@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import models
 
+from foundation.database.transactions import lock_rows, unit_of_work
 from identity.models import Connection, Group, GroupMember, GroupRole, Job, Organization, OrganizationGroupRole
 from identity.services.deletions import deletion_of, refuse_if_being_deleted
 from identity.services.failures import Invalid, NotFound, NotSupported
@@ -15,7 +16,6 @@ from identity.services.roles import roles_named
 from identity.services.saving import validated_save
 from identity.services.tenant_life import refuse_in_closing_tenant
 from identity.services.users import users_named
-from identity.transactions import lock_rows, unit_of_work
 
 EDITABLE = ("name", "external_id", "description")
 

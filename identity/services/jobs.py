@@ -16,11 +16,11 @@ from django.db import DatabaseError, models, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from identity.acting import acting
-from identity.hooks import job_waits
+from foundation.acting import acting
+from foundation.database.transactions import unit_of_work
+from foundation.hooks import job_waits
 from identity.models import Job
 from identity.services.failures import Conflict, NotFound, NotSupported, ServiceError
-from identity.transactions import unit_of_work
 
 logger = logging.getLogger(__name__)
 

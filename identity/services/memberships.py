@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from foundation.database.transactions import unit_of_work
 from identity.models import (
     Connection,
     Group,
@@ -20,7 +21,6 @@ from identity.services.organizations import create_organization, locked_organiza
 from identity.services.roles import roles_named
 from identity.services.saving import validated_save
 from identity.services.users import users_named
-from identity.transactions import unit_of_work
 
 CONNECTION_FLAGS = (
     "assign_membership_on_login",

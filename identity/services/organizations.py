@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from identity.json_values import merged
+from foundation.database.transactions import unit_of_work
+from foundation.json_values import merged
 from identity.models import (
     Group,
     GroupMember,
@@ -24,7 +25,6 @@ from identity.services.relations import delete_relations
 from identity.services.roles import empty_roles
 from identity.services.saving import validated_save
 from identity.services.tenant_life import refuse_in_closing_tenant
-from identity.transactions import unit_of_work
 
 EDITABLE = ("name", "display_name", "branding", "metadata", "extras")
 _COLOUR = re.compile(r"#[0-9a-fA-F]{3,8}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.db import models
 from django.utils import timezone
 
-from identity.hashing import hashed, verified
-from identity.hooks import password_changed
+from foundation.hooks import password_changed
+from foundation.secrets.hashing import hashed, verified
 from identity.models import FormerPassword, PasswordCredential, User
 from identity.passwords import history_size
 from identity.services.failures import Invalid

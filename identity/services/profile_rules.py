@@ -8,8 +8,8 @@ from typing import Any
 
 from django.contrib.auth.password_validation import CommonPasswordValidator
 
-from identity.connection_options import required_attributes, takes_username
 from identity.models import Connection, User
+from identity.options.connection_options import required_attributes, takes_username
 from identity.passwords import USED_BEFORE, PasswordProblem, password_problem
 from identity.services.failures import Invalid
 from identity.services.passwords import was_used_before

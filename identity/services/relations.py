@@ -12,7 +12,8 @@ from typing import Any
 
 from django.db import models
 
-from identity.hooks import changes_together
+from foundation.database.transactions import lock_rows
+from foundation.hooks import changes_together
 from identity.models import (
     Group,
     GroupMember,
@@ -25,7 +26,6 @@ from identity.models import (
     User,
 )
 from identity.models.base import RecordedModel
-from identity.transactions import lock_rows
 
 # What goes with each kind of target, in this order.
 _ORDERS: dict[str, tuple[type[RecordedModel], ...]] = {

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import models
 
+from foundation.database.transactions import lock_rows, unit_of_work
 from identity.models import GroupRole, Job, Organization, OrganizationGroupRole, OrganizationMemberRole, Role, User, UserRole
 from identity.services.deletions import deletion_of, refuse_if_being_deleted
 from identity.services.failures import Invalid, NotFound, NotSupported
@@ -14,7 +15,6 @@ from identity.services.relations import delete_relations
 from identity.services.saving import validated_save
 from identity.services.tenant_life import refuse_in_closing_tenant
 from identity.services.users import locked_user, users_named
-from identity.transactions import lock_rows, unit_of_work
 
 EDITABLE = ("name", "description")
 

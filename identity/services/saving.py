@@ -6,7 +6,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models, transaction
 from psycopg.errors import UniqueViolation
 
-from identity.json_values import json_problem, text_problem
+from foundation.json_values import json_problem, text_problem
 from identity.services.failures import AlreadyExists, Invalid
 
 

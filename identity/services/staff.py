@@ -6,11 +6,11 @@ from __future__ import annotations
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 
+from foundation.database.transactions import unit_of_work
 from identity.models import Staff
 from identity.models.staff import canonical_email
 from identity.services.failures import AlreadyExists, Invalid, NotFound, NotSupported
 from identity.staff_roles import ADMINISTRATOR, ROLES
-from identity.transactions import unit_of_work
 
 
 @unit_of_work

@@ -16,7 +16,8 @@ from django.conf import settings
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from identity.hooks import tenant_is_drained
+from foundation.database.transactions import unit_of_work
+from foundation.hooks import tenant_is_drained
 from identity.models import Connection, Group, Job, Organization, Role, Tenant, User
 from identity.purging import coverage
 from identity.services.connections import CONNECTION_DELETION
@@ -27,7 +28,6 @@ from identity.services.jobs import Pause, end_other_jobs, step_of, unfinished
 from identity.services.organizations import ORGANIZATION_DELETION
 from identity.services.roles import ROLE_DELETION
 from identity.services.tenant_life import locked_tenant, move
-from identity.transactions import unit_of_work
 
 # In this order: a group of the tenant may hold users of any connection, a role may be anybody's.
 _CHILDREN: tuple[tuple[Deletion, type[Organization | Connection | Group | Role]], ...] = (

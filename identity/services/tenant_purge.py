@@ -14,11 +14,11 @@ from django.contrib.sessions.models import Session
 from django.db import models, transaction
 from django.utils import timezone
 
+from foundation.database.transactions import unit_of_work
 from identity.hosts import forget_hosts
 from identity.models import FormerTenant, Staff, Tenant
 from identity.purging import OwnedTable, coverage
 from identity.services.failures import NotFound, NotSupported
-from identity.transactions import unit_of_work
 
 CHUNK_ROWS = 2000
 

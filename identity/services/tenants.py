@@ -6,12 +6,12 @@ from typing import Any
 
 from django.utils import timezone
 
+from foundation.database.transactions import unit_of_work
 from identity.hosts import forget_hosts
 from identity.models import CustomDomain, FormerTenant, Tenant
 from identity.services.failures import Invalid
 from identity.services.saving import validated_save
 from identity.services.tenant_life import locked_tenant, move
-from identity.transactions import unit_of_work
 
 # A day at least: nobody can resume from a log that is pruned as fast as it is read. Ten years at most.
 RETENTION_DAYS = (1, 3650)

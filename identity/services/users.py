@@ -9,16 +9,16 @@ from django.db.models import Value
 from django.db.models.functions import Lower
 from django.utils import timezone
 
+from foundation.database.transactions import lock_name, lock_rows, unit_of_work
+from foundation.hooks import account_changed
+from foundation.ids import new_hex_id
 from identity.documents.user import profile_data
-from identity.hooks import account_changed
-from identity.ids import new_hex_id
 from identity.models import Connection, LinkedIdentity, User
 from identity.services.deletions import refuse_if_being_deleted
 from identity.services.failures import AlreadyExists, Invalid, NotFound, NotSupported
 from identity.services.passwords import set_password
 from identity.services.relations import delete_relations
 from identity.services.saving import validated_save
-from identity.transactions import lock_name, lock_rows, unit_of_work
 
 PROFILE = (
     "email",

@@ -9,15 +9,15 @@ from django.conf import settings
 from django.core import signing
 from django.utils import timezone
 
+from foundation.database.transactions import unit_of_work
 from identity.hosts import default_address
-from identity.mail import MailServerAway, send_mail
+from identity.mail.retries import pause_of
+from identity.mail.sending import MailServerAway, send_mail
 from identity.models import EmailTicket, Job, LinkedIdentity, User
 from identity.services.failures import Invalid, NotFound, ServiceError
 from identity.services.jobs import Pause, effect_of, send_after_commit, step_of
-from identity.services.mail_retries import pause_of
 from identity.services.saving import validated_save
 from identity.services.users import create_user, locked_user, touch, update_user
-from identity.transactions import unit_of_work
 
 PATH = "/u/email-verification"
 _SALT = "identity.email-ticket"

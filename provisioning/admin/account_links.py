@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.db import models
 from django.http import HttpRequest
 
-from identity.admin.badges import badge
+from foundation.admin.badges import badge
 from identity.admin.bulk_actions import bulk_action
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.scope import staff_of

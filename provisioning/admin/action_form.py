@@ -7,15 +7,15 @@ from typing import Any
 from django import forms
 from django.conf import settings
 
-from identity.admin.json_fields import ShapedJSONField
+from foundation.admin.json_fields import ShapedJSONField
 from identity.admin.service_form import ServiceForm
-from provisioning.expressions import MAX_CHARACTERS, ExpressionRefused, compile_expression
+from provisioning.actions.secrets import takes_token_elsewhere
+from provisioning.mapping.expressions import MAX_CHARACTERS, ExpressionRefused, compile_expression
 from provisioning.models import Action
 from provisioning.models.actions import SCIM_USER_PROVISIONING
 from provisioning.scim import settings as scim
 from provisioning.scim.options import FASTEST_RATE, SLOWEST_RATE, UPDATE_MODES
 from provisioning.scim.profiles import PROFILES
-from provisioning.secrets import takes_token_elsewhere
 from provisioning.services.actions import TOKEN_NEEDED
 
 # The secrets of the template, with what people call them.

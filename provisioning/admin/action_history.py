@@ -9,8 +9,8 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from identity.admin.badges import Tone, badge, json_block
-from identity.admin.json_fields import pretty
+from foundation.admin.badges import Tone, badge, json_block
+from foundation.admin.json_fields import pretty
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from provisioning.models import ActionVersion, Trial

@@ -13,19 +13,19 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.http import urlencode
 
+from foundation.admin.badges import badge, json_block
+from foundation.admin.json_fields import pretty
+from foundation.admin.panels import Cell, Panel
 from identity.admin.assurance import is_proven
-from identity.admin.badges import badge, json_block
-from identity.admin.json_fields import pretty
 from identity.admin.object_actions import ObjectAction
-from identity.admin.panels import Cell, Panel
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from provisioning.admin.action_form import OPTIONS, SECRETS, ActionForm
 from provisioning.admin.mapping_editor import mapping_view
 from provisioning.admin.trial_pages import connection_test_view, event_run_view, user_run_view
-from provisioning.failures import Misconfigured
 from provisioning.models import Action, ActionSecret
 from provisioning.models.actions import SCIM_USER_PROVISIONING
+from provisioning.runs.failures import Misconfigured
 from provisioning.scim import settings as scim
 from provisioning.scim.profiles import PROFILES
 from provisioning.services import action_versions, action_warnings, actions

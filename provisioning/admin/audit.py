@@ -8,7 +8,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from identity.admin.scope import staff_of, tenant_in_scope
-from identity.services.audit import record
+from identity.audit.entries import record
 from provisioning.models import DeadLetter
 
 # A note names so many letters; the count says how many there were.

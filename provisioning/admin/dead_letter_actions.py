@@ -11,11 +11,11 @@ from django.http import HttpRequest
 
 from identity.admin.object_actions import ObjectAction
 from identity.admin.scope import staff_of
-from provisioning import triage
 from provisioning.admin.rights import Right
-from provisioning.current_profile import can_be_rebuilt
+from provisioning.dead_letters import triage
+from provisioning.dead_letters.redelivery import Order, Redelivered, redeliver_letters, redeliver_one
 from provisioning.models import DeadLetter
-from provisioning.redelivery import Order, Redelivered, redeliver_letters, redeliver_one
+from provisioning.runs.current_profile import can_be_rebuilt
 
 State = DeadLetter.State
 DECISIONS = {

@@ -15,8 +15,8 @@ from identity.admin.assurance import needs_proof
 from provisioning.admin.audit import note_act
 from provisioning.admin.dead_letter_actions import DecisionForm, ForcedRedeliveryForm, RedeliveryForm, decide_many, redeliver_many
 from provisioning.admin.rights import Right, may
+from provisioning.dead_letters.triage import UNSETTLED
 from provisioning.models import DeadLetter
-from provisioning.triage import UNSETTLED
 
 # One confirmation freezes so many letters; more are chosen by redelivering all that a filter shows.
 MOST_AT_ONCE = 1000

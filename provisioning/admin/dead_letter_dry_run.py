@@ -15,9 +15,9 @@ from provisioning.admin.dead_letter_actions import is_unsettled
 from provisioning.admin.dead_letter_page import DeadLetterPage
 from provisioning.admin.exchanges import exchange_blocks, laid_out
 from provisioning.admin.rights import Right, may
-from provisioning.current_profile import can_be_rebuilt
+from provisioning.dead_letters.redelivery_preview import preview
 from provisioning.models import DeadLetter
-from provisioning.redelivery_preview import preview
+from provisioning.runs.current_profile import can_be_rebuilt
 
 _RIGHTS = (Right.REDELIVER, Right.VIEW_BODIES)
 

@@ -17,21 +17,21 @@ from django.urls import URLPattern, reverse
 from django.utils.decorators import method_decorator
 
 from events.models import EventStream
+from foundation.admin.bounded_paginator import COUNT_LIMIT, bounded_count
 from identity.admin.assurance import needs_proof
-from identity.admin.bounded_paginator import COUNT_LIMIT, bounded_count
 from identity.admin.refusals import add_to_form, as_text, refusals
 from identity.admin.scope import staff_of
-from provisioning import nudges
 from provisioning.admin.audit import note_act
 from provisioning.admin.dead_letter_actions import actor_of
 from provisioning.admin.dead_letter_page import DeadLetterPage
 from provisioning.admin.dead_letter_search import FilterNotUnderstood, Search, search_of
 from provisioning.admin.rights import Right, may
-from provisioning.dead_letter_export import CONTENT_TYPES, Format, exported
+from provisioning.dead_letters.export import CONTENT_TYPES, Format, exported
+from provisioning.dead_letters.redelivery import Order, redeliver_one
+from provisioning.dead_letters.redrives import FASTEST_RATE, RATE_PER_SECOND, start_redrive, unfinished_redrive
+from provisioning.dead_letters.triage import LONGEST_REASON, UNSETTLED
+from provisioning.engine import nudges
 from provisioning.models import Breaker, DeadLetter
-from provisioning.redelivery import Order, redeliver_one
-from provisioning.redrives import FASTEST_RATE, RATE_PER_SECOND, start_redrive, unfinished_redrive
-from provisioning.triage import LONGEST_REASON, UNSETTLED
 
 _STREAMS_OFFERED = 50
 

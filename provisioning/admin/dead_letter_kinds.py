@@ -13,13 +13,13 @@ from django.utils import timezone
 
 from events.models import EventStream
 from identity.admin.refusals import add_to_form, refusals
-from provisioning import triage
 from provisioning.admin.audit import note_act
 from provisioning.admin.dead_letter_actions import DECISIONS, ReasonForm, actor_of
 from provisioning.admin.dead_letter_page import DeadLetterPage
 from provisioning.admin.dead_letter_search import address_of
 from provisioning.admin.rights import Right, may
-from provisioning.failure_kinds import FailureKind, failure_kinds
+from provisioning.dead_letters import triage
+from provisioning.dead_letters.failure_kinds import FailureKind, failure_kinds
 from provisioning.models import DeadLetter
 
 _IGNORED_DAYS = 30

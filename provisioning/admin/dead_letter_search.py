@@ -10,9 +10,9 @@ from typing import Any
 from django.db.models import QuerySet
 from django.utils.http import urlencode
 
-from identity.ids import EVENT_ID_PATTERN, STREAM_ID_PATTERN
+from foundation.ids import EVENT_ID_PATTERN, STREAM_ID_PATTERN
+from provisioning.dead_letters.selections import Selection
 from provisioning.models import DeadLetter, FailureClass
-from provisioning.selections import Selection
 
 # Where the list is turned to or how it is laid out says nothing about what is in it.
 _NO_FILTERS = frozenset({"p", "o", "all", "_popup", "list", "format", "csrfmiddlewaretoken"})

@@ -13,11 +13,11 @@ from django.urls import URLPattern, reverse
 from django.utils.html import format_html
 from django.utils.timesince import timesince
 
-from identity.admin.badges import Tone, badge, json_block
-from identity.admin.json_fields import pretty
+from foundation.admin.badges import Tone, badge, json_block
+from foundation.admin.json_fields import pretty
+from foundation.ids import EVENT_ID_PATTERN, STREAM_ID_PATTERN
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.tenant_scope import ReadOnlyAdmin
-from identity.ids import EVENT_ID_PATTERN, STREAM_ID_PATTERN
 from provisioning.admin.dead_letter_actions import ACTIONS, is_unsettled, rights_for
 from provisioning.admin.dead_letter_bulk import decide_selected, redeliver_selected
 from provisioning.admin.dead_letter_dry_run import DryRunPage

@@ -7,14 +7,14 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from identity.admin.badges import Tone, badge
-from identity.admin.json_fields import pretty
+from foundation.admin.badges import Tone, badge
+from foundation.admin.json_fields import pretty
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.tenant_scope import ReadOnlyAdmin
-from provisioning import triage
 from provisioning.admin.dead_letter_actions import ReasonForm
 from provisioning.admin.rights import Right, may
 from provisioning.admin.stream_names import NamesStreams
+from provisioning.dead_letters import triage
 from provisioning.models import Alert, IgnoredKind
 
 

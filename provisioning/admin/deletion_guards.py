@@ -8,11 +8,11 @@ from django import forms
 from django.http import HttpRequest
 
 from events.models import EventStream
+from foundation.admin.panels import Cell
 from identity.admin.object_actions import ObjectAction
-from identity.admin.panels import Cell
 from identity.admin.tenant_scope import ReadOnlyAdmin
-from provisioning import deletion_guard
 from provisioning.admin.stream_names import NamesStreams
+from provisioning.engine import deletion_guard
 from provisioning.models import DeletionGuard
 
 

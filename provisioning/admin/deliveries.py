@@ -13,10 +13,10 @@ from django.utils.html import format_html
 from django.utils.timezone import localtime
 
 from events.models import EventStream
-from identity.admin.badges import Tone, badge, json_block
-from identity.admin.json_fields import pretty
+from foundation.admin.badges import Tone, badge, json_block
+from foundation.admin.json_fields import pretty
+from foundation.admin.panels import Cell, Panel
 from identity.admin.object_actions import ObjectActionsAdmin
-from identity.admin.panels import Cell, Panel
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from provisioning.admin.exchanges import exchange_blocks, laid_out, mapped_resource, remote_before
 from provisioning.admin.rights import Right, may

@@ -10,7 +10,7 @@ from typing import Any
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from identity.admin.badges import Tone
+from foundation.admin.badges import Tone
 
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 

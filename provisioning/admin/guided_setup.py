@@ -18,22 +18,22 @@ from identity.admin.assurance import needs_proof
 from identity.admin.jobs import state_text
 from identity.admin.refusals import add_to_form, refusals
 from identity.admin.tenant_page import TenantPage
+from identity.audit.entries import record
 from identity.models import User
-from identity.services.audit import record
 from identity.services.failures import NotFound
+from provisioning.actions.setups import draft_setup
 from provisioning.admin.action_form import SECRETS, ActionForm
 from provisioning.admin.synchronizations import DryRunForm, report_of
 from provisioning.admin.trial_pages import ConnectionTestForm, EventReport, actor_of, report_context
-from provisioning.backfill.plan import Plan
-from provisioning.connection_test import run_connection_test
-from provisioning.failures import Misconfigured
 from provisioning.models import Action
 from provisioning.models.actions import SCIM_USER_PROVISIONING
+from provisioning.runs.failures import Misconfigured
 from provisioning.scim.settings import REQUIRED
 from provisioning.services import actions, guided_setup
 from provisioning.services.guided_setup import GuidedSetup
-from provisioning.setups import draft_setup
-from provisioning.user_run import run_for_user
+from provisioning.synchronization.plan import Plan
+from provisioning.trials.connection_test import run_connection_test
+from provisioning.trials.user_run import run_for_user
 
 _FURTHER = ("provisioning.change_action", "events.add_eventstream", "events.change_eventstream")
 

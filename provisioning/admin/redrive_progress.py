@@ -5,11 +5,11 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import reverse
 
+from foundation.admin.panels import Cell, Panel
 from identity.admin.object_actions import ObjectActionsAdmin
-from identity.admin.panels import Cell, Panel
 from identity.models import Job
 from provisioning.admin.dead_letter_search import address_of
-from provisioning.redrives import progress_of
+from provisioning.dead_letters.redrives import progress_of
 
 
 def show_progress(site: admin.AdminSite) -> None:

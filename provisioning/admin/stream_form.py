@@ -7,11 +7,11 @@ from typing import Any
 from django import forms
 from django.conf import settings
 
-from events.catalogue import EVENT_TYPES
 from events.models import EventStream
+from events.record.catalogue import EVENT_TYPES
 from identity.admin.service_form import ServiceForm
+from provisioning.actions.secrets import open_webhook
 from provisioning.models import Action
-from provisioning.secrets import open_webhook
 from provisioning.services.guided_setup import USER_EVENTS
 from provisioning.webhooks.configuration import STANDARD_WEBHOOKS, ConfigurationRefused, parse_configuration
 

@@ -9,7 +9,7 @@ from django.contrib.admin.views.main import ChangeList
 from django.http import HttpRequest
 
 from events.models import EventStream
-from identity.admin.list_filters import RecentValuesFilter
+from foundation.admin.list_filters import RecentValuesFilter
 
 
 def _names_of(stream_ids: set[str]) -> dict[str, str]:

@@ -11,16 +11,16 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from events.models import EventStream, Head
-from identity.admin.badges import badge
+from foundation.admin.badges import badge
+from foundation.admin.panels import Cell, Panel
 from identity.admin.object_actions import ObjectAction
-from identity.admin.panels import Cell, Panel
 from identity.admin.service_admin import ServiceAdmin
-from provisioning import deletion_guard, streams
 from provisioning.admin import deletion_guards, synchronizations
 from provisioning.admin.stream_form import ACTION, WEBHOOK_FIELDS, StreamForm
+from provisioning.engine import deletion_guard, streams
+from provisioning.engine.not_found import users_not_found
+from provisioning.links.overlaps import overlap_warnings
 from provisioning.models import Action, DeadLetter, Lane
-from provisioning.not_found import users_not_found
-from provisioning.overlaps import overlap_warnings
 
 _MOST_COUNTED = 1000
 

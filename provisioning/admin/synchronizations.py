@@ -13,18 +13,18 @@ from django.http import Http404, HttpRequest, StreamingHttpResponse
 from django.urls import URLPattern, path, reverse
 
 from events.models import EventStream
+from foundation.admin.panels import Cell, Panel
 from identity.admin.jobs import state_text
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
-from identity.admin.panels import Cell, Panel
 from identity.admin.scope import staff_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.job_rights import permission_to_end
 from identity.models import Job
 from identity.services.failures import NotFound
-from provisioning.backfill import phases, service
-from provisioning.backfill.plan import MOST_PER_SECOND, USER_NAME, Plan
-from provisioning.backfill.state import outcomes_of
 from provisioning.models import SynchronizationRow
+from provisioning.synchronization import phases, service
+from provisioning.synchronization.plan import MOST_PER_SECOND, USER_NAME, Plan
+from provisioning.synchronization.state import outcomes_of
 
 _SHOWN = 50
 _JOBS_SHOWN = 5

@@ -13,17 +13,17 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from events.catalogue import EVENT_TYPES
-from identity.admin.badges import Tone, badge
-from identity.admin.json_fields import ShapedJSONField, pretty
+from events.record.catalogue import EVENT_TYPES
+from foundation.admin.badges import Tone, badge
+from foundation.admin.json_fields import ShapedJSONField, pretty
 from identity.admin.refusals import add_to_form, refusals
-from provisioning.connection_test import run_connection_test
-from provisioning.event_trials import run_for_event
-from provisioning.failures import Misconfigured
+from provisioning.actions.setups import deployed_setup, draft_setup
 from provisioning.models import Action, Trial
-from provisioning.setups import deployed_setup, draft_setup
-from provisioning.trials import TrialReport, trial_document
-from provisioning.user_run import run_for_user
+from provisioning.runs.failures import Misconfigured
+from provisioning.trials.connection_test import run_connection_test
+from provisioning.trials.event_trials import run_for_event
+from provisioning.trials.trials import TrialReport, trial_document
+from provisioning.trials.user_run import run_for_user
 
 _TONES: dict[str, Tone] = {"ok": "good", "warning": "warn", "failed": "bad", "skipped": "quiet"}
 

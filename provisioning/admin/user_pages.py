@@ -18,21 +18,21 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from events.models import Event, EventStream
-from identity.admin.badges import badge
+from foundation.admin.badges import badge
+from foundation.database.keyset_pages import PAGE_ROWS
 from identity.admin.refusals import add_to_form, refusals
 from identity.admin.row_pages import RowPage, RowPagesAdmin
 from identity.admin.scope import staff_of
-from identity.keyset_pages import PAGE_ROWS
+from identity.audit.entries import record
 from identity.models import User
-from identity.services.audit import record
+from provisioning.actions.setups import deployed_setup
 from provisioning.admin.deliveries import STATES
 from provisioning.admin.trial_pages import report_context
-from provisioning.failures import Misconfigured
 from provisioning.models import Action, Delivery
 from provisioning.models.actions import SCIM_USER_PROVISIONING
-from provisioning.setups import deployed_setup
-from provisioning.trials import TrialReport
-from provisioning.user_run import run_for_user
+from provisioning.runs.failures import Misconfigured
+from provisioning.trials.trials import TrialReport
+from provisioning.trials.user_run import run_for_user
 
 TIMELINE = "timeline"
 PROVISION = "provision"

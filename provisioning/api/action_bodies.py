@@ -7,8 +7,8 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from events.catalogue import EVENT_TYPES
-from identity.api.fields import Closed, JsonObject, ListOf, Switch, Text
+from events.record.catalogue import EVENT_TYPES
+from foundation.api.fields import Closed, JsonObject, ListOf, Switch, Text
 from provisioning.actions.registry import PACKAGE, TEMPLATES, TRIGGER, TRIGGER_VERSION
 
 MOST_SECRETS = 30

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from identity.api.list_schemas import PROJECTION, fields_of, reference
-from identity.api.operations import Parameter, Schema
-from provisioning.action_documents import RUNTIME
+from foundation.api.list_schemas import PROJECTION, fields_of, reference
+from foundation.api.operations import Parameter, Schema
 from provisioning.actions.registry import TEMPLATES, TRIGGER, TRIGGER_VERSION
 from provisioning.api.action_bodies import OPTIONS_TEXT
 from provisioning.api.offset_page import PAGE_PARAMETERS, page_schema
+from provisioning.documents.actions import RUNTIME
 from provisioning.models import Trial
-from provisioning.trial_steps import STATES
+from provisioning.trials.steps import STATES
 
 _TEXT: Schema = {"type": "string"}
 _TIME: Schema = {"type": "string", "format": "date-time"}

@@ -7,25 +7,25 @@ from typing import Any, ClassVar
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from identity.api.endpoint import Endpoint
-from identity.api.operations import Operation
-from identity.api.refusals import not_supported
+from foundation.api.endpoint import Endpoint
+from foundation.api.operations import Operation
+from foundation.api.refusals import not_supported
 from identity.services.failures import Conflict, Invalid, NotFound
-from provisioning.action_documents import TRIGGER_DOCUMENT
 from provisioning.actions.registry import TRIGGER
+from provisioning.actions.setups import Setup, deployed_setup, draft_setup
 from provisioning.api.action_bodies import ActionToTest, BindingsToChange
 from provisioning.api.action_schemas import BINDINGS, EXECUTION, TESTED, TRIGGERS
 from provisioning.api.actions import action_at
 from provisioning.api.offset_page import PAGE_PARAMETERS, answer_page
-from provisioning.connection_test import run_connection_test
-from provisioning.event_trials import run_for_event
-from provisioning.executions import execution_document
-from provisioning.failures import Misconfigured
+from provisioning.documents.actions import TRIGGER_DOCUMENT
 from provisioning.models import Action
+from provisioning.runs.executions import execution_document
+from provisioning.runs.failures import Misconfigured
 from provisioning.services.action_tests import mapping_preview
-from provisioning.setups import Setup, deployed_setup, draft_setup
-from provisioning.trials import trial_document
-from provisioning.user_run import run_for_user
+from provisioning.trials.connection_test import run_connection_test
+from provisioning.trials.event_trials import run_for_event
+from provisioning.trials.trials import trial_document
+from provisioning.trials.user_run import run_for_user
 
 _READ = ("read:actions",)
 # What is tried where the payload only says with what.

@@ -8,12 +8,11 @@ from django.core.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from identity.api.endpoint import Endpoint
-from identity.api.operations import Operation
-from identity.api.queries import switch_of, text_of
-from identity.api.refusals import not_supported
+from foundation.api.endpoint import Endpoint
+from foundation.api.operations import Operation
+from foundation.api.queries import switch_of, text_of
+from foundation.api.refusals import not_supported
 from identity.services.failures import Invalid, NotFound
-from provisioning.action_documents import RUNTIME, action_document, version_document, with_details
 from provisioning.actions.registry import TRIGGER
 from provisioning.api.action_bodies import ActionToChange, ActionToCreate, VersionToDeploy
 from provisioning.api.action_schemas import (
@@ -28,6 +27,7 @@ from provisioning.api.action_schemas import (
     VERSIONS,
 )
 from provisioning.api.offset_page import answer_page
+from provisioning.documents.actions import RUNTIME, action_document, version_document, with_details
 from provisioning.models import Action, ActionVersion
 from provisioning.services import actions
 

@@ -11,27 +11,27 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from events.catalogue import EVENT_TYPES
 from events.models import EventStream
+from events.record.catalogue import EVENT_TYPES
 from events.stream.request import MOMENT_PATTERN, InvalidQuery, parse_moment
-from identity.api.endpoint import Endpoint
-from identity.api.list_schemas import TAKE_FORM
-from identity.api.operations import Operation, Parameter, Schema
-from identity.api.paging import Listing, Order, answer_list
-from identity.api.queries import projection_of, text_of
-from identity.api.refusals import invalid_path, invalid_query
-from identity.ids import EVENT_ID_PATTERN
+from foundation.api.endpoint import Endpoint
+from foundation.api.list_schemas import TAKE_FORM
+from foundation.api.operations import Operation, Parameter, Schema
+from foundation.api.paging import Listing, Order, answer_list
+from foundation.api.queries import projection_of, text_of
+from foundation.api.refusals import invalid_path, invalid_query
+from foundation.ids import EVENT_ID_PATTERN
+from foundation.timestamps import wire_time
 from identity.services.failures import Conflict, NotFound
-from identity.timestamps import wire_time
-from provisioning import redelivery
 from provisioning.api.delivery_bodies import FAILED, RedeliveriesToStart, TestEventToSend
 from provisioning.api.delivery_schemas import DELIVERIES, DELIVERY, DELIVERY_FIELDS, NOTHING, REDELIVERY, STATISTICS
 from provisioning.api.event_streams import STREAM_ID, check_stream_id
-from provisioning.delivery_documents import delivery_documents, with_attempts
+from provisioning.dead_letters import redelivery
+from provisioning.dead_letters.redrives import Selection, start_redrive
+from provisioning.documents.deliveries import delivery_documents, with_attempts
+from provisioning.engine.stream_statistics import BUCKET_SECONDS, Statistics, statistics
 from provisioning.models import Delivery
-from provisioning.redrives import Selection, start_redrive
-from provisioning.stream_statistics import BUCKET_SECONDS, Statistics, statistics
-from provisioning.trial_events import send_test_event
+from provisioning.trials.trial_events import send_test_event
 
 _LISTING = Listing("deliveries", DELIVERY_FIELDS, only_take=True)
 _BY_AGE = Order()

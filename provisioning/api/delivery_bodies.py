@@ -8,9 +8,9 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from events.catalogue import EVENT_TYPES
+from events.record.catalogue import EVENT_TYPES
 from events.stream.request import MOMENT_PATTERN, InvalidQuery, parse_moment
-from identity.api.fields import Closed, JsonObject, ListOf, Text
+from foundation.api.fields import Closed, JsonObject, ListOf, Text
 
 FAILED = "failed"
 

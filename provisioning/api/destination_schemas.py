@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from identity.api.operations import Schema
+from foundation.api.operations import Schema
 
 _SECRET: Schema = {"type": "string", "minLength": 1, "maxLength": 4096}
 _SHOWN: Schema = {"type": "string", "minLength": 1, "maxLength": 128}

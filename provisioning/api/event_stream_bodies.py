@@ -5,9 +5,9 @@ from __future__ import annotations
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from events.catalogue import EVENT_TYPES
 from events.models import EventStream
-from identity.api.fields import Closed, JsonObject, ListOf, Text
+from events.record.catalogue import EVENT_TYPES
+from foundation.api.fields import Closed, JsonObject, ListOf, Text
 from provisioning.api.destination_schemas import DESTINATION
 
 DESTINATION_TYPES = ("action", "webhook", "eventbridge")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from events.catalogue import EVENT_TYPES
-from identity.api.list_schemas import fields_of, reference, taken_list
-from identity.api.operations import Schema
+from events.record.catalogue import EVENT_TYPES
+from foundation.api.list_schemas import fields_of, reference, taken_list
+from foundation.api.operations import Schema
 from provisioning.api import synchronization_schemas
 
 _TEXT: Schema = {"type": "string"}

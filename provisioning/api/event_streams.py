@@ -9,18 +9,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from events.models import EventStream
-from identity.api.endpoint import Endpoint
-from identity.api.list_schemas import TAKE_FORM
-from identity.api.operations import Operation, Schema
-from identity.api.paging import Listing, answer_list
-from identity.api.refusals import invalid_body, invalid_path, not_supported
+from foundation.api.endpoint import Endpoint
+from foundation.api.list_schemas import TAKE_FORM
+from foundation.api.operations import Operation, Schema
+from foundation.api.paging import Listing, answer_list
+from foundation.api.refusals import invalid_body, invalid_path, not_supported
+from foundation.timestamps import wire_time
 from identity.services.failures import NotFound
-from identity.timestamps import wire_time
-from provisioning import streams
 from provisioning.api.event_stream_bodies import EventStreamToChange, EventStreamToCreate
 from provisioning.api.event_stream_schemas import EVENT_STREAM, EVENT_STREAM_FIELDS, EVENT_STREAMS
-from provisioning.destinations import DESTINATIONS
-from provisioning.overlaps import overlap_warnings
+from provisioning.engine import streams
+from provisioning.engine.destinations import DESTINATIONS
+from provisioning.links.overlaps import overlap_warnings
 
 _LISTING = Listing("eventStreams", EVENT_STREAM_FIELDS, only_take=True)
 _ID_LENGTH = 26

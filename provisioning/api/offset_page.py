@@ -8,9 +8,9 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import QueryDict
 
-from identity.api.operations import Parameter, Schema
-from identity.api.paging import LARGEST_PAGE, PAGE_SIZE
-from identity.api.queries import LARGEST_NUMBER, Projection, number_of, projection_of
+from foundation.api.operations import Parameter, Schema
+from foundation.api.paging import LARGEST_PAGE, PAGE_SIZE
+from foundation.api.queries import LARGEST_NUMBER, Projection, number_of, projection_of
 
 _WHOLE: Schema = {"type": "integer"}
 PAGE_PARAMETERS = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from identity.api.operations import Route
+from foundation.api.operations import Route
 from provisioning.api.action_tests import ActionTestEndpoint, BindingEndpoint, ExecutionEndpoint, TriggerEndpoint
 from provisioning.api.actions import ActionEndpoint, VersionEndpoint
 from provisioning.api.deliveries import DeliveryEndpoint, RedeliveryEndpoint, StreamStatisticsEndpoint, TestEventEndpoint

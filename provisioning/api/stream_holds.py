@@ -8,15 +8,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from events.models import EventStream
-from identity.api.endpoint import Endpoint
-from identity.api.fields import Closed
+from foundation.api.endpoint import Endpoint
+from foundation.api.fields import Closed
+from foundation.api.operations import Operation, Schema
+from foundation.timestamps import wire_time
 from identity.api.job_bodies import WholeNumber
-from identity.api.operations import Operation, Schema
 from identity.services.failures import Conflict, NotFound
-from identity.timestamps import wire_time
-from provisioning import deletion_guard, streams
 from provisioning.api.event_stream_schemas import DELETION_THRESHOLD, EVENT_STREAM
 from provisioning.api.event_streams import STREAM_ID, check_stream_id, one_stream_resource
+from provisioning.engine import deletion_guard, streams
 from provisioning.models import DeletionGuard
 
 _UPDATE = ("update:event_streams",)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from identity.api.fields import Closed, Switch, Text
+from foundation.api.fields import Closed, Switch, Text
 from identity.api.job_bodies import WholeNumber
 from provisioning.api.synchronization_schemas import MODES
-from provisioning.backfill.plan import DELETION_LIMIT, MOST_PER_SECOND
+from provisioning.synchronization.plan import DELETION_LIMIT, MOST_PER_SECOND
 
 
 @extend_schema_field({"type": "string", "pattern": rf"^({DELETION_LIMIT})$", "maxLength": 12})

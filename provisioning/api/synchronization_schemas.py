@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from foundation.api.list_schemas import reference
+from foundation.api.operations import Schema
 from identity.api.job_schemas import JOB, JOB_ID, job_resource
-from identity.api.list_schemas import reference
-from identity.api.operations import Schema
 from identity.models import Job
 from provisioning.api.offset_page import page_schema
-from provisioning.backfill import phases
-from provisioning.backfill.findings import Outcome
-from provisioning.backfill.plan import Plan
+from provisioning.synchronization import phases
+from provisioning.synchronization.findings import Outcome
+from provisioning.synchronization.plan import Plan
 
 MODES = ("dry_run", "write", "compare")
 # Members of the plan on the wire, and their names inside.

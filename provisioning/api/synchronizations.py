@@ -9,8 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from events.models import EventStream
-from identity.api.endpoint import Endpoint
-from identity.api.operations import Operation, Schema
+from foundation.api.endpoint import Endpoint
+from foundation.api.operations import Operation, Schema
 from identity.api.requested import base_of
 from identity.models import Job
 from identity.services.failures import NotFound
@@ -26,9 +26,9 @@ from provisioning.api.synchronization_schemas import (
     SYNCHRONIZATIONS,
     synchronization_resource,
 )
-from provisioning.backfill import service
-from provisioning.backfill.plan import Plan
-from provisioning.backfill.state import outcomes_of
+from provisioning.synchronization import service
+from provisioning.synchronization.plan import Plan
+from provisioning.synchronization.state import outcomes_of
 
 _READ = ("read:event_streams",)
 _UPDATE = ("update:event_streams",)

@@ -11,9 +11,9 @@ from events.models import EventStream
 from identity.models import Job
 from identity.services.failures import ServiceError
 from identity.services.jobs import cancel_job
-from provisioning.backfill import service
-from provisioning.backfill.plan import USER_NAME, Plan
 from provisioning.commands.following import DONE, FAILED, WAITS, follow, job_named, stream_named
+from provisioning.synchronization import service
+from provisioning.synchronization.plan import USER_NAME, Plan
 
 _ACTOR = "the command line"
 

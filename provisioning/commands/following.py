@@ -18,9 +18,9 @@ from events.models import EventStream
 from identity.models import Job
 from identity.services.failures import ServiceError
 from identity.services.jobs import run_job
-from provisioning.backfill import service, work  # noqa: F401  (`work` registers what the jobs do)
-from provisioning.backfill.state import outcomes_of
 from provisioning.models import SynchronizationRow
+from provisioning.synchronization import service, work  # noqa: F401  (`work` registers what the jobs do)
+from provisioning.synchronization.state import outcomes_of
 
 _LOOK_SECONDS = 1.0
 _SHOWN = 10

@@ -8,10 +8,10 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser, OutputWrapper
 
 from identity.services.failures import ServiceError
-from provisioning.backfill.plan import NO_MATCH, Plan
-from provisioning.backfill.state import outcomes_of
 from provisioning.commands.backfill import add_common_arguments, start
 from provisioning.commands.following import DONE, FAILED, follow, job_named, stream_named
+from provisioning.synchronization.plan import NO_MATCH, Plan
+from provisioning.synchronization.state import outcomes_of
 
 HELP = f"""Compare the users here with the accounts on the SCIM server of a stream, and report only.
 

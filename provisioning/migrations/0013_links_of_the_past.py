@@ -12,7 +12,7 @@ def learn(apps: Any, schema_editor: Any) -> None:
     versions = apps.get_model("provisioning", "ActionVersion")._base_manager.all()
     if not versions.exists():
         return
-    from provisioning.links_of_the_past import learn_links_of_the_past  # noqa: PLC0415  (only where there is something to learn)
+    from provisioning.links.links_of_the_past import learn_links_of_the_past  # noqa: PLC0415  (only where there is something to learn)
 
     learn_links_of_the_past(apps.get_model("provisioning", "Action")._base_manager.all(), versions)
 

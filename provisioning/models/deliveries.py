@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 
 
 class FailureClass(models.TextChoices):
-    """What a failure means for the next step; the words are those of `provisioning.failures`."""
+    """What a failure means for the next step; the words are those of `provisioning.runs.failures`."""
 
     TRANSIENT = "transient", "Transient: the destination was busy or away"
     CONFIGURATION = "configuration", "Configuration: the destination refuses every request"

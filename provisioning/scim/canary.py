@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from provisioning.failures import ActionError, DataFailure, InvalidResponseShape
-from provisioning.mapping import MappedUser, MappingFailed, Person, map_user, person_of
+from provisioning.mapping.table import MappedUser, MappingFailed, Person, map_user, person_of
+from provisioning.runs.failures import ActionError, DataFailure, InvalidResponseShape
 from provisioning.scim.client import if_match_of
 from provisioning.scim.counting import counted
 from provisioning.scim.lookups import user_path
@@ -22,10 +22,10 @@ from provisioning.scim.matches import Match
 from provisioning.scim.refusals import PreconditionFailed, ResourceGone
 from provisioning.scim.transport import Request
 from provisioning.scim.user_sync import update_request
-from provisioning.trial_steps import Finding, Steps, failed
+from provisioning.trials.steps import Finding, Steps, failed
 
 if TYPE_CHECKING:
-    from provisioning.scim_sessions import ScimSession
+    from provisioning.trials.scim_sessions import ScimSession
 
 MARK = "identity-canary"
 _MODES = {"put": "Update by PUT", "patch": "Update by PATCH without a path", "patch_per_attribute": "Update by PATCH per attribute"}

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from identity.outbound.outcomes import Answer
-from provisioning.failures import ActionError, DataFailure, NotSent, TransientFailure
-from provisioning.mapping import Person
+from foundation.outbound.outcomes import Answer
+from provisioning.mapping.table import Person
+from provisioning.runs.failures import ActionError, DataFailure, NotSent, TransientFailure
 from provisioning.scim import responses
 from provisioning.scim.lookups import AccountLookup, AmbiguousMatch, ForeignAccount, UnverifiableMatch, user_path
 from provisioning.scim.matches import Match, Resource

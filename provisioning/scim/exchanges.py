@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from provisioning.masking import Mask, one_line
+from provisioning.runs.masking import Mask, one_line
 
 MAX_BODY_CHARACTERS = 16 * 1024
 _MAX_HEADERS = 50

@@ -14,7 +14,7 @@ _MOST_NAMES = 4
 
 
 class LinkRows(Protocol):
-    """Where links are kept; see `provisioning.account_links`."""
+    """Where links are kept; see `provisioning.links.rows`."""
 
     def read(self, remote_ids: Sequence[str]) -> list[Link]:
         """Return the links of the server that name the user or one of these accounts, of every tenant."""

@@ -7,8 +7,8 @@ import uuid
 from typing import Any, NoReturn, Protocol, Self
 from urllib.parse import quote
 
-from provisioning.failures import DataFailure
-from provisioning.mapping import Person
+from provisioning.mapping.table import Person
+from provisioning.runs.failures import DataFailure
 from provisioning.scim import filters, matches, responses
 from provisioning.scim.exchanges import ExchangeRecorder
 from provisioning.scim.instants import same_instant

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from provisioning.mapping import Person
+from provisioning.mapping.table import Person
 from provisioning.scim.links import same_name
 
 Proof = Literal["externalId", "filter", "link", "userName"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from provisioning.mapping import Person
+from provisioning.mapping.table import Person
 from provisioning.scim.links import same_name
 from provisioning.scim.options import ScimOptions
 

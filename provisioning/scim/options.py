@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from provisioning.expressions import ExpressionRefused, compile_expression
+from provisioning.mapping.expressions import ExpressionRefused, compile_expression
 from provisioning.scim.profiles import GENERIC, PROFILES
 
 UPDATE_MODES = ("put", "patch", "patch_per_attribute")

@@ -9,16 +9,16 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from provisioning.failures import ActionError, InvalidResponseShape
+from provisioning.runs.failures import ActionError, InvalidResponseShape
 from provisioning.scim import responses
 from provisioning.scim.counting import counted
 from provisioning.scim.refusals import FilterRefused
 from provisioning.scim.schemas import ENTERPRISE_USER, USER
 from provisioning.scim.transport import Request
-from provisioning.trial_steps import Finding, Steps
+from provisioning.trials.steps import Finding, Steps
 
 if TYPE_CHECKING:
-    from provisioning.scim_sessions import ScimSession
+    from provisioning.trials.scim_sessions import ScimSession
 
 _PATCH_MODES = ("patch", "patch_per_attribute")
 _EARLIER_FAILED = "Not asked: an earlier step failed."

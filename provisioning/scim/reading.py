@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from provisioning.mapping import MappedUser, MappingRow, replaces_list
+from provisioning.mapping.table import MappedUser, MappingRow, replaces_list
 from provisioning.scim.paths import ScimPath, parse_path
 
 Resource = Mapping[str, Any]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from provisioning.failures import ActionError, ConfigurationFailure, DataFailure, TransientFailure
-from provisioning.masking import Mask, one_line
-from provisioning.retry_after import retry_after
+from foundation.outbound.retry_after import retry_after
+from provisioning.runs.failures import ActionError, ConfigurationFailure, DataFailure, TransientFailure
+from provisioning.runs.masking import Mask, one_line
 from provisioning.scim.responses import scim_error
 
 _MAX_DETAIL_CHARACTERS = 256

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from provisioning.failures import InvalidResponseShape
+from provisioning.runs.failures import InvalidResponseShape
 from provisioning.scim.schemas import ERROR, LIST_RESPONSE, USER
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from provisioning.failures import Misconfigured
+from provisioning.runs.failures import Misconfigured
 
 BASE_URL = "SCIM_BASE_URL"
 BEARER_TOKEN = "SCIM_BEARER_TOKEN"  # noqa: S105  (the name of the secret)

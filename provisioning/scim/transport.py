@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 import orjson
 
-from identity.outbound.outcomes import AddressRefused, Answer, AnswerTooLarge, OutboundError, TlsFailed, UrlRefused
-from provisioning.failures import ActionError, ConfigurationFailure, DataFailure, InvalidResponseShape, TransientFailure
-from provisioning.masking import Mask
+from foundation.outbound.outcomes import AddressRefused, Answer, AnswerTooLarge, OutboundError, TlsFailed, UrlRefused
+from provisioning.runs.failures import ActionError, ConfigurationFailure, DataFailure, InvalidResponseShape, TransientFailure
+from provisioning.runs.masking import Mask
 from provisioning.scim.exchanges import Exchange, ExchangeRecorder
 from provisioning.scim.refusals import is_repeated_within_run, refusal
 from provisioning.scim.schemas import MEDIA_TYPE
@@ -27,7 +27,7 @@ _SHORTEST_TRY_SECONDS = 0.05
 
 
 class Sender(Protocol):
-    """What the transport needs of `identity.outbound.session.OutboundSession`."""
+    """What the transport needs of `foundation.outbound.session.OutboundSession`."""
 
     def send(self, method: str, url: str, *, headers: dict[str, str], body: bytes | None, deadline: float) -> Answer: ...
 
@@ -58,7 +58,7 @@ class _Try:
 
 
 class Pacing(Protocol):
-    """Says when the server may be asked; see `provisioning.pace`."""
+    """Says when the server may be asked; see `provisioning.actions.pace`."""
 
     def take(self, verb: str, seconds_left: float) -> None: ...
 

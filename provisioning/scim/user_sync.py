@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from provisioning.failures import DataFailure
-from provisioning.mapping import MappedUser, MappingFailed, MappingRow, Operation, Person, map_user, person_of
-from provisioning.results import Result, delivered, skipped
+from provisioning.mapping.table import MappedUser, MappingFailed, MappingRow, Operation, Person, map_user, person_of
+from provisioning.runs.failures import DataFailure
+from provisioning.runs.results import Result, delivered, skipped
 from provisioning.scim import patch
 from provisioning.scim.client import EventOutdated, ScimClient
 from provisioning.scim.lookups import ForeignAccount, Log, UnverifiableMatch

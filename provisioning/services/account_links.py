@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from django.db import transaction
 
+from foundation.database.transactions import lock_names
 from identity.services.failures import Conflict
-from identity.transactions import lock_names
 from provisioning.models.account_links import UNCONFIRMED, AccountLink
 
 

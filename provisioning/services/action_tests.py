@@ -6,17 +6,17 @@ from dataclasses import replace
 from typing import Any
 
 from identity.services.failures import Invalid
-from provisioning.failures import ActionError, DataFailure, Misconfigured
-from provisioning.mapping import MappingFailed, MappingRefused, MappingRow, Operation, parse_table, person_of
-from provisioning.mapping_preview import Preview, document_of_user, preview
-from provisioning.mapping_review import check_sendable
-from provisioning.name_holders import foresee
-from provisioning.pace import NoTurn
+from provisioning.actions.pace import NoTurn
+from provisioning.actions.setups import Setup
+from provisioning.links.name_holders import foresee
+from provisioning.mapping.preview import Preview, document_of_user, preview
+from provisioning.mapping.review import check_sendable
+from provisioning.mapping.table import MappingFailed, MappingRefused, MappingRow, Operation, parse_table, person_of
+from provisioning.runs.failures import ActionError, DataFailure, Misconfigured
 from provisioning.scim.name_proof import proves_name
 from provisioning.scim.options import ScimOptions
-from provisioning.scim_sessions import mask_of, open_session, require_scim, set_up_of, trusted_strategies
 from provisioning.services.actions import mapping_problems
-from provisioning.setups import Setup
+from provisioning.trials.scim_sessions import mask_of, open_session, require_scim, set_up_of, trusted_strategies
 
 _AS_SET_UP: Any = object()
 # All reads of one preview together: a person waits for the page.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from identity.timestamps import wire_time
+from foundation.timestamps import wire_time
 from provisioning.models.actions import Action, ActionSecret, ActionVersion
 
 MAX_VERSIONS = 50

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from django.conf import settings
 
-from provisioning.failures import Misconfigured
-from provisioning.mapping import MappingRefused, parse_table
-from provisioning.mapping_review import undescribed
+from provisioning.actions.secrets import open_sealed
+from provisioning.actions.setups import draft_setup
+from provisioning.mapping.review import undescribed
+from provisioning.mapping.table import MappingRefused, parse_table
 from provisioning.models.actions import SCIM_USER_PROVISIONING, Action
+from provisioning.runs.failures import Misconfigured
 from provisioning.scim.settings import MAX_RETRIES, TIMEOUT_MS, SecretRefused, budget_warning, parse_max_retries, parse_timeout_ms
-from provisioning.secrets import open_sealed
-from provisioning.setups import draft_setup
 
 
 def budget_warning_of(action: Action) -> str:

@@ -10,12 +10,13 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from events.models import EventStream
+from foundation.database.transactions import lock_name, unit_of_work
 from identity.services.failures import Conflict, Invalid, NotFound
 from identity.services.saving import validated_save
-from identity.transactions import lock_name, unit_of_work
 from provisioning.actions.registry import EntryPointRefused, entry_point
-from provisioning.mapping import MappingRefused, parse_table
-from provisioning.mapping_review import check_sendable
+from provisioning.actions.secrets import seal_secret, takes_token_elsewhere
+from provisioning.mapping.review import check_sendable
+from provisioning.mapping.table import MappingRefused, parse_table
 from provisioning.models.actions import SCIM_USER_PROVISIONING, Action, ActionSecret, ActionVersion
 from provisioning.scim.options import OptionsRefused, parse_options
 from provisioning.scim.settings import (
@@ -25,7 +26,6 @@ from provisioning.scim.settings import (
     SecretRefused,
     check_secret,
 )
-from provisioning.secrets import seal_secret, takes_token_elsewhere
 from provisioning.services import action_versions
 
 MAX_ACTIONS = 100

@@ -14,12 +14,12 @@ from django.core.exceptions import ValidationError
 from events.models import EventStream
 from identity.models import Job
 from identity.services.failures import Conflict, NotFound
-from provisioning import streams
-from provisioning.backfill import service as synchronizations
-from provisioning.backfill.plan import Plan
+from provisioning.engine import streams
 from provisioning.models import Action, Delivery, Trial
 from provisioning.models.actions import SCIM_USER_PROVISIONING
 from provisioning.services import actions
+from provisioning.synchronization import service as synchronizations
+from provisioning.synchronization.plan import Plan
 
 USER_EVENTS = ("user.created", "user.updated", "user.deleted")
 TESTS = (Trial.Kind.CONNECTION, Trial.Kind.CANARY)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from events.models import EventStream
 from identity.services.bulk_acts import BulkAct, deletion_of_rows, register
-from provisioning import streams
+from provisioning.engine import streams
 from provisioning.models import AccountLink, Action
 from provisioning.services import account_links, actions
 

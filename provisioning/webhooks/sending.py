@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from identity.outbound.outcomes import AddressRefused, Answer, OutboundError, TlsFailed, UrlRefused
-from identity.outbound.session import outbound_session
-from provisioning.failures import ActionError, ConfigurationFailure, DataFailure, TransientFailure
-from provisioning.masking import Mask
-from provisioning.retry_after import retry_after
+from foundation.outbound.outcomes import AddressRefused, Answer, OutboundError, TlsFailed, UrlRefused
+from foundation.outbound.retry_after import retry_after
+from foundation.outbound.session import outbound_session
+from provisioning.runs.failures import ActionError, ConfigurationFailure, DataFailure, TransientFailure
+from provisioning.runs.masking import Mask
 from provisioning.scim.exchanges import ExchangeRecorder
 from provisioning.webhooks.configuration import WebhookConfiguration, authorization_header
 from provisioning.webhooks.signature import signature

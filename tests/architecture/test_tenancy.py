@@ -7,30 +7,30 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("identity", "authapi", "events", "provisioning", "config")
+SOURCES = ("foundation", "identity", "authapi", "events", "provisioning", "config")
 UNBOUND = re.compile(r"\.all_tenants\b|\._default_manager\b|\._base_manager\b")
 
 ALLOWED = {
-    "authapi/keys.py": "the calendar rotates the keys of all tenants",
+    "authapi/tokens/keys.py": "the calendar rotates the keys of all tenants",
     "authapi/services/account_tickets.py": "the calendar drops old links of all tenants",
-    "authapi/sign_in/brute_force.py": "the calendar drops old counts of failed logins of all tenants",
+    "authapi/accounts/brute_force.py": "the calendar drops old counts of failed logins of all tenants",
     "authapi/authorize/waiting.py": "the calendar drops expired requests of all tenants",
     "authapi/services/logout_notices.py": "a worker takes a notice by its id, and the calendar looks for those that are due",
     "authapi/services/sessions.py": "the calendar ends expired sessions of all tenants",
     "authapi/client_auth/replays.py": "used assertions of all tenants that are refused for their age are dropped by the calendar",
-    "authapi/log_browsing.py": "an operator who has chosen no tenant reads the sign-in log of all; keys come from rows that are narrowed",
+    "authapi/logs/browsing.py": "an operator who has chosen no tenant reads the sign-in log of all; keys come from rows that are narrowed",
     "authapi/services/tokens.py": "expired rows of all tenants are dropped by the calendar; a revocation names its tenant",
-    "config/dashboard/checklist.py": "the rows of one tenant, named in a join with it",
-    "config/dashboard/health.py": "the start page of a platform operator looks at the keys of all tenants",
-    "config/dashboard/state.py": "the start page of a platform operator counts all tenants",
-    "config/demo.py": "finds the demo's client again, the tenant named in the filter",
+    "config/console/dashboard/checklist.py": "the rows of one tenant, named in a join with it",
+    "config/console/dashboard/health.py": "the start page of a platform operator looks at the keys of all tenants",
+    "config/console/dashboard/state.py": "the start page of a platform operator counts all tenants",
+    "config/demonstration/demo.py": "finds the demo's client again, the tenant named in the filter",
     "identity/admin/relations.py": "reads back the row just joined, the tenant named in the filter",
     "provisioning/admin/account_links.py": "names the actions of the rows of a page, which the list has narrowed to its tenant",
-    "provisioning/backfill/people.py": "an account on a shared server may be a user's of another tenant, which must not be deleted",
+    "provisioning/synchronization/people.py": "an account on a shared server may be a user's of another tenant, which must not be deleted",
     "provisioning/admin/stream_names.py": "names the streams of the rows of a page, which the list has narrowed to its tenant",
     "provisioning/admin/stream_form.py": "an empty choice until the form knows its tenant",
     "identity/hosts.py": "a host names its tenant, so no tenant is known before",
-    "identity/services/option_redaction.py": "an operator takes old secrets out of the rows of all tenants",
+    "identity/options/redaction.py": "an operator takes old secrets out of the rows of all tenants",
     "identity/services/domains.py": "a host belongs to at most one tenant of the platform",
     "identity/services/jobs.py": "a worker takes a job by its id, and the sweep looks for those nobody works on",
     "identity/services/job_retention.py": "the calendar drops old jobs and links of all tenants",

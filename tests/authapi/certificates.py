@@ -9,7 +9,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.x509.oid import NameOID
 
-from authapi import mtls
+from authapi.edge import mtls
 from authapi.services.edge_keys import renew_edge_key
 from identity.models import CustomDomain, Tenant
 from tests.authapi.assertions import private_key

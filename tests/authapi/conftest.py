@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from authapi import indebted, throttling
-from authapi.address_rates import browsers, debts, visits
+from authapi.edge import indebted, throttling
+from authapi.edge.address_rates import browsers, debts, visits
 from tests.authapi.memory import forget_all
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding
 
-from authapi.keys import signing_key
+from authapi.tokens.keys import signing_key
 from identity.models import Tenant
 
 

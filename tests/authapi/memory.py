@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from authapi import client_auth, entitlements, keys, mtls, states, tenant_settings
+from authapi import client_auth, tenant_settings
+from authapi.edge import mtls
+from authapi.tokens import entitlements, keys, token_state
 from identity.hosts import forget_hosts
 
 
@@ -11,7 +13,7 @@ def forget_all() -> None:
     for memory in (
         client_auth.clients,
         keys.trust,
-        states.token_states,
+        token_state.token_states,
         entitlements._granted,
         entitlements._granted_for_users,
         entitlements._management,

@@ -11,8 +11,8 @@ from django.test import RequestFactory
 
 from authapi.admin import register
 from authapi.admin.keys import SigningKeyAdmin
-from authapi.keys import ensure_keys, signing_key
 from authapi.models import AdministrativeLine, SigningKey
+from authapi.tokens.keys import ensure_keys, signing_key
 from identity.models import Tenant
 
 SECRETS = {

@@ -10,7 +10,7 @@ import pytest
 from django.db import OperationalError
 from oauthlib.oauth2 import InvalidGrantError, InvalidScopeError
 
-from authapi.charging import Charge
+from authapi.edge.charging import Charge
 from authapi.views import chain
 from authapi.views.chain import Answer, Call, hot_endpoint
 from identity.models import Tenant

@@ -12,7 +12,7 @@ from django.test import Client as Browser
 from django.urls import reverse
 
 from authapi.models import ClientCredential, EdgeKey
-from identity import vault
+from foundation.secrets import vault
 from identity.models import CustomDomain, Tenant
 from tests.authapi.assertions import public_pem
 from tests.factories.admin import browser_of, new_staff

@@ -7,8 +7,8 @@ from django.urls import is_valid_path
 
 from authapi.engine import server
 from authapi.models import TenantSettings
-from authapi.profile_claims import profile_claims
 from authapi.services.tenant_settings import update_tenant_settings
+from authapi.tokens.profile_claims import profile_claims
 from authapi.views import HOT_ENDPOINTS
 from identity.models import Tenant
 from tests.authapi.asgi_client import ask_token, get, send

@@ -22,11 +22,11 @@ from rest_framework.views import APIView
 
 from authapi.drf import ManagementMixin, claims_of
 from authapi.problems import ApiProblem, exception_handler
-from identity.change_context import ChangeContext, ChangingClient, current_change_context
+from foundation.change_context import ChangeContext, ChangingClient, current_change_context
+from foundation.tenancy import current_tenant
 from identity.hosts import forget_hosts
 from identity.models import Tenant
 from identity.services.failures import AlreadyExists, Invalid, NotFound, NotSupported
-from identity.tenancy import current_tenant
 from tests.factories.authapi import access_token, events_token, granted_client
 
 

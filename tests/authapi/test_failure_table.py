@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from authapi.accounts.attempts import Refusal
 from authapi.failures import FAILURES, Case, RequestRefused
 from authapi.grants.password import _CASES
-from authapi.sign_in.attempts import Refusal
 
 # Contract, 2.3, "practice" where documents and practice differ. None: the text varies.
 ROWS: dict[Case, tuple[int, str, str | None]] = {

@@ -7,9 +7,9 @@ from typing import Any
 import orjson
 import pytest
 
-from authapi import executor
 from authapi.views import HOT_ENDPOINTS
-from identity.hashing import HashingRefused, hashed, verified
+from foundation.memory import executor
+from foundation.secrets.hashing import HashingRefused, hashed, verified
 from identity.models import Tenant
 from tests.authapi.asgi_client import FORM, send
 from tests.factories.sign_in import PASSWORD, people, person, web_client
@@ -63,11 +63,13 @@ def test_a_sign_up_is_made_away_from_the_fast_threads(tenant: Tenant, fields: di
     assert (answer.status, answer.json()["email"]) == (200, "new@example.test")
 
 
+@pytest.mark.usefixtures("committed_db")
 @pytest.mark.parametrize("work", [lambda: hashed("x"), lambda: verified("x", "y")], ids=["hashing", "verifying"])
 async def test_a_fast_thread_refuses_to_wait_for_a_hash(work: Any) -> None:
     with pytest.raises(HashingRefused):
         await executor.run(work)
 
 
+@pytest.mark.usefixtures("committed_db")
 async def test_a_slow_thread_waits_for_a_hash() -> None:
     assert (await executor.run(lambda: verified("x", hashed("x")), is_slow=True))[0]

@@ -14,7 +14,7 @@ from django.test import Client as Browser
 from django.urls import reverse
 from django.utils import timezone
 
-from authapi import log_browsing
+from authapi.logs import browsing
 from authapi.models import ApiResource, Client, ClientGrant, Consent, LoginFailures, RefreshToken, Session, SignIn, TenantSettings
 from authapi.services.api_resources import create_api_resource
 from authapi.services.clients import create_client
@@ -192,7 +192,7 @@ def test_a_search_that_cannot_be_is_said_at_its_field(browser: Browser, ada: Use
 def test_pages_of_the_log_are_turned_without_losing_or_repeating_a_line(
     browser: Browser, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_browsing, "PAGE_ROWS", 3)
+    monkeypatch.setattr(browsing, "PAGE_ROWS", 3)
     same = timezone.now() - timedelta(hours=1)
     lines = [make_sign_in(ada, created_at=same if number < 5 else same - timedelta(minutes=number)).pk for number in range(8)]
     order = list(SignIn.objects.of(ada.tenant_id).order_by("-created_at", "-pk").values_list("pk", flat=True))
@@ -211,7 +211,7 @@ def test_pages_of_the_log_are_turned_without_losing_or_repeating_a_line(
 
 
 def test_a_page_that_has_looked_at_enough_says_where_to_go_on(browser: Browser, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_browsing, "WALK", 4)
+    monkeypatch.setattr(browsing, "WALK", 4)
     now = timezone.now()
     wanted = make_sign_in(ada, type="s", is_success=True, created_at=now - timedelta(hours=2)).pk
     for number in range(6):
@@ -236,15 +236,13 @@ def test_a_page_of_a_long_log_is_read_by_index(tenant: Tenant, ada: User) -> Non
         )
         cursor.execute("ANALYZE authapi_signin")
     started = time.monotonic()
-    page = log_browsing.browse(log_browsing.Question(tenant_id=tenant.pk, type="scp"))
+    page = browsing.browse(browsing.Question(tenant_id=tenant.pk, type="scp"))
     while page.is_partial and not page.rows:
-        page = log_browsing.browse(
-            log_browsing.Question(tenant_id=tenant.pk, type="scp"), log_browsing.read_place(page.older, is_newer=False)
-        )
+        page = browsing.browse(browsing.Question(tenant_id=tenant.pk, type="scp"), browsing.read_place(page.older, is_newer=False))
     assert len(page.rows) == 1
     # Five walks of twenty thousand; a scan of the table for each would show in the plan below, not in the time.
     assert time.monotonic() - started < 30
-    newest = log_browsing._walked(log_browsing.Question(tenant_id=tenant.pk), None)[:50].explain()
+    newest = browsing._walked(browsing.Question(tenant_id=tenant.pk), None)[:50].explain()
     assert "Index Scan" in newest
     assert "Seq Scan" not in newest
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from authapi import tasks
-from authapi.keys import ensure_keys, signing_key
 from authapi.models import DeviceGrant, SigningKey
+from authapi.tokens.keys import ensure_keys, signing_key
 from identity.models import Tenant
 
 

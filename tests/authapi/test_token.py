@@ -12,12 +12,12 @@ import time_machine
 from joserfc import jwt
 from joserfc.jwk import KeySet
 
-from authapi import throttling
-from authapi.claims import TokenOrder, token_claims, token_header
+from authapi.edge import throttling
 from authapi.models import AccessToken, Client
 from authapi.services.api_resources import create_api_resource
 from authapi.services.client_grants import create_client_grant
 from authapi.services.clients import create_client, revoke_client, rotate_client_secret
+from authapi.tokens.claims import TokenOrder, token_claims, token_header
 from authapi.views import HOT_ENDPOINTS
 from identity.hosts import forget_hosts
 from identity.models import Tenant

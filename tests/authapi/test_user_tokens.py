@@ -11,14 +11,14 @@ from django.db import connections
 from joserfc import jwt
 from joserfc.jwk import KeySet, OctKey
 
-from authapi import keys
 from authapi.models import AccessToken
 from authapi.services.api_resources import create_api_resource, ensure_management_api
 from authapi.services.client_grants import create_client_grant
 from authapi.services.clients import create_client
 from authapi.services.permissions import Named, add_user_permissions
 from authapi.services.tenant_settings import update_tenant_settings
-from authapi.tokens import ClientNotGlobal, InvalidSignature, verify_access_token
+from authapi.tokens import keys
+from authapi.tokens.access_tokens import ClientNotGlobal, InvalidSignature, verify_access_token
 from identity.models import Tenant
 from identity.services.memberships import add_members, remove_members
 from identity.services.tenants import create_tenant

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from authapi.claims import TokenOrder, new_jti
 from authapi.models import AccessToken
 from authapi.services.api_resources import create_api_resource
 from authapi.services.clients import delete_client, revoke_client
-from authapi.tokens import mint
+from authapi.tokens.access_tokens import mint
+from authapi.tokens.claims import TokenOrder, new_jti
+from foundation.timestamps import wire_time
 from identity.models import Tenant
 from identity.services.tenants import create_tenant
 from identity.services.users import delete_user, update_user
-from identity.timestamps import wire_time
 from tests.authapi.asgi_client import FORM, Received, ask_token, read_profile
 from tests.authapi.forging import decoded, signed
 from tests.authapi.memory import forget_all

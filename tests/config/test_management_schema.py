@@ -7,10 +7,10 @@ import re
 import orjson
 import pytest
 
-from authapi.scopes import MANAGEMENT_SCOPES
+from authapi.tokens.scopes import MANAGEMENT_SCOPES
 from config.api import management_urls, openapi_document
-from events.catalogue import EVENT_TYPES
-from identity.api.operations import Lifecycle, Schema
+from events.record.catalogue import EVENT_TYPES
+from foundation.api.operations import Lifecycle, Schema
 from identity.models import Tenant
 from tests.management import request
 

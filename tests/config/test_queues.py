@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from config.celery import app
 from identity.tasks import RUN_JOB
-from provisioning import nudges
+from provisioning.engine import nudges
 
 
 def queue_of(task: str) -> str:

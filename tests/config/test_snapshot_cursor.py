@@ -17,10 +17,10 @@ from django.db import transaction
 from pytest_django.fixtures import Settings
 
 from config.api import openapi_document
-from events.catalogue import DOCUMENT_KINDS
-from events.cursor import CursorSealer, InvalidCursor
-from events.numbering import number_tenant
-from identity.api.operations import Operation
+from events.log.cursor import CursorSealer, InvalidCursor
+from events.log.numbering import number_tenant
+from events.record.catalogue import DOCUMENT_KINDS
+from foundation.api.operations import Operation
 from identity.api.routes import ROUTES
 from identity.models import Connection, Group, Tenant, User
 from identity.services import groups, users

@@ -14,8 +14,8 @@ from authapi import tasks as _authapi_tasks  # noqa: F401  (it registers its tas
 from config.celery import app
 from config.task_messages import CheckedTransport, is_task_message
 from identity.tasks import RUN_JOB
-from provisioning import nudges
 from provisioning import tasks as _provisioning_tasks  # noqa: F401  (as above)
+from provisioning.engine import nudges
 from tests.faults.test_forged_messages import forgeries, message
 
 

@@ -20,13 +20,13 @@ from authapi.services.client_credentials import NewCredential, create_credential
 from authapi.services.client_grants import create_client_grant
 from authapi.services.clients import create_client
 from config.api import openapi_document
+from identity.exports.exports import start_export
 from identity.models import Job, Tenant
 from identity.services import groups, memberships
 from identity.services.domains import add_domain, verify_domain
-from identity.services.exports import start_export
 from identity.services.tenants import create_tenant
-from provisioning.backfill.plan import Plan
-from provisioning.streams import synchronization_target
+from provisioning.engine.streams import synchronization_target
+from provisioning.synchronization.plan import Plan
 from tests.factories.actions import make_deployed_action
 from tests.factories.identity import make_connection, make_user
 from tests.factories.organizations import make_group, make_organization, make_role

@@ -11,15 +11,15 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from authapi.claims import TokenOrder, machine_subject
 from authapi.models import Client
 from authapi.services.clients import create_client
-from authapi.tokens import mint
-from events.envelope import encode_envelope, event_source
+from authapi.tokens.access_tokens import mint
+from authapi.tokens.claims import TokenOrder, machine_subject
 from events.hints import publish_hint
+from events.log.envelope import encode_envelope, event_source
+from events.log.numbering import number_tenant
 from events.models import Event, Head, Outbox
-from events.numbering import number_tenant
-from identity.ids import new_event_id
+from foundation.ids import new_event_id
 from identity.models import Tenant
 from tests.conformance.reader import Subscriber
 

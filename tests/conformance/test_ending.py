@@ -17,7 +17,7 @@ from authapi.services.api_resources import ensure_management_api
 from authapi.services.client_grants import create_client_grant, update_client_grant
 from authapi.services.clients import delete_client, revoke_client
 from authapi.services.tokens import revoke_access_token
-from events.cursor import Cursor, CursorSealer
+from events.log.cursor import Cursor, CursorSealer
 from events.models import Event, Head, LogEntry
 from identity.models import Tenant
 from tests.conformance.conftest import HEARTBEAT_SECONDS

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from events.cursor import Cursor, CursorSealer
+from events.log.cursor import Cursor, CursorSealer
+from events.log.retention import DueLog, prune_log
 from events.models import Head
-from events.retention import DueLog, prune_log
-from identity.timestamps import wire_time
+from foundation.timestamps import wire_time
 from tests.conformance.reader import Block
 from tests.conformance.target import Target
 from tests.events.long_logs import fill_log

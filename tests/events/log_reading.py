@@ -8,11 +8,11 @@ from typing import Any
 from django.apps import apps
 from django.db import transaction
 
-from events.catalogue import DOCUMENT_KINDS, DocumentKind
-from events.documents import document_of
+from events.log.numbering import number_tenant
 from events.models import LogEntry
-from events.numbering import number_tenant
-from events.snapshots import read_snapshots
+from events.record.catalogue import DOCUMENT_KINDS, DocumentKind
+from events.record.documents import document_of
+from events.record.snapshots import read_snapshots
 
 BY_NAME = {kind.name: kind for kind in DOCUMENT_KINDS}
 BY_TYPE = {event_type: kind for kind in DOCUMENT_KINDS for event_type in (kind.created, kind.updated, kind.deleted) if event_type}

@@ -18,11 +18,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils.html import escape
 
-from events.cursor import Cursor, CursorSealer
-from events.log_browsing import PAGE_ROWS
+from events.log.browsing import PAGE_ROWS
+from events.log.cursor import Cursor, CursorSealer
+from events.log.numbering import number_tenant
 from events.models import Event, Head, LogEntry
-from events.numbering import number_tenant
-from identity.change_context import ChangeContext, ChangingClient, change_context
+from foundation.change_context import ChangeContext, ChangingClient, change_context
 from identity.models import Connection, Tenant, User
 from identity.services.users import create_user, delete_user, update_user
 from tests.factories.admin import browser_of, new_staff
@@ -139,7 +139,7 @@ def test_a_page_keeps_the_search_when_it_is_turned(tenant: Tenant, browser: Clie
 
 
 def test_a_search_beside_the_indexes_looks_at_a_part_and_says_so(tenant: Tenant, browser: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("events.log_browsing.WALK", 100)
+    monkeypatch.setattr("events.log.browsing.WALK", 100)
     fill_log(tenant, 250, rare="user.created")
     answer, looks = listed(browser, type="user.created", first="1"), 1
     while not answer.context["cl"].result_list:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.cursor import Cursor, CursorSealer, InvalidCursor
+from events.log.cursor import Cursor, CursorSealer, InvalidCursor
 
 NEW, OLD = "n" * 40, "o" * 40
 cursors = st.builds(Cursor, st.integers(0, 2**32 - 1), st.integers(0, 2**63 - 1))

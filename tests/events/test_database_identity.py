@@ -15,10 +15,10 @@ from django.core.management import call_command
 from django.db import connection
 
 from config.launcher import postgres
-from events import database_identity
-from events.database_identity import Identity, compare_at_start
+from events.log import database_identity
+from events.log.database_identity import Identity, compare_at_start
+from events.log.numbering import open_connection
 from events.models import DatabaseIdentity, Head
-from events.numbering import open_connection
 from identity.models import Tenant
 from tests.config.launcher.test_postgres import running
 from tests.deadlines import eventually
@@ -131,7 +131,7 @@ def test_a_server_that_refuses_to_say_costs_one_warning_and_no_start(
         with connection.cursor() as cursor:
             cursor.execute("GRANT EXECUTE ON FUNCTION pg_control_system() TO PUBLIC")
             cursor.execute(f"DROP ROLE {role}")
-    [warning] = [record.getMessage() for record in caplog.records if record.name == "events.database_identity"]
+    [warning] = [record.getMessage() for record in caplog.records if record.name == "events.log.database_identity"]
     assert "was not checked: permission denied for function pg_control_system" in warning
     assert "Grant EXECUTE on pg_control_system()" in warning
 
@@ -141,5 +141,5 @@ def test_a_database_that_is_away_costs_one_warning_and_no_start(
 ) -> None:
     monkeypatch.setitem(connection.settings_dict, "PORT", "1")
     assert compare_at_start() is None
-    [warning] = [record.getMessage() for record in caplog.records if record.name == "events.database_identity"]
+    [warning] = [record.getMessage() for record in caplog.records if record.name == "events.log.database_identity"]
     assert warning.endswith(psycopg.OperationalError.__name__)

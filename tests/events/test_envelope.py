@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from events.envelope import (
+from events.log.envelope import (
     EventTooLarge,
     encode_envelope,
     error_message,
@@ -18,7 +18,7 @@ from events.envelope import (
     offset_only_message,
     with_stream,
 )
-from identity.timestamps import wire_time
+from foundation.timestamps import wire_time
 
 OURS, OTHER = "est_" + "a" * 22, "est_" + "b" * 22
 MOMENT = datetime(2026, 2, 3, 4, 5, 6, 789_999, tzinfo=UTC)

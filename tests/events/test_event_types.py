@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from events.catalogue import DOCUMENT_KINDS, EVENT_TYPES
-from events.schemas import SCHEMAS, check_data
-from events.shapes import SchemaViolation
-from identity.change_context import ChangeContext, ChangingClient, change_context
+from events.record.catalogue import DOCUMENT_KINDS, EVENT_TYPES
+from events.record.schemas import SCHEMAS, check_data
+from events.record.shapes import SchemaViolation
+from foundation.change_context import ChangeContext, ChangingClient, change_context
 from identity.models import Tenant
 from identity.services import connections, groups, memberships, organizations, roles, users
 from tests.events.log_reading import folded, numbered, tables

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import connection
 
-from events import tripwire
 from events.figures import EVENTS, DatabaseFigures, Figure, counted
 from events.models import Event, Head, LogEntry, Mark, Outbox
+from events.record import tripwire
 from identity.models import Connection, Tenant
 from identity.services.users import create_user
 from tests.events.log_reading import numbered

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
-import time
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from django.conf import settings
 
 from events import hints
 from events.hints import HintListener, HintPublisher, parse_hint
-from tests.deadlines import eventually
+from tests.deadlines import eventually, own_time
 
 
 @pytest.mark.parametrize(
@@ -46,9 +45,9 @@ def test_a_published_hint_is_heard() -> None:
 
 def test_a_server_that_is_away_costs_one_failure_and_then_nothing() -> None:
     publisher = HintPublisher("redis://127.0.0.1:1/0")
-    started = time.monotonic()
-    assert [publisher.publish("acme", position) for position in range(1000)] == [False] * 1000
-    assert time.monotonic() - started < 0.5
+    with own_time() as publishing:
+        assert [publisher.publish("acme", position) for position in range(1000)] == [False] * 1000
+    assert publishing.seconds < 0.5
 
 
 def test_a_server_that_does_not_answer_costs_at_most_200_ms() -> None:
@@ -56,9 +55,9 @@ def test_a_server_that_does_not_answer_costs_at_most_200_ms() -> None:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         publisher = HintPublisher(f"redis://127.0.0.1:{silent.getsockname()[1]}/0")
-        started = time.monotonic()
-        assert publisher.publish("acme", 1) is False
-        assert time.monotonic() - started < 0.4
+        with own_time() as publishing:
+            assert publisher.publish("acme", 1) is False
+        assert publishing.seconds < 0.4
         publisher.close()
 
 

@@ -10,8 +10,8 @@ from typing import TypeVar
 import psycopg
 import pytest
 
-from events.cursor import Cursor
-from events.log import Bounds, CursorExpired, LogHasHole, LogReader, NoLog, Page, read_pool
+from events.log.cursor import Cursor
+from events.log.reading import Bounds, CursorExpired, LogHasHole, LogReader, NoLog, Page, read_pool
 from events.models import Event, Head, LogEntry
 from identity.models import Tenant
 from tests.factories.admin import new_tenant

@@ -16,8 +16,8 @@ import pytest
 from django.db import connection, transaction
 from pytest_django.fixtures import Settings
 
+from events.log.numbering import NumberedBatch, Numberer, number_batch, number_tenant, open_connection
 from events.models import Event, Head, LogEntry, Outbox
-from events.numbering import NumberedBatch, Numberer, number_batch, number_tenant, open_connection
 from identity.models import Connection, Tenant, User
 from identity.services import users
 from tests.events.log_reading import folded, numbered, tables

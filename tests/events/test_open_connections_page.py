@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django.plugin import DjangoDbBlocker
 
-from events.stream.connections import open_connections
+from events.stream.operating.connections import open_connections
 from identity.models import AuditEntry, Tenant
 from tests.conformance.target import Target, make_target
 from tests.conformance.web_process import WebProcess, web_process

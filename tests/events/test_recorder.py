@@ -10,9 +10,9 @@ import pytest
 from django.db import connection, transaction
 from pytest_django.fixtures import Settings
 
-from events.catalogue import DOCUMENT_KINDS
 from events.models import Event, Mark, Outbox
-from events.recorder import TransactionRequired, record_document
+from events.record.catalogue import DOCUMENT_KINDS
+from events.record.recorder import TransactionRequired, record_document
 from identity.models import Connection, Tenant, User
 from identity.services import users
 from identity.services.passwords import set_password

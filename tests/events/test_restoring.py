@@ -15,9 +15,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from events import restoring
-from events.cursor import Cursor
-from events.log import CursorExpired, LogReader, read_pool
+from events.log import restoring
+from events.log.cursor import Cursor
+from events.log.reading import CursorExpired, LogReader, read_pool
 from events.models import Head, LogEntry
 from identity.models import Tenant
 from tests.events.long_logs import fill_log

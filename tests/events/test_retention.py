@@ -20,12 +20,13 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection, connections
 
-from events import retention, tasks
-from events.cursor import Cursor
-from events.log import CursorExpired, LogReader, read_pool
+from events import tasks
+from events.log import retention
+from events.log.cursor import Cursor
+from events.log.numbering import number_tenant, open_connection
+from events.log.reading import CursorExpired, LogReader, read_pool
+from events.log.retention import DueLog, prune_log
 from events.models import Head
-from events.numbering import number_tenant, open_connection
-from events.retention import DueLog, prune_log
 from identity.models import Connection, Tenant
 from identity.services.tenants import create_tenant
 from identity.services.users import create_user

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from events import restoring, retention
-from events.cursor import Cursor
-from events.log import CursorExpired, LogReader, read_pool
+from events.log import restoring, retention
+from events.log.cursor import Cursor
+from events.log.reading import CursorExpired, LogReader, read_pool
+from events.log.retention import DueLog, prune_log
 from events.models import Head
-from events.retention import DueLog, prune_log
 from identity.services.tenants import create_tenant
 from tests.depth import sized
 from tests.events.long_logs import fill_log, remaining

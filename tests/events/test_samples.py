@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from events.catalogue import EVENT_TYPES
-from events.samples import sample_data
-from events.schemas import check_data
+from events.record.catalogue import EVENT_TYPES
+from events.record.samples import sample_data
+from events.record.schemas import check_data
 
 
 @pytest.mark.parametrize("event_type", EVENT_TYPES)

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from events import tripwire
 from events.models import Mark
+from events.record import tripwire
 from identity.models import LinkedIdentity, User
 from identity.services import connections, tenants, users
 from identity.services.failures import ServiceError

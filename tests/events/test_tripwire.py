@@ -13,12 +13,12 @@ from django.db.models import F, Value
 from django.db.models.functions import Concat
 from pytest_django.fixtures import Settings
 
-from events import tripwire
 from events.checks import check_spelling, check_tripwire
 from events.models import Mark
+from events.record import tripwire
+from foundation.tenancy import BulkWriteRefused, TenantRequired
 from identity.models import Connection, Tenant, User
 from identity.services import users
-from identity.tenancy import BulkWriteRefused, TenantRequired
 from tests.events.log_reading import folded, numbered, tables, types
 
 

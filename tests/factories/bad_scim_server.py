@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from identity.outbound.outcomes import Answer, ConnectionLost
+from foundation.outbound.outcomes import Answer, ConnectionLost
 from tests.factories.scim import ERROR, LIST, USER
 
 Account = dict[str, Any]

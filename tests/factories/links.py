@@ -1,4 +1,4 @@
-"""Links kept in memory by the rules of `provisioning.account_links`, for runs without a database."""
+"""Links kept in memory by the rules of `provisioning.links.rows`, for runs without a database."""
 
 from __future__ import annotations
 

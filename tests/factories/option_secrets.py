@@ -5,8 +5,8 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
-from identity.option_schemas import schema_of
-from identity.option_schemas.nodes import joined, secret_paths
+from identity.options.schemas import schema_of
+from identity.options.schemas.nodes import joined, secret_paths
 
 # What some strategies cannot do without.
 _NEEDED = {"client_id": "readable-client", "pingFederateBaseUrl": "https://ping.example.test"}

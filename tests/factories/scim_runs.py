@@ -8,16 +8,17 @@ from dataclasses import dataclass, field
 from ipaddress import ip_network
 from typing import Any
 
-from identity.outbound.outcomes import OutboundRules
-from identity.outbound.session import OutboundSession
+from foundation.outbound.outcomes import OutboundRules
+from foundation.outbound.session import OutboundSession
 from provisioning.actions.event_stream.v1 import ScimUserProvisioning
 from provisioning.actions.event_stream.v1.cache import ProcessCaches
 from provisioning.actions.event_stream.v1.objects import Api, Event, Message, Run
-from provisioning.failures import ActionError
-from provisioning.masking import Mask
-from provisioning.results import Result
-from provisioning.run_log import RunLog
+from provisioning.runs.failures import ActionError
+from provisioning.runs.masking import Mask
+from provisioning.runs.results import Result
+from provisioning.runs.run_log import RunLog
 from provisioning.scim.exchanges import ExchangeRecorder
+from tests.deadlines import own_time
 from tests.factories.links import MemoryLinks, MemoryRun
 from tests.factories.scim import TOKEN
 
@@ -53,13 +54,14 @@ class Findings:
 
 @dataclass
 class Ran:
-    """How a run ended: with a result or with a failure, and what was kept of it."""
+    """How a run ended: with a result or with a failure, and what was kept of it. What may not take long is read off `own_seconds`."""
 
     result: Result | None
     failure: ActionError | None
     exchanges: list[dict[str, Any]]
     lines: list[dict[str, Any]]
     seconds: float
+    own_seconds: float
     findings: Findings = field(default_factory=Findings)
 
     @property
@@ -140,8 +142,9 @@ def run_event(
     event = Event(Message.of_envelope(message or envelope(event_type, document), prefix="x0"), values)
     result, failure = None, None
     try:
-        result = ScimUserProvisioning().on_execute_event_stream(event, Api(ProcessCaches().of("action", time.time), log, run))
+        with own_time() as running:
+            result = ScimUserProvisioning().on_execute_event_stream(event, Api(ProcessCaches().of("action", time.time), log, run))
     except ActionError as error:
         failure = error
     at.settle()
-    return Ran(result, failure, recorder.documents(), log.lines, time.monotonic() - started, findings)
+    return Ran(result, failure, recorder.documents(), log.lines, time.monotonic() - started, running.seconds, findings)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from identity import totp
+from foundation.secrets import totp
+from identity.factors.staff_factors import add_totp
 from identity.models import Staff, StaffFactor
-from identity.services.staff_factors import add_totp
 
 
 def add_app(staff: Staff, name: str = "App") -> StaffFactor:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from provisioning import destinations
-from provisioning.outcomes import Claim
+from provisioning.engine import destinations
+from provisioning.runs.outcomes import Claim
 from tests.faults import endless
 
 __all__ = ["endless", "take_event"]

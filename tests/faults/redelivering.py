@@ -11,8 +11,8 @@ import django
 
 if __name__ == "__main__":
     django.setup()
+    from provisioning.dead_letters.redelivery import redeliver
     from provisioning.models import DeadLetter
-    from provisioning.redelivery import redeliver
 
     tenant_id, stream_id = sys.argv[1:]
     letters = DeadLetter.objects.filter(tenant_id=tenant_id, stream_id=stream_id).values_list("pk", flat=True)

@@ -25,7 +25,7 @@ def main() -> None:
 def _tenant() -> dict[str, Any]:
     from django.conf import settings
 
-    from events.numbering import number_tenant
+    from events.log.numbering import number_tenant
     from identity.services.connections import create_connection
     from identity.services.groups import create_group
     from identity.services.tenants import create_tenant

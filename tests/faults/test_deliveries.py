@@ -13,8 +13,8 @@ import pytest
 from django.db import connection
 
 from identity.models import Tenant
-from provisioning import dispatch
-from provisioning.delivering import TURN_DELIVERIES
+from provisioning.engine import dispatch
+from provisioning.engine.delivering import TURN_DELIVERIES
 from provisioning.models import Attempt, Delivery, Lane
 from tests.deadlines import eventually
 from tests.faults.conftest import RedisServer

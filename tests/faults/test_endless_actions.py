@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import pytest
 
-from events.numbering import number_tenant
+from events.log.numbering import number_tenant
 from identity.models import Connection, Tenant
 from identity.services.users import create_user
-from provisioning import dispatch
+from provisioning.engine import dispatch
+from provisioning.engine.streams import create_stream
 from provisioning.models import Attempt, Delivery
 from provisioning.services.actions import create_action
-from provisioning.streams import create_stream
 from tests.deadlines import eventually
 from tests.faults.endless import ENTRY_POINT
 from tests.faults.worker import Worker

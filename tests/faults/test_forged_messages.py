@@ -16,10 +16,10 @@ import pytest
 from django.db import connection
 
 from events.models import EventStream
+from identity.exports.exports import start_export
 from identity.models import Connection, Job, Tenant
-from identity.services.exports import start_export
 from identity.tasks import RUN_JOB
-from provisioning import nudges
+from provisioning.engine import nudges
 from tests.deadlines import eventually
 from tests.factories.admin import new_tenant
 from tests.faults.conftest import RedisServer

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from django.db import connection
 
 from events.models import Head
-from identity.acting import Act, Actor, acting
+from foundation.acting import Act, Actor, acting
+from identity.exports.export_files import exported_file, file_name, read_piece
+from identity.exports.exports import start_export
+from identity.imports.imports import CHUNK_ROWS, start_import
 from identity.models import AuditEntry, Connection, Job, Tenant, User
 from identity.services.bulk_jobs import start_bulk_job
-from identity.services.export_files import exported_file, file_name, read_piece
-from identity.services.exports import start_export
-from identity.services.imports import CHUNK_ROWS, start_import
 from identity.services.row_acts import BLOCK_USERS
 from identity.services.users import new_user
 from tests.deadlines import eventually

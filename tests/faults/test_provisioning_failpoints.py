@@ -17,8 +17,8 @@ from pytest_django.fixtures import Settings
 from events.models import EventStream
 from identity.models import Job, Tenant
 from identity.services.jobs import cancel_job
+from provisioning.dead_letters.redrives import Selection, progress_of, start_redrive
 from provisioning.models import Alert, DeadLetter, Delivery
-from provisioning.redrives import Selection, progress_of, start_redrive
 from tests.deadlines import eventually
 from tests.faults.conftest import RedisServer
 from tests.faults.delivery_invariants import assert_sound, is_settled

@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 import pytest
 from django.db import connection
 
+from events.log.numbering import number_tenant
 from events.models import EventStream
-from events.numbering import number_tenant
 from identity.models import Connection, Tenant, User
 from identity.services.users import create_user, update_user
+from provisioning.engine.streams import create_stream
 from provisioning.models import Attempt, DeadLetter, Delivery, Lane
 from provisioning.services.actions import create_action
-from provisioning.streams import create_stream
 from tests.deadlines import eventually
 from tests.factories.scim import HANG_UP, TOKEN, MisbehavingServer, Received, Wire, listing, misbehaving_server, reply
 from tests.faults.worker import Worker

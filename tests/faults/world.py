@@ -25,9 +25,9 @@ from django.conf import settings
 
 from config.launcher import postgres, valkey
 from config.launcher.processes import Process, Program, wait_until_ready
-from events.cursor import Cursor, CursorSealer
-from events.envelope import encode_envelope, event_source
-from identity.ids import new_event_id
+from events.log.cursor import Cursor, CursorSealer
+from events.log.envelope import encode_envelope, event_source
+from foundation.ids import new_event_id
 from tests.conformance.web_process import WebProcess, web_process
 from tests.faults.invariants import Entry, History, Operation, Place, Reader
 

@@ -250,7 +250,7 @@ def main() -> None:
         writer = Writer(specification, output)
         while not stop.exists() and writer.number < specification["count"]:
             writer.run_one()
-    from events.numbering import numberer
+    from events.log.numbering import numberer
 
     numberer().stop()
 

@@ -7,7 +7,8 @@ from celery.exceptions import SoftTimeLimitExceeded
 from django.db import connection as database
 from django.db.models import QuerySet
 
-from identity.acting import Act, Actor, acting, current_act
+from foundation.acting import Act, Actor, acting, current_act
+from foundation.tenancy import tenant_bound
 from identity.api.jobs import job_at
 from identity.models import AuditEntry, Connection, CustomDomain, Job, JobChunk, Staff, Tenant, User
 from identity.services import bulk_acts
@@ -17,7 +18,6 @@ from identity.services.failures import Conflict, NotFound
 from identity.services.jobs import FAILURE_LIMIT, cancel_job, run_job, run_next_chunk
 from identity.services.row_acts import BLOCK_USERS
 from identity.services.users import delete_user
-from identity.tenancy import tenant_bound
 from tests.factories.admin import new_staff, new_tenant
 from tests.factories.identity import make_user
 from tests.identity.sweeps import take_all_unattended_jobs

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from django.db import connections as database_connections
 
+from identity.imports import imports
 from identity.models import Connection, Group, GroupMember, Job, Organization, OrganizationMember, Tenant, User, UserRole
-from identity.services import connections, deletions, groups, imports, memberships, organizations, roles, users
+from identity.services import connections, deletions, groups, memberships, organizations, roles, users
 from identity.services.deletions import deletion_job, percentage, what_hangs_on
 from identity.services.failures import BeingDeleted, NotFound
 from identity.services.jobs import run_job, run_next_chunk

@@ -10,14 +10,14 @@ import pytest
 from django.core import mail
 from django.utils import timezone
 
+from foundation.secrets.vault import SecretUnreadable
+from identity.exports.exports import start_export
+from identity.imports.imports import CHUNK_ROWS, start_import
 from identity.models import Connection, Job, JobChunk, JobError, JobUser, Tenant, User
 from identity.services.connections import delete_connection
-from identity.services.exports import start_export
-from identity.services.imports import CHUNK_ROWS, start_import
 from identity.services.job_retention import prune_jobs
 from identity.services.jobs import FAILURE_LIMIT, run_job, run_next_chunk
 from identity.services.staff import create_staff
-from identity.vault import SecretUnreadable
 from tests.identity.sweeps import take_all_unattended_jobs
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from django.core.management import CommandError, call_command
 
+from identity.factors.staff_factors import has_factors, recovery_codes_left
 from identity.models import AuditEntry, Staff, Tenant
-from identity.services.staff_factors import has_factors, recovery_codes_left
 from tests.factories.admin import browser_of, new_staff
 from tests.factories.staff_factors import add_app
 

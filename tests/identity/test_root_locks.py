@@ -8,8 +8,8 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from events.catalogue import DOCUMENT_KINDS
-from events.recorder import record_document
+from events.record.catalogue import DOCUMENT_KINDS
+from events.record.recorder import record_document
 from identity.models import Connection, LinkedIdentity, Tenant, User
 from identity.services import users
 from identity.services.failures import ServiceError

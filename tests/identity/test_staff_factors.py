@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from identity import totp, vault
+from foundation.secrets import totp, vault
+from identity.factors import staff_factors
+from identity.factors.staff_factors import NewPasskey
 from identity.models import AuditEntry, Staff, StaffFactor, StaffRecoveryCode, Tenant
-from identity.services import staff_factors
 from identity.services.failures import AlreadyExists, Conflict, Invalid, NotFound
-from identity.services.staff_factors import NewPasskey
 from tests.factories.admin import new_staff
 from tests.factories.staff_factors import add_app, code_now
 

@@ -9,15 +9,15 @@ import pytest
 from django.conf import settings
 
 from events.models import Event, Mark
-from identity import hashing
-from identity.hooks import password_changed
+from foundation.database.transactions import unit_of_work
+from foundation.hooks import password_changed
+from foundation.secrets import hashing
 from identity.models import FormerPassword, PasswordCredential, Tenant, User
 from identity.services.connections import create_connection, update_connection
 from identity.services.failures import Invalid
 from identity.services.passwords import password_fits, set_password, was_used_before
 from identity.services.profile_rules import PasswordTooWeak, check_password, personal_data
 from identity.services.users import create_user
-from identity.transactions import unit_of_work
 
 FIRST, SECOND, THIRD, FOURTH = (f"Correct-Horse-{number}" for number in range(4))
 

@@ -19,8 +19,8 @@ from django.db import connection
 from django.utils import timezone
 
 from authapi.models import SigningKey
+from events.log.numbering import number_batch, open_connection
 from events.models import Head, Outbox
-from events.numbering import number_batch, open_connection
 from identity.hosts import forget_hosts, resolve_host
 from identity.models import FormerTenant, Job, Tenant, User
 from identity.purging import coverage
@@ -28,10 +28,11 @@ from identity.services import groups, memberships, organizations, roles, tenant_
 from identity.services.failures import BeingDeleted, Invalid, NotSupported
 from identity.services.jobs import run_job
 from identity.services.tenants import create_tenant, set_tenant_status
-from provisioning import dispatch, lanes
+from provisioning.engine import dispatch, lanes
 from provisioning.models import Lane
-from provisioning.outcomes import Failure
+from provisioning.runs.outcomes import Failure
 from tests.deadlines import eventually
+from tests.depth import sized
 from tests.events.log_reading import folded, numbered, tables, types
 from tests.factories.admin import Rows, browser_of, new_staff
 from tests.factories.identity import make_connection, make_user
@@ -281,12 +282,13 @@ def is_purged(tenant_id: str) -> bool:
         return False
 
 
+@pytest.mark.sized
 def test_numbering_beside_a_purge_neither_waits_nor_deadlocks(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tenant_purge, "CHUNK_ROWS", 3)
     make_user(connection=make_connection(tenant_id=tenant.pk))
     deleted(tenant)
     Tenant.objects.filter(pk=tenant.pk).update(purge_after=timezone.now())
-    Outbox.objects.bulk_create(Outbox(event=2**50 + secrets.randbelow(2**50), tenant_id=tenant.pk) for _ in range(300))
+    Outbox.objects.bulk_create(Outbox(event=2**50 + secrets.randbelow(2**50), tenant_id=tenant.pk) for _ in range(sized(60, deep=300)))
 
     with numbering_without_end(tenant.pk) as errors:
         eventually(lambda: is_purged(tenant.pk), seconds=30)

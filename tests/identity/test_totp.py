@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from identity import totp
+from foundation.secrets import totp
 
 # RFC 6238, appendix B: the secret of the SHA-1 rows, and the last six digits of each.
 SECRET = base64.b32encode(b"12345678901234567890").decode()

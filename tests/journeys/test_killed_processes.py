@@ -5,11 +5,15 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import pytest
 import requests
 
+from tests.depth import sized
 from tests.journeys.service import Service, eventually, messages
 
-CHANGES = 200
+# The last change of each user is known by its number, so the users take turns evenly.
+CHANGES = sized(96, deep=200)
+KILLS = sized(2, deep=3)
 USERS = 8
 
 
@@ -26,6 +30,7 @@ def _change(service: Service, users: list[dict[str, Any]], number: int) -> None:
     eventually(done, seconds=60, what=f"change {number}")
 
 
+@pytest.mark.sized
 def test_web_and_worker_killed_in_the_middle_of_changes_lose_nothing(service: Service) -> None:
     with service.events() as stream:
         start = stream.opened().message["offset"]
@@ -37,7 +42,7 @@ def test_web_and_worker_killed_in_the_middle_of_changes_lose_nothing(service: Se
 
     writer = threading.Thread(target=change)
     writer.start()
-    for _ in range(3):
+    for _ in range(KILLS):
         service.kill("web", "worker")
         eventually(service.answers, what="the web server after its restart")
     writer.join()

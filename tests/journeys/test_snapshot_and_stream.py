@@ -18,6 +18,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import pytest
+
+from tests.depth import sized
 from tests.journeys.service import ROOT, Service, eventually
 
 PAGE = (ROOT / "docs" / "how-to" / "snapshot-and-stream.md").read_text()
@@ -111,6 +114,7 @@ class Writer:
         return f"/users/{quote(user_id, safe='')}"
 
 
+@pytest.mark.sized
 def test_the_program_keeps_a_copy_equal_to_the_tables_while_others_write(service: Service, tmp_path: Path) -> None:
     program, copy = tmp_path / "mirror.py", tmp_path / "users.sqlite"
     program.write_text(block("python"))
@@ -118,7 +122,7 @@ def test_the_program_keeps_a_copy_equal_to_the_tables_while_others_write(service
     writers = [Writer(service, number) for number in range(3)]
 
     def more_is_written() -> None:
-        wanted = sum(writer.count for writer in writers) + 40
+        wanted = sum(writer.count for writer in writers) + sized(15, deep=40)
         eventually(lambda: sum(writer.count for writer in writers) >= wanted, what="more changes")
 
     with ThreadPoolExecutor(len(writers)) as pool:

@@ -16,9 +16,9 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django.plugin import DjangoDbBlocker
 
-from config.admin_site import site
+from config.console.admin_site import site
 from config.launcher.peers import PLACE
-from events.numbering import number_tenant
+from events.log.numbering import number_tenant
 from identity.models import Connection, Job, Tenant, User
 from identity.services.jobs import run_job
 from identity.services.users import new_user

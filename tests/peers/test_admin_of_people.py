@@ -10,7 +10,7 @@ import pytest
 from django.contrib.admin.utils import quote
 from pytest_django.plugin import DjangoDbBlocker
 
-from identity.acting import Act, Actor, acting, said
+from foundation.acting import Act, Actor, acting, said
 from identity.models import AuditEntry, Connection, Tenant, User
 from identity.services import groups, memberships, roles
 from identity.services.users import block_user, create_user, update_user

@@ -11,9 +11,9 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from config.launcher.peers import PLACE
 from events.hints import publish_hint
+from events.log.numbering import number_tenant
 from events.models import LogEntry
-from events.numbering import number_tenant
-from events.stream.connections import disconnect, open_connections
+from events.stream.operating.connections import disconnect, open_connections
 from identity.models import Connection, Tenant, User
 from identity.services.users import create_user, update_user
 from tests.conformance.target import make_target

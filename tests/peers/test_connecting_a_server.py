@@ -10,7 +10,7 @@ from pytest_django.plugin import DjangoDbBlocker
 from events.models import EventStream
 from identity.models import Connection, Job, Tenant
 from identity.services.jobs import run_job
-from provisioning.backfill import work  # noqa: F401  (it registers what the jobs do)
+from provisioning.synchronization import work  # noqa: F401  (it registers what the jobs do)
 from tests.conformance.web_process import WebProcess, web_process
 from tests.factories.admin import PASSWORD, new_staff
 from tests.factories.identity import make_user

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from provisioning.failures import InvalidResponseShape
+from provisioning.runs.failures import InvalidResponseShape
 from tests.factories.scim import HANG_UP, MisbehavingServer, Misbehaviour, RealServer, Wire, reply, scim_error, user
 from tests.factories.scim_relay import Mangler, Relay, body_of
 from tests.factories.scim_runs import ANNA, run_event

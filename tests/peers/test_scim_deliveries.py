@@ -17,19 +17,19 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
+from events.log.numbering import number_tenant
 from events.models import EventStream
-from events.numbering import number_tenant
 from identity.models import Connection, Job, Tenant, User
 from identity.services.jobs import cancel_job, run_job
 from identity.services.users import create_user, delete_user, update_user
-from provisioning import breaker, delivering, dispatch, lanes
-from provisioning.deletion_guard import allow_deletions, set_guard
+from provisioning.actions.setups import draft_setup
+from provisioning.dead_letters.redrives import Selection, progress_of, start_redrive
+from provisioning.engine import breaker, delivering, dispatch, lanes
+from provisioning.engine.deletion_guard import allow_deletions, set_guard
+from provisioning.engine.streams import create_stream
 from provisioning.models import Action, Attempt, DeadLetter, Delivery, Lane
-from provisioning.redrives import Selection, progress_of, start_redrive
 from provisioning.services.action_tests import mapping_preview
 from provisioning.services.actions import create_action
-from provisioning.setups import draft_setup
-from provisioning.streams import create_stream
 from tests.factories.admin import browser_of, new_staff
 from tests.factories.scim import HANG_UP, TOKEN, MisbehavingServer, RealServer, reply, scim_error
 from tests.factories.scim_relay import Relay

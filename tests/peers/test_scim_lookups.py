@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from identity.models import Tenant
-from provisioning.connection_test import run_connection_test
+from provisioning.actions.setups import draft_setup
 from provisioning.scim.lookups import UnverifiableMatch
 from provisioning.services.actions import create_action
-from provisioning.setups import draft_setup
+from provisioning.trials.connection_test import run_connection_test
 from tests.factories.scim import TOKEN, MisbehavingServer, RealServer, Received, Wire, listing, scim_error, user
 from tests.factories.scim_relay import Relay
 from tests.factories.scim_runs import ANNA, run_event

@@ -17,11 +17,11 @@ from typing import Any
 import bcrypt
 import pytest
 
+from authapi.accounts import decoy_hashes
 from authapi.models import Client
-from authapi.sign_in import stand_ins
 from authapi.views import HOT_ENDPOINTS
-from identity import hashing
-from identity.imported_passwords import bcrypt_form
+from foundation.secrets import hashing
+from identity.imports.imported_passwords import bcrypt_form
 from identity.models import Connection, PasswordCredential, Tenant
 from tests.authapi.asgi_client import Received, send
 from tests.factories.sign_in import people, person, web_client
@@ -44,7 +44,7 @@ def _hashes_of_production(settings: Any) -> Iterator[None]:
 
 def _forget() -> None:
     hashing._decoy.cache_clear()
-    stand_ins._samples.clear()
+    decoy_hashes._samples.clear()
 
 
 @pytest.fixture
@@ -107,8 +107,8 @@ def test_a_failed_login_takes_as_long_for_somebody_as_for_nobody(client: Client,
 def test_the_measure_sees_a_hash_that_is_not_made(client: Client, connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     def careless(n: int) -> float:
         with monkeypatch.context() as patched:
-            patched.setattr("authapi.sign_in.password_login.stand_in", lambda *_: "gibberish")
-            patched.setattr("authapi.sign_in.password_login.verified", lambda *_: (False, False))
+            patched.setattr("authapi.accounts.password_login.stand_in", lambda *_: "gibberish")
+            patched.setattr("authapi.accounts.password_login.verified", lambda *_: (False, False))
             return log_in(client, f"gone-{n}")
 
     assert share_of_slower(lambda n: log_in(client, f"here-{n}"), careless) > HIGH

@@ -10,7 +10,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from pytest_django.plugin import DjangoDbBlocker
 
 from config.launcher.peers import PLACE
-from identity import totp
+from foundation.secrets import totp
 from identity.models import Staff, StaffFactor, Tenant
 from tests.conformance.web_process import WebProcess, web_process
 from tests.factories.admin import PASSWORD, new_staff

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from authapi.sign_in.event_context import context_of
+from authapi.accounts.event_context import context_of
 from config.launcher.peers import PLACE
-from events.catalogue import EVENT_TYPES
+from events.log.numbering import number_tenant
 from events.models import Event
-from events.numbering import number_tenant
-from identity.change_context import ChangeContext, change_context
+from events.record.catalogue import EVENT_TYPES
+from foundation.change_context import ChangeContext, change_context
 from identity.models import Connection, Tenant
 from identity.services.users import create_user
 from tests.conformance.web_process import WebProcess, web_process

@@ -15,14 +15,14 @@ from django.core.management.base import CommandError
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
+from events.log.numbering import number_tenant
 from events.models import Event, LogEntry
-from events.numbering import number_tenant
 from identity.models import AuditEntry, Connection, Tenant
 from identity.services.connections import create_connection, update_connection
 from identity.services.tenants import create_tenant
-from provisioning.masking import Mask
 from provisioning.models import Attempt, DeadLetter, Delivery
 from provisioning.option_redaction import REMOVED, redact_attempts, redact_letters
+from provisioning.runs.masking import Mask
 from tests.events.log_reading import folded, numbered, tables
 from tests.factories.option_secrets import hidden_text
 
@@ -116,16 +116,21 @@ def there(tenant: Tenant) -> Published:
 
 
 def holding(left: Published) -> set[str]:
-    """Return the tables that hold one of the secrets, in text, JSON or bytes."""
+    """Return the tables that hold one of the secrets, in text, JSON or bytes, in a row that is not of another tenant."""
     found = set()
+    patterns = [f"%{written}%" for text in left.hidden.values() for written in (text, text.encode().hex())]
     with connection.cursor() as cursor:
         for model in apps.get_models():
             table = model._meta.db_table
-            for text in left.hidden.values():
-                # The name comes from the model.
-                statement = f"SELECT EXISTS (SELECT 1 FROM {table} t WHERE to_jsonb(t)::text LIKE ANY(%s))"  # noqa: S608
-                cursor.execute(statement, [[f"%{text}%", f"%{text.encode().hex()}%"]])
-                found |= {table} if cursor.fetchone()[0] else set()
+            own = (
+                "(tenant_id = %(tenant)s OR tenant_id IS NULL) AND"
+                if "tenant_id" in {field.attname for field in model._meta.fields}
+                else ""
+            )
+            # The name comes from the model.
+            statement = f"SELECT EXISTS (SELECT 1 FROM {table} t WHERE {own} to_jsonb(t)::text LIKE ANY(%(patterns)s))"  # noqa: S608
+            cursor.execute(statement, {"patterns": patterns, "tenant": left.tenant.pk})
+            found |= {table} if cursor.fetchone()[0] else set()
     return found
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from authapi.keys import UnknownKey, revoke_key, rotate_keys
+from authapi.tokens.keys import UnknownKey, revoke_key, rotate_keys
 from identity.models import Tenant
 
 

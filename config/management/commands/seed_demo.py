@@ -14,10 +14,10 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from config import env
-from config.demo import DemoSecrets, ForeignTenants, make_demo
+from config.demonstration.demo import DemoSecrets, ForeignTenants, make_demo
 from config.launcher.directories import write_private
 from config.schema.restoring import restore_schema
-from events import tripwire
+from events.record import tripwire
 
 _SECRETS = {
     "DEMO_ADMIN_PASSWORD": "admin_password",

@@ -10,8 +10,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from identity.exports.exports import export_cursor, exported_users, user_count
 from identity.models import Connection, Tenant
-from identity.services.exports import export_cursor, exported_users, user_count
 
 
 class Command(BaseCommand):

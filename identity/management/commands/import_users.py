@@ -10,10 +10,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from identity.import_file import BadImportFile, read_rows
+from identity.imports.import_file import BadImportFile, read_rows
+from identity.imports.imports import start_import
 from identity.models import Connection, Job
 from identity.services.failures import ServiceError
-from identity.services.imports import start_import
 from identity.services.jobs import run_job
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from identity.factors.staff_factors import reset_factors
 from identity.models import Staff
 from identity.models.staff import canonical_email
-from identity.services.staff_factors import reset_factors
 
 
 class Command(BaseCommand):

@@ -8,8 +8,8 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from authapi.keys import published_keys
 from authapi.tenant_settings import sign_in_settings
+from authapi.tokens.keys import published_keys
 from identity.models import Connection, Tenant
 from tests.management import Management
 

@@ -12,11 +12,11 @@ from joserfc import jwt
 from joserfc.jwk import KeySet
 
 from authapi import tenant_settings
-from authapi.keys import published_keys
 from authapi.models import AuthorizationCode, AuthorizationRequest, Session, SignIn, TenantSettings
-from authapi.random_secrets import digest_of
 from authapi.services.api_resources import create_api_resource
 from authapi.services.clients import revoke_client
+from authapi.tokens.keys import published_keys
+from foundation.secrets.random_secrets import digest_of
 from identity.hosts import forget_hosts
 from identity.models import Tenant
 from identity.services.tenants import create_tenant

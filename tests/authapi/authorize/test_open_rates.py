@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import time_machine
 
-from authapi import throttling
 from authapi.authorize import parked
-from authapi.buckets import Bucket
+from authapi.edge import throttling
+from authapi.edge.buckets import Bucket
+from authapi.edge.rate_figures import browser_figure
 from authapi.models import AuthorizationRequest
-from authapi.rate_figures import browser_figure
 from identity.models import Tenant
 from identity.services.tenants import create_tenant
 from tests.authapi.asgi_client import get

@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from authapi import tasks, tenant_settings
 from authapi.models import AuthorizationCode, AuthorizationRequest, Consent, Session, TenantSettings
-from authapi.random_secrets import digest_of
 from authapi.services.api_resources import create_api_resource
 from authapi.services.sessions import end_session
+from foundation.secrets.random_secrets import digest_of
 from identity.models import Organization, OrganizationConnection, OrganizationMember
 from identity.services.memberships import add_connection, add_members
 from identity.services.organizations import create_organization

@@ -21,10 +21,10 @@ from joserfc.jwk import RSAKey
 from authapi.client_auth import clients
 from authapi.client_auth.assertion import ALGORITHMS, ASSERTION_TYPE
 from authapi.client_auth.replays import prune_used_assertions, use_once
-from authapi.keys import trust
 from authapi.models import ClientCredential, UsedAssertion
 from authapi.services.client_credentials import NewCredential, create_credential, delete_credential
 from authapi.services.clients import update_client
+from authapi.tokens.keys import trust
 from identity.models import Tenant
 from identity.services.domains import add_domain, verify_domain
 from identity.services.tenants import create_tenant

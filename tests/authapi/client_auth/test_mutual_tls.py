@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from cryptography.x509.oid import NameOID
 
-from authapi import mtls
+from authapi.edge import mtls
 from authapi.models import ClientCredential
 from authapi.services.api_resources import ensure_management_api
 from authapi.services.client_credentials import NewCredential, create_client_with_credentials

@@ -13,7 +13,7 @@ from authapi.models import SignIn
 from authapi.services.api_resources import create_api_resource
 from authapi.services.clients import update_client
 from authapi.services.tenant_settings import update_tenant_settings
-from identity.hashing import _threads
+from foundation.secrets.hashing import _threads
 from identity.models import Connection, Tenant, User
 from identity.services.connections import create_connection, update_connection
 from identity.services.users import update_user

@@ -12,12 +12,12 @@ from joserfc import jwt
 from joserfc.jwk import KeySet, OctKey
 
 from authapi import tasks
-from authapi.keys import published_keys
 from authapi.models import Client, LogoutNotice, SignIn
 from authapi.services.clients import revoke_client, update_client
 from authapi.services.logout_notices import claim_notice, due_notices, logout_addresses
 from authapi.services.sessions import end_session, note_client
-from identity.hooks import work_waits
+from authapi.tokens.keys import published_keys
+from foundation.hooks import work_waits
 from identity.models import Tenant
 from tests.factories.scim import misbehaving_server, reply, sequence
 from tests.factories.sign_in import people, person, session_of, web_client

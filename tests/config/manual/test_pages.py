@@ -12,7 +12,7 @@ import pytest
 
 from config.manual.event_schema import schema_document
 from config.manual.pages import all_pages, stale_pages, write_pages
-from events.catalogue import EVENT_TYPES
+from events.record.catalogue import EVENT_TYPES
 from tests.events.test_event_types import GOLDEN
 
 REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference"

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.catalogue import EVENT_TYPES
 from events.client.lines import event_line
+from events.record.catalogue import EVENT_TYPES
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

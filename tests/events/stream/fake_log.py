@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from events.cursor import Cursor, CursorSealer
-from events.log import Bounds, LogError, LoggedEvent, Page
-from events.stream.pages import SharedPages
+from events.log.cursor import Cursor, CursorSealer
+from events.log.reading import Bounds, LogError, LoggedEvent, Page
+from events.stream.reading.pages import SharedPages
+from events.stream.reading.tail import Tails
 from events.stream.stream import Stream
 from events.stream.subscription import Pace, Sources, Subscription
-from events.stream.tail import Tails
 
 SEALER = CursorSealer({"k1": "k" * 40}, tenant_id="acme")
 

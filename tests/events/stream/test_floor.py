@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from events.cursor import Cursor, CursorSealer
-from events.log import Bounds
-from events.stream.floor import expiry_notice, floor_headers
+from events.log.cursor import Cursor, CursorSealer
+from events.log.reading import Bounds
 from events.stream.frames import Frame
+from events.stream.reading.floor import expiry_notice, floor_headers
 
 SEALER = CursorSealer({"k1": "k" * 40}, tenant_id="acme")
 NOW = datetime(2026, 3, 31, 12, tzinfo=UTC)

@@ -8,12 +8,12 @@ import time
 from django.db import connections
 from pytest_django.fixtures import Settings
 
-from events.numbering import number_tenant
-from events.stream.connections import forget_frames
+from events.log.numbering import number_tenant
+from events.stream.operating.connections import forget_frames
+from events.stream.reading.sharing import Batch
+from events.stream.reading.tail import Tail
 from events.stream.reasons import Reason
 from events.stream.runtime import StreamRuntime
-from events.stream.sharing import Batch
-from events.stream.tail import Tail
 from identity.models import Tenant
 from identity.services.connections import create_connection
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from events.cursor import Cursor, CursorSealer
-from events.log import LoggedEvent
+from events.log.cursor import Cursor, CursorSealer
+from events.log.reading import LoggedEvent
 from events.stream import frames
 from events.stream.lag import Lag
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from django.conf import settings
 
-from events.stream.leases import Leases, ProcessLimitReached, TenantLimitReached
+from events.stream.operating.leases import Leases, ProcessLimitReached, TenantLimitReached
 
 NOWHERE = "redis://127.0.0.1:1/0"
 _made: list[Leases] = []

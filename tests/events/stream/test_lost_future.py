@@ -10,12 +10,12 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import connection
 
-from events.cursor import CursorSealer
-from events.log import LogReader, read_pool
+from events.log.cursor import CursorSealer
+from events.log.reading import LogReader, read_pool
 from events.models import Head, LogEntry
+from events.stream.reading.sharing import Batch
+from events.stream.reading.tail import Tails
 from events.stream.reasons import CURSOR_EXPIRED, Reason
-from events.stream.sharing import Batch
-from events.stream.tail import Tails
 from identity.models import Tenant
 from tests.events.long_logs import fill_log
 

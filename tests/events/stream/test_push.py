@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from functools import partial
 
 from events.stream.frames import Frame
+from events.stream.reading.ring import Ring
+from events.stream.reading.sharing import WRITE_BYTES, Batch, Begun, begin
 from events.stream.reasons import DRAINING
-from events.stream.ring import Ring
-from events.stream.sharing import WRITE_BYTES, Batch, Begun, begin
 from tests.events.stream.fake_log import SEALER, FakeLog, OpenStream, run_story, until
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import gc
 
-from events.cursor import Cursor
-from events.log import Page
+from events.log.cursor import Cursor
+from events.log.reading import Page
 from events.stream.frames import Frame
-from events.stream.pages import KEPT_SECONDS, REPLAYS_AT_ONCE, SharedPages
+from events.stream.reading.pages import KEPT_SECONDS, REPLAYS_AT_ONCE, SharedPages
 from events.stream.reasons import DRAINING
 from events.stream.subscription import Pace
 from events.stream.writer import GONE

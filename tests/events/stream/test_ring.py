@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from events.stream.frames import Frame
-from events.stream.ring import RING_BYTES, Ring, RingBudget
+from events.stream.reading.ring import RING_BYTES, Ring, RingBudget
 
 
 def _frames(first: int, count: int, *, size: int = 100) -> list[Frame]:

@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable
 
 import psycopg
 
-from events.cursor import CursorSealer
-from events.log import CursorExpired, LogHasHole
+from events.log.cursor import CursorSealer
+from events.log.reading import CursorExpired, LogHasHole
+from events.stream.reading.sharing import Batch
+from events.stream.reading.tail import Tail, Tails
 from events.stream.reasons import CURSOR_EXPIRED, LOG_BROKEN, LOG_GONE, Reason
-from events.stream.sharing import Batch
-from events.stream.tail import Tail, Tails
 from tests.events.stream.fake_log import FakeLog, until
 
 SEALER = CursorSealer({"k1": "k" * 40}, tenant_id="acme")

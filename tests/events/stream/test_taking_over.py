@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from events.cursor import Cursor
-from events.log import Bounds
+from events.log.cursor import Cursor
+from events.log.reading import Bounds
 from events.stream.admission import Admitted
 from events.stream.endpoint import serve
-from events.stream.leases import TenantLimitReached
+from events.stream.operating.leases import TenantLimitReached
 from events.stream.runtime import StreamRuntime
 from events.stream.subscription import Subscription
 from tests.events.stream.fake_log import run_story, until

@@ -12,12 +12,12 @@ from django.test import Client
 from django.urls import reverse
 
 from events.models import Event
-from identity.acting import Act, Actor, as_document
+from foundation.acting import Act, Actor, as_document
 from identity.models import AuditEntry, Connection, Job, JobChunk, JobError, Staff, Tenant, User
 from identity.services.connections import create_connection
 from identity.services.jobs import run_job, run_next_chunk
 from identity.services.users import block_user, create_user, new_user
-from tests.config.staff_account.sessions import grow_old
+from tests.config.console.staff_account.sessions import grow_old
 from tests.factories.admin import browser_of, new_staff, new_tenant
 from tests.factories.identity import make_user
 

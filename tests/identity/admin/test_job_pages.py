@@ -10,9 +10,9 @@ from django.contrib.admin.utils import quote
 from django.test import Client
 from django.urls import reverse
 
+from identity.exports.exports import start_export
+from identity.imports.imports import CHUNK_ROWS, start_import
 from identity.models import Connection, Job, Tenant
-from identity.services.exports import start_export
-from identity.services.imports import CHUNK_ROWS, start_import
 from identity.services.jobs import run_job, run_next_chunk
 from tests.factories.admin import browser_of, new_staff, new_tenant
 from tests.factories.identity import make_user

@@ -9,8 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from authapi.models import Session
-from config.admin_site import site
-from identity.admin.keyset_list import Order
+from config.console.admin_site import site
+from foundation.admin.keyset_list import Order
 from identity.models import Connection, Tenant, User
 from tests.factories.admin import browser_of, new_staff
 from tests.factories.identity import make_user
@@ -69,7 +69,7 @@ def test_a_row_that_comes_or_goes_meanwhile_moves_no_other_to_another_page(
 def test_a_page_of_what_no_index_knows_ends_with_its_walk_and_goes_on_from_there(
     browser: Client, people: list[User], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("identity.admin.keyset_list.WALK", 3)
+    monkeypatch.setattr("foundation.admin.keyset_list.WALK", 3)
     found, pages, page = [], 0, listed(browser, "?q=Even")
     while True:
         found += shown(page)
@@ -86,7 +86,7 @@ def test_a_page_of_what_no_index_knows_ends_with_its_walk_and_goes_on_from_there
 def test_an_empty_page_before_the_end_of_the_walk_says_that_there_is_more_to_look_at(
     browser: Client, people: list[User], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("identity.admin.keyset_list.WALK", 3)
+    monkeypatch.setattr("foundation.admin.keyset_list.WALK", 3)
     answer = browser.get(f"{reverse('admin:identity_user_changelist')}?q=nobody-is-called-so").content.decode()
 
     assert "Nothing among the" in answer

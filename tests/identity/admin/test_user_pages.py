@@ -10,8 +10,8 @@ from django.contrib.admin.utils import quote
 from django.test import Client
 from django.urls import reverse
 
+from events.log.numbering import number_tenant
 from events.models import Event
-from events.numbering import number_tenant
 from identity.models import AuditEntry, Connection, LinkedIdentity, PasswordCredential, Staff, User
 from identity.services.connections import create_connection
 from identity.services.users import block_user, create_user, link_users

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 
+from foundation.outbound.turns import turn
 from identity.models import Connection, Tenant
-from identity.outbound.turns import turn
 from tests.factories.provider import Provider
 from tests.factories.provider import provider as running_provider
 from tests.factories.scim import reply

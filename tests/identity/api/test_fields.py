@@ -14,7 +14,7 @@ from authapi.api.neutral import NeutralEndpoint
 from authapi.api.routes import ROUTES as AUTHAPI_ROUTES
 from authapi.models import Client
 from config.api import openapi_document
-from identity.api.operations import Route
+from foundation.api.operations import Route
 from identity.api.routes import ROUTES as IDENTITY_ROUTES
 from identity.models import Connection, User
 from tests.factories.admin import new_tenant

@@ -12,10 +12,10 @@ from django.urls import reverse
 from pytest_django.fixtures import Settings
 
 from events.models import Event, Mark
+from foundation.secrets.vault import SecretUnreadable
 from identity.models import AuditEntry, Connection, Tenant
 from identity.models.connections import known_strategies
 from identity.services.tenants import create_tenant
-from identity.vault import SecretUnreadable
 from tests.events.log_reading import numbered
 from tests.factories.admin import browser_of, new_staff
 from tests.factories.option_secrets import options_with_secrets

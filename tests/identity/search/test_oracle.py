@@ -11,7 +11,7 @@ from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from identity.api.paging import BY_CREATION
+from foundation.api.paging import BY_CREATION
 from identity.documents import user_document
 from identity.models import Connection, Tenant, User
 from identity.search import reading

@@ -10,10 +10,10 @@ from django.conf import LazySettings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from foundation.timestamps import wire_time
 from identity.models import Connection, Tenant, User
 from identity.search import reading
 from identity.services import tenants
-from identity.timestamps import wire_time
 from tests.factories.identity import make_connection, make_user
 from tests.management import Answer, Management
 

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from events.log.numbering import number_tenant
 from events.models import EventStream
-from events.numbering import number_tenant
 from identity.models import Connection, Tenant, User
 from identity.services.users import create_user, delete_user, update_user
-from provisioning import delivering, dispatch, lanes
+from provisioning.dead_letters.redelivery import redeliver
+from provisioning.engine import delivering, dispatch, lanes
+from provisioning.engine.streams import create_stream
 from provisioning.models import Attempt, DeadLetter, Delivery
-from provisioning.redelivery import redeliver
 from provisioning.services.actions import create_action, deploy_action, update_action
-from provisioning.streams import create_stream
 from tests.factories.scim import TOKEN
 
 # Canaille 0.3.6 refuses the type of an address, and asks for both names.

@@ -9,8 +9,8 @@ from events.models import EventStream
 from identity.models import Tenant
 from identity.services.failures import AlreadyExists, Invalid, NotFound
 from identity.services.tenants import create_tenant
+from provisioning.actions.secrets import open_secrets
 from provisioning.models import Action, ActionSecret, ActionVersion
-from provisioning.secrets import open_secrets
 from provisioning.services.action_warnings import warnings_of
 from provisioning.services.actions import (
     ActionInUse,
@@ -77,7 +77,7 @@ def test_names_are_unique_per_tenant_only(tenant: Tenant) -> None:
         {"template": TEMPLATE, "entry_point_path": "provisioning.actions.event_stream.v1.ScimUserProvisioning"},
         {"template": "unknown"},
         {"template": "", "entry_point_path": "os.system"},
-        {"template": "", "entry_point_path": "provisioning.runner.run_action"},
+        {"template": "", "entry_point_path": "provisioning.actions.runner.run_action"},
         {"template": "", "entry_point_path": "provisioning.actions.event_stream.v1"},
         {"template": "", "entry_point_path": "provisioning.actions.event_stream.v1.Missing"},
         {"template": "", "entry_point_path": "provisioning.actions.event_stream.v1.scim_users.ScimTransport"},

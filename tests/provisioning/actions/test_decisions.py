@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from provisioning.failures import Misconfigured
+from provisioning.runs.failures import Misconfigured
 from tests.factories.scim import listing, misbehaving_server, reply, sequence, user
 from tests.factories.scim_runs import ANNA, Ran, envelope, run_event
 

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 import pytest
 from pytest_django.fixtures import Settings
 
+from events.log.numbering import number_tenant
 from events.models import EventStream
-from events.numbering import number_tenant
 from identity.models import Connection, Tenant
 from identity.services.connections import create_connection
 from identity.services.users import block_user, create_user, delete_user, update_user
-from provisioning import delivering, dispatch
+from provisioning.engine import delivering, dispatch
+from provisioning.engine.retrying import RetryLater
+from provisioning.engine.streams import create_stream, resume_stream
 from provisioning.models import ActionVersion, Delivery
-from provisioning.retrying import RetryLater
 from provisioning.services.actions import create_action, deploy_action, set_secret
-from provisioning.streams import create_stream, resume_stream
 from tests.factories.scim import TOKEN, RealServer, running_scim_server
 
 

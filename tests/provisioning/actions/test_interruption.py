@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from identity.models import Tenant
-from provisioning.account_links import RunLinks
 from provisioning.actions.event_stream import v1
 from provisioning.actions.event_stream.v1.objects import Api, Event
-from provisioning.failures import TransientFailure
-from provisioning.interruption import TimeLimit, TimeSpent
+from provisioning.actions.runner import run_action
+from provisioning.actions.setups import draft_setup
+from provisioning.links.rows import RunLinks
 from provisioning.models import Action
-from provisioning.runner import run_action
+from provisioning.runs.failures import TransientFailure
+from provisioning.runs.interruption import TimeLimit, TimeSpent
 from provisioning.services.actions import create_action
-from provisioning.setups import draft_setup
 from tests.factories.scim_runs import envelope
 
 

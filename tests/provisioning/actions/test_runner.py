@@ -10,13 +10,13 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from identity.models import Tenant
-from provisioning.account_links import RunLinks
 from provisioning.actions.event_stream.v1.objects import Api, Event
-from provisioning.failures import ActionCrashed, ActionError, Misconfigured
+from provisioning.actions.runner import ActionOutcome, run_action
+from provisioning.actions.setups import draft_setup
+from provisioning.links.rows import RunLinks
 from provisioning.models import Action, ActionSecret
-from provisioning.runner import ActionOutcome, run_action
+from provisioning.runs.failures import ActionCrashed, ActionError, Misconfigured
 from provisioning.services.actions import create_action, deploy_action, set_secret
-from provisioning.setups import draft_setup
 from tests.factories.scim import TOKEN, by_verb, listing, misbehaving_server, reply, scim_error, sequence, user
 from tests.factories.scim_runs import envelope
 

@@ -13,12 +13,12 @@ from events.models import EventStream
 from identity.models import Connection, Tenant
 from identity.services.failures import Conflict, NotFound
 from identity.services.users import create_user, update_user
+from provisioning.actions.secrets import open_sealed, open_secrets
+from provisioning.actions.setups import deployed_setup
+from provisioning.engine.streams import create_stream
 from provisioning.models import Action, ActionVersion
-from provisioning.secrets import open_sealed, open_secrets
 from provisioning.services import action_versions
 from provisioning.services.actions import create_action, deploy_action, deploy_version, deployed_version, set_secret, update_action
-from provisioning.setups import deployed_setup
-from provisioning.streams import create_stream
 from tests.factories.scim import TOKEN, RealServer, running_scim_server
 from tests.provisioning.actions.test_delivered_users import deliver
 

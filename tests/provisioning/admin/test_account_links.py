@@ -11,7 +11,7 @@ from django.urls import reverse
 from pytest_django.fixtures import Settings
 
 from identity.models import AuditEntry, Staff, Tenant
-from provisioning.account_links import write_links
+from provisioning.links.rows import write_links
 from provisioning.models import AccountLink
 from provisioning.scim.links import Link
 from tests.factories.admin import new_tenant

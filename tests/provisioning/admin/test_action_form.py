@@ -12,8 +12,8 @@ from django.urls import reverse
 from pytest_django.fixtures import Settings
 
 from identity.models import Tenant
+from provisioning.actions.secrets import open_secrets
 from provisioning.models import Action
-from provisioning.secrets import open_secrets
 from provisioning.services.actions import create_action
 from tests.factories.admin import browser_of, new_staff
 from tests.factories.scim import TOKEN

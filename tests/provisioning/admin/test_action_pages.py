@@ -15,14 +15,14 @@ from pytest_django.fixtures import Settings
 
 from identity.models import Connection, Staff, Tenant, User
 from identity.services.users import create_user
+from provisioning.actions.setups import draft_setup
 from provisioning.admin.function_help import FUNCTIONS
-from provisioning.expression_functions import NAMES
-from provisioning.expressions import compile_expression
-from provisioning.mapping import DEFAULT_TABLE
+from provisioning.mapping.expression_functions import NAMES
+from provisioning.mapping.expressions import compile_expression
+from provisioning.mapping.table import DEFAULT_TABLE
 from provisioning.models import Action, ActionVersion, Trial
 from provisioning.services.action_tests import mapping_preview
 from provisioning.services.actions import create_action, update_action
-from provisioning.setups import draft_setup
 from tests.factories.admin import browser_of, new_staff, new_tenant
 from tests.factories.scim import TOKEN, RealServer, misbehaving_server, reply, running_scim_server
 

@@ -19,11 +19,12 @@ from pytest_django.fixtures import Settings
 from events.models import EventStream
 from identity.models import AuditEntry, Job, Staff, Tenant
 from identity.services.jobs import run_job
-from provisioning import breaker, delivering, dispatch, lanes, redelivery, triage
 from provisioning.admin.rights import Right
-from provisioning.failure_kinds import failure_kinds
-from provisioning.failures import DataFailure
+from provisioning.dead_letters import redelivery, triage
+from provisioning.dead_letters.failure_kinds import failure_kinds
+from provisioning.engine import breaker, delivering, dispatch, lanes
 from provisioning.models import Attempt, Breaker, DeadLetter, Delivery, IgnoredKind, Lane
+from provisioning.runs.failures import DataFailure
 from tests.factories.admin import browser_of, new_staff, new_tenant, take_from_administrators
 from tests.provisioning.engine.conftest import Recorder
 from tests.provisioning.engine.logs import append_events, make_stream

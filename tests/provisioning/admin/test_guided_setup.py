@@ -12,9 +12,9 @@ from django.urls import reverse
 from events.models import EventStream
 from identity.models import Connection, Job, Tenant
 from identity.services.jobs import run_job
-from provisioning.backfill import work  # noqa: F401  (it registers what the jobs do)
 from provisioning.models import Action, ActionVersion
-from tests.config.staff_account.sessions import grow_old
+from provisioning.synchronization import work  # noqa: F401  (it registers what the jobs do)
+from tests.config.console.staff_account.sessions import grow_old
 from tests.factories.admin import browser_of, new_staff, new_tenant
 from tests.factories.identity import make_user
 from tests.factories.scim import TOKEN, RealServer, running_scim_server

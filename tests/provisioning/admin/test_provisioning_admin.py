@@ -10,10 +10,10 @@ from pytest_django.fixtures import Settings
 
 from events.models import EventStream
 from identity.models import Staff, Tenant
-from provisioning import breaker, delivering, dispatch
-from provisioning.failures import DataFailure
+from provisioning.actions.secrets import open_secrets
+from provisioning.engine import breaker, delivering, dispatch
 from provisioning.models import Action, Attempt, DeadLetter, Delivery, Lane
-from provisioning.secrets import open_secrets
+from provisioning.runs.failures import DataFailure
 from tests.factories.actions import make_deployed_action
 from tests.factories.admin import browser_of
 from tests.provisioning.engine.conftest import Recorder

@@ -14,8 +14,8 @@ from pytest_django.fixtures import Settings
 
 from events.models import EventStream
 from identity.models import Tenant
-from provisioning.secrets import open_webhook
-from provisioning.streams import create_stream
+from provisioning.actions.secrets import open_webhook
+from provisioning.engine.streams import create_stream
 from tests.factories.actions import make_deployed_action
 from tests.factories.admin import browser_of, new_staff
 

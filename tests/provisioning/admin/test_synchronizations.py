@@ -14,14 +14,14 @@ from pytest_django.fixtures import Settings
 from events.models import EventStream
 from identity.models import Connection, Job, Staff, Tenant
 from identity.services.jobs import run_job
-from provisioning import dispatch
-from provisioning.backfill import work  # noqa: F401  (it registers what the jobs do)
-from provisioning.deletion_guard import guard_of, set_guard
+from provisioning.engine import dispatch
+from provisioning.engine.deletion_guard import guard_of, set_guard
+from provisioning.synchronization import work  # noqa: F401  (it registers what the jobs do)
 from tests.config.two_tenants import make_other_tenant
 from tests.factories.identity import make_user
 from tests.factories.scim import RealServer, running_scim_server
-from tests.provisioning.backfill.conftest import stream_to
 from tests.provisioning.engine.logs import append_events
+from tests.provisioning.synchronization.conftest import stream_to
 
 
 @pytest.fixture(scope="module")

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from events.catalogue import EVENT_TYPES
 from events.models import Event, EventStream, LogEntry
+from events.record.catalogue import EVENT_TYPES
 from identity.models import Job, Tenant
 from identity.services.jobs import run_job
-from provisioning import delivering, lanes, redrives, retention
-from provisioning.dispatch import dispatch_stream
-from provisioning.failures import DataFailure
+from provisioning.dead_letters import redrives
+from provisioning.engine import delivering, lanes, retention
+from provisioning.engine.dispatch import dispatch_stream
 from provisioning.models import DeadLetter, Delivery
+from provisioning.runs.failures import DataFailure
 from tests.management import Management
 from tests.provisioning.engine.conftest import Recorder
 from tests.provisioning.engine.logs import append_events

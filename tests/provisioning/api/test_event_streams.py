@@ -7,10 +7,10 @@ from typing import Any
 
 from django.utils import timezone
 
+from events.log.numbering import number_tenant
 from events.models import EventStream, Head
-from events.numbering import number_tenant
+from foundation.timestamps import wire_time
 from identity.models import Connection, Tenant
-from identity.timestamps import wire_time
 from provisioning.models import Action
 from provisioning.services.actions import create_action
 from tests.factories.identity import make_user

@@ -8,10 +8,11 @@ import pytest
 
 from events.models import EventStream
 from identity.models import Tenant
-from provisioning import breaker, deletion_guard, dispatch, overlaps
+from provisioning.engine import breaker, deletion_guard, dispatch
+from provisioning.engine.streams import create_stream, disable_stream
+from provisioning.links import overlaps
 from provisioning.models import Action, Delivery
 from provisioning.services.actions import create_action
-from provisioning.streams import create_stream, disable_stream
 from tests.factories.admin import new_tenant
 from tests.management import Management
 from tests.provisioning.engine.logs import append_events

@@ -7,12 +7,12 @@ import pytest
 from events.models import EventStream
 from identity.models import Connection, Job, Tenant
 from identity.services.jobs import run_job
-from provisioning.backfill import work  # noqa: F401  (it registers what the jobs do)
-from provisioning.streams import create_stream
+from provisioning.engine.streams import create_stream
+from provisioning.synchronization import work  # noqa: F401  (it registers what the jobs do)
 from tests.factories.identity import make_user
 from tests.factories.scim import Received, Wire, by_verb, listing, misbehaving_server, reply, user
 from tests.management import Management
-from tests.provisioning.backfill.conftest import stream_to
+from tests.provisioning.synchronization.conftest import stream_to
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 
 from events.models import EventStream
 from identity.models import Tenant
-from provisioning import destinations
-from provisioning.outcomes import Claim
+from provisioning.engine import destinations
+from provisioning.runs.outcomes import Claim
 from tests.provisioning.engine.logs import DESTINATION, make_stream
 
 

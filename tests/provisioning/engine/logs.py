@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 from django.db import connection, transaction
 
-from events.envelope import encode_envelope
+from events.log.envelope import encode_envelope
 from events.models import Event, EventStream, Head
-from identity.ids import new_event_id
+from foundation.ids import new_event_id
 from identity.models import Tenant
 
 DESTINATION = "recorder"

@@ -14,28 +14,29 @@ from django.db import connection, transaction
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
+from events.log.numbering import number_tenant
 from events.models import EventStream
-from events.numbering import number_tenant
 from identity.models import Connection, Tenant
 from identity.services.connections import create_connection
 from identity.services.failures import Conflict
 from identity.services.tenants import create_tenant
 from identity.services.users import create_user, delete_user, update_user
-from provisioning import alerts, delivering, dispatch, lanes, redelivery, retention
-from provisioning.account_links import DatabaseRows, RunLinks, accounts_of_other_tenants, write_links
-from provisioning.links_of_the_past import learn_links_of_the_past
+from provisioning.actions.pace import NoTurn
+from provisioning.actions.setups import draft_setup
+from provisioning.dead_letters import redelivery
+from provisioning.engine import alerts, delivering, dispatch, lanes, retention
+from provisioning.engine.named_deletions import TooManyNamedDeletions, allow_named_deletion
+from provisioning.engine.not_found import users_not_found
+from provisioning.engine.retrying import RetryLater
+from provisioning.engine.streams import create_stream, delete_stream, resume_stream
+from provisioning.links.links_of_the_past import learn_links_of_the_past
+from provisioning.links.rows import DatabaseRows, RunLinks, accounts_of_other_tenants, write_links
 from provisioning.models import AccountLink, AccountLock, Action, ActionVersion, Alert, DeadLetter, Delivery
-from provisioning.named_deletions import TooManyNamedDeletions, allow_named_deletion
-from provisioning.not_found import users_not_found
-from provisioning.outcomes import Claim
-from provisioning.pace import NoTurn
-from provisioning.retrying import RetryLater
+from provisioning.runs.outcomes import Claim
 from provisioning.scim.links import Link, server_of
 from provisioning.scim.lookups import UnverifiableMatch
 from provisioning.services.account_links import confirm_links, forget_link
 from provisioning.services.actions import create_action, delete_action
-from provisioning.setups import draft_setup
-from provisioning.streams import create_stream, delete_stream, resume_stream
 from tests.deadlines import eventually
 from tests.factories.links import MemoryLinks, MemoryRows
 from tests.factories.scim import TOKEN, RealServer, by_verb, misbehaving_server, reply, running_scim_server, scim_error

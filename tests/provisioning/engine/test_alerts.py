@@ -14,9 +14,10 @@ from pytest_django.fixtures import Settings
 
 from events.models import EventStream
 from identity.models import Staff, Tenant
-from provisioning import alert_sending, alerts, breaker, delivering, dispatch, retention, triage
-from provisioning.failures import DataFailure
-from provisioning.models import Alert, DeadLetter, Delivery
+from provisioning.dead_letters import triage
+from provisioning.engine import alert_sending, alerts, breaker, delivering, dispatch, retention
+from provisioning.models import Alert, DeadLetter
+from provisioning.runs.failures import DataFailure
 from provisioning.webhooks.signature import signature
 from tests.factories.admin import new_staff, new_tenant
 from tests.factories.scim import misbehaving_server, reply, sequence
@@ -256,5 +257,6 @@ def test_users_not_found_are_told_of_by_their_share_however_many_events_there_ar
     settle(stream, missed, "no user to update")
     settle(stream, found, "updated")
     told = [(alert.facts["count"], alert.facts["settled"]) for alert in raised(stream)]
-    Delivery.objects.filter(stream_id=stream.pk).delete()
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM provisioning_delivery WHERE stream_id = %s", [stream.pk])
     assert told == ([(missed, missed + found)] if is_raised else [])

@@ -8,10 +8,10 @@ from pytest_django.fixtures import Settings
 
 from events.models import EventStream
 from identity.models import Tenant
-from provisioning import breaker, delivering, dispatch, lanes
-from provisioning.failures import ConfigurationFailure, DataFailure, Misconfigured, TransientFailure
+from provisioning.engine import breaker, delivering, dispatch, lanes
 from provisioning.models import Attempt, Breaker, DeadLetter, Delivery
-from provisioning.outcomes import Claim
+from provisioning.runs.failures import ConfigurationFailure, DataFailure, Misconfigured, TransientFailure
+from provisioning.runs.outcomes import Claim
 from tests.provisioning.engine.conftest import Recorder
 from tests.provisioning.engine.logs import append_events
 

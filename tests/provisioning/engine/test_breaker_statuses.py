@@ -10,13 +10,13 @@ from pytest_django.fixtures import Settings
 
 from events.models import EventStream
 from identity.models import Tenant
-from provisioning import alerts, breaker, delivering, dispatch, lanes, nudges
-from provisioning.failures import ActionError, ConfigurationFailure, DataFailure, TransientFailure
+from provisioning.engine import alerts, breaker, delivering, dispatch, lanes, nudges
+from provisioning.engine.streams import create_stream
 from provisioning.models import Alert, Breaker, DeadLetter, Delivery
-from provisioning.outcomes import Claim
-from provisioning.read_probe import hold_when_reading_is_refused
+from provisioning.runs.failures import ActionError, ConfigurationFailure, DataFailure, TransientFailure
+from provisioning.runs.outcomes import Claim
 from provisioning.services.actions import create_action
-from provisioning.streams import create_stream
+from provisioning.trials.read_probe import hold_when_reading_is_refused
 from tests.deadlines import eventually
 from tests.factories.scim import TOKEN, Received, by_verb, listing, misbehaving_server, reply, scim_error
 from tests.provisioning.engine.conftest import Answer, Recorder

@@ -8,17 +8,17 @@ import orjson
 import pytest
 from pytest_django.fixtures import Settings
 
+from events.log.numbering import number_tenant
 from events.models import EventStream
-from events.numbering import number_tenant
 from identity.models import Connection, Tenant, User
 from identity.services.failures import Conflict, NotFound
 from identity.services.users import create_user, delete_user, update_user
-from provisioning import delivering, destinations, dispatch
-from provisioning.current_profile import UserExistsAgain
-from provisioning.failures import DataFailure
+from provisioning.dead_letters.redelivery import Order, redeliver_event, redeliver_letters, redeliver_one
+from provisioning.engine import delivering, destinations, dispatch
 from provisioning.models import Attempt, DeadLetter, Delivery
-from provisioning.outcomes import Claim
-from provisioning.redelivery import Order, redeliver_event, redeliver_letters, redeliver_one
+from provisioning.runs.current_profile import UserExistsAgain
+from provisioning.runs.failures import DataFailure
+from provisioning.runs.outcomes import Claim
 from tests.provisioning.engine.conftest import Answer
 from tests.provisioning.engine.logs import DESTINATION, make_stream
 

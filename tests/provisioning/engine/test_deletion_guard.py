@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from events.models import EventStream
+from foundation.database.statements import execute
 from identity.models import Tenant
 from identity.services.failures import Conflict, Invalid
-from provisioning import breaker, delivering, dispatch, lanes, streams
-from provisioning.deletion_guard import allow_deletions, guard_of, set_guard
+from provisioning.engine import breaker, delivering, dispatch, lanes, streams
+from provisioning.engine.deletion_guard import allow_deletions, guard_of, set_guard
 from provisioning.models import DeletionGuard
-from provisioning.statements import execute
 from tests.provisioning.engine.conftest import Recorder
 from tests.provisioning.engine.logs import append_events
 

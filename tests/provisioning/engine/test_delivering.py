@@ -8,12 +8,12 @@ from django.db import connection
 from pytest_django.fixtures import Settings
 
 from events.models import EventStream
+from foundation.tenancy import current_tenant
 from identity.models import Tenant
-from identity.tenancy import current_tenant
-from provisioning import delivering, destinations, dispatch, nudges
-from provisioning.failures import DataFailure, TransientFailure
+from provisioning.engine import delivering, destinations, dispatch, nudges
+from provisioning.engine.retrying import RetryLater
 from provisioning.models import Attempt, Delivery
-from provisioning.retrying import RetryLater
+from provisioning.runs.failures import DataFailure, TransientFailure
 from tests.provisioning.engine.conftest import Answer, Recorder
 from tests.provisioning.engine.logs import DESTINATION, append_events
 

@@ -8,7 +8,7 @@ from django.db import connection, transaction
 
 from events.models import EventStream
 from identity.models import Tenant
-from provisioning import dispatch
+from provisioning.engine import dispatch
 from provisioning.models import Delivery, Lane
 from tests.provisioning.engine.logs import append_events, make_stream
 

@@ -10,9 +10,9 @@ from django.db import connection, connections, transaction
 
 from events.models import EventStream
 from identity.models import Tenant
-from provisioning import dispatch, lanes
+from provisioning.engine import dispatch, lanes
 from provisioning.models import Lane
-from provisioning.outcomes import Claim, Success
+from provisioning.runs.outcomes import Claim, Success
 from tests.deadlines import eventually
 from tests.provisioning.engine.logs import append_events
 

@@ -11,9 +11,9 @@ from pytest_django.fixtures import Settings
 
 from events.models import Event, EventStream
 from identity.models import Tenant
-from provisioning import dispatch, lanes
+from provisioning.engine import dispatch, lanes
 from provisioning.models import Attempt, DeadLetter, Delivery, Lane
-from provisioning.outcomes import Claim, Failure, LeaseLost, NotDue, Success
+from provisioning.runs.outcomes import Claim, Failure, LeaseLost, NotDue, Success
 from tests.provisioning.engine.logs import append_events
 
 DONE = Success(is_skipped=False, is_written=True, duration_ms=1.0)

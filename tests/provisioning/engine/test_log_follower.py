@@ -10,17 +10,17 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from events import restoring, retention
+from events.log import restoring, retention
+from events.log.retention import Pruned
 from events.models import Event, EventStream, Head
-from events.retention import Pruned
 from identity.models import Tenant
 from identity.services.tenants import create_tenant
-from provisioning import delivering, dispatch, lanes, sweeper
-from provisioning.failures import DataFailure
+from provisioning.dead_letters.redelivery import redeliver
+from provisioning.engine import delivering, dispatch, lanes, sweeper
+from provisioning.engine.streams import disable_stream, enable_stream
 from provisioning.models import DeadLetter, Delivery, Lane
-from provisioning.outcomes import Claim, Success
-from provisioning.redelivery import redeliver
-from provisioning.streams import disable_stream, enable_stream
+from provisioning.runs.failures import DataFailure
+from provisioning.runs.outcomes import Claim, Success
 from tests.events.long_logs import remaining
 from tests.provisioning.engine.conftest import Recorder
 from tests.provisioning.engine.logs import append_events
@@ -85,7 +85,7 @@ def test_what_a_delivery_waits_for_stays_until_it_is_delivered(tenant: Tenant, s
 def test_a_run_says_what_is_held_back_and_by_whom(tenant: Tenant, stream: EventStream, caplog: pytest.LogCaptureFixture) -> None:
     _old_events(tenant)
     out = StringIO()
-    with caplog.at_level(logging.WARNING, logger="events.retention"):
+    with caplog.at_level(logging.WARNING, logger="events.log.retention"):
         call_command("events", "prune", "--tenant", tenant.pk, stdout=out)
     told = f"{tenant.pk}: 4 positions are kept beyond their retention for event stream {stream.pk}, which has not read on at 0"
     assert told in caplog.messages

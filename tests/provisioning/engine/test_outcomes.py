@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from provisioning.outcomes import Failure, storable
+from provisioning.runs.outcomes import Failure, storable
 
 
 def _fingerprint(message: str, status: int = 400) -> str:

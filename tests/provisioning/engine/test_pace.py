@@ -13,20 +13,20 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
+from events.log.numbering import number_tenant
 from events.models import EventStream
-from events.numbering import number_tenant
 from identity.models import Connection, Tenant
-from provisioning import breaker, delivering, dispatch, lanes, streams
-from provisioning.failures import TransientFailure
+from provisioning.actions.pace import NoTurn, Pace
+from provisioning.engine import breaker, delivering, dispatch, lanes, streams
+from provisioning.engine.retrying import RetryLater
 from provisioning.models import AccountLink, Action, Attempt, DeadLetter, Delivery, Lane
 from provisioning.models import Pace as PaceRow
-from provisioning.outcomes import NotDue
-from provisioning.pace import NoTurn, Pace
-from provisioning.retrying import RetryLater
+from provisioning.runs.failures import TransientFailure
+from provisioning.runs.outcomes import NotDue
 from provisioning.services.actions import create_action
 from tests.factories.identity import make_user
 from tests.factories.scim import HANG_UP, MisbehavingServer, Received, Wire, by_verb, listing, misbehaving_server, reply, scim_error, user
-from tests.provisioning.backfill.conftest import stream_to
+from tests.provisioning.synchronization.conftest import stream_to
 
 
 @pytest.fixture(autouse=True)

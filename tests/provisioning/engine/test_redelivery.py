@@ -7,9 +7,10 @@ from events.models import Event, EventStream
 from identity.models import Tenant
 from identity.services.failures import NotFound
 from identity.services.tenants import create_tenant
-from provisioning import delivering, dispatch, redelivery
-from provisioning.failures import DataFailure
+from provisioning.dead_letters import redelivery
+from provisioning.engine import delivering, dispatch
 from provisioning.models import Attempt, DeadLetter, Delivery
+from provisioning.runs.failures import DataFailure
 from tests.provisioning.engine.conftest import Answer, Recorder
 from tests.provisioning.engine.logs import append_events, make_stream
 

@@ -9,14 +9,14 @@ from django.contrib.admin.utils import quote
 from django.urls import reverse
 from pytest_django.fixtures import Settings
 
+from events.log.numbering import number_tenant
 from events.models import EventStream
-from events.numbering import number_tenant
 from identity.models import Connection, Tenant, User
 from identity.services.failures import Conflict, NotFound
 from identity.services.users import create_user, delete_user, update_user
-from provisioning import delivering, dispatch, streams
+from provisioning.dead_letters.redelivery_preview import preview
+from provisioning.engine import delivering, dispatch, streams
 from provisioning.models import DeadLetter, Delivery
-from provisioning.redelivery_preview import preview
 from provisioning.services.actions import create_action, deploy_action
 from tests.factories.admin import browser_of, new_staff
 from tests.factories.scim import TOKEN, MisbehavingServer, by_verb, listing, misbehaving_server, reply, scim_error, sequence, user

@@ -9,14 +9,15 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from events.models import EventStream
+from identity.imports.imports import start_import
 from identity.models import Connection, Job, Tenant
 from identity.services.failures import Conflict, Invalid, NotFound, NotSupported
-from identity.services.imports import start_import
 from identity.services.jobs import cancel_job, run_job
-from provisioning import delivering, dispatch, lanes, triage
-from provisioning.failures import DataFailure
+from provisioning.dead_letters import triage
+from provisioning.dead_letters.redrives import Progress, Selection, progress_of, start_redrive
+from provisioning.engine import delivering, dispatch, lanes
 from provisioning.models import DeadLetter, Delivery
-from provisioning.redrives import Progress, Selection, progress_of, start_redrive
+from provisioning.runs.failures import DataFailure
 from tests.factories.admin import new_tenant
 from tests.provisioning.engine.conftest import Recorder
 from tests.provisioning.engine.logs import append_events

@@ -4,10 +4,10 @@ from django.db import connection
 
 from events.models import EventStream
 from identity.models import Tenant
-from provisioning import delivering, dispatch, retention
-from provisioning.failures import DataFailure
+from provisioning.dead_letters.redelivery import redeliver
+from provisioning.engine import delivering, dispatch, retention
 from provisioning.models import Attempt, DeadLetter, Delivery, Lane
-from provisioning.redelivery import redeliver
+from provisioning.runs.failures import DataFailure
 from tests.provisioning.engine.conftest import Recorder
 from tests.provisioning.engine.logs import append_events
 

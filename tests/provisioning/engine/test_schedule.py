@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provisioning.schedule import LONGEST_RETRY_AFTER_SECONDS, attempts_in_series, delay_before_next
+from provisioning.engine.schedule import LONGEST_RETRY_AFTER_SECONDS, attempts_in_series, delay_before_next
 
 DELAYS = (1.0, 5.0, 30.0)
 

@@ -8,7 +8,7 @@ from events.models import EventStream
 from identity.models import Tenant
 from identity.services.failures import AlreadyExists, Invalid, NotFound, NotSupported
 from identity.services.tenants import create_tenant
-from provisioning import delivering, dispatch, streams
+from provisioning.engine import delivering, dispatch, streams
 from provisioning.models import Action, Delivery, Lane
 from tests.provisioning.engine.conftest import Recorder
 from tests.provisioning.engine.logs import append_events

@@ -7,7 +7,7 @@ from django.db import connection
 
 from events.models import EventStream
 from identity.models import Tenant
-from provisioning import breaker, dispatch, lanes, nudges, sweeper
+from provisioning.engine import breaker, dispatch, lanes, nudges, sweeper
 from provisioning.models import Sweeper
 from tests.provisioning.engine.logs import append_events
 

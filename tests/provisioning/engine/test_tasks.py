@@ -9,8 +9,9 @@ from celery import Task
 from celery.exceptions import Retry
 
 from config.celery import app
-from provisioning import delivering, tasks
-from provisioning.retrying import RetryLater
+from provisioning import tasks
+from provisioning.engine import delivering
+from provisioning.engine.retrying import RetryLater
 
 
 def test_the_queue_is_an_executor_only() -> None:

@@ -11,9 +11,10 @@ from pytest_django.fixtures import Settings
 from events.models import EventStream
 from identity.models import Tenant
 from identity.services.failures import Invalid, NotFound
-from provisioning import delivering, dispatch, redelivery, retention, triage
-from provisioning.failures import DataFailure
+from provisioning.dead_letters import redelivery, triage
+from provisioning.engine import delivering, dispatch, retention
 from provisioning.models import Attempt, DeadLetter, Delivery, IgnoredKind
+from provisioning.runs.failures import DataFailure
 from tests.factories.admin import new_tenant
 from tests.provisioning.engine.conftest import Recorder
 from tests.provisioning.engine.logs import append_events

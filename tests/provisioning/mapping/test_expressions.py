@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provisioning.expression_functions import LONGEST_TEXT
-from provisioning.expressions import MAX_CHARACTERS, ExpressionFailed, ExpressionRefused, compile_expression
+from provisioning.mapping.expression_functions import LONGEST_TEXT
+from provisioning.mapping.expressions import MAX_CHARACTERS, ExpressionFailed, ExpressionRefused, compile_expression
 
 NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,10}", fullmatch=True)
 JSON = st.recursive(

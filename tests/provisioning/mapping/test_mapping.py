@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from provisioning.mapping import DEFAULT_TABLE, MappingFailed, MappingRefused, MappingRow, Person, map_user, parse_table, person_of
+from provisioning.mapping.table import DEFAULT_TABLE, MappingFailed, MappingRefused, MappingRow, Person, map_user, parse_table, person_of
 from provisioning.scim.schemas import ENTERPRISE_USER, USER
 from tests.depth import sized
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from provisioning.mapping import DEFAULT_TABLE, MappingFailed, MappingRefused, MappingRow, map_user, parse_table
-from provisioning.mapping_review import check_sendable, undescribed
+from provisioning.mapping.review import check_sendable, undescribed
+from provisioning.mapping.table import DEFAULT_TABLE, MappingFailed, MappingRefused, MappingRow, map_user, parse_table
 from provisioning.scim.patch import per_attribute
 from provisioning.scim.reading import Difference, differences
 from provisioning.scim.schemas import ENTERPRISE_USER, USER

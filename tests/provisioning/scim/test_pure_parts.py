@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provisioning.failures import Misconfigured
-from provisioning.masking import Mask, one_line
-from provisioning.retry_after import retry_after
+from foundation.outbound.retry_after import retry_after
+from provisioning.runs.failures import Misconfigured
+from provisioning.runs.masking import Mask, one_line
 from provisioning.scim import filters, patch
 from provisioning.scim.exchanges import MAX_BODY_CHARACTERS, ExchangeRecorder
 from provisioning.scim.instants import same_instant

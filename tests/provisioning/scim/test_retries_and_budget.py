@@ -124,7 +124,7 @@ def test_a_long_retry_after_is_left_to_the_delivery(value: Callable[[], str], as
         assert ran.failed.kind == "transient"
         assert ran.failed.retry_after == pytest.approx(asked, abs=120)
         assert len(server.received) == 1
-        assert ran.seconds < 2
+        assert ran.own_seconds < 2
 
 
 def test_a_short_retry_after_is_waited_for_within_the_run() -> None:
@@ -165,7 +165,8 @@ def test_the_timeout_covers_head_and_body_of_the_answer(act: Callable[[socket.so
         ran = run_event(server.base_url, secrets={"SCIM_TIMEOUT_MS": "300", "SCIM_MAX_RETRIES": "0"})
     assert ran.failed.kind == "transient"
     assert "in time" in str(ran.failed)
-    assert 0.25 < ran.seconds < 1.5
+    assert ran.seconds > 0.25
+    assert ran.own_seconds < 1.5
 
 
 def test_the_budget_of_the_run_ends_requests_repeats_and_pauses() -> None:
@@ -174,7 +175,7 @@ def test_the_budget_of_the_run_ends_requests_repeats_and_pauses() -> None:
             server.base_url, "user.updated", secrets={"SCIM_TIMEOUT_MS": "5000", "SCIM_MAX_RETRIES": "10"}, deadline_seconds=0.8
         )
     assert ran.failed.kind == "transient"
-    assert ran.seconds < 1.5
+    assert ran.own_seconds < 1.5
 
 
 def test_a_run_without_time_sends_nothing() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from provisioning.failures import InvalidResponseShape
+from provisioning.runs.failures import InvalidResponseShape
 from tests.factories.scim import ERROR, LIST, by_verb, listing, misbehaving_server, reply, scim_error, sequence, user
 from tests.factories.scim_runs import run_event
 

@@ -16,11 +16,11 @@ from pytest_django.fixtures import Settings
 from config.launcher.tls import server_certificate
 from identity.models import Tenant
 from identity.services.failures import Conflict, NotSupported
-from provisioning.connection_test import run_connection_test
+from provisioning.actions.setups import draft_setup
 from provisioning.models import Action, Delivery, Trial
 from provisioning.services.actions import create_action, update_action
-from provisioning.setups import draft_setup
-from provisioning.trials import TrialReport
+from provisioning.trials.connection_test import run_connection_test
+from provisioning.trials.trials import TrialReport
 from tests.factories.scim import (
     HANG_UP,
     TOKEN,
@@ -34,7 +34,7 @@ from tests.factories.scim import (
     scim_error,
     user,
 )
-from tests.identity.outbound.test_session import tls_server
+from tests.foundation.outbound.test_session import tls_server
 from tests.management import Management
 
 

@@ -18,11 +18,12 @@ from pytest_django.fixtures import Settings
 
 from identity.models import Tenant
 from identity.services.failures import Conflict, Invalid
-from provisioning import event_trials, tasks
+from provisioning import tasks
 from provisioning.actions.registry import PACKAGE
+from provisioning.actions.setups import deployed_setup, draft_setup
 from provisioning.models import Action, Delivery, Trial
 from provisioning.services.actions import create_action
-from provisioning.setups import deployed_setup, draft_setup
+from provisioning.trials import event_trials
 from tests.deadlines import eventually
 from tests.factories.admin import browser_of, new_staff
 from tests.management import Management

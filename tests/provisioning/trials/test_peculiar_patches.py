@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from provisioning.connection_test import run_connection_test
+from provisioning.actions.setups import draft_setup
 from provisioning.models import Action
-from provisioning.setups import draft_setup
+from provisioning.trials.connection_test import run_connection_test
 from tests.factories.scim import Received, Wire, misbehaving_server, reply
 from tests.provisioning.trials.test_connection_test import ScimServer
 

@@ -11,14 +11,14 @@ from django.urls import reverse
 
 from authapi.models import LoginFailures, RefreshToken, Session
 from authapi.services.clients import create_client
+from events.log.numbering import number_tenant
 from events.models import Event, EventStream
-from events.numbering import number_tenant
 from identity.models import AuditEntry, Connection, Tenant, User
 from identity.services import groups, memberships, roles, users
 from identity.services.users import create_user, update_user
-from provisioning import dispatch
+from provisioning.engine import dispatch
+from provisioning.engine.streams import create_stream
 from provisioning.models import Action, Delivery, Trial
-from provisioning.streams import create_stream
 from tests.factories.admin import browser_of, new_staff
 from tests.factories.organizations import make_group, make_organization, make_role
 from tests.factories.scim import RealServer

@@ -14,15 +14,15 @@ from events.models import EventStream
 from identity.models import Connection, Tenant, User
 from identity.services.failures import Conflict, NotFound
 from identity.services.users import create_user, update_user
-from provisioning import delivering, lanes, retention
-from provisioning.lane_holds import LaneBusy, held_lanes
+from provisioning.actions.setups import Setup, deployed_setup, draft_setup
+from provisioning.engine import delivering, lanes, retention
+from provisioning.engine.lane_holds import LaneBusy, held_lanes
+from provisioning.engine.streams import create_stream
 from provisioning.models import Action, Delivery, Lane, Trial
 from provisioning.services.action_tests import mapping_preview
 from provisioning.services.actions import update_action
-from provisioning.setups import Setup, deployed_setup, draft_setup
-from provisioning.streams import create_stream
-from provisioning.trials import TrialReport
-from provisioning.user_run import run_for_user
+from provisioning.trials.trials import TrialReport
+from provisioning.trials.user_run import run_for_user
 from tests.factories.scim import RealServer, Received, Wire, misbehaving_server
 from tests.management import Management
 from tests.provisioning.actions.test_delivered_users import deliver

@@ -9,8 +9,8 @@ import pytest
 
 from events.models import EventStream
 from identity.models import Tenant
-from provisioning import delivering, lanes, streams
-from provisioning.dispatch import dispatch_stream
+from provisioning.engine import delivering, lanes, streams
+from provisioning.engine.dispatch import dispatch_stream
 from provisioning.models import Attempt, Delivery, WebhookSecrets
 from provisioning.webhooks.signature import signature
 from tests.factories.scim import MisbehavingServer, misbehaving_server, reply, sequence

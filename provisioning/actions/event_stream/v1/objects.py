@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol
 
-from identity.outbound.outcomes import Answer
+from foundation.outbound.outcomes import Answer
 from provisioning.actions.event_stream.v1.cache import ActionCache
-from provisioning.failures import ActionCrashed
-from provisioning.masking import Mask
-from provisioning.run_log import RunLog
+from provisioning.runs.failures import ActionCrashed
+from provisioning.runs.masking import Mask
+from provisioning.runs.run_log import RunLog
 from provisioning.scim.exchanges import ExchangeRecorder
 from provisioning.scim.link_book import LinkBook
 from provisioning.scim.lookups import Capabilities
@@ -76,13 +76,13 @@ class Event:
 
 
 class Sender(Protocol):
-    """The one way out; see `identity.outbound.session.OutboundSession`."""
+    """The one way out; see `foundation.outbound.session.OutboundSession`."""
 
     def send(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None, deadline: float) -> Answer: ...
 
 
 class Links(Protocol):
-    """Which accounts are whose; see `provisioning.account_links.RunLinks`."""
+    """Which accounts are whose; see `provisioning.links.rows.RunLinks`."""
 
     def book(self, server: str, user_id: str) -> LinkBook: ...
 

@@ -6,16 +6,16 @@ import time
 from typing import Any
 
 from provisioning.actions.event_stream.v1.objects import Api, Event, Message
-from provisioning.failures import Misconfigured
-from provisioning.mapping import MappingRefused, MappingRow, parse_table
-from provisioning.results import Result, skipped
+from provisioning.actions.scope import OUTSIDE, is_in_scope
+from provisioning.mapping.table import MappingRefused, MappingRow, parse_table
+from provisioning.runs.failures import Misconfigured
+from provisioning.runs.results import Result, skipped
 from provisioning.scim.client import ScimClient
 from provisioning.scim.links import server_of
 from provisioning.scim.options import OptionsRefused, ScimOptions, parse_options
 from provisioning.scim.settings import ScimSettings, parse_settings
 from provisioning.scim.transport import ScimTransport
 from provisioning.scim.user_sync import Circumstances, UserSync
-from provisioning.scope import OUTSIDE, is_in_scope
 
 # A run that overstays its deadline by a request still holds its lock.
 _LOCK_MARGIN_SECONDS = 5.0

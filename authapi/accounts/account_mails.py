@@ -1,0 +1,114 @@
+"""Mails with a link: to set a new password, and to lift a block. Asked for by a name; a worker looks who that is, and sends them.
+
+So the answer to whoever asked takes the same time whether there is such a user, and a mail server that is away costs nobody time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+
+from authapi.accounts.user_lookup import named_user
+from authapi.models import AccountTicket, Client
+from authapi.services.account_tickets import issue, usable_count
+from authapi.tenant_settings import sign_in_settings
+from foundation.database.transactions import unit_of_work
+from identity.hosts import default_address
+from identity.mail.retries import pause_of
+from identity.mail.sending import MailServerAway, send_mail
+from identity.models import Connection, Job, User
+from identity.services.failures import NotFound
+from identity.services.jobs import Pause, effect_of, send_after_commit, step_of
+from identity.services.saving import validated_save
+
+RESET_PATH = "/u/reset-password"
+RESET_REQUEST_PATH = "/u/reset-password/request"
+UNBLOCK_PATH = "/u/unblock"
+
+_PURPOSES: dict[str, AccountTicket.Purpose] = {
+    Job.Type.PASSWORD_RESET_EMAIL: AccountTicket.Purpose.PASSWORD_RESET,
+    Job.Type.UNBLOCK_EMAIL: AccountTicket.Purpose.UNBLOCK,
+}
+# As many as one address may ask for at once; who has so many that work needs no other.
+_MOST_LINKS = 10
+
+
+@unit_of_work
+def start_reset_mail(*, connection: Connection, identifier: str, client: Client | None, ip: str, address: str = "") -> Job:
+    """Let a worker mail a link to whoever has this name, if anybody has it. The time this takes tells nothing."""
+    return _start(Job.Type.PASSWORD_RESET_EMAIL, connection, identifier, client, ip, address)
+
+
+@unit_of_work
+def start_unblock_mail(*, connection: Connection, identifier: str, client: Client | None, ip: str, address: str = "") -> Job:
+    """Let a worker tell whoever has this name that logins are blocked, with a link that lifts the block."""
+    return _start(Job.Type.UNBLOCK_EMAIL, connection, identifier, client, ip, address)
+
+
+def _start(job_type: Job.Type, connection: Connection, identifier: str, client: Client | None, ip: str, address: str) -> Job:
+    asked: dict[str, Any] = {"identifier": identifier, "client_id": client.client_id if client else "", "ip": ip, "address": address}
+    parameters = {name: value for name, value in asked.items() if value}
+    job = Job(tenant_id=connection.tenant_id, type=job_type, connection=connection, parameters=parameters)
+    validated_save(job)
+    send_after_commit(job)
+    return job
+
+
+@step_of(Job.Type.PASSWORD_RESET_EMAIL)
+@step_of(Job.Type.UNBLOCK_EMAIL)
+def find_recipient(job: Job) -> bool:
+    """Ask for the mail where the name is somebody's; when it was asked for, or nobody is called so, nothing is left.
+
+    Nor is there where that user has links enough: however many names and addresses it is asked for with, no inbox is flooded.
+    """
+    user = None if "recipient" in job.summary else _recipient(job)
+    if user is None or usable_count(user, _PURPOSES[job.type]) >= _MOST_LINKS:
+        return False
+    job.summary["recipient"] = "found"
+    job.has_effect_due = True
+    return True
+
+
+@effect_of(Job.Type.PASSWORD_RESET_EMAIL)
+def mail_reset(job: Job) -> Pause | None:
+    """Send the link that sets a new password."""
+    return _mail(job, "reset_password", AccountTicket.Purpose.PASSWORD_RESET, RESET_PATH)
+
+
+@effect_of(Job.Type.UNBLOCK_EMAIL)
+def mail_unblock(job: Job) -> Pause | None:
+    """Send the link that lifts the block."""
+    return _mail(job, "unblock", AccountTicket.Purpose.UNBLOCK, UNBLOCK_PATH)
+
+
+def _mail(job: Job, name: str, purpose: AccountTicket.Purpose, path: str) -> Pause | None:
+    """Issue a ticket and mail its link; each try has a ticket of its own, since only the mail knows the secret."""
+    user = _recipient(job)
+    if user is None:
+        return None
+    base = (settings.INSECURE_HTTP and job.parameters.get("address")) or default_address(job.tenant_id)
+    if not base:
+        raise NotFound("The tenant has no verified domain to which a link could point.")
+    ticket, secret = issue(user=user, purpose=purpose, client=_client(job), email=user.email or "")
+    context = {
+        "tenant": sign_in_settings(job.tenant_id).friendly_name,
+        "ticket": ticket,
+        "ip": job.parameters.get("ip", ""),
+        "link": f"{base}{path}?ticket={secret}",
+    }
+    try:
+        send_mail(name, to=[user.email or ""], context=context)
+    except MailServerAway:
+        ticket.delete()
+        return pause_of(job)
+    return None
+
+
+def _recipient(job: Job) -> User | None:
+    user = named_user(job.connection, job.parameters.get("identifier", "")) if job.connection else None
+    return user if user is not None and user.email else None
+
+
+def _client(job: Job) -> Client | None:
+    return Client.objects.of(job.tenant_id).filter(client_id=job.parameters.get("client_id", "")).first()

@@ -1,0 +1,121 @@
+"""Brute-force protection: failed logins in a row for one identifier, counted in PostgreSQL, and the block that follows.
+
+Whoever judges an attempt holds the name of its count until the transaction ends. So attempts at one account from one place
+come one after the other, in every process, and not one more than the threshold is ever judged. The user's row is not touched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import models
+from django.utils import timezone
+
+from authapi.accounts.user_lookup import names_of
+from authapi.edge.addresses import customer_of, is_listed, keys_of, parsed_address
+from authapi.models import LoginFailures
+from authapi.tenant_settings import BruteForce, sign_in_settings
+from foundation.database.transactions import lock_name
+from identity.models import Connection, LinkedIdentity, User
+
+# Contract 9.8: a block ends by itself so long after the last failure.
+MEMORY = timedelta(days=30)
+_PRUNED_AT_ONCE = 2000
+
+
+@dataclass(frozen=True)
+class Count:
+    """The count that one attempt belongs to, held until the transaction ends."""
+
+    connection: Connection
+    identifier: str
+    ip: str
+    rules: BruteForce
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the threshold was reached: even the right password is refused. A threshold that was raised lifts the block."""
+        row = self._row()
+        return self.rules.blocks and row is not None and row.blocked_at is not None and row.count >= self.rules.max_attempts
+
+    def add_failure(self) -> bool:
+        """Count a failure; return whether it is the one that reaches the threshold."""
+        now = timezone.now()
+        row = self._row() or LoginFailures(
+            tenant_id=self.connection.tenant_id, connection=self.connection, identifier=self.identifier, ip=self.ip
+        )
+        row.count += 1
+        row.last_failed_at = now
+        reaches = row.count >= self.rules.max_attempts and (row.blocked_at is None or row.count == self.rules.max_attempts)
+        if reaches:
+            row.blocked_at = now
+        row.save()
+        return reaches
+
+    def forget(self) -> None:
+        """Begin anew, as after a login that worked."""
+        self._rows().delete()
+
+    def _row(self) -> LoginFailures | None:
+        row = self._rows().first()
+        if row is not None and row.last_failed_at <= timezone.now() - MEMORY:
+            row.delete()
+            return None
+        return row
+
+    def _rows(self) -> models.QuerySet[LoginFailures]:
+        rows = LoginFailures.objects.of(self.connection.tenant_id)
+        return rows.filter(connection=self.connection, identifier=self.identifier, ip=self.ip)
+
+
+def held_count(connection: Connection, identifier: str, ip: str) -> Count | None:
+    """Hold the count of an identifier, and of an address where each has its own; None where nothing is counted.
+
+    Call it inside a transaction. `identifier` is that of `user_lookup.failure_key`.
+    """
+    rules = sign_in_settings(connection.tenant_id).brute_force
+    if not rules.enabled or connection.options.get("brute_force_protection") is False or is_listed(ip, rules.allowlist):
+        return None
+    count = Count(connection, identifier, counted_address(ip) if rules.counts_addresses else "", rules)
+    lock_name(f"login:{connection.pk}:{count.ip}:{identifier}")
+    return count
+
+
+def counted_address(ip: str) -> str:
+    """Return what stands for an address in a count: itself, or its /64 for IPv6. Empty for what is no address."""
+    return customer_of(keys_of(ip)) if parsed_address(ip) is not None else ""
+
+
+def blocks_of(*, tenant_id: str, identifier: str) -> list[LoginFailures]:
+    """Return the blocks in force for an identifier, in every connection of the tenant, the oldest first."""
+    rules = sign_in_settings(tenant_id).brute_force
+    if not rules.blocks:
+        return []
+    rows = _counts_of(tenant_id, identifier=identifier, user=None)
+    standing = rows.filter(blocked_at__isnull=False, count__gte=rules.max_attempts, last_failed_at__gt=timezone.now() - MEMORY)
+    return list(standing.select_related("connection").order_by("blocked_at", "pk"))
+
+
+def lift_blocks(*, tenant_id: str, identifier: str | None = None, user: User | None = None) -> int:
+    """Forget every failure at an identifier, or under any name of a user, from wherever; return how many counts there were."""
+    return _counts_of(tenant_id, identifier=identifier, user=user).delete()[0]
+
+
+def _counts_of(tenant_id: str, *, identifier: str | None, user: User | None) -> models.QuerySet[LoginFailures]:
+    rows = LoginFailures.objects.of(tenant_id)
+    if user is None:
+        return rows.filter(identifier=(identifier or "").strip().lower())
+    linked = LinkedIdentity.objects.of(tenant_id).filter(user=user).values("connection")
+    ours = models.Q(connection=user.connection_id) | models.Q(connection__in=linked)
+    return rows.filter(ours, identifier__in=names_of(user))
+
+
+def prune_failures(now: datetime) -> int:
+    """Drop counts that are over, some at a time; return how many went."""
+    # Bound to the clock and not to a tenant.
+    old = LoginFailures.all_tenants.filter(last_failed_at__lte=now - MEMORY)
+    count = 0
+    while keys := list(old.values_list("pk", flat=True)[:_PRUNED_AT_ONCE]):
+        count += LoginFailures.all_tenants.filter(pk__in=keys).delete()[0]
+    return count

@@ -1,0 +1,143 @@
+"""Logging in with a password: throttled before anything is hashed, judged one after the other per account, told to the log.
+
+Somebody who does not know the password learns nothing about whether there is such a user: not by text, not by status, and not
+by time. Failures, blocks and refusals come alike for names that nobody has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn
+
+from django.db import models
+from django.utils import timezone
+
+from authapi.accounts.account_mails import start_unblock_mail
+from authapi.accounts.attempts import Attempt, LoginRefused, Refusal
+from authapi.accounts.brute_force import Count, counted_address, held_count
+from authapi.accounts.decoy_hashes import stand_in
+from authapi.accounts.suspicion import LOGIN, count_attempt, is_suspicious, rate_of_suspicious
+from authapi.accounts.user_lookup import failure_key, named_user
+from authapi.edge.addresses import stored_address
+from authapi.edge.rate_figures import LOGINS
+from authapi.edge.throttling import Rate
+from authapi.services import sign_in_log
+from foundation.database.transactions import unit_of_work
+from foundation.secrets.hashing import verified
+from identity.models import User
+from identity.services.passwords import check_credential
+
+# Codes of the sign-in log, and what it says about each refusal.
+_SUCCESS = "s"
+_LINES: dict[Refusal, tuple[str, str]] = {
+    Refusal.USER_BLOCKED: ("f", "The user is blocked by an administrator."),
+    Refusal.TOO_MANY_ATTEMPTS: ("limit_wc", "The account is blocked after too many failed logins."),
+    Refusal.TOO_MANY_LOGINS: ("limit_sul", "Too many logins of this account from one address."),
+    Refusal.SUSPICIOUS_ADDRESS: ("limit_mu", "The address has failed at too many accounts."),
+    Refusal.PASSWORD_LEAKED: ("pwd_leak", "The password is known to have leaked."),
+}
+_WRONG_PASSWORD = ("fp", "Wrong password.")
+_UNKNOWN_USER = ("fu", "No such user.")
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """How an attempt ended. Returned and not raised: what was counted must be committed."""
+
+    user: User | None
+    refusal: Refusal | None = None
+
+
+def log_in(attempt: Attempt) -> User:
+    """Return the user whose password this is, with the login noted at the user; raise `LoginRefused`.
+
+    1. Refuse what comes too fast, from one address at one account or at many. 2. Find the user. 3. Hold the count of failures.
+    4. Refuse a blocked account. 5. Check the password. 6. Count the failure, which may block; or forget earlier ones.
+    """
+    if not LOGINS.takes(attempt.tenant_id, attempt.connection.pk, failure_key(None, attempt.identifier), counted_address(attempt.ip)):
+        _refuse(attempt, Refusal.TOO_MANY_LOGINS, Rate.of_empty(LOGINS))
+    if is_suspicious(attempt.tenant_id, attempt.ip, LOGIN):
+        _refuse(attempt, Refusal.SUSPICIOUS_ADDRESS, rate_of_suspicious(attempt.tenant_id, LOGIN))
+    judged = _judge(attempt)
+    if judged.refusal is Refusal.WRONG_CREDENTIALS:
+        count_attempt(attempt.tenant_id, attempt.ip, LOGIN)
+    if judged.refusal is not None or judged.user is None:
+        raise LoginRefused(judged.refusal or Refusal.WRONG_CREDENTIALS)
+    return judged.user
+
+
+@unit_of_work
+def _judge(attempt: Attempt) -> _Judged:
+    user = named_user(attempt.connection, attempt.identifier)
+    count = held_count(attempt.connection, failure_key(user, attempt.identifier), attempt.ip)
+    if count is not None and count.is_blocked:
+        return _judged(attempt, user, Refusal.TOO_MANY_ATTEMPTS)
+    if not _fits(attempt, user):
+        if count is not None:
+            _count_failure(attempt, count)
+        return _judged(attempt, user, Refusal.WRONG_CREDENTIALS)
+    if user is None or user.blocked:
+        return _judged(attempt, user, Refusal.USER_BLOCKED)
+    note_login_without_signals(user, attempt.ip)
+    if count is not None:
+        count.forget()
+    return _judged(attempt, user, None)
+
+
+def _fits(attempt: Attempt, user: User | None) -> bool:
+    credential = getattr(user, "password_credential", None)
+    if credential is None:
+        verified(attempt.password, stand_in(attempt.connection.pk, failure_key(user, attempt.identifier)))
+        return False
+    return check_credential(credential, attempt.password)
+
+
+def _count_failure(attempt: Attempt, count: Count) -> None:
+    if count.add_failure() and count.rules.notifies:
+        # For a name that nobody has, too: only the worker looks who gets a mail.
+        start_unblock_mail(
+            connection=attempt.connection,
+            identifier=count.identifier,
+            client=attempt.client,
+            ip=attempt.ip,
+            address=attempt.address,
+        )
+
+
+def note_login_without_signals(user: User, ip: str) -> None:
+    """Write when, from where and how often the user logged in: silent columns, so nothing is recorded, and no time of change moves."""
+    user.last_login, user.last_ip = timezone.now(), stored_address(ip)
+    rows: models.QuerySet[User] = models.QuerySet(User).filter(pk=user.pk)
+    rows.update(last_login=user.last_login, last_ip=user.last_ip, logins_count=models.F("logins_count") + 1)
+    user.logins_count += 1
+
+
+def _judged(attempt: Attempt, user: User | None, refusal: Refusal | None) -> _Judged:
+    _note(attempt, user, refusal)
+    return _Judged(user, refusal)
+
+
+def _refuse(attempt: Attempt, refusal: Refusal, rate: Rate) -> NoReturn:
+    _note(attempt, None, refusal)
+    raise LoginRefused(refusal, rate)
+
+
+def _note(attempt: Attempt, user: User | None, refusal: Refusal | None) -> None:
+    if refusal is None:
+        code, description = _SUCCESS, ""
+    elif refusal is Refusal.WRONG_CREDENTIALS:
+        code, description = _WRONG_PASSWORD if user else _UNKNOWN_USER
+    else:
+        code, description = _LINES[refusal]
+    sign_in_log.note(
+        tenant_id=attempt.tenant_id,
+        type=code,
+        is_success=refusal is None,
+        description=description,
+        user=user,
+        user_name=attempt.identifier,
+        client=attempt.client,
+        connection=attempt.connection.name,
+        ip=attempt.ip,
+        user_agent=attempt.user_agent,
+    )

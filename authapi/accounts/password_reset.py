@@ -1,0 +1,120 @@
+"""What the links in mails do, once: set a new password, lift a block. Opening such a link does nothing; programs open every link."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+
+from authapi.accounts.account_mails import start_reset_mail
+from authapi.accounts.brute_force import lift_blocks
+from authapi.accounts.user_lookup import LONGEST
+from authapi.edge.addresses import customer_keys, customer_of
+from authapi.edge.rate_figures import RESETS, RESETS_OF_ADDRESS
+from authapi.edge.throttling import Rate
+from authapi.models import AccountTicket, Client
+from authapi.services import sign_in_log
+from authapi.services.account_tickets import usable, use_up
+from foundation.database.transactions import unit_of_work
+from identity.models import Connection, User
+from identity.services.profile_rules import check_password, personal_data
+from identity.services.users import locked_user, update_user
+
+_REQUESTED, _CHANGED, _UNBLOCKED = "scpr", "scp", "ublkdu"
+
+
+class TooManyRequests(Exception):
+    """Too many requests for this account, or from this address. Try again later."""
+
+    def __init__(self, rate: Rate) -> None:
+        super().__init__(self.__doc__)
+        self.rate = rate
+
+
+def ask_for_reset(*, connection: Connection, identifier: str, client: Client | None, ip: str, user_agent: str, address: str) -> None:
+    """Let a worker mail a link that sets a new password, if somebody is called so; the time it takes tells nothing.
+
+    An empty name, or one longer than any account has, is noted and mails nothing. Raises `TooManyRequests` for an account that
+    one address asks about too often, and for an address that asks too often.
+    """
+    identifier = identifier.strip()
+    _check_rates(connection, identifier, ip)
+    sign_in_log.note(
+        tenant_id=connection.tenant_id,
+        type=_REQUESTED,
+        is_success=True,
+        user_name=identifier,
+        client=client,
+        connection=connection.name,
+        ip=ip,
+        user_agent=user_agent,
+    )
+    if not 0 < len(identifier) <= LONGEST:
+        # A job keeps the whole name: without a limit each request would store up to 64 KiB.
+        return
+    start_reset_mail(connection=connection, identifier=identifier, client=client, ip=ip, address=address)
+
+
+def _check_rates(connection: Connection, identifier: str, ip: str) -> None:
+    tenant_id, keys = connection.tenant_id, customer_keys(ip, settings.TRUSTED_PROXIES)
+    if not RESETS.takes(tenant_id, customer_of(keys) or ip, identifier.lower()):
+        raise TooManyRequests(Rate.of_empty(RESETS))
+    for key in keys:
+        bucket = RESETS_OF_ADDRESS.times(key.factor)
+        if not bucket.takes(tenant_id, key.name):
+            raise TooManyRequests(Rate.of_empty(bucket))
+
+
+def open_reset(*, tenant_id: str, secret: str) -> AccountTicket:
+    """Return the ticket of a link that can set a password; raise what `usable` raises. Changes nothing."""
+    return usable(tenant_id=tenant_id, purpose=AccountTicket.Purpose.PASSWORD_RESET, secret=secret)
+
+
+def open_unblock(*, tenant_id: str, secret: str) -> AccountTicket:
+    """Return the ticket of a link that can lift a block; raise what `usable` raises. Changes nothing."""
+    return usable(tenant_id=tenant_id, purpose=AccountTicket.Purpose.UNBLOCK, secret=secret)
+
+
+@unit_of_work
+def set_new_password(*, tenant_id: str, secret: str, password: str, ip: str = "", user_agent: str = "") -> AccountTicket:
+    """Give the user of a link a new password, once. The link came by mail, so the address is verified with it.
+
+    Listeners of `password_changed` end sessions, refresh tokens, blocks and other links. Raises what `usable` raises, or
+    `PasswordTooWeak`, after which the link still works.
+    """
+    ticket = open_reset(tenant_id=tenant_id, secret=secret)
+    # The user's row is the lock: of two at once the second finds the link used.
+    user = locked_user(tenant_id=tenant_id, user_id=ticket.user.user_id)
+    ticket = open_reset(tenant_id=tenant_id, secret=secret)
+    check_password(user.connection, password, personal_data(user), user=user)
+    changes: dict[str, Any] = {"password": password, **({} if user.email_verified else {"email_verified": True})}
+    update_user(tenant_id=tenant_id, user_id=user.user_id, changes=changes)
+    # Listeners leave links alone where there was no password before.
+    use_up(user, AccountTicket.Purpose.PASSWORD_RESET)
+    _note(_CHANGED, ticket, user, ip, user_agent)
+    return ticket
+
+
+@unit_of_work
+def lift_with_link(*, tenant_id: str, secret: str, ip: str = "", user_agent: str = "") -> AccountTicket:
+    """Lift the blocks of the user of a link, once; raise what `usable` raises."""
+    ticket = open_unblock(tenant_id=tenant_id, secret=secret)
+    user = locked_user(tenant_id=tenant_id, user_id=ticket.user.user_id)
+    ticket = open_unblock(tenant_id=tenant_id, secret=secret)
+    lift_blocks(tenant_id=tenant_id, user=user)
+    use_up(user, AccountTicket.Purpose.UNBLOCK)
+    _note(_UNBLOCKED, ticket, user, ip, user_agent)
+    return ticket
+
+
+def _note(code: str, ticket: AccountTicket, user: User, ip: str, user_agent: str) -> None:
+    sign_in_log.note(
+        tenant_id=user.tenant_id,
+        type=code,
+        is_success=True,
+        user=user,
+        client=ticket.client,
+        connection=user.connection.name,
+        ip=ip,
+        user_agent=user_agent,
+    )

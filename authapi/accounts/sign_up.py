@@ -1,0 +1,166 @@
+"""Making an account of one's own, with a password, at a database connection that lets people do so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any, NoReturn
+
+from django.core.exceptions import ValidationError
+
+from authapi.accounts.connections import takes_sign_ups
+from authapi.accounts.sign_up_rules import IDENTIFIERS, Demand, demands, metadata_problem, username_lengths
+from authapi.accounts.suspicion import SIGN_UP, count_attempt, rate_of_suspicious
+from authapi.edge.throttling import Rate
+from authapi.models import Client
+from authapi.services import sign_in_log
+from foundation.json_values import text_problem
+from foundation.secrets.hashing import hashed
+from identity.models import Connection, User
+from identity.services.failures import AlreadyExists, BeingDeleted, Invalid
+from identity.services.profile_rules import PasswordTooWeak, check_new_profile
+from identity.services.verification import create_user_with_mail
+
+_SUCCESS, _FAILURE = "ss", "fs"
+
+
+@dataclass(frozen=True)
+class SignUp:
+    """Who wants an account, and what they say about themselves: identifiers, names and `user_metadata`, only what was sent."""
+
+    connection: Connection
+    password: str = field(repr=False)
+    profile: Mapping[str, Any] = field(default_factory=dict)
+    client: Client | None = None
+    ip: str = ""
+    user_agent: str = ""
+    # Where the page was asked for; see `Attempt`.
+    address: str = ""
+
+
+class Reason(Enum):
+    DISABLED = auto()
+    SUSPICIOUS_ADDRESS = auto()
+    # A value is missing or odd; `fields` says which, and how.
+    INVALID = auto()
+    PASSWORD_TOO_WEAK = auto()
+    # The account cannot be made, and nobody is told why: an identifier is taken.
+    REFUSED = auto()
+
+
+class SignUpRefused(Exception):
+    """The sign-up was refused for `reason`; `fields` has texts by name, `weak` why a password is too weak, `rate` the limit."""
+
+    def __init__(
+        self,
+        reason: Reason,
+        *,
+        fields: Mapping[str, str] | None = None,
+        weak: PasswordTooWeak | None = None,
+        rate: Rate | None = None,
+    ) -> None:
+        super().__init__(reason.name)
+        self.reason = reason
+        self.fields = dict(fields or {})
+        self.weak = weak
+        self.rate = rate
+
+
+def sign_up(asked: SignUp) -> User:
+    """Return the new user, created with its event and, where it gets one, the mail that verifies its address.
+
+    The edge binds the context of the event. Raises `SignUpRefused`. A taken identifier costs a hash as a free one does, so
+    that nobody needs to look at the status to be told nothing.
+    """
+    if not takes_sign_ups(asked.connection):
+        _refuse(asked, SignUpRefused(Reason.DISABLED))
+    if not count_attempt(asked.connection.tenant_id, asked.ip, SIGN_UP):
+        rate = rate_of_suspicious(asked.connection.tenant_id, SIGN_UP)
+        _refuse(asked, SignUpRefused(Reason.SUSPICIOUS_ADDRESS, rate=rate))
+    profile = {name: value for name, value in asked.profile.items() if value not in (None, "")}
+    problems = _problems(asked.connection, profile)
+    if problems:
+        _refuse(asked, SignUpRefused(Reason.INVALID, fields=problems))
+    try:
+        check_new_profile(asked.connection, {**profile, "password": asked.password})
+        user = _create(asked, profile)
+    except PasswordTooWeak as weak:
+        _refuse(asked, SignUpRefused(Reason.PASSWORD_TOO_WEAK, weak=weak), weak)
+    except Invalid as invalid:
+        fields = {name: " ".join(texts) for name, texts in invalid.errors.items()}
+        _refuse(asked, SignUpRefused(Reason.INVALID, fields=fields), invalid)
+    except (AlreadyExists, BeingDeleted) as taken:
+        hashed(asked.password)
+        _refuse(asked, SignUpRefused(Reason.REFUSED), taken)
+    _note(asked, user, "")
+    return user
+
+
+def _create(asked: SignUp, profile: dict[str, Any]) -> User:
+    return create_user_with_mail(
+        asked=None,
+        address=asked.address,
+        tenant_id=asked.connection.tenant_id,
+        connection=asked.connection,
+        password=asked.password,
+        **profile,
+    )
+
+
+def _problems(connection: Connection, profile: Mapping[str, Any]) -> dict[str, str]:
+    """Return what is wrong with a profile, by field."""
+    wanted = demands(connection.options)
+    missing = {name: "Missing required parameter." for name in IDENTIFIERS if wanted[name] is Demand.REQUIRED and name not in profile}
+    surplus = {name: "The connection does not take it." for name in IDENTIFIERS if wanted[name] is Demand.INACTIVE and name in profile}
+    problems = {**missing, **surplus}
+    problems.update({name: problem for name, value in profile.items() if (problem := _column_problem(name, value))})
+    shortest, longest = username_lengths(connection.options)
+    if isinstance(name := profile.get("username"), str) and not shortest <= len(name) <= longest:
+        problems["username"] = f"A username has {shortest} to {longest} characters."
+    if "user_metadata" in profile and (odd := metadata_problem(profile["user_metadata"])):
+        problems["user_metadata"] = odd
+    return problems
+
+
+def _column_problem(name: str, value: Any) -> str:
+    """Return what keeps a value out of its column; all of them are told at once, and before the password is looked at."""
+    if name == "user_metadata":
+        return ""
+    if not isinstance(value, str):
+        return "Must be a text."
+    try:
+        User._meta.get_field(name).clean(value, None)  # type: ignore[union-attr]  # a column, never a relation
+    except ValidationError as error:
+        return " ".join(error.messages)
+    return text_problem(value) or ""
+
+
+def _refuse(asked: SignUp, refusal: SignUpRefused, cause: Exception | None = None) -> NoReturn:
+    _note(asked, None, _DESCRIPTIONS[refusal.reason])
+    raise refusal from cause
+
+
+_DESCRIPTIONS = {
+    Reason.DISABLED: "The connection takes no sign-ups.",
+    Reason.SUSPICIOUS_ADDRESS: "Too many sign-ups from the address.",
+    Reason.INVALID: "A value is missing or does not fit.",
+    Reason.PASSWORD_TOO_WEAK: "The password is too weak.",
+    Reason.REFUSED: "The user exists already.",
+}
+
+
+def _note(asked: SignUp, user: User | None, description: str) -> None:
+    named = next((str(asked.profile[name]) for name in IDENTIFIERS if asked.profile.get(name)), "")
+    sign_in_log.note(
+        tenant_id=asked.connection.tenant_id,
+        type=_SUCCESS if user else _FAILURE,
+        is_success=user is not None,
+        description=description,
+        user=user,
+        user_name=named,
+        client=asked.client,
+        connection=asked.connection.name,
+        ip=asked.ip,
+        user_agent=asked.user_agent,
+    )

@@ -1,0 +1,118 @@
+"""Requests counted per address: refused ones as debt, anonymous ones as traffic. Constant memory, and never a row of leases.
+
+Counts live in sketches of this process. Only an address above an eighth of its figure is counted in Redis as well, so that
+several processes add up what one address does, and a flood from many addresses makes no traffic there. Without Redis each
+process goes by its own counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from django.conf import settings
+
+from authapi.edge.addresses import AddressKey, Origin
+from authapi.edge.indebted import note_refusal
+from authapi.edge.rate_figures import Figure, browser_figure, debt_figure, visit_figure
+from authapi.edge.throttling import Rate, Window, counters
+from foundation.memory import executor
+from foundation.memory.sketch import Sketch
+
+# The share of its figure from which an address is counted in Redis too.
+_SHARED_FROM = 8
+
+
+class AddressRates:
+    """Counts of one kind. `is_switchable`: `RATE_LIMITS_ENABLED=0` switches it off."""
+
+    def __init__(self, name: str, figure: Callable[[], Figure], *, is_switchable: bool) -> None:
+        self._name = name
+        self._figure = figure
+        self._is_switchable = is_switchable
+        self._sketches: dict[int, Sketch] = {}
+
+    def look(self, keys: tuple[AddressKey, ...]) -> Rate | None:
+        """Return what is left, by the counts of this process; None without keys. Counts nothing."""
+        return self._decided([self._window(key).rate(self._sketch().read(key.name)) for key in keys])
+
+    def is_over(self, keys: tuple[AddressKey, ...]) -> bool:
+        """Tell whether the next request would be one too many."""
+        rate = self.look(keys)
+        return rate is not None and rate.remaining == 0 and self._is_on()
+
+    def count(self, keys: tuple[AddressKey, ...]) -> Rate | None:
+        """Count a request and return what is left; None without keys. May ask Redis, which takes 200 ms at the very most."""
+        return self._decided([self._count_one(key) for key in keys]) if self._is_on() else self.look(keys)
+
+    async def count_async(self, keys: tuple[AddressKey, ...]) -> Rate | None:
+        """Do what `count` does: at once where this process decides alone, and otherwise away from the event loop."""
+        if not self._is_on() or not any(self._is_shared(key) for key in keys):
+            return self.count(keys)
+        return await executor.run(partial(self.count, keys))
+
+    def clear(self) -> None:
+        """Forget every count of this process."""
+        self._sketches.clear()
+
+    def _count_one(self, key: AddressKey) -> Rate:
+        window, sketch = self._window(key), self._sketch()
+        # One step: two threads that read the same count would both hand it over to Redis.
+        count = sketch.add(key.name)
+        before = count - 1
+        # What is known to be full is not asked about again: a flood costs Redis no more than the figure.
+        if count * _SHARED_FROM <= window.limit or before > window.limit:
+            return window.rate(count)
+        amount = count if before * _SHARED_FROM <= window.limit else 1
+        shared = counters().increase_or(
+            f"{self._name}/{key.name}/{window.number}", seconds=window.seconds + 1, amount=amount, otherwise=count
+        )
+        return window.rate(sketch.raise_to(key.name, shared))
+
+    def _is_shared(self, key: AddressKey) -> bool:
+        count, limit = self._sketch().read(key.name), self._window(key).limit
+        return count <= limit and (count + 1) * _SHARED_FROM > limit
+
+    def _window(self, key: AddressKey) -> Window:
+        return Window.now(self._figure(), factor=key.factor)
+
+    def _sketch(self) -> Sketch:
+        seconds = self._figure().seconds
+        sketch = self._sketches.get(seconds)
+        if sketch is None:
+            # One length is in use at a time; another one comes with a changed figure.
+            self._sketches.clear()
+            sketch = self._sketches[seconds] = Sketch(seconds)
+        return sketch
+
+    def _is_on(self) -> bool:
+        return not self._is_switchable or bool(settings.RATE_LIMITS_ENABLED)
+
+    @staticmethod
+    def _decided(rates: list[Rate]) -> Rate | None:
+        return min(rates, key=lambda rate: (not rate.is_exceeded, rate.remaining), default=None)
+
+
+# Refused requests. Protection of logins is never switched off.
+debts = AddressRates("debt", debt_figure, is_switchable=False)
+# Requests without a credential.
+visits = AddressRates("visit", visit_figure, is_switchable=True)
+# The same, of a browser that has completed a login.
+browsers = AddressRates("browser", browser_figure, is_switchable=True)
+
+
+def debt_of(tenant_id: str, origin: Origin) -> Rate:
+    """Return what its debt leaves an address at a tenant, and the whole figure where the address is not known."""
+    return debts.look(origin.keys_at(tenant_id)) or Window.now(debt_figure()).rate(0)
+
+
+async def charged_debt(tenant_id: str, origin: Origin) -> Rate:
+    """Charge a refused request to its address and return the rate that decides what the answer is."""
+    note_refusal(origin.keys)
+    return await debts.count_async(origin.keys_at(tenant_id)) or Window.now(debt_figure()).rate(0)
+
+
+def charged_debt_in_thread(tenant_id: str, origin: Origin) -> Rate:
+    """Do what `charged_debt` does, off the event loop."""
+    note_refusal(origin.keys)
+    return debts.count(origin.keys_at(tenant_id)) or Window.now(debt_figure()).rate(0)

@@ -1,0 +1,96 @@
+"""Token buckets for what people do: so much at once, then one more every so many seconds. Shared through Redis, alive without it.
+
+A bucket is one moment: when it will be full again (the generic cell rate algorithm). That is one key, one round trip, and no
+window whose edge could be used twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from threading import Lock
+from typing import Any
+
+import redis
+from django.conf import settings
+
+from foundation.memory.outage_guard import Breaker
+from foundation.memory.redis_clients import redis_pool
+
+_OWN_LIMIT = 65_536
+# KEYS: the bucket. ARGV: now, milliseconds per token, size, how many to take. All or nothing.
+_SCRIPT = """
+local now, each, size, taken = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local full = math.max(now, tonumber(redis.call('GET', KEYS[1]) or '0'))
+if full + math.max(taken, 1) * each - now > size * each then return 0 end
+if taken > 0 then redis.call('SET', KEYS[1], string.format('%.0f', full + taken * each), 'PX', math.ceil(full + taken * each - now)) end
+return 1
+"""
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """`size` at once, then one more every `seconds`."""
+
+    name: str
+    size: int
+    seconds: float
+
+    def takes(self, *owner: str, count: int = 1) -> bool:
+        """Take `count` out of the bucket of `owner`; return False, and take nothing, where it holds less."""
+        return buckets().take(self, owner, count)
+
+    def times(self, factor: int) -> Bucket:
+        """Return a bucket that holds and gains `factor` times as much."""
+        return self if factor == 1 else Bucket(f"{self.name}/{factor}", self.size * factor, self.seconds / factor)
+
+    def has_one(self, *owner: str) -> bool:
+        """Tell whether one could be taken."""
+        return buckets().take(self, owner, 0)
+
+
+class Buckets:
+    """All buckets of this process, in Redis behind a breaker, and here while Redis is away."""
+
+    def __init__(self, redis_url: str, *, prefix: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._prefix = prefix
+        self._script: Any = redis.Redis(connection_pool=redis_pool(redis_url)).register_script(_SCRIPT)
+        self._breaker = Breaker(clock)
+        self._own: dict[str, float] = {}
+        self._lock = Lock()
+
+    def take(self, bucket: Bucket, owner: tuple[str, ...], count: int) -> bool:
+        """Take `count` tokens, or only look where it is 0."""
+        # What people typed does not stand in a key: digests have one length and tell nobody anything.
+        digest = hashlib.sha256("\x00".join(owner).encode("utf-8", "replace")).hexdigest()
+        key = f"{self._prefix}:bucket:{bucket.name}:{digest}"
+        now, each = time.time() * 1000, bucket.seconds * 1000
+        return self._breaker.ask(
+            lambda: bool(self._script(keys=[key], args=[now, each, bucket.size, count])),
+            lambda: self._take_here(key, now, each, bucket.size, count),
+        )
+
+    def _take_here(self, key: str, now: float, each: float, size: int, count: int) -> bool:
+        with self._lock:
+            full = max(now, self._own.get(key, 0.0))
+            if full + max(count, 1) * each - now > size * each:
+                return False
+            if count:
+                self._make_room(now)
+                self._own[key] = full + count * each
+            return True
+
+    def _make_room(self, now: float) -> None:
+        if len(self._own) >= _OWN_LIMIT:
+            self._own = {key: full for key, full in self._own.items() if full > now}
+        if len(self._own) >= _OWN_LIMIT:
+            self._own.pop(next(iter(self._own)))
+
+
+@lru_cache(maxsize=1)
+def buckets() -> Buckets:
+    """Return the buckets of this process, connected when first used."""
+    return Buckets(settings.REDIS_URL, prefix=settings.REDIS_PREFIX)

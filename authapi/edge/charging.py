@@ -1,0 +1,40 @@
+"""Which budget pays for a request: the tenant's once its client is proven, and never before; else that of the address."""
+
+from __future__ import annotations
+
+from authapi.edge import throttling
+from authapi.edge.throttling import Rate
+from authapi.failures import Case, RequestRefused
+
+
+class Charge:
+    """What one request has charged so far. `rate` is that of the tenant, None until something was proven."""
+
+    __slots__ = ("_endpoint", "rate", "tenant_id")
+
+    def __init__(self, tenant_id: str, endpoint: str) -> None:
+        self.tenant_id = tenant_id
+        self._endpoint = endpoint
+        self.rate: Rate | None = None
+
+    def prove(self) -> None:
+        """Charge the tenant, once: its client was proven. Raises `RequestRefused` where the tenant has none left."""
+        if not self.settle().is_exceeded:
+            return
+        raise RequestRefused(Case.TOO_MANY_REQUESTS)
+
+    def settle(self) -> Rate:
+        """Charge the tenant, once, for what is done already: a code was redeemed, a token was shown."""
+        if self.rate is None:
+            self.rate = throttling.hit(self.tenant_id, self._endpoint)
+        return self.rate
+
+    def require_room(self) -> None:
+        """Refuse before a code or token is used up that the tenant could not pay for. Costs no round trip.
+
+        Raises `RequestRefused`.
+        """
+        full = throttling.is_full(self.tenant_id, self._endpoint)
+        if full is not None:
+            self.rate = full
+            raise RequestRefused(Case.TOO_MANY_REQUESTS)

@@ -1,0 +1,115 @@
+"""Mutual TLS by way of the tenant's edge, which forwards the certificate of the client in headers (RFC 8705).
+
+Whoever holds the edge key of a custom domain speaks for its edge. Without the key the headers are worth nothing, so they are
+taken out of the request before anything reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from django.utils import timezone
+
+from authapi.edge.certificates import MAX_CERTIFICATE_BYTES, MalformedCertificate, ReadCertificate, read_certificate
+from authapi.failures import Case, RequestRefused
+from authapi.models import EdgeKey
+from authapi.token_request import TokenRequest
+from foundation.memory.ttl_cache import Remembered
+from foundation.secrets import vault
+from identity.hosts import HostMatch, scheme
+
+KEY_HEADER = "cname-api-key"
+CERTIFICATE_HEADER = "client-certificate"
+VERIFIED_HEADER = "client-certificate-ca-verified"
+HEADERS = (KEY_HEADER, CERTIFICATE_HEADER, VERIFIED_HEADER)
+_CA_VERIFIED = "SUCCESS"
+_NOT_CA_VERIFIED = "FAILED"
+# Where an edge forwards certificates.
+_ALIASED = {"token_endpoint": "oauth/token", "userinfo_endpoint": "userinfo"}
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The certificate that a client showed to the edge, and whether the edge knows who signed it."""
+
+    read: ReadCertificate
+    is_ca_verified: bool
+
+    @property
+    def confirmation(self) -> dict[str, str]:
+        """The `cnf` claim that binds a token to it (RFC 8705, 3.1)."""
+        return {"x5t#S256": self.read.thumbprint}
+
+    def confirms(self, confirmation: dict[str, Any]) -> bool:
+        """Tell whether a token with this `cnf` claim is bound to it."""
+        return confirmation.get("x5t#S256") == self.read.thumbprint
+
+
+def _load_edge_key(key: tuple[str, str]) -> str:
+    tenant_id, host = key
+    found = EdgeKey.objects.of(tenant_id).filter(domain__host=host, domain__verified_at__isnull=False)
+    return found.values_list("digest", flat=True).first() or ""
+
+
+# Keyed by tenant and host; the value is the digest of its edge key, empty without one.
+edge_keys: Remembered[tuple[str, str], str] = Remembered(_load_edge_key, seconds=1.0)
+
+
+def without_untrusted(headers: dict[str, str], pairs: Iterable[tuple[bytes, bytes]], host: HostMatch) -> dict[str, str]:
+    """Return the headers, without those of an edge unless the key of this host's edge vouches for them.
+
+    `pairs` are the headers as they arrived: one that is repeated has two readers, and so no meaning.
+    """
+    present = [name for name in HEADERS if name in headers]
+    if not present:
+        return headers
+    names = [name.lower() for name, _ in pairs]
+    is_single = all(names.count(name.encode()) == 1 for name in present)
+    if is_single and _is_vouched(headers.get(KEY_HEADER, ""), host):
+        return headers
+    return {name: value for name, value in headers.items() if name not in HEADERS}
+
+
+def certificate_of(request: TokenRequest) -> Certificate | None:
+    """Return the certificate of the client, None where its edge forwarded none.
+
+    The edge key is checked here as well, so that a caller who forgot to strip headers trusts nothing. Raises `RequestRefused`
+    for a certificate that cannot be read, or whose time is not now.
+    """
+    sent = request.headers.get(CERTIFICATE_HEADER, "")
+    status, _, _reason = request.headers.get(VERIFIED_HEADER, "").partition(":")
+    if not sent or status not in (_CA_VERIFIED, _NOT_CA_VERIFIED) or not _is_vouched(request.headers.get(KEY_HEADER, ""), request.host):
+        return None
+    read = _read(sent)
+    if not read.is_valid_at(timezone.now()):
+        raise RequestRefused(Case.CERTIFICATE_NOT_VALID)
+    return Certificate(read, is_ca_verified=status == _CA_VERIFIED)
+
+
+def discovery_members(host: HostMatch) -> dict[str, Any]:
+    """Return what discovery says about mutual TLS: nothing where the host has no edge (RFC 8705, 5)."""
+    if not edge_keys.get((host.tenant_id, host.host)):
+        return {}
+    base = f"{scheme()}://mtls.{host.authority}/"
+    return {
+        "tls_client_certificate_bound_access_tokens": True,
+        "mtls_endpoint_aliases": {name: base + path for name, path in _ALIASED.items()},
+    }
+
+
+def _is_vouched(key: str, host: HostMatch) -> bool:
+    # Compared in constant time, also where the host has no key.
+    return vault.digest_matches(key, edge_keys.get((host.tenant_id, host.host)))
+
+
+def _read(sent: str) -> ReadCertificate:
+    if len(sent) > MAX_CERTIFICATE_BYTES:
+        raise RequestRefused(Case.MALFORMED_REQUEST, reason=f"The client certificate is longer than {MAX_CERTIFICATE_BYTES} bytes.")
+    try:
+        return read_certificate(unquote(sent, errors="strict"))
+    except ValueError as error:
+        reason = str(error) if isinstance(error, MalformedCertificate) else MalformedCertificate.__doc__
+        raise RequestRefused(Case.MALFORMED_REQUEST, reason=f"client-certificate: {reason}") from error

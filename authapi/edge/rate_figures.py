@@ -1,0 +1,81 @@
+"""Every figure of a rate, in one table: per tenant and endpoint, per address, per browser, and per person.
+
+`RATE_LIMIT_PER_SECOND` and `RATE_LIMIT_BURST` are the figures of every endpoint that the table does not name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from django.conf import settings
+
+from authapi.edge.buckets import Bucket
+
+
+@dataclass(frozen=True)
+class Figure:
+    """`burst` requests in one window, which lasts as long as they take at `per_second`."""
+
+    per_second: float
+    burst: int
+
+    @cached_property
+    def seconds(self) -> int:
+        """The length of the window in seconds."""
+        return max(1, round(self.burst / self.per_second))
+
+
+# What a tenant's anonymous callers spend together once an address has used up its own (design, 7.1): windows of two seconds.
+ANONYMOUS = "anonymous"
+_ANONYMOUS_SECONDS = 2
+# A person behind a browser asks for a few pages at a time; an address may be a whole company.
+_OF_BROWSERS = Figure(10, 200)
+# Hot endpoints that ask for no proof. What is not named here charges the tenant once its client is proven.
+OPEN_ENDPOINTS = frozenset({"jwks", "discovery", "signup", "change_password"})
+
+# Contract 9.4: one identifier from one address, successes too: 20 at once, then 10 a minute.
+LOGINS = Bucket("login", 20, 6.0)
+# Contract 9.3: one address and one account: 10 at once, then one a minute.
+RESETS = Bucket("change_password", 10, 60.0)
+# One address over all accounts, as each request leaves a job and a line in the log: 100 at once, then one in 12 seconds.
+RESETS_OF_ADDRESS = Bucket("change_password_address", 100, 12.0)
+
+# Lines of the log about failed operations of one client: 60 at once, then one in 5 seconds. Further ones are answered and not noted.
+FAILED_OPERATIONS = Bucket("failed_operation", 60, 5.0)
+
+# KiB of waiting requests to `/authorize`, which are kept for an hour: 16 MiB of an address, of which a login takes about one KiB,
+# and half a MiB of the browsers of an account that has completed one. They are refilled in an hour.
+PARKED_BY_ADDRESS = Bucket("parked", 16_384, 3600 / 16_384)
+PARKED_BY_BROWSER = Bucket("parked_browser", 512, 3600 / 512)
+# All requests to a tenant together whose address a proxy hides: as much as 16 addresses.
+PARKED_BY_HIDDEN = Bucket("parked_hidden", 262_144, 3600 / 262_144)
+
+
+def figure_of(endpoint: str) -> Figure:
+    """Return what a tenant has at an endpoint."""
+    if endpoint == ANONYMOUS:
+        per_second: int = settings.ANONYMOUS_RATE_PER_SECOND
+        return _figure(per_second, per_second * _ANONYMOUS_SECONDS)
+    return _figure(settings.RATE_LIMIT_PER_SECOND, settings.RATE_LIMIT_BURST)
+
+
+# Asked for with every request, and made once.
+@lru_cache(maxsize=64)
+def _figure(per_second: float, burst: int) -> Figure:
+    return Figure(per_second, burst)
+
+
+def debt_figure() -> Figure:
+    """Return how many refused requests one address has in a minute."""
+    return _figure(settings.FAILED_AUTHENTICATIONS_PER_MINUTE / 60, settings.FAILED_AUTHENTICATIONS_PER_MINUTE)
+
+
+def visit_figure() -> Figure:
+    """Return how many requests without any proof one address has: for pages, and for open endpoints."""
+    return _figure(settings.ADDRESS_RATE_PER_SECOND, settings.ADDRESS_RATE_BURST)
+
+
+def browser_figure() -> Figure:
+    """Return how many such requests the browsers of one account have in which it has completed a login."""
+    return _OF_BROWSERS

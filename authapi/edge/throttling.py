@@ -1,0 +1,154 @@
+"""The one rate limiter, counted in Redis, and in this process while Redis is away. It never fails and never stalls.
+
+A window lasts as long as the burst takes at the sustained rate (200 requests in 2 s by default) and starts at multiples of
+its length, so one command both counts and tells what is left. Being a little inexact at its edges is accepted. A busy process
+takes several places of a window with one command (`rate_leases`). Addresses are counted elsewhere (`address_rates`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from math import ceil
+
+from django.conf import settings
+from limits.storage import MemoryStorage, RedisStorage, Storage
+
+from authapi.edge.buckets import Bucket
+from authapi.edge.rate_figures import Figure, figure_of
+from authapi.edge.rate_leases import RateLeases
+from foundation.memory import executor
+from foundation.memory.outage_guard import Breaker
+from foundation.memory.redis_clients import redis_pool
+
+_leases = RateLeases()
+
+
+@dataclass(frozen=True)
+class Rate:
+    """What one request may still do: `limit` per window, how much is left, and when the next window starts (Unix seconds)."""
+
+    limit: int
+    remaining: int
+    reset: int
+    is_exceeded: bool = False
+
+    @classmethod
+    def of_empty(cls, bucket: Bucket, *, count: int = 1) -> Rate:
+        """Return the rate of a bucket that holds less than `count`: it has gained as much after `count` times its seconds."""
+        return cls(limit=bucket.size, remaining=0, reset=ceil(time.time() + count * bucket.seconds), is_exceeded=True)
+
+    @property
+    def used_up(self) -> Rate:
+        """The same rate with nothing left, for a request that was refused by a limit without a rate."""
+        return replace(self, remaining=0, is_exceeded=True)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The three headers of every answer, and `Retry-After` where the request was refused."""
+        headers = {
+            "X-RateLimit-Limit": str(self.limit),
+            "X-RateLimit-Remaining": str(self.remaining),
+            "X-RateLimit-Reset": str(self.reset),
+        }
+        if self.is_exceeded:
+            headers["Retry-After"] = str(max(1, self.reset - int(time.time())))
+        return headers
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The window of this moment: its number since the epoch, its length in seconds, and its limit."""
+
+    number: int
+    seconds: int
+    limit: int
+
+    @classmethod
+    def now(cls, figure: Figure, *, factor: int = 1) -> Window:
+        """Return the window of a figure, of `factor` times its size."""
+        seconds = figure.seconds
+        return cls(int(time.time()) // seconds, seconds, figure.burst * factor)
+
+    def key(self, tenant_id: str, endpoint: str) -> str:
+        return f"{tenant_id}/{endpoint}/{self.number}"
+
+    def rate(self, count: int) -> Rate:
+        """Return what is left after `count` requests."""
+        reset = (self.number + 1) * self.seconds
+        return Rate(limit=self.limit, remaining=max(0, self.limit - count), reset=reset, is_exceeded=count > self.limit)
+
+
+class Counters:
+    """Counters in Redis behind a breaker: after one failure this process counts for itself and asks again 5 s later."""
+
+    def __init__(self, redis_url: str, *, prefix: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._breaker = Breaker(clock)
+        self._shared = _redis_storage(redis_url, prefix)
+        self._own: Storage = MemoryStorage()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether Redis is being left alone."""
+        return self._breaker.is_open
+
+    def increase(self, key: str, *, seconds: int, amount: int = 1) -> int:
+        """Count `amount` and return the count; a key is dropped `seconds` after it was first counted."""
+        return int(self._ask(lambda storage: storage.incr(key, seconds, amount=amount)))
+
+    def increase_or(self, key: str, *, seconds: int, amount: int, otherwise: int) -> int:
+        """Count as `increase` does. Returns `otherwise`, and counts nothing, while Redis is away."""
+        return self._breaker.ask(lambda: int(self._shared.incr(key, seconds, amount=amount)), lambda: otherwise)
+
+    def read(self, key: str) -> int:
+        return int(self._ask(lambda storage: storage.get(key)))
+
+    def _ask(self, question: Callable[[Storage], int]) -> int:
+        return self._breaker.ask(lambda: question(self._shared), lambda: question(self._own))
+
+
+def _redis_storage(url: str, prefix: str) -> RedisStorage:
+    return RedisStorage("redis://", connection_pool=redis_pool(url), key_prefix=f"{prefix}:limits")
+
+
+@lru_cache(maxsize=1)
+def counters() -> Counters:
+    """Return the counters of this process, connected when first used."""
+    return Counters(settings.REDIS_URL, prefix=settings.REDIS_PREFIX)
+
+
+def hit(tenant_id: str, endpoint: str) -> Rate:
+    """Count one request of a tenant to an endpoint. Safe in any thread; takes 200 ms at the very most."""
+    window = Window.now(figure_of(endpoint))
+    place = _held(tenant_id, endpoint, window)
+    if place is not None:
+        return window.rate(place)
+    key, seconds = window.key(tenant_id, endpoint), window.seconds + 1
+
+    def take(amount: int) -> int:
+        return counters().increase(key, seconds=seconds, amount=amount)
+
+    return window.rate(_leases.taken(f"{tenant_id}/{endpoint}", window.number, window.limit, take))
+
+
+async def hit_async(tenant_id: str, endpoint: str) -> Rate:
+    """Do what `hit` does: at once where this process holds a place, and otherwise away from the event loop."""
+    window = Window.now(figure_of(endpoint))
+    place = _held(tenant_id, endpoint, window)
+    return window.rate(place) if place is not None else await executor.run(partial(hit, tenant_id, endpoint))
+
+
+def is_full(tenant_id: str, endpoint: str) -> Rate | None:
+    """Return the rate of a tenant that this process knows to have none left, else None. Costs no round trip."""
+    window = Window.now(figure_of(endpoint))
+    if settings.RATE_LIMITS_ENABLED and _leases.is_full(f"{tenant_id}/{endpoint}", window.number, window.limit):
+        return window.rate(window.limit + 1)
+    return None
+
+
+def _held(tenant_id: str, endpoint: str, window: Window) -> int | None:
+    if not settings.RATE_LIMITS_ENABLED:
+        return 0
+    return _leases.held(f"{tenant_id}/{endpoint}", window.number, window.limit)

@@ -1,0 +1,162 @@
+"""Memory that bodies of requests may take: so many bytes per process, and so many per address, until they are answered.
+
+An unfinished body is kept for at most half a minute. When there is no room, the largest unfinished body is dropped, not the
+newest: the sender that parks most loses first, and small requests from the same address still find room.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings
+
+from authapi.edge.addresses import AddressKey, customer_of
+from foundation.memory.freed_memory import note_freed
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+
+
+class ClientLeft(Exception):
+    """The client went away before its request was complete."""
+
+
+class BodyTooLarge(Exception):
+    """The body is larger than the limit."""
+
+
+class BodyTooSlow(Exception):
+    """The body took too long."""
+
+
+class NoRoom(Exception):
+    """Unfinished bodies take all the memory that they may."""
+
+
+class Body:
+    """One body: how much of it is here, and for whose account."""
+
+    def __init__(self, bodies: UnreadBodies, keys: tuple[AddressKey, ...]) -> None:
+        self._bodies = bodies
+        self._deadline: asyncio.Timeout | None = None
+        self._is_cut = False
+        self.keys = keys
+        self.size = 0
+
+    async def read(self, receive: Receive, *, limit: int, seconds: float) -> bytes:
+        """Return the whole body. Raises `ClientLeft`, `BodyTooLarge`, `BodyTooSlow` and `NoRoom`."""
+        read = bytearray()
+        try:
+            async with asyncio.timeout(seconds) as self._deadline:
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise ClientLeft
+                    piece = message.get("body", b"")
+                    if len(read) + len(piece) > limit:
+                        raise BodyTooLarge
+                    self._bodies.take(self, len(piece))
+                    if not read and not message.get("more_body", False):
+                        # Nearly every request: its body came in one piece.
+                        return bytes(piece)
+                    # One buffer: a list of pieces of a byte each would take fifty times the size.
+                    read += piece
+                    if not message.get("more_body", False):
+                        return bytes(read)
+        except TimeoutError as error:
+            raise (NoRoom if self._is_cut else BodyTooSlow) from error
+        finally:
+            self._deadline = None
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether more of it is awaited; only then it can be cut off."""
+        return self._deadline is not None and not self._is_cut
+
+    def cut(self) -> None:
+        """Make its reader give up."""
+        self._is_cut = True
+        # A timeout that has fired cannot be moved: its reader gives up anyway.
+        if self._deadline is not None and not self._deadline.expired():
+            self._deadline.reschedule(asyncio.get_running_loop().time())
+
+
+class UnreadBodies:
+    """All bodies of a process. Only for its event loop."""
+
+    def __init__(self, *, most: int, most_per_address: int) -> None:
+        self._most = most
+        self._most_per_address = most_per_address
+        self._bodies: set[Body] = set()
+        self._of_addresses: Counter[str] = Counter()
+        self.size = 0
+
+    @contextmanager
+    def held(self, keys: tuple[AddressKey, ...]) -> Iterator[Body]:
+        """Hold a place for a body until the request is answered; `keys` is empty where the address is not known."""
+        body = Body(self, keys)
+        self._bodies.add(body)
+        try:
+            yield body
+        finally:
+            self._give_back(body)
+
+    def take(self, body: Body, size: int) -> None:
+        """Count more bytes of a body, and make room for them where it lacks. Raises `NoRoom`."""
+        if body not in self._bodies:
+            # Cut off, and its reader was not told yet.
+            raise NoRoom
+        for key in body.keys:
+            while self._of_addresses[key.name] + size > self._most_per_address * key.factor:
+                self._cut_larger(body, size, [one for one in self._bodies if key in one.keys])
+        while self.size + size > self._most:
+            self._cut_larger(body, size, self._of_largest_holder())
+        body.size += size
+        self._count(body, size)
+
+    def _cut_larger(self, body: Body, size: int, candidates: list[Body]) -> None:
+        """Cut the largest unfinished body, if it is larger than this one would be. Raises `NoRoom`."""
+        largest = max((one for one in candidates if one.is_unfinished), key=lambda one: one.size, default=None)
+        if largest is None or largest is body or largest.size < body.size + size:
+            raise NoRoom
+        largest.cut()
+        self._give_back(largest)
+
+    def _of_largest_holder(self) -> list[Body]:
+        """Return the unfinished bodies of the address that holds most; a body of an unknown address stands for itself."""
+        held: Counter[str | int] = Counter()
+        for one in self._bodies:
+            if one.is_unfinished:
+                held[_holder(one)] += one.size
+        if not held:
+            return []
+        holder = max(held, key=lambda name: held[name])
+        return [one for one in self._bodies if one.is_unfinished and _holder(one) == holder]
+
+    def _give_back(self, body: Body) -> None:
+        if body not in self._bodies:
+            return
+        self._bodies.discard(body)
+        self._count(body, -body.size)
+        note_freed(body.size)
+
+    def _count(self, body: Body, size: int) -> None:
+        self.size += size
+        for key in body.keys:
+            self._of_addresses[key.name] += size
+            if self._of_addresses[key.name] <= 0:
+                del self._of_addresses[key.name]
+
+
+def _holder(body: Body) -> str | int:
+    return customer_of(body.keys) or id(body)
+
+
+@lru_cache(maxsize=1)
+def unread_bodies() -> UnreadBodies:
+    """Return the bodies of this process."""
+    return UnreadBodies(most=settings.UNREAD_BODY_BYTES, most_per_address=settings.UNREAD_BODY_BYTES_PER_ADDRESS)

@@ -1,0 +1,1 @@
+"""The log of sign-ins and the administrative log, written and read."""

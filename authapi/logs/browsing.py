@@ -1,0 +1,133 @@
+"""Reading the sign-in log as people do: newest first, a page at a time from wherever one stands.
+
+No page counts anything and none is reached by skipping rows, so it costs the same in a log of any length. The tenant, a user id
+of a tenant and the times are ranges of an index; everything else is looked for among `WALK` lines a page, which then says that it
+ended there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from django.db.models import Q, QuerySet
+
+from authapi.models import SignIn
+from foundation.database.keyset_pages import met
+
+PAGE_ROWS = 50
+WALK = 20_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is looked for; what is empty does not narrow. `tenant_id` None means all tenants."""
+
+    tenant_id: str | None
+    type: str = ""
+    is_success: bool | None = None
+    user: str = ""
+    client_id: str = ""
+    connection: str = ""
+    ip: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a page begins: right before (older than) or right after (newer than) the line of this time and id."""
+
+    created_at: datetime
+    key: str
+    is_newer: bool = False
+
+    def written(self) -> str:
+        """Return the place as it stands in an address."""
+        return f"{(self.created_at - _EPOCH) // timedelta(microseconds=1)}.{self.key}"
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    """Lines, newest first. `older` and `newer` are the places to go on from, empty at an end.
+
+    `is_partial` tells that the page is short because it has looked at as many lines as one page does.
+    """
+
+    rows: list[SignIn]
+    older: str = ""
+    newer: str = ""
+    is_partial: bool = False
+
+
+def read_place(text: str, *, is_newer: bool) -> Place | None:
+    """Return the place that an address names; what is no place counts as none."""
+    moment, _, key = text.partition(".")
+    if not (moment.isascii() and moment.isdigit() and len(moment) < 18 and 0 < len(key) <= 32 and key.isascii() and key.isprintable()):
+        return None
+    return Place(_EPOCH + timedelta(microseconds=int(moment)), key, is_newer)
+
+
+def browse(question: Question, place: Place | None = None) -> LogPage:
+    """Return one page of what is asked for."""
+    is_newer = place is not None and place.is_newer
+    walked = _walked(question, place)
+    further = _further(question)
+    asked = _lines(met(walked[:WALK], further), is_newer=is_newer) if further else walked
+    # The list of all tenants names that of each line.
+    found = list(asked.select_related("tenant")[: PAGE_ROWS + 1])
+    taken, is_full = found[:PAGE_ROWS], len(found) > PAGE_ROWS
+    # A page that the walk has ended goes on where the walk has stopped.
+    stopped = walked[WALK - 1 : WALK].first() if further and not is_full else None
+    onward = _written(taken[-1]) if is_full else _written(stopped)
+    is_partial = not is_full and stopped is not None
+    if place is None:
+        return LogPage(taken, onward, "", is_partial)
+    back = _written(taken[0]) if taken else place.written()
+    return LogPage(taken[::-1], back, onward, is_partial) if is_newer else LogPage(taken, onward, back, is_partial)
+
+
+def _walked(question: Question, place: Place | None) -> QuerySet[SignIn]:
+    """Return the lines in the order of an index, from the place on."""
+    # An operator who has chosen no tenant sees all of them.
+    rows = SignIn.all_tenants.all() if question.tenant_id is None else SignIn.objects.of(question.tenant_id)
+    if "|" in question.user and question.tenant_id is not None:
+        rows = rows.filter(user_id=question.user)
+    if question.since is not None:
+        rows = rows.filter(created_at__gte=question.since)
+    if question.until is not None:
+        rows = rows.filter(created_at__lte=question.until)
+    if place is None:
+        return rows.order_by("-created_at", "-pk")
+    # The range alone is served by the index; the rest drops what was already shown of that very moment.
+    moment, key = place.created_at, place.key
+    if place.is_newer:
+        return rows.filter(Q(created_at__gt=moment) | Q(pk__gt=key), created_at__gte=moment).order_by("created_at", "pk")
+    return rows.filter(Q(created_at__lt=moment) | Q(pk__lt=key), created_at__lte=moment).order_by("-created_at", "-pk")
+
+
+def _further(question: Question) -> Q:
+    """Return what lines are judged by one by one; false where nothing else is asked."""
+    found = Q()
+    for name in ("type", "client_id", "connection", "ip"):
+        if getattr(question, name):
+            found &= Q(**{name: getattr(question, name)})
+    if question.is_success is not None:
+        found &= Q(is_success=question.is_success)
+    if question.user and "|" not in question.user:
+        found &= Q(user_name__iexact=question.user)
+    elif question.user and question.tenant_id is None:
+        # The index by user begins with the tenant.
+        found &= Q(user_id=question.user)
+    return found
+
+
+def _lines(keys: list[str], *, is_newer: bool) -> QuerySet[SignIn]:
+    order = ("created_at", "pk") if is_newer else ("-created_at", "-pk")
+    # The keys come from rows that are narrowed already.
+    return SignIn.all_tenants.filter(pk__in=keys).order_by(*order)
+
+
+def _written(row: SignIn | None) -> str:
+    return "" if row is None else Place(row.created_at, row.pk).written()

@@ -1,0 +1,51 @@
+"""How a page for end users is answered: in the looks of its tenant, in no cache, in no frame, without script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from authapi.edge.throttling import Rate
+from authapi.pages.branding import brand_of, page_policy
+from identity.hosts import HostMatch, resolve_host
+
+
+def with_rate(answer: HttpResponse, rate: Rate | None) -> HttpResponse:
+    """Put the headers of the bucket that refused a request on its page. Without one, the bucket that paid shows (`config.server.rates`)."""
+    for name, value in rate.headers.items() if rate is not None else ():
+        answer[name] = value
+    return answer
+
+
+def tenant_host(request: HttpRequest) -> HostMatch:
+    """Return the tenant whose page was asked for; raise `Http404` where none, or none that is active, answers."""
+    match = resolve_host(request.META.get("HTTP_HOST", ""))
+    if match is None or not match.is_active:
+        raise Http404
+    return match
+
+
+def hosted_page(
+    request: HttpRequest,
+    host: HostMatch,
+    template: str,
+    context: Mapping[str, Any] | None = None,
+    *,
+    status: int = 200,
+    form_targets: Iterable[str] = (),
+    hides_address: bool = False,
+) -> HttpResponse:
+    """Render `hosted/<template>.html` for a tenant.
+
+    `form_targets` are origins to which the answer of a form may redirect. `hides_address` is for pages whose address holds a
+    secret: it is told to nobody, which also takes the origin off their forms, so that these cannot rely on Django's CSRF check.
+    """
+    brand = brand_of(host.tenant_id)
+    answer = render(request, f"hosted/{template}.html", {"brand": brand, **(context or {})}, status=status)
+    answer["Content-Security-Policy"] = page_policy(brand, form_targets)
+    answer["Cache-Control"] = "no-store"
+    answer["Referrer-Policy"] = "no-referrer" if hides_address else "same-origin"
+    return answer

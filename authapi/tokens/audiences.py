@@ -1,0 +1,36 @@
+"""Which addresses name a tenant: its issuers, and the audiences of its management interface and of its profiles."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from authapi.tokens.claims import MANAGEMENT_PATH
+from identity.hosts import scheme
+
+
+def is_issuer(address: str, hosts: frozenset[str]) -> bool:
+    """Tell whether `address` is an issuer of the tenant that owns `hosts`; any port, since ports are not registered."""
+    return _names(address, hosts, path="/")
+
+
+def is_management_audience(address: str, hosts: frozenset[str]) -> bool:
+    """Tell whether `address` is `{base_url}/` on any host of the tenant."""
+    return _names(address, hosts, path="/" + MANAGEMENT_PATH)
+
+
+def is_userinfo_audience(address: str, hosts: frozenset[str]) -> bool:
+    """Tell whether `address` is that of the profile on any host of the tenant."""
+    return _names(address, hosts, path="/userinfo")
+
+
+def _names(address: str, hosts: frozenset[str], *, path: str) -> bool:
+    if not address.startswith(f"{scheme()}://") or not address.endswith(path):
+        return False
+    try:
+        parts = urlsplit(address)
+        _ = parts.port
+    except ValueError:
+        return False
+    if parts.username is not None or parts.query or parts.fragment or parts.path != path:
+        return False
+    return parts.hostname in hosts

@@ -1,0 +1,72 @@
+"""Id tokens that come back as hints: ours, whoever's browser brings them, and however old they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from joserfc import jws
+from joserfc.errors import JoseError
+from joserfc.jwk import OctKey
+from oauth2_provider.models import AbstractApplication
+
+from authapi.failures import Case, RequestRefused
+from authapi.models import Client
+from authapi.tokens.audiences import is_issuer
+from authapi.tokens.claims import VERSION_CLAIM
+from authapi.tokens.keys import trust
+
+_LONGEST = 16_384
+
+
+@dataclass(frozen=True)
+class Hint:
+    """What an id token says of a login."""
+
+    subject: str
+    client_id: str
+    sid: str
+
+
+def read_hint(token: str, *, tenant_id: str) -> Hint:
+    """Return what a hint says. Raises `RequestRefused` unless this tenant signed it for one of its clients.
+
+    Its age does not count: OpenID Connect RP-Initiated Logout 1.0, 2 has expired ones accepted.
+    """
+    try:
+        claims = _claims(token, tenant_id)
+        hint = Hint(claims["sub"], claims["aud"], claims.get("sid", ""))
+    except (JoseError, ValueError, KeyError, TypeError) as error:
+        raise RequestRefused(Case.INVALID_ID_TOKEN_HINT) from error
+    if not all(isinstance(value, str) for value in vars(hint).values()) or not is_issuer(
+        str(claims.get("iss")), trust.get(tenant_id).hosts
+    ):
+        raise RequestRefused(Case.INVALID_ID_TOKEN_HINT)
+    return hint
+
+
+def _claims(token: str, tenant_id: str) -> dict[str, Any]:
+    if len(token) > _LONGEST or not token.isascii():
+        raise ValueError
+    unverified = jws.extract_compact(token.encode())
+    claims = orjson.loads(unverified.payload)
+    algorithm = unverified.headers().get("alg")
+    if algorithm == "HS256":
+        key: Any = _secret_of(str(claims["aud"]), tenant_id)
+    else:
+        # The key is chosen among the tenant's by its id; an access token is told apart by its audience and its type.
+        known = trust.get(tenant_id).public_keys
+        key = known[str(unverified.headers().get("kid"))].imported()
+    if str(unverified.headers().get("typ", "JWT")).lower() != "jwt" or VERSION_CLAIM in claims:
+        raise ValueError
+    jws.deserialize_compact(token.encode(), key, algorithms=["HS256" if algorithm == "HS256" else "RS256"])
+    return dict(claims)
+
+
+def _secret_of(client_id: str, tenant_id: str) -> OctKey:
+    """Return the key of a client whose id tokens are signed with its secret; no other client has one."""
+    client = Client.objects.of(tenant_id).filter(client_id=client_id[:64], algorithm=AbstractApplication.HS256_ALGORITHM).first()
+    if client is None or not client.client_secret:
+        raise ValueError
+    return OctKey.import_key(client.client_secret)

@@ -1,0 +1,47 @@
+"""Logout tokens (OpenID Connect Back-Channel Logout 1.0, 2.4)."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import Any
+
+import orjson
+from joserfc import jws
+from joserfc.jwk import OctKey
+from oauth2_provider.models import AbstractApplication
+
+from authapi.models import Client, LogoutNotice
+from authapi.tokens.keys import signing_key
+
+_SECONDS = 120
+_EVENT = "http://schemas.openid.net/event/backchannel-logout"
+_TYPE = "logout+jwt"
+
+
+def can_sign(client: Client) -> bool:
+    """Tell whether there is a key for the tokens of this client: where it is to be its secret, that may not have been kept."""
+    return client.algorithm != AbstractApplication.HS256_ALGORITHM or bool(client.client_secret)
+
+
+def logout_token(notice: LogoutNotice, client: Client) -> str:
+    """Return a fresh logout token for a client, signed as its id tokens are."""
+    payload = orjson.dumps(logout_claims(notice, client, now=int(time.time())))
+    if client.algorithm == AbstractApplication.HS256_ALGORITHM:
+        return jws.serialize_compact({"alg": "HS256", "typ": _TYPE}, payload, OctKey.import_key(client.client_secret), algorithms=["HS256"])
+    kid, key = signing_key(notice.tenant_id)
+    return jws.serialize_compact({"alg": "RS256", "typ": _TYPE, "kid": kid}, payload, key, algorithms=["RS256"])
+
+
+def logout_claims(notice: LogoutNotice, client: Client, *, now: int) -> dict[str, Any]:
+    """Return the claims. There is no `nonce`, so that nobody takes the token for an id token (2.4)."""
+    return {
+        "iss": notice.issuer,
+        "sub": notice.subject,
+        "aud": client.client_id,
+        "iat": now,
+        "exp": now + _SECONDS,
+        "jti": secrets.token_urlsafe(18),
+        "sid": notice.sid,
+        "events": {_EVENT: {}},
+    }

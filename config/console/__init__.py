@@ -1,0 +1,1 @@
+"""The admin: its site, navigation, start page and the account of staff."""

@@ -1,0 +1,96 @@
+"""The first steps of a new tenant: which are done, and the page that does each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Exists, OuterRef, Q
+from django.urls import reverse
+
+from authapi.models import Client, ClientGrant
+from config.console.dashboard.viewer import Viewer, list_of
+from events.models import EventStream
+from identity.models import Connection, CustomDomain, Tenant, User
+
+DISMISS = "identity.change_tenant"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step; without an address for those who may not do it."""
+
+    text: str
+    why: str
+    is_done: bool
+    url: str
+
+
+@dataclass(frozen=True)
+class Checklist:
+    """The steps of a tenant that is not set up yet."""
+
+    steps: list[Step]
+    may_dismiss: bool
+
+    @property
+    def done(self) -> int:
+        return sum(step.is_done for step in self.steps)
+
+
+def checklist(viewer: Viewer) -> Checklist | None:
+    """Return the first steps of the tenant in scope; None once all are done or somebody has dismissed them."""
+    if viewer.tenant_id is None:
+        return None
+    done = _done(viewer.tenant_id)
+    if done is None or all(done.values()):
+        return None
+    return Checklist([_step(viewer, name, is_done=is_done) for name, is_done in done.items()], may_dismiss=viewer.may(DISMISS))
+
+
+def _done(tenant_id: str) -> dict[str, bool] | None:
+    """Return which steps are done, asked in one statement; None when they were dismissed."""
+    own = Q(tenant_id=OuterRef("pk"))
+    names = {
+        "connection": Connection.all_tenants.filter(own),
+        "user": User.all_tenants.filter(own),
+        "application": Client.all_tenants.filter(own, revoked_at=None),
+        "consumer": ClientGrant.all_tenants.filter(own, scopes__contains=["read:events"]),
+        "everything": Client.all_tenants.filter(own, is_global=True, revoked_at=None),
+        "provisioning": EventStream.all_tenants.filter(own),
+        "domain": CustomDomain.all_tenants.filter(own, is_canonical=False, verified_at__isnull=False),
+    }
+    asked = {f"has_{name}": Exists(rows) for name, rows in names.items()}
+    found = Tenant.objects.filter(pk=tenant_id, setup_dismissed_at=None).annotate(**asked).values(*asked).first()
+    if found is None:
+        return None
+    # A client that may do everything may read the stream as well.
+    found["has_consumer"] = found["has_consumer"] or found["has_everything"]
+    return {name: found[f"has_{name}"] for name in _TEXTS}
+
+
+_TEXTS = {
+    "connection": ("Add a connection", "Users belong to one: a database of your own, or a provider elsewhere."),
+    "user": ("Add the first user", "Its event arrives in the log, and in every stream, within a second."),
+    "application": ("Register an application", "It asks for tokens, and logs people in."),
+    "consumer": ("Let an application read the stream", "Grant it read:events; then GET /events sends it every change."),
+    "provisioning": ("Connect a SCIM server", "An action provisions users, an event stream sends it what changes."),
+    "domain": ("Use a domain of your own", "People then log in at your name, and not at the one of this service."),
+}
+_ADDS = {
+    "connection": "identity_connection",
+    "user": "identity_user",
+    "application": "authapi_client",
+    "consumer": "authapi_clientgrant",
+    "provisioning": "provisioning_action",
+}
+# Where a step is done by more than one form.
+_PAGES = {"provisioning": "provisioning_connect"}
+
+
+def _step(viewer: Viewer, name: str, *, is_done: bool) -> Step:
+    text, why = _TEXTS[name]
+    if name == "domain":
+        return Step(text, why, is_done, list_of("identity_customdomain") if viewer.may_list("identity_customdomain") else "")
+    app, _, model = _ADDS[name].partition("_")
+    page = _PAGES.get(name, f"{_ADDS[name]}_add")
+    return Step(text, why, is_done, reverse(f"admin:{page}") if viewer.may(f"{app}.add_{model}") else "")

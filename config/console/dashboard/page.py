@@ -1,0 +1,35 @@
+"""What the template of the start page is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+
+from config.console.dashboard.checklist import checklist
+from config.console.dashboard.figures import figures
+from config.console.dashboard.health import findings
+from config.console.dashboard.panels import charts
+from config.console.dashboard.state import latest_events, read_state
+from config.console.dashboard.viewer import Viewer
+from identity.models import Tenant
+
+TENANTS_SHOWN = 50
+
+
+def dashboard_of(request: HttpRequest) -> dict[str, Any]:
+    """Return the dashboard of the tenant in scope, or that of the platform and a way to each tenant."""
+    viewer = Viewer.of(request)
+    state = read_state(viewer)
+    shown: dict[str, Any] = {
+        "figures": figures(viewer, state),
+        "charts": charts(viewer, state),
+        "findings": findings(viewer, state),
+        "checklist": checklist(viewer),
+        "now": state.now,
+    }
+    if viewer.tenant_id is None:
+        shown["tenants"] = Tenant.objects.order_by("pk")[:TENANTS_SHOWN]
+    elif viewer.may_list("events_logentry"):
+        shown["latest_events"] = latest_events(viewer.tenant_id)
+    return shown

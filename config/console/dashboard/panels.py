@@ -1,0 +1,154 @@
+"""The charts of the start page: what each says in words, and where each of its numbers leads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.contrib.admin.utils import quote
+from django.urls import reverse
+
+from config.console.dashboard.charts import Bar, Chart, lying, upright
+from config.console.dashboard.readings import HOUR, NEWEST, Hours
+from config.console.dashboard.state import State
+from config.console.dashboard.viewer import Viewer, list_of
+from provisioning.models import Delivery
+
+_STREAMS_SHOWN = 6
+_TONES = {"delivered": "good", "skipped": "quiet", "superseded": "quiet", "todo": "warn", "dead": "bad"}
+
+
+def charts(viewer: Viewer, state: State) -> list[Chart]:
+    """Return a chart for everything that was read."""
+    return [*_events(viewer, state), *_sign_ins(state), *_outcomes(state), *_kinds(state), *_lag(viewer, state)]
+
+
+def _events(viewer: Viewer, state: State) -> Iterator[Chart]:
+    if state.events is not None:
+        about = "" if viewer.tenant_id else "About "
+        yield _by_hour(
+            state.events,
+            key="events",
+            title="Events per hour",
+            what=f"{about}{state.events.total:,} events in the last 24 hours",
+            model="events_logentry",
+            query={},
+            empty="No event in the last 24 hours. Change a user, and it shows here within a second.",
+        )
+
+
+def _sign_ins(state: State) -> Iterator[Chart]:
+    if state.failed_sign_ins is not None:
+        yield _by_hour(
+            state.failed_sign_ins,
+            key="sign-ins",
+            title="Failed logins per hour",
+            what=f"{state.failed_sign_ins.total:,} failed logins in the last 24 hours",
+            model="authapi_signin",
+            query={"outcome": "bad"},
+            empty="No login has failed in the last 24 hours.",
+            tone="bad",
+        )
+
+
+def _by_hour(hours: Hours, *, key: str, title: str, what: str, model: str, query: dict[str, str], empty: str, tone: str = "") -> Chart:
+    """Return the chart of a day, each hour with the list of that hour."""
+
+    def label(number: int) -> str:
+        return f"{hours.starts[number]:%d %b, %H:%M}"
+
+    def url(number: int) -> str:
+        start = hours.starts[number]
+        return list_of(model, **query, since=f"{start:%Y-%m-%dT%H:%M:%S}", until=f"{start + HOUR:%Y-%m-%dT%H:%M:%S}")
+
+    bars = upright(hours.counts, label, url)
+    busiest = max(range(len(bars)), key=lambda number: bars[number].count)
+    summary = f"{what}, at most {bars[busiest].count:,} in an hour, that of {hours.starts[busiest]:%H:%M} UTC."
+    note = f"The newest {NEWEST:,} are counted." if hours.is_cut else ""
+    total, first = f"{hours.total:,}{'+' if hours.is_cut else ''}", f"{hours.starts[0]:%H:%M}"
+    return Chart(
+        key,
+        title,
+        list_of(model, **query),
+        total,
+        summary,
+        bars,
+        is_upright=True,
+        empty=empty,
+        tone=tone,
+        note=note,
+        first=first,
+        last="now",
+    )
+
+
+def _outcomes(state: State) -> Iterator[Chart]:
+    if state.outcomes is None:
+        return
+    by_state, names = state.outcomes.by_state, dict(Delivery.State.choices)
+    rows = [
+        (str(names[name]), by_state.get(name, 0), list_of("provisioning_delivery", state__exact=name), tone)
+        for name, tone in _TONES.items()
+    ]
+    total = sum(by_state.values())
+    said = ", ".join(f"{count:,} {label.lower()}" for label, count, _url, _tone in rows if count)
+    yield _lying(
+        lying(rows),
+        key="deliveries",
+        title="Deliveries by outcome",
+        url=list_of("provisioning_delivery"),
+        total=f"{total:,}",
+        summary=f"Of {total:,} deliveries in the last 24 hours: {said}.",
+        empty="No delivery in the last 24 hours. Each event that an event stream subscribes to becomes one.",
+        note=f"The newest {NEWEST:,} are counted." if state.outcomes.is_cut else "",
+    )
+
+
+def _kinds(state: State) -> Iterator[Chart]:
+    if state.kinds is None:
+        return
+    rows = [
+        (kind.text, kind.open, list_of("provisioning_deadletter", q=kind.fingerprint, stream_id=kind.stream_id), "bad")
+        for kind in state.kinds
+        if kind.open
+    ]
+    total = sum(count for _text, count, _url, _tone in rows)
+    yield _lying(
+        lying(rows),
+        key="dead-letters",
+        title="Open dead letters by kind",
+        url=reverse("admin:provisioning_deadletter_kinds"),
+        total=f"{total:,}",
+        summary=f"{total:,} open dead letter{'' if total == 1 else 's'} of the most frequent kinds of failure.",
+        empty="No open dead letters: every destination took what it was sent.",
+        note=f"Among the newest {NEWEST:,} dead letters." if total >= NEWEST else "",
+    )
+
+
+def _lag(viewer: Viewer, state: State) -> Iterator[Chart]:
+    if not viewer.may_list("events_eventstream"):
+        return
+    enabled = sorted((stream for stream in state.streams if stream.is_enabled), key=lambda stream: -stream.behind)[:_STREAMS_SHOWN]
+    rows = [
+        (
+            f"{stream.name}{'' if viewer.tenant_id else f' of {stream.tenant_id}'}",
+            stream.behind,
+            reverse("admin:events_eventstream_change", args=(quote(stream.stream_id),)),
+            "warn" if stream.held_since else "",
+        )
+        for stream in enabled
+    ]
+    behind = sum(1 for stream in enabled if stream.behind)
+    yield _lying(
+        lying(rows),
+        key="lag",
+        title="Lag by event stream",
+        url=list_of("events_eventstream"),
+        total=f"{max((stream.behind for stream in enabled), default=0):,}",
+        summary=f"Events that are not dispatched yet: {behind} of {len(enabled)} event streams shown are behind their log.",
+        empty="No event stream is behind: each has dispatched every event of its log." if enabled else
+        "No event stream yet: events reach readers of /events, but no other system.",
+    )  # fmt: skip
+
+
+def _lying(bars: list[Bar], *, key: str, title: str, url: str, total: str, summary: str, empty: str, note: str = "") -> Chart:
+    return Chart(key, title, url, total, summary, bars, is_upright=False, empty=empty, note=note)

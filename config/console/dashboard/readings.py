@@ -1,0 +1,225 @@
+"""What the start page reads. Each statement goes along an index or stops at a bound, so it costs the same for every tenant.
+
+`tenant` None reads all tenants, for platform operators. What stopped at its bound says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from django.utils import timezone
+
+from foundation.database.statements import Row, fetch_all, fetch_one
+from provisioning.dead_letters.failure_kinds import failure_kinds
+from provisioning.engine import not_found
+
+HOURS = 24
+HOUR = timedelta(hours=1)
+# So many of the newest rows of a kind are looked at.
+NEWEST = 5_000
+STREAMS_SHOWN = 200
+KINDS_SHOWN = 5
+
+# Positions are dense: what was recorded between two moments is the difference of two of them, found by one probe each.
+_POSITIONS = """
+SELECT (SELECT position FROM events_head WHERE tenant_id = %(tenant)s), (
+    SELECT l.position FROM events_logentry l WHERE l.tenant_id = %(tenant)s AND l.recorded_at >= hour.start
+    ORDER BY l.recorded_at, l.position LIMIT 1)
+FROM unnest(%(starts)s::timestamptz[]) WITH ORDINALITY hour(start, number) ORDER BY number
+"""
+# All tenants have no common position. Rows of events are numbered as they are written, but for those of transactions that were
+# taken back, so the number tells about how many there are; it is found by halving, a probe of the primary key each time.
+_NUMBERS = """
+WITH RECURSIVE ends AS (
+    SELECT (SELECT id FROM events_event ORDER BY id LIMIT 1) AS low, (SELECT id FROM events_event ORDER BY id DESC LIMIT 1) + 1 AS high
+),
+halving(number, start, low, high) AS (
+    SELECT hour.number, hour.start, ends.low, ends.high FROM unnest(%(starts)s::timestamptz[]) WITH ORDINALITY hour(start, number), ends
+    UNION ALL
+    SELECT h.number, h.start, CASE WHEN probe.time < h.start THEN probe.id + 1 ELSE h.low END,
+        CASE WHEN probe.time < h.start THEN h.high ELSE middle.id END
+    FROM halving h CROSS JOIN LATERAL (SELECT (h.low + h.high) / 2 AS id) middle
+    CROSS JOIN LATERAL (SELECT e.id, e.time FROM events_event e WHERE e.id >= middle.id ORDER BY e.id LIMIT 1) probe
+    WHERE h.low < h.high
+)
+SELECT (SELECT high - 1 FROM ends), low FROM halving WHERE low >= high ORDER BY number
+"""
+_DELIVERIES = """
+SELECT state, count(*) FILTER (WHERE created_at >= %(since)s), count(*) FROM (
+    SELECT state, created_at FROM provisioning_delivery {which} LIMIT %(newest)s
+) newest GROUP BY state
+"""
+_FAILED_SIGN_INS = """
+SELECT floor(extract(epoch FROM created_at - %(since)s) / 3600)::int, count(*) FROM (
+    SELECT created_at FROM authapi_signin WHERE NOT is_success AND {which} created_at >= %(since)s
+    ORDER BY created_at DESC LIMIT %(newest)s
+) newest GROUP BY 1
+"""
+_STREAMS = """
+SELECT s.id, coalesce(nullif(s.name, ''), s.id), s.tenant_id, s.status, s.held_since, s.held_reason,
+    greatest(h.position - s.position, 0) AS behind, coalesce(b.failures, 0), g.staged_since,
+    (SELECT count(*) FROM ({not_found} LIMIT 1000) missed) AS not_found
+FROM events_eventstream s JOIN events_head h ON h.tenant_id = s.tenant_id
+LEFT JOIN provisioning_breaker b ON b.stream_id = s.id LEFT JOIN provisioning_deletionguard g ON g.stream_id = s.id
+{which} ORDER BY s.held_since IS NULL, s.status DESC, behind DESC, s.id LIMIT %(streams)s
+"""
+# As the sweeper looks for them: a probe per stream that delivers.
+_OLDEST_DUE = """
+SELECT due.not_before, s.id, coalesce(nullif(s.name, ''), s.id) FROM events_eventstream s CROSS JOIN LATERAL (
+    SELECT l.not_before FROM provisioning_lane l WHERE l.stream_id = s.id AND l.not_before <= clock_timestamp()
+    ORDER BY l.not_before, l.id LIMIT 1
+) due WHERE s.status = 'enabled' AND s.held_since IS NULL {which} ORDER BY due.not_before LIMIT 1
+"""
+_KINDS_OF_ALL = """
+WITH newest AS (
+    SELECT id, stream_id, fingerprint, state, error_class, error_status, left(reason, 400) AS reason
+    FROM provisioning_deadletter ORDER BY id DESC LIMIT %(newest)s
+)
+SELECT stream_id, fingerprint, count(*), (array_agg(error_class ORDER BY id DESC))[1], (array_agg(error_status ORDER BY id DESC))[1],
+    (array_agg(reason ORDER BY id DESC))[1]
+FROM newest WHERE state = 'open' GROUP BY stream_id, fingerprint ORDER BY count(*) DESC, max(id) DESC LIMIT %(kinds)s
+"""
+
+
+@dataclass(frozen=True)
+class Hours:
+    """Counts of full hours and the one that runs, oldest first. `is_cut` when there are more than were counted."""
+
+    starts: list[datetime]
+    counts: list[int]
+    is_cut: bool = False
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts)
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Deliveries of the last hours by their state."""
+
+    by_state: dict[str, int]
+    is_cut: bool
+
+
+@dataclass(frozen=True)
+class StreamState:
+    """How one stream stands."""
+
+    stream_id: str
+    name: str
+    tenant_id: str
+    status: str
+    held_since: datetime | None
+    held_reason: str
+    behind: int
+    failures: int
+    staged_since: datetime | None
+    # Events of the last 24 hours whose user the server did not find.
+    not_found: int = 0
+
+    @property
+    def is_enabled(self) -> bool:
+        return self.status == "enabled"
+
+
+@dataclass(frozen=True)
+class DueDelivery:
+    """The delivery that has been due for longest, and its stream."""
+
+    since: datetime
+    stream_id: str
+    stream_name: str
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of failure on one stream, and how many dead letters of it are open."""
+
+    stream_id: str
+    fingerprint: str
+    open: int
+    text: str
+
+
+def hour_starts(now: datetime) -> list[datetime]:
+    """Return the starts of the hour that runs and of those before it, oldest first."""
+    running = now.replace(minute=0, second=0, microsecond=0)
+    return [running - HOUR * number for number in reversed(range(HOURS))]
+
+
+def events_by_hour(tenant: str | None, starts: list[datetime]) -> Hours:
+    """Return how many events were recorded in each hour; of all tenants about how many."""
+    rows = fetch_all(_POSITIONS if tenant else _NUMBERS, {"tenant": tenant, "starts": starts})
+    if not rows or rows[0][0] is None:
+        return Hours(starts, [0] * len(starts))
+    beyond = rows[0][0] + 1
+    places = [beyond if place is None else place for _last, place in rows] + [beyond]
+    return Hours(starts, [max(after - before, 0) for before, after in pairwise(places)])
+
+
+def deliveries(tenant: str | None, since: datetime) -> Outcomes:
+    """Return the deliveries since then by state, among the newest of them."""
+    which = "WHERE tenant_id = %(tenant)s ORDER BY tenant_id DESC, id DESC" if tenant else "ORDER BY id DESC"
+    rows = fetch_all(_DELIVERIES.format(which=which), {"tenant": tenant, "since": since, "newest": NEWEST})
+    recent = {state: count for state, count, _looked_at in rows if count}
+    return Outcomes(recent, is_cut=sum(recent.values()) >= NEWEST)
+
+
+def failed_sign_ins(tenant: str | None, starts: list[datetime]) -> Hours:
+    """Return how many sign-ins failed in each hour, among the newest failures."""
+    which = "tenant_id = %(tenant)s AND" if tenant else ""
+    rows = fetch_all(_FAILED_SIGN_INS.format(which=which), {"tenant": tenant, "since": starts[0], "newest": NEWEST})
+    by_hour: dict[int, int] = dict(rows)
+    counts = [by_hour.get(number, 0) for number in range(len(starts))]
+    return Hours(starts, counts, is_cut=sum(counts) >= NEWEST)
+
+
+def streams(tenant: str | None) -> list[StreamState]:
+    """Return the event streams, those that are held and those that are furthest behind first."""
+    which = "WHERE s.tenant_id = %(tenant)s" if tenant else ""
+    return [
+        StreamState(*row)
+        for row in fetch_all(_STREAMS.format(which=which, not_found=not_found.ROWS), {"tenant": tenant, "streams": STREAMS_SHOWN})
+    ]
+
+
+def oldest_due(tenant: str | None) -> DueDelivery | None:
+    """Return the delivery that has waited for longest although it may run."""
+    which = "AND s.tenant_id = %(tenant)s" if tenant else ""
+    row: Row | None = fetch_one(_OLDEST_DUE.format(which=which), {"tenant": tenant})
+    return None if row is None else DueDelivery(*row)
+
+
+def kinds_of_dead_letters(tenant: str | None) -> list[Kind]:
+    """Return the kinds of failure with most open dead letters, among the newest letters."""
+    if tenant:
+        found = failure_kinds(tenant, letters=NEWEST, kinds=KINDS_SHOWN).kinds
+        return [
+            Kind(kind.stream_id, kind.fingerprint, kind.open, _named(kind.error_class, kind.error_status, kind.reason)) for kind in found
+        ]
+    rows = fetch_all(_KINDS_OF_ALL, {"newest": NEWEST, "kinds": KINDS_SHOWN})
+    return [Kind(stream, fingerprint, count, _named(*what)) for stream, fingerprint, count, *what in rows]
+
+
+def age_of(moment: datetime) -> timedelta:
+    """Return how long ago that was, never less than nothing: the clocks of two machines differ."""
+    return max(timezone.now() - moment, timedelta(0))
+
+
+def in_words(age: timedelta) -> str:
+    """Return a time in its two largest units, such as `3 h 5 min`."""
+    minutes, seconds = divmod(int(age.total_seconds()), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days} d {hours} h"
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+
+
+def _named(error_class: str, status: int | None, reason: str) -> str:
+    return f"{status or error_class}: {reason}"[:160]

@@ -1,0 +1,60 @@
+"""The part of the admin's site that is about the person at it: signing in, being proven, and their own account."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import never_cache
+
+from config.console.staff_account.account import AccountPages
+from config.console.staff_account.prove import ProvePage
+from config.console.staff_account.sign_in import SignInPages
+from identity.admin.assurance import must_enrol, needs_proof
+from identity.admin.tenant_page import PagesSite
+
+# Until an account that has to has a factor, it reaches these and nothing else.
+OPEN_BEFORE_ENROLMENT = frozenset(
+    {"account", "account_app", "account_passkey", "account_passkey_options", "prove", "prove_options", "logout", "jsi18n"}
+)
+
+
+class AccountSite(PagesSite):
+    """A site whose people have second factors."""
+
+    def get_urls(self) -> list[Any]:
+        pages = (AccountPages(self), ProvePage(self), SignInPages(self))
+        return [*(pattern for page in pages for pattern in page.urls()), *super().get_urls()]
+
+    def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002
+        """Lead an account that needs a factor to where it adds one, whatever it asked for."""
+
+        def enrolled_first(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            match = request.resolver_match
+            if (match is None or match.url_name not in OPEN_BEFORE_ENROLMENT) and must_enrol(request):
+                return HttpResponseRedirect(reverse(f"{self.name}:account"))
+            response: HttpResponse = view(request, *args, **kwargs)
+            return response
+
+        return super().admin_view(enrolled_first, cacheable)
+
+    def each_context(self, request: HttpRequest) -> Any:
+        context = super().each_context(request)
+        if context["has_permission"] and must_enrol(request):
+            # Every link of the navigation would lead back.
+            context |= {"available_apps": [], "is_nav_sidebar_enabled": False}
+        return context
+
+    @method_decorator(never_cache)
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        """Show the form of the sign-in; whoever is signed in goes to the start page."""
+        if request.method == "GET" and self.has_permission(request):
+            return HttpResponseRedirect(reverse(f"{self.name}:index"))
+        return SignInPages(self).login(request)
+
+    @method_decorator(needs_proof)
+    def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        """Let people who have just proven themselves change their password."""
+        return super().password_change(request, extra_context)

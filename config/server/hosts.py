@@ -1,0 +1,173 @@
+"""The first checks of every request: where it claims to arrive, over what, and who answers there."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.db import Error as DatabaseError
+
+from authapi.edge.addresses import compiled
+from authapi.views import cors
+from events.stream.refusals import Header, Refused, unavailable
+from foundation.memory import executor
+from foundation.memory.ttl_cache import Remembered
+from identity.hosts import HostMatch, is_platform_host, resolve_host
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+logger = logging.getLogger(__name__)
+
+_REMEMBERED_SECONDS = 0.5
+_RETRY_AFTER_SECONDS = 2
+# A name of 253 characters (RFC 1035, 3.1), a final dot, and a port.
+_LONGEST_AUTHORITY = 260
+_MANAGEMENT_PREFIX = "/api/v2/"
+# Addresses whose errors have OAuth's shape; programs read them.
+_OAUTH_PREFIXES = ("/oauth/", "/userinfo", "/dbconnections/", "/passwordless/", "/mfa/", "/oidc/", "/.well-known/", "/bc-authorize")
+_OAUTH_ERRORS = {403: "access_denied", 404: "not_found", 500: "server_error", 503: "temporarily_unavailable"}
+# Daphne takes the root path from any client, and every absolute URL with it.
+_REFUSED_HEADERS = frozenset({b"daphne-root-path"})
+
+
+def header(scope: Scope, name: bytes) -> str:
+    """Return a header that is there once, else an empty string: two values are none that can be trusted."""
+    values = [value for key, value in scope["headers"] if key == name]
+    return values[0].decode("latin-1").strip() if len(values) == 1 else ""
+
+
+def guarded(application: Application) -> Application:
+    """Drop what no client may decide, then require TLS: ours, or that of a proxy we believe."""
+
+    # No coroutine of its own: one would stay with every open stream.
+    def guard(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        scope = {**scope, "root_path": ""}
+        if sum(name == b"host" for name, _ in scope["headers"]) > 1:
+            # RFC 9112, 3.2: two lines have two readers, a proxy that takes the first and a server that takes the last.
+            return answer(send, Refused(400, "The Host header is repeated."), head_only=scope["method"] == "HEAD")
+        if any(name in _REFUSED_HEADERS for name, _ in scope["headers"]):
+            scope["headers"] = [pair for pair in scope["headers"] if pair[0] not in _REFUSED_HEADERS]
+        if not settings.INSECURE_HTTP:
+            if not _is_secure(scope):
+                return _refuse_insecure(scope, send)
+            scope["scheme"] = "https"
+        elif not _arrived_on_loopback(scope):
+            refusal = Refused(403, "INSECURE_HTTP=1 serves loopback addresses alone; bind to 127.0.0.1 or serve TLS.")
+            return answer(send, refusal, head_only=scope["method"] == "HEAD", path=scope["path"])
+        return application(scope, receive, send)
+
+    return guard
+
+
+def for_tenant(application: Application, *, platform: bool = False) -> Application:
+    """Put `host_match` into the scope: 404 on a host nobody registered, 403 for a suspended tenant.
+
+    With `platform`, everything but the management interface also answers on the platform's own host.
+    """
+
+    async def resolve(scope: Scope, receive: Receive, send: Send) -> None:
+        authority = header(scope, b"host")
+        is_open_to_all = platform and is_platform_host(authority) and not scope["path"].startswith(_MANAGEMENT_PREFIX)
+        try:
+            match = await match_of(authority)
+            if not is_open_to_all:
+                _require_active(match)
+        except Refused as refusal:
+            await answer(send, refusal, head_only=scope["method"] == "HEAD", path=scope["path"])
+            return
+        # The routes have made a scope of its own for this request.
+        scope["host_match"] = match
+        await application(scope, receive, send)
+
+    return resolve
+
+
+async def match_of(authority: str) -> HostMatch | None:
+    """Return who answers on a Host header, without ever reading the database on the event loop.
+
+    Raises `Refused` with 503 while the database is away.
+    """
+    if len(authority) > _LONGEST_AUTHORITY:
+        # No registered host is so long, and what is remembered must not be filled with long ones.
+        return None
+    try:
+        return await executor.remembered(_matches, authority)
+    except (DatabaseError, OSError) as error:
+        logger.warning("a host was not resolved: %s", type(error).__name__)
+        raise unavailable("The service cannot answer right now. Try again.", retry_after_seconds=_RETRY_AFTER_SECONDS) from error
+
+
+async def _refuse_insecure(scope: Scope, send: Send) -> None:
+    await answer(send, await _insecure(scope), head_only=scope["method"] == "HEAD", path=scope["path"])
+
+
+async def answer(send: Send, refusal: Refused, *, head_only: bool = False, path: str = "") -> None:
+    """Send a refusal as the interface of `path` words it: that of OAuth at its addresses, else the management interface."""
+    is_oauth = path.startswith(_OAUTH_PREFIXES)
+    body = _oauth_body(refusal) if is_oauth else refusal.body()
+    headers: list[Header] = [(b"content-type", b"application/json; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    if is_oauth:
+        headers += [(name.lower().encode(), value.encode()) for name, value in cors.answer_headers().items()]
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers + refusal.headers})
+    await send({"type": "http.response.body", "body": b"" if head_only else body})
+
+
+def _oauth_body(refusal: Refused) -> bytes:
+    # RFC 6749, 5.2.
+    error = _OAUTH_ERRORS.get(refusal.status, "invalid_request")
+    return orjson.dumps({"error": error, "error_description": refusal.message})
+
+
+def is_believed(address: str, trusted: Collection[str]) -> bool:
+    """Tell whether a peer is one of the proxies whose forwarding headers count: addresses, networks, and `unix:`."""
+    return compiled(trusted).has(address)
+
+
+def _arrived_on_loopback(scope: Scope) -> bool:
+    """Tell whether the address that took the connection is loopback; a socket file or a name is no network address."""
+    address = str((scope.get("server") or ("",))[0] or "")
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return True
+
+
+def _is_secure(scope: Scope) -> bool:
+    if scope.get("scheme") == "https":
+        return True
+    peer = (scope.get("client") or ("",))[0]
+    return header(scope, b"x-forwarded-proto").lower() == "https" and is_believed(peer, settings.TRUSTED_PROXIES)
+
+
+async def _insecure(scope: Scope) -> Refused:
+    try:
+        match = await match_of(header(scope, b"host"))
+    except Refused as unresolved:
+        return unresolved
+    if match is None:
+        return Refused(404, "No tenant answers on this host.")
+    # A token in the address has been read on its way already: sending it once more over TLS would only hide that.
+    if scope["method"] not in {"GET", "HEAD"} or b"access_token=" in scope["query_string"]:
+        return Refused(400, "This service answers over HTTPS only.", code="insecure_transport")
+    query = b"?" + scope["query_string"] if scope["query_string"] else b""
+    # The registered host and the path as it was sent: nothing else of the request reaches the address.
+    path = scope.get("raw_path") or scope["path"].encode()
+    location = f"https://{match.authority}".encode() + b"/" + path.lstrip(b"/") + query
+    return Refused(308, "This service answers over HTTPS only.", headers=[(b"location", location)])
+
+
+def _require_active(match: HostMatch | None) -> None:
+    if match is None:
+        raise Refused(404, "No tenant answers on this host.")
+    if match.status in ("suspended", "deleting", "deleted"):
+        raise Refused(403, "The tenant is suspended.", code="tenant_suspended")
+
+
+_matches: Remembered[str, HostMatch | None] = Remembered(resolve_host, seconds=_REMEMBERED_SECONDS)

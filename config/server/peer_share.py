@@ -1,0 +1,94 @@
+"""Tells an operator when one peer makes nearly all requests: a proxy that is not named, or that forwards no address.
+
+Behind such a proxy all clients are one, share one bucket, and stop each other. Two numbers are kept, however many peers there are.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable
+
+from django.conf import settings
+from prometheus_client import Gauge
+
+from authapi.edge.addresses import compiled
+from config.server.hosts import Application, Receive, Scope, Send
+from events.metrics import REGISTRY
+
+logger = logging.getLogger(__name__)
+
+WINDOW_SECONDS = 60.0
+LARGEST_SHARE = 0.9
+# Fewer requests in a minute are one client at work.
+_FEWEST = 1000
+_SHARE = Gauge(
+    "request_peer_share",
+    "Share of the requests of a minute that one peer made without naming a client, 0 below a thousand requests.",
+    registry=REGISTRY,
+    multiprocess_mode="livemax",
+)
+
+
+class PeerShare:
+    """Finds the majority of a window by one vote per request, and counts it in the next window (Boyer and Moore)."""
+
+    def __init__(self, report: Callable[[str, float], None], *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._report = report
+        self._clock = clock
+        self._ends_at = clock() + WINDOW_SECONDS
+        self._candidate, self._votes = "", 0
+        self._watched, self._own, self._total = "", 0, 0
+
+    def note(self, peer: str) -> None:
+        """Count a request of a peer; an empty one forwards the address of its client."""
+        if self._clock() >= self._ends_at:
+            self._turn()
+        self._total += 1
+        if peer and peer == self._watched:
+            self._own += 1
+        if peer == self._candidate:
+            self._votes += 1
+        elif self._votes == 0:
+            self._candidate, self._votes = peer, 1
+        else:
+            self._votes -= 1
+
+    def _turn(self) -> None:
+        self._report(self._watched, self._own / self._total if self._total >= _FEWEST else 0.0)
+        self._watched, self._own, self._total = self._candidate, 0, 0
+        self._votes = 0
+        self._ends_at = self._clock() + WINDOW_SECONDS
+
+
+def report(peer: str, share: float) -> None:
+    """Show the share as a figure, and warn above nine tenths."""
+    _SHARE.set(share)
+    if share > LARGEST_SHARE:
+        logger.warning(
+            "%s made %.0f %% of the requests of a minute. If it is a proxy, name it in TRUSTED_PROXIES and let it set "
+            "X-Forwarded-For: its clients share one rate.",
+            peer,
+            share * 100,
+        )
+
+
+def shared_out(application: Application) -> Application:
+    """Note the peer of every request. On loopback alone there are no proxies to find."""
+    if settings.INSECURE_HTTP:
+        return application
+    peers = PeerShare(report)
+
+    # No coroutine of its own: one would stay with every open stream.
+    def noted(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        peers.note(_silent_peer(scope))
+        return application(scope, receive, send)
+
+    return noted
+
+
+def _silent_peer(scope: Scope) -> str:
+    """Return the peer, and nothing for a proxy of ours that names a client."""
+    peer = (scope.get("client") or ("",))[0] or ""
+    is_named = compiled(settings.TRUSTED_PROXIES).has(peer) and any(name == b"x-forwarded-for" for name, _ in scope["headers"])
+    return "" if is_named else peer or "a unix socket"

@@ -1,0 +1,111 @@
+"""Rates of requests on their way to Django: pages are paid for before they take a thread, and every answer says what is left."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from typing import Any
+
+from authapi.authorize.known_browser import known_browser
+from authapi.edge.address_rates import charged_debt, debt_of
+from authapi.edge.open_rates import StrangerRefused, admitted_stranger_async
+from authapi.edge.throttling import Rate
+from authapi.failures import FAILURES, TOO_MANY_REQUESTS, Case
+from config.server.hosts import Application, Receive, Scope, Send, answer, header
+from events.stream.admission import RATE_HEADER, origin_of_scope, wire_headers
+from events.stream.refusals import Refused
+from foundation.api.paths import MANAGEMENT_PREFIX
+from identity.hosts import is_platform_host
+
+# The document of the management interface needs no token, so its requests count as anonymous.
+_OPEN_DOCUMENT = f"{MANAGEMENT_PREFIX}openapi.json"
+# What programs load without a token; they read errors as the management interface words them.
+_OF_PROGRAMS = (_OPEN_DOCUMENT, "/exports/")
+# On the platform's host the staff are at work; on loopback it is a tenant's host as well.
+_OF_STAFF = ("/admin/", "/static/", "/api/docs")
+
+
+def rated(application: Application) -> Application:
+    """Let an address and a browser ask for so many pages, and put the rate headers on every answer to a tenant's host.
+
+    The management interface charges for itself once it has seen the token (`authapi.drf`); what is refused before is charged
+    to the address.
+    """
+
+    async def answer_rated(scope: Scope, receive: Receive, send: Send) -> None:
+        match = scope["host_match"]
+        if match is None or _is_for_staff(scope):
+            await application(scope, receive, send)
+        elif scope["path"].startswith(MANAGEMENT_PREFIX) and scope["path"] != _OPEN_DOCUMENT:
+            await application(scope, receive, _charging_refusals(scope, match.tenant_id, send))
+        else:
+            await _answer_stranger(application, scope, receive, send)
+
+    return answer_rated
+
+
+async def _answer_stranger(application: Application, scope: Scope, receive: Receive, send: Send) -> None:
+    tenant_id: str = scope["host_match"].tenant_id
+    browser = known_browser(tenant_id, header(scope, b"cookie"))
+    try:
+        rate = await admitted_stranger_async(tenant_id, origin_of_scope(scope), browser)
+    except StrangerRefused as refused:
+        await _refuse(scope, refused.rate, send)
+        return
+
+    async def send_rated(message: MutableMapping[str, Any]) -> None:
+        await send(_with_rate(message, rate) if _lacks_rate(message) else message)
+
+    await application(scope, receive, send_rated)
+
+
+def _charging_refusals(scope: Scope, tenant_id: str, send: Send) -> Send:
+    """Return a `send` for the management interface: what was refused before the token was looked at is charged to the address."""
+
+    async def send_rated(message: MutableMapping[str, Any]) -> None:
+        if _lacks_rate(message):
+            origin = origin_of_scope(scope)
+            is_refused = 400 <= message["status"] < 500
+            message = _with_rate(message, await charged_debt(tenant_id, origin) if is_refused else debt_of(tenant_id, origin))
+        await send(message)
+
+    return send_rated
+
+
+async def _refuse(scope: Scope, rate: Rate, send: Send) -> None:
+    """Answer 429 without Django: a page for people that needs neither a thread nor the database."""
+    is_head = scope["method"] == "HEAD"
+    if scope["path"].startswith(_OF_PROGRAMS):
+        await answer(send, Refused(429, TOO_MANY_REQUESTS, headers=wire_headers(rate)), head_only=is_head)
+        return
+    failure = FAILURES[Case.TOO_MANY_REQUESTS]
+    body = _PAGE.format(error=failure.error, description=failure.description).encode()
+    headers = [
+        (b"content-type", b"text/html; charset=utf-8"),
+        (b"content-length", str(len(body)).encode()),
+        (b"cache-control", b"no-store"),
+        (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+        (b"x-content-type-options", b"nosniff"),
+        (b"referrer-policy", b"same-origin"),
+        *wire_headers(rate),
+    ]
+    await send({"type": "http.response.start", "status": 429, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if is_head else body})
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Too many requests</title></head>
+<body><h1>Too many requests</h1><p>{description}</p><p><code>{error}</code></p></body></html>
+"""
+
+
+def _is_for_staff(scope: Scope) -> bool:
+    return scope["path"].startswith(_OF_STAFF) and is_platform_host(header(scope, b"host"))
+
+
+def _lacks_rate(message: MutableMapping[str, Any]) -> bool:
+    return message["type"] == "http.response.start" and not any(name.lower() == RATE_HEADER for name, _ in message["headers"])
+
+
+def _with_rate(message: MutableMapping[str, Any], rate: Rate) -> MutableMapping[str, Any]:
+    rate = rate.used_up if message["status"] == 429 else rate
+    return {**message, "headers": [*message["headers"], *wire_headers(rate)]}

@@ -1,0 +1,24 @@
+"""What answers where no address is served: pages for people, JSON for programs at the host of a tenant."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import Resolver404
+from django.views.defaults import page_not_found
+
+from authapi.views.unserved import is_navigation, unserved
+from config.middleware.platform_host import PLATFORM_PREFIXES
+from foundation.api.paths import MANAGEMENT_PREFIX
+from identity.hosts import HostMatch
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer what no view answers. A page that a view itself did not find stays a page.
+
+    Django calls this in a thread whose database connection it never closes, so the host is the one that the edge has found.
+    """
+    host: HostMatch | None = getattr(request, "scope", {}).get("host_match")
+    is_other = request.path_info.startswith((MANAGEMENT_PREFIX, *PLATFORM_PREFIXES))
+    if host is None or not host.is_active or is_other or is_navigation(request.headers) or not isinstance(exception, Resolver404):
+        return page_not_found(request, exception if isinstance(exception, Http404) else Http404())
+    return unserved(request)

@@ -1,0 +1,1 @@
+"""From the outbox to a numbered log, and reading it."""

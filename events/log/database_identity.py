@@ -1,0 +1,116 @@
+"""Whether this is still the database that the logs were written in. Decision: docs/adr/0043.
+
+PostgreSQL's system identifier changes with every restored dump and every new cluster, its timeline with every promotion
+and every recovery to a point in time. Neither proves that events were lost, so a difference is told and nothing more:
+`manage.py events restored` answers it.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+
+from events.log.numbering import open_connection
+
+logger = logging.getLogger(__name__)
+
+_STATEMENT_TIMEOUT_MS = 3000
+# The timeline of what is written now. That of the last checkpoint, in `pg_control_checkpoint()`, stays the old one for a
+# while after a promotion, which is just when a process is likely to start.
+_NOW = """
+SELECT system_identifier::text, ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint FROM pg_control_system()
+"""
+_STORED = "SELECT system_identifier, timeline FROM events_databaseidentity"
+_NOTE_FIRST = """
+INSERT INTO events_databaseidentity (id, system_identifier, timeline) VALUES (1, %s, %s) ON CONFLICT (id) DO NOTHING
+"""
+_NOTE = """
+INSERT INTO events_databaseidentity (id, system_identifier, timeline) VALUES (1, %s, %s)
+ON CONFLICT (id) DO UPDATE SET system_identifier = EXCLUDED.system_identifier, timeline = EXCLUDED.timeline, noted_at = clock_timestamp()
+"""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A database as its server names it."""
+
+    system_identifier: str
+    timeline: int
+
+    def __str__(self) -> str:
+        return f"system identifier {self.system_identifier}, timeline {self.timeline}"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The database is not the one that was noted."""
+
+    noted: Identity
+    now: Identity
+
+    def __str__(self) -> str:
+        if self.noted.system_identifier != self.now.system_identifier:
+            what = "another database cluster, as after restoring a dump, an upgrade of PostgreSQL or a move"
+        else:
+            what = "another timeline, as after the promotion of a standby or a recovery to a point in time"
+        return f"This is {what} (noted: {self.noted}; now: {self.now})."
+
+
+ADVICE = (
+    "If events may have been lost, run `manage.py events restored --all`: cursors given out before are refused, and clients "
+    "synchronise again. If nothing was lost, run `manage.py events restored --nothing-lost`."
+)
+
+
+def compare(database: psycopg.Connection[Any]) -> Difference | None:
+    """Compare the database with the one noted; None when they are one, or none was noted. Raises `psycopg.Error`."""
+    now = identity_of(database)
+    stored = database.execute(_STORED).fetchone()
+    noted = now if stored is None else Identity(*stored)
+    return None if noted == now else Difference(noted, now)
+
+
+def note_first(database: psycopg.Connection[Any]) -> None:
+    """Note the database unless one was noted before. Raises `psycopg.Error`."""
+    now = identity_of(database)
+    database.execute(_NOTE_FIRST, [now.system_identifier, now.timeline])
+
+
+def note(database: psycopg.Connection[Any]) -> Identity:
+    """Note the database as it is, from which later starts compare. Raises `psycopg.Error`."""
+    now = identity_of(database)
+    database.execute(_NOTE, [now.system_identifier, now.timeline])
+    return now
+
+
+def identity_of(database: psycopg.Connection[Any]) -> Identity:
+    """Ask the server. Raises `psycopg.Error` where it refuses, as on a standby or to a role without the right."""
+    row = database.execute(_NOW).fetchone()
+    if row is None:
+        raise psycopg.DataError("the server did not name its database")
+    return Identity(*row)
+
+
+def compare_at_start() -> Difference | None:
+    """Compare on a connection of its own, alarm on a difference, and never fail: a start must not depend on it."""
+    try:
+        with open_connection() as database, database.transaction():
+            # For this transaction only: the connection may belong to a pooler.
+            database.execute(f"SET LOCAL statement_timeout = {_STATEMENT_TIMEOUT_MS}")
+            note_first(database)
+            difference = compare(database)
+    except psycopg.errors.InsufficientPrivilege as error:
+        logger.warning(
+            "whether this is still the same database was not checked: %s. Grant EXECUTE on pg_control_system() to check it.",
+            str(error).splitlines()[0],
+        )
+    except (psycopg.Error, OSError) as error:
+        logger.warning("whether this is still the same database was not checked: %s", type(error).__name__)
+    else:
+        if difference is not None:
+            logger.critical("%s %s", difference, ADVICE)
+        return difference
+    return None

@@ -1,0 +1,101 @@
+"""Takes secret options of connections out of stored envelopes and of marks: the one exception to final bytes (docs/adr/0075)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from events.log.envelope import encode_stored
+from events.log.stored_envelope import envelope_of
+from events.models import Event, Mark
+from events.record.catalogue import DOCUMENT_KINDS
+from identity.models import Connection
+from identity.options.schemas.nodes import Path, split
+
+CONNECTION = next(kind for kind in DOCUMENT_KINDS if kind.name == "connection")
+CONNECTION_EVENTS = tuple(name for name in (CONNECTION.created, CONNECTION.updated, CONNECTION.deleted) if name)
+# A body has up to 512 KiB.
+_AT_ONCE = 50
+
+
+@dataclass(frozen=True)
+class Redaction:
+    """What an envelope is without its secrets, and each secret: connection, path, value. Values never show in a `repr`."""
+
+    envelope: dict[str, Any] = field(repr=False)
+    removed: list[tuple[str, Path, Any]] = field(repr=False)
+
+    @property
+    def body(self) -> bytes:
+        return encode_stored(self.envelope)
+
+
+def redaction_of(envelope: dict[str, Any]) -> Redaction:
+    """Return the envelope of a connection event without what the schema of its strategy seals."""
+    removed: list[tuple[str, Path, Any]] = []
+    data = envelope.get("data")
+    if not isinstance(data, dict) or envelope.get("type") not in CONNECTION_EVENTS:
+        return Redaction(envelope, removed)
+    cleaned = {name: _cleaned(value, removed) if name in ("object", "previous_object") else value for name, value in data.items()}
+    return Redaction({**envelope, "data": cleaned}, removed)
+
+
+def _cleaned(document: Any, removed: list[tuple[str, Path, Any]]) -> Any:
+    options = document.get("options") if isinstance(document, dict) else None
+    if not isinstance(options, dict):
+        return document
+    parts = split(Connection(strategy=str(document.get("strategy"))).option_schema, options)
+    removed += [(str(document.get("id")), path, value) for path, value in parts.secrets.items()]
+    shown = {**document, "options": parts.shown}
+    # As the document of the connection has it: options that are empty are left out.
+    return shown if parts.shown else {name: value for name, value in document.items() if name != "options"}
+
+
+def redactions(tenant_id: str) -> Iterator[tuple[int, Redaction]]:
+    """Yield the key of each stored event of the tenant that holds secrets of a connection, with its redaction."""
+    for event_type in CONNECTION_EVENTS:
+        last = 0
+        # The index by tenant and type serves each page.
+        rows = Event.objects.filter(tenant_id=tenant_id, type=event_type).order_by("pk").values_list("pk", "body")
+        while chunk := list(rows.filter(pk__gt=last)[:_AT_ONCE]):
+            for key, body in chunk:
+                found = redaction_of(envelope_of(body))
+                if found.removed:
+                    yield key, found
+            last = chunk[-1][0]
+
+
+def redact_events(tenant_id: str) -> int:
+    """Rewrite the bodies of the tenant's connection events; return how many. Ids, positions and times stay.
+
+    Each body is one statement: a run that is stopped goes on where it stopped.
+    """
+    count = 0
+    for key, found in redactions(tenant_id):
+        count += Event.objects.filter(pk=key).update(body=found.body)
+    return count
+
+
+def redact_marks(tenant_id: str | None) -> int:
+    """Take the secrets out of row images that wait for the sweep; return how many. Marks that are at work are left to it."""
+    count = 0
+    with transaction.atomic():
+        for mark in _marks(tenant_id).select_for_update(skip_locked=True):
+            shown = Connection.shown_image(mark.image or {})
+            if shown != mark.image:
+                count += Mark.objects.filter(pk=mark.pk).update(image=shown)
+    return count
+
+
+def plain_marks(tenant_id: str | None) -> int:
+    """Return how many waiting row images hold secrets."""
+    return sum(Connection.shown_image(mark.image or {}) != mark.image for mark in _marks(tenant_id))
+
+
+def _marks(tenant_id: str | None) -> QuerySet[Mark]:
+    marks = Mark.objects.filter(table_name=CONNECTION.table, image__isnull=False)
+    return marks if tenant_id is None else marks.filter(tenant_id=tenant_id)

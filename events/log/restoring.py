@@ -1,0 +1,75 @@
+"""Starting logs over after the database went back in time, or may have. Decision: docs/adr/0043.
+
+A new epoch makes every cursor given out before answer 410: positions are given again, and an old cursor would skip what
+is recorded under them now.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import connection, transaction
+
+from events.hooks import followers
+from events.log.epochs import NEXT_EPOCH
+
+logger = logging.getLogger(__name__)
+
+_LOGS = """
+SELECT h.tenant_id, h.floor, h.position, h.recorded_at::text, (
+    SELECT max(l.position) FROM events_logentry l WHERE l.tenant_id = h.tenant_id
+) FROM events_head h WHERE (%(tenant)s::text IS NULL OR h.tenant_id = %(tenant)s) ORDER BY h.tenant_id
+"""
+_LOCK = "SELECT position FROM events_head WHERE tenant_id = %(tenant)s FOR UPDATE"
+_RAISE = f"UPDATE events_head SET epoch = {NEXT_EPOCH} WHERE tenant_id = %(tenant)s RETURNING epoch"  # noqa: S608  (a constant)
+
+
+@dataclass(frozen=True)
+class LogState:
+    """A log as the restored database has it."""
+
+    tenant_id: str
+    floor: int
+    head: int
+    recorded_at: str
+    last_entry: int | None
+
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether head and entries are of one moment; otherwise numbering would fail or readers find a hole."""
+        return self.head == (self.floor if self.last_entry is None else self.last_entry)
+
+    @property
+    def effects(self) -> Sequence[str]:
+        """What starting over changes besides the epoch, one sentence each."""
+        return [told for follower in followers() for told in follower.beyond(self.tenant_id, head=self.head)]
+
+
+def log_states(tenant_id: str | None = None) -> list[LogState]:
+    """Return the state of one tenant's log or of all."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LOGS, {"tenant": tenant_id})
+        return [LogState(*row) for row in cursor.fetchall()]
+
+
+def start_over(tenant_id: str) -> int | None:
+    """Begin a new epoch of the log and set everybody back who stands beyond its head, in one transaction.
+
+    Streams of deliveries that do not stand beyond it keep their positions: they are of the same moment as the log.
+    Returns the new epoch, None when the tenant has no log. Running processes see it within a second and close the
+    tenant's open streams.
+    """
+    values = {"tenant": tenant_id}
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_LOCK, values)
+        head = cursor.fetchone()
+        if head is None:
+            return None
+        for follower in followers():
+            follower.step_back(tenant_id, head=head[0])
+        cursor.execute(_RAISE, values)
+        epoch: int = cursor.fetchone()[0]
+    logger.critical("the log of %s was started over in epoch %s: older cursors answer 410", tenant_id, epoch)
+    return epoch

@@ -1,0 +1,1 @@
+"""From a change to an event in the outbox."""

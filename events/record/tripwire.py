@@ -1,0 +1,213 @@
+"""The tripwire: triggers that mark every change of a recorded row, and the sweep that turns a leftover mark into its event.
+
+The recorder clears a mark in the transaction of the change. A mark that commits is a change that no signal saw: a
+bulk write, raw SQL, a fixture, another program.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.apps import apps
+from django.db import DatabaseError, connection, transaction
+from django.db.models.signals import post_migrate
+
+from events.models import Mark
+from events.record.catalogue import DOCUMENT_KINDS, DocumentKind
+from events.record.recorder import record_document
+
+logger = logging.getLogger(__name__)
+
+# ON CONFLICT DO UPDATE and never DO NOTHING: the upsert must lock the mark, or the sweep could take it away meanwhile.
+_FUNCTION = """
+CREATE OR REPLACE FUNCTION events_tripwire() RETURNS trigger LANGUAGE plpgsql AS $body$
+DECLARE
+    document_column text := TG_ARGV[0];
+    document_table text := TG_ARGV[1];
+    old_row jsonb;
+    new_row jsonb;
+    moved boolean := true;
+BEGIN
+    IF TG_OP <> 'INSERT' THEN old_row := to_jsonb(OLD); END IF;
+    IF TG_OP <> 'DELETE' THEN new_row := to_jsonb(NEW); END IF;
+    IF TG_OP = 'UPDATE' THEN
+        IF OLD.tenant_id <> NEW.tenant_id THEN
+            RAISE EXCEPTION 'a row of % never changes its tenant', TG_TABLE_NAME USING ERRCODE = 'check_violation';
+        END IF;
+        moved := old_row ->> 'id' IS DISTINCT FROM new_row ->> 'id'
+              OR old_row ->> document_column IS DISTINCT FROM new_row ->> document_column;
+    END IF;
+    IF old_row IS NOT NULL THEN
+        INSERT INTO events_mark AS m (table_name, row_key, document_key, document_table, tenant_id, image, marked_at)
+        VALUES (
+            TG_TABLE_NAME, old_row ->> 'id', old_row ->> document_column, document_table, OLD.tenant_id, old_row, clock_timestamp()
+        )
+        ON CONFLICT (table_name, row_key, document_key) DO UPDATE SET image = m.image;
+    END IF;
+    IF new_row IS NOT NULL AND moved THEN
+        INSERT INTO events_mark AS m (table_name, row_key, document_key, document_table, tenant_id, image, marked_at)
+        VALUES (TG_TABLE_NAME, new_row ->> 'id', new_row ->> document_column, document_table, NEW.tenant_id, NULL, clock_timestamp())
+        ON CONFLICT (table_name, row_key, document_key) DO UPDATE SET image = m.image;
+    END IF;
+    RETURN NULL;
+END
+$body$
+"""
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """One trigger as the catalogue wants it."""
+
+    table: str
+    name: str
+    definition: str
+
+    @property
+    def fingerprint(self) -> str:
+        return hashlib.sha256(f"{_FUNCTION}{self.definition}".encode()).hexdigest()
+
+
+def expected_triggers() -> list[Trigger]:
+    """Return the triggers of every recorded table; an update fires only when a visible column changes."""
+    return [trigger for kind in DOCUMENT_KINDS for trigger in _triggers_of(kind)]
+
+
+def _triggers_of(kind: DocumentKind) -> Iterator[Trigger]:
+    tables = [(kind.table, "id", kind.silent), *((part.table, part.document_column, part.silent) for part in kind.parts)]
+    for table, document_column, silent in tables:
+        call = f"EXECUTE FUNCTION events_tripwire('{document_column}', '{kind.table}')"
+        visible = [column for column in _columns(table) if column not in silent]
+        changed = " OR ".join(f"OLD.{column} IS DISTINCT FROM NEW.{column}" for column in visible)
+        yield Trigger(table, "events_tripwire_rows", f"AFTER INSERT OR DELETE ON {table} FOR EACH ROW {call}")
+        yield Trigger(table, "events_tripwire_update", f"AFTER UPDATE ON {table} FOR EACH ROW WHEN ({changed}) {call}")
+
+
+def _columns(table: str) -> list[str]:
+    model = next(model for model in apps.get_models() if model._meta.db_table == table)
+    return [str(field.column) for field in model._meta.concrete_fields]
+
+
+def install() -> None:
+    """Create the triggers that are missing or differ from the catalogue; the others are not touched."""
+    wanted = [trigger for trigger in expected_triggers() if installed().get((trigger.table, trigger.name)) != trigger.fingerprint]
+    if not wanted:
+        return
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_FUNCTION)
+        for trigger in wanted:
+            cursor.execute(f"DROP TRIGGER IF EXISTS {trigger.name} ON {trigger.table}")
+            cursor.execute(f"CREATE TRIGGER {trigger.name} {trigger.definition}")
+            cursor.execute(f"COMMENT ON TRIGGER {trigger.name} ON {trigger.table} IS '{trigger.fingerprint}'")
+
+
+def installed() -> dict[tuple[str, str], str]:
+    """Return the fingerprints of the enabled triggers in the database, by table and name."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT c.relname, t.tgname, coalesce(obj_description(t.oid, 'pg_trigger'), '')"
+            " FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid"
+            " WHERE t.tgname LIKE 'events_tripwire%%' AND t.tgenabled <> 'D' AND c.relnamespace = current_schema()::regnamespace",
+            [],
+        )
+        return {(table, name): fingerprint for table, name, fingerprint in cursor.fetchall()}
+
+
+def connect() -> None:
+    """Install the triggers after every migration: a migration that rebuilds a table takes them with it."""
+    post_migrate.connect(_after_migrate, dispatch_uid="events.tripwire")
+
+
+def _after_migrate(app_config: Any, **_: Any) -> None:
+    if app_config.name == "events" and "events_mark" in connection.introspection.table_names():
+        install()
+
+
+def sweep(limit: int = 500) -> int:
+    """Record the changes behind up to `limit` leftover marks; return the number of events.
+
+    Documents that are there come parents first, documents that are gone children first. Each is a transaction of its
+    own that skips rows somebody else works on: those are next time's. One that cannot be recorded is logged and left.
+    """
+    order = {kind.table: rank for rank, kind in enumerate(DOCUMENT_KINDS)}
+    kinds = {kind.table: kind for kind in DOCUMENT_KINDS}
+    # A mark of a table that is no longer recorded stays for an operator to look at; it must not stop the others.
+    marks = Mark.objects.filter(document_table__in=kinds).order_by("id").values_list("document_table", "document_key")[:limit]
+    documents = sorted(dict.fromkeys(marks), key=lambda document: order[document[0]])
+    present = [document for document in documents if _exists(kinds[document[0]], document[1])]
+    gone = [document for document in reversed(documents) if document not in set(present)]
+    return sum(_sweep_document(kinds[table], key) for table, key in [*present, *gone])
+
+
+def _sweep_document(kind: DocumentKind, key: str) -> int:
+    try:
+        with transaction.atomic():
+            if not _locked(kind, key):
+                return 0
+            mark = Mark.objects.filter(document_table=kind.table, document_key=key).order_by("-marked_at").first()
+            recorded = record_document(kind, key, moment=mark.marked_at if mark else None)
+            if recorded:
+                _count_swept(recorded)
+    except (DatabaseError, ValueError, KeyError, RuntimeError):
+        logger.exception("the leftover change of %s %s could not be recorded", kind.name, key)
+        return 0
+    if recorded:
+        logger.warning("a change of %s %s had gone around the signals; recorded now", kind.name, key)
+    return recorded
+
+
+def _count_swept(count: int) -> None:
+    # Last in the transaction, after every other lock; and one sweeper leads at a time.
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO events_tally (name, count) VALUES ('swept', %s)"
+            " ON CONFLICT (name) DO UPDATE SET count = events_tally.count + EXCLUDED.count",
+            [count],
+        )
+
+
+def _locked(kind: DocumentKind, key: str) -> bool:
+    """Lock a document's row, its parent and its marks without waiting; False when somebody works on one of them."""
+    free = _row_is_free(kind.table, kind.key_type, [key])
+    if kind.parent is not None:
+        free = free and _row_is_free(kind.parent.table, "text", _parents(kind, key))
+    marks = "SELECT id FROM events_mark WHERE document_table = %s AND document_key = %s"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT (SELECT count(*) FROM ({marks}) a), (SELECT count(*) FROM ({marks} FOR UPDATE SKIP LOCKED) b)", [kind.table, key] * 2
+        )
+        total, unlocked = cursor.fetchone()
+    return bool(free and total and total == unlocked)
+
+
+def _parents(kind: DocumentKind, key: str) -> list[str]:
+    column = kind.parent.column if kind.parent else ""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {column} FROM {kind.table} WHERE id = %s::{kind.key_type}"
+            f" UNION SELECT image ->> '{column}' FROM events_mark WHERE document_table = %s AND document_key = %s AND image IS NOT NULL",
+            [key, kind.table, key],
+        )
+        return [row[0] for row in cursor.fetchall()]
+
+
+def _row_is_free(table: str, key_type: str, keys: list[str]) -> bool:
+    """Lock the rows of `table` that are there; False when one is locked by somebody else."""
+    wanted = f"SELECT id FROM {table} WHERE id = ANY(%s::{key_type}[])"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT (SELECT count(*) FROM ({wanted}) a), (SELECT count(*) FROM ({wanted} ORDER BY id FOR NO KEY UPDATE SKIP LOCKED) b)",
+            [keys, keys],
+        )
+        there, unlocked = cursor.fetchone()
+    return bool(there == unlocked)
+
+
+def _exists(kind: DocumentKind, key: str) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT 1 FROM {kind.table} WHERE id = %s::{kind.key_type}", [key])
+        return cursor.fetchone() is not None

@@ -1,0 +1,1 @@
+"""Slots, leases, calls between processes, canaries: what operators see and do."""

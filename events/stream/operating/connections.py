@@ -1,0 +1,119 @@
+"""The open connections of a tenant over all processes: looked at when somebody asks, and closed one by one.
+
+Both functions block for a second at most and belong into a thread: a view, an admin page, a command.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from events.stream.operating import calls
+from events.stream.operating.calls import Details
+from events.stream.stream import Stream
+
+DESCRIBE = "describe"
+DISCONNECT = "disconnect"
+FORGET = "forget"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenConnection:
+    """One open stream as its process saw it a moment ago. `types` is None without a filter."""
+
+    connection_id: str
+    tenant_id: str
+    client_id: str
+    address: str
+    process: str
+    types: tuple[str, ...] | None
+    opened_at: datetime
+    written_at: datetime
+    blocked_since: datetime | None
+    position: int
+    head: int
+    lag_events: int
+    lag_ms: int
+    bytes_written: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpenConnections:
+    """The connections that were found, oldest first. Those of `silent_processes` are missing."""
+
+    connections: list[OpenConnection]
+    silent_processes: int
+
+
+def open_connections(tenant_id: str) -> OpenConnections:
+    """Ask every process for the tenant's open streams; without Redis only this one is asked."""
+    answers = calls.ask(DESCRIBE, tenant_id)
+    found = [_connection(told) for answer in answers.given for told in answer]
+    return OpenConnections(sorted(found, key=lambda connection: connection.opened_at), answers.silent_processes)
+
+
+def disconnect(tenant_id: str, connection_id: str) -> bool:
+    """Close one stream of the tenant with its last offset; returns whether a process had it.
+
+    The client may come back with that offset at once: who must stay away loses the grant or the client.
+    """
+    return any(calls.ask(DISCONNECT, tenant_id, connection=connection_id).given)
+
+
+def forget_frames(tenant_id: str) -> tuple[int, int]:
+    """Let every process drop what it keeps of the tenant's log in memory; return how many did, and how many said nothing in time.
+
+    Streams go on and read what they are missing from the log. Called after stored events were rewritten.
+    """
+    answers = calls.ask(FORGET, tenant_id)
+    return len(answers.given), answers.silent_processes
+
+
+def describe_all(streams: Iterable[Stream]) -> list[dict[str, Any]]:
+    """Return what a process tells of its streams, as JSON; times are Unix seconds."""
+    passed = time.time() - asyncio.get_running_loop().time()
+    return [_described(stream, passed) for stream in streams]
+
+
+def disconnect_one(streams: Iterable[Stream], call: Details) -> bool:
+    """Close the stream that the call names, if it is one of these."""
+    for stream in streams:
+        if stream.subscription.connection_id == call["connection"]:
+            stream.disconnect()
+            return True
+    return False
+
+
+def _described(stream: Stream, passed: float) -> dict[str, Any]:
+    held, lag = stream.subscription, stream.lag()
+    return {
+        "connection_id": held.connection_id,
+        "tenant_id": held.tenant_id,
+        "client_id": held.client_id,
+        "address": held.address,
+        "process": calls.process_name(),
+        "types": None if held.types is None else sorted(held.types),
+        "opened_at": stream.opened_at + passed,
+        "written_at": stream.writer.written_at + passed,
+        "blocked_since": stream.writer.writing_since + passed if stream.writer.writing_since else None,
+        "position": stream.position,
+        "head": lag.head,
+        "lag_events": lag.events,
+        "lag_ms": lag.ms,
+        "bytes_written": stream.writer.bytes_written,
+    }
+
+
+def _connection(told: dict[str, Any]) -> OpenConnection:
+    moments = {name: _moment(told[name]) for name in ("opened_at", "written_at")}
+    blocked_since = None if told["blocked_since"] is None else _moment(told["blocked_since"])
+    types = None if told["types"] is None else tuple(told["types"])
+    return OpenConnection(**(told | moments | {"blocked_since": blocked_since, "types": types}))
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,1 @@
+"""Tails, rings, pages and replays: what open streams read."""

@@ -1,0 +1,43 @@
+"""What a stream says when it opens about the events that are still there, and about those that will soon be gone. Pure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from events.log.cursor import Cursor, CursorSealer
+from events.log.reading import Bounds
+from events.stream.frames import Frame, comment
+from events.stream.refusals import Header
+
+FLOOR = "X-Events-Floor"
+FLOOR_TIME = "X-Events-Floor-Time"
+# A cursor whose next event has lived through this share of its tenant's retention is about to be lost.
+WARNING_SHARE = 0.9
+
+
+def floor_headers(bounds: Bounds, sealer: CursorSealer) -> list[Header]:
+    """Return the earliest cursor that is served, and the earliest `from_timestamp` if anything was ever dropped.
+
+    The time is the first whole second after the last dropped event: asked for from there on, nothing is missing.
+    """
+    headers = [(FLOOR.lower().encode(), sealer.seal(Cursor(bounds.epoch, bounds.floor)).encode())]
+    if bounds.floor_recorded_at is not None:
+        complete_from = bounds.floor_recorded_at.replace(microsecond=0) + timedelta(seconds=1)
+        headers.append((FLOOR_TIME.lower().encode(), _stamp(complete_from).encode()))
+    return headers
+
+
+def expiry_notice(following: Frame | None, retention: timedelta, *, now: datetime) -> bytes:
+    """Return the comment for a cursor whose next event has at most a tenth of the retention left, else nothing.
+
+    Judged by that event alone: a cursor without a next one never expires, and among events that were recorded together
+    the last one goes with the first, wherever between floor and head they lie.
+    """
+    if following is None or now - following.recorded_at < retention * WARNING_SHARE:
+        return b""
+    dropped_at = following.recorded_at + retention
+    return comment(f"warning=cursor_expiring next_event_at={_stamp(following.recorded_at)} dropped_from={_stamp(dropped_at)}")
+
+
+def _stamp(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,85 @@
+"""What a stream that is behind the ring reads from: one page after the other, the next one read while this one is written.
+
+A stream that waits for its page, behind many others or for a database that is away, keeps its heartbeats and hears at
+once that it must end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from events.log.cursor import Cursor, CursorSealer
+from events.stream.frames import Frame
+from events.stream.reading.pages import FramePage, SharedPages
+from events.stream.reading.tail import READ_FAILURES
+
+_RETRY_SECONDS = 0.25
+_PATIENCE_SECONDS = 30.0
+
+
+class Replay:
+    """The pages of one stream; `wake` is called when the one that was asked for is there."""
+
+    __slots__ = ("_failing_since", "_page", "_pages", "_reading", "_reading_at", "_retry_at", "_sealer", "_tenant_id", "_wake")
+
+    def __init__(
+        self, pages: SharedPages, tenant_id: str, sealer: CursorSealer, *, first: FramePage | None, wake: Callable[[], None]
+    ) -> None:
+        self._pages = pages
+        self._tenant_id = tenant_id
+        self._sealer = sealer
+        self._page = first
+        self._wake = wake
+        self._reading: asyncio.Future[FramePage] | None = None
+        self._reading_at: Cursor | None = None
+        self._failing_since = 0.0
+        self._retry_at = 0.0
+
+    def frame_after(self, position: int) -> Frame | None:
+        """Return the next frame after a position if it is at hand."""
+        return self._page.frame_after(position) if self._page is not None else None
+
+    def frames_after(self, cursor: Cursor, now: float) -> list[Frame] | None:
+        """Return the frames right after the cursor, or None while they are read.
+
+        Raises `LogError`, and what kept the database from being read once it did so for 30 s.
+        """
+        if self.frame_after(cursor.position) is None:
+            self._page = self._next_page(cursor, now)
+        if self._page is None:
+            return None
+        if self._reading is None and self._page.frames and self._page.frames[-1].position < self._page.bounds.head:
+            self._begin(Cursor(cursor.epoch, self._page.frames[-1].position))
+        return self._page.frames_after(cursor.position)
+
+    def forget(self) -> None:
+        """Let go of the pages: the stream has caught up, or has ended."""
+        self._page = self._reading = self._reading_at = None
+
+    def _next_page(self, cursor: Cursor, now: float) -> FramePage | None:
+        if now < self._retry_at:
+            return None
+        # The one that was read ahead may be of no use: the ring has taken the stream further meanwhile.
+        if self._reading is None or self._reading_at != cursor:
+            self._begin(cursor)
+        if self._reading is None or not self._reading.done():
+            return None
+        reading, self._reading = self._reading, None
+        try:
+            page = reading.result()
+        except READ_FAILURES:
+            # The database is away: the stream keeps its place for a while instead of failing at once.
+            self._failing_since = self._failing_since or now
+            if now - self._failing_since >= _PATIENCE_SECONDS:
+                raise
+            self._retry_at = now + _RETRY_SECONDS
+            asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._wake)
+            return None
+        self._failing_since = 0.0
+        return page
+
+    def _begin(self, cursor: Cursor) -> None:
+        self._reading = self._pages.begin(self._tenant_id, cursor, self._sealer)
+        self._reading_at = cursor
+        self._reading.add_done_callback(lambda _: self._wake())

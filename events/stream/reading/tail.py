@@ -1,0 +1,240 @@
+"""Tails: one reader per watched tenant turns "look again" into frames in the tenant's ring and wakes its streams.
+
+A hint or the poll only raises the position that a tail has heard of; a tail is read until it has caught up with that
+position, so no order of hint, read and wake-up can lose one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Protocol
+
+import psycopg
+from django.db import Error as DatabaseError
+from psycopg_pool import PoolTimeout
+
+from events import metrics
+from events.log.cursor import Cursor, CursorSealer
+from events.log.reading import Bounds, LogError, LogReader
+from events.stream.frames import Frame
+from events.stream.reading.pages import read_pages
+from events.stream.reading.ring import Ring, RingBudget
+from events.stream.reading.sharing import Batch
+from events.stream.reasons import CURSOR_EXPIRED, LOG_GONE, UNREADABLE, Reason
+
+logger = logging.getLogger(__name__)
+
+# One page may be long in coming; what is heard of meanwhile is read together.
+READS_AT_ONCE = 2
+TENANTS_PER_READ = 16
+# Some milliseconds of work; then everything else has its turn.
+_PUSHED_AT_ONCE = 256
+_SHORTEST_POLL_SECONDS = 0.05
+_LONGEST_POLL_SECONDS = 1.0
+_RETRY_SECONDS = 0.2
+
+# The log is read through psycopg's own pool, everything else about a tenant through Django.
+READ_FAILURES = (psycopg.Error, PoolTimeout, DatabaseError, OSError)
+
+
+class Follower(Protocol):
+    """A stream that follows a tail."""
+
+    def push(self, batch: Batch) -> None:
+        """Take what was just appended to the ring."""
+
+    def close(self, reason: Reason) -> None:
+        """End after what was already taken."""
+
+
+class Tail:
+    """The end of one tenant's log as this process has read it."""
+
+    __slots__ = ("epoch", "followers", "heard", "heard_at", "queued", "ring", "sealer", "tenant_id")
+
+    def __init__(self, tenant_id: str, bounds: Bounds, sealer: CursorSealer) -> None:
+        self.tenant_id = tenant_id
+        self.epoch = bounds.epoch
+        self.heard = bounds.head
+        # When this process first heard of events that it has not read yet, in Unix seconds.
+        self.heard_at = time.time()
+        self.ring = Ring(bounds.head)
+        self.sealer = sealer
+        self.followers: set[Follower] = set()
+        self.queued = False
+
+    @property
+    def cursor(self) -> Cursor:
+        return Cursor(self.epoch, self.ring.end)
+
+    @property
+    def head(self) -> int:
+        """The last position that this process knows of."""
+        return max(self.heard, self.ring.end)
+
+    @property
+    def is_behind(self) -> bool:
+        return self.heard > self.ring.end
+
+    def close(self, reason: Reason) -> None:
+        """End every stream that follows."""
+        for follower in list(self.followers):
+            follower.close(reason)
+
+
+class Tails:
+    """All tails of one process. Two statements at once read the next page of every tenant that waits, up to sixteen each."""
+
+    def __init__(self, log: LogReader, *, ring_bytes: int) -> None:
+        self._log = log
+        self._budget = RingBudget(ring_bytes)
+        self._tails: dict[str, Tail] = {}
+        self._behind: deque[Tail] = deque()
+        self._readers: set[asyncio.Task[None]] = set()
+        self._poll_now = asyncio.Event()
+        self.found_by_poll = 0
+
+    def follow(self, follower: Follower, tenant_id: str, bounds: Bounds, sealer: CursorSealer) -> Tail:
+        """Attach a stream to the tenant's tail, made when it is the first; the tail reads on to the head it was told."""
+        tail = self._tails.get(tenant_id)
+        if tail is not None and tail.epoch != bounds.epoch:
+            tail.close(CURSOR_EXPIRED)
+            tail = None
+        if tail is None:
+            tail = self._tails[tenant_id] = Tail(tenant_id, bounds, sealer)
+            # The poll sleeps while nobody watches.
+            self._poll_now.set()
+        tail.followers.add(follower)
+        self.heard(tenant_id, bounds.head)
+        return tail
+
+    def leave(self, follower: Follower, tail: Tail) -> None:
+        """Detach a stream; the last one takes the tail with it."""
+        tail.followers.discard(follower)
+        if not tail.followers and self._tails.get(tail.tenant_id) is tail:
+            del self._tails[tail.tenant_id]
+            self._budget.forget(tail.ring)
+            # Streams that have ended stand in reference cycles: until those are collected, they would keep every frame.
+            tail.ring.clear()
+
+    def heard(self, tenant_id: str, position: int) -> None:
+        """Note that the tenant's log reaches `position`; tenants that nobody watches cost nothing."""
+        tail = self._tails.get(tenant_id)
+        if tail is not None and position > tail.heard:
+            if not tail.is_behind:
+                tail.heard_at = time.time()
+            tail.heard = position
+        if tail is not None and tail.is_behind:
+            self._queue(tail)
+
+    def forget_frames(self, tenant_id: str) -> None:
+        """Drop the frames of the tenant's ring: the log holds them otherwise by now. Streams that need them read pages."""
+        tail = self._tails.get(tenant_id)
+        if tail is not None:
+            tail.ring.clear()
+            self._budget.filled(tail.ring)
+
+    @property
+    def buffered(self) -> int:
+        """Bytes of the frames in all rings."""
+        return self._budget.total
+
+    def look_now(self) -> None:
+        """Poll at once: hints may have been missed."""
+        self._poll_now.set()
+
+    async def poll(self) -> None:
+        """Ask for all watched heads in one query, every 50 ms while that finds something new, else less and less often."""
+        pause = _SHORTEST_POLL_SECONDS
+        while True:
+            try:
+                async with asyncio.timeout(pause if self._tails else None):
+                    await self._poll_now.wait()
+            except TimeoutError:
+                pass  # Nobody asked for it: the pause is over.
+            self._poll_now.clear()
+            try:
+                found = await self._look()
+            except READ_FAILURES as error:
+                logger.warning("heads were not read: %s", type(error).__name__)
+                found = False
+            pause = _SHORTEST_POLL_SECONDS if found else min(pause * 2, _LONGEST_POLL_SECONDS)
+
+    async def _look(self) -> bool:
+        watched = dict(self._tails)
+        # Taken before the question: what a reader appends meanwhile is newer than the answer.
+        known = {tenant_id: tail.cursor for tenant_id, tail in watched.items()}
+        heads = await self._log.heads(list(watched))
+        found = 0
+        for tenant_id, tail in watched.items():
+            head = heads.get(tenant_id)
+            if head is None:
+                tail.close(LOG_GONE)
+            elif head.epoch != tail.epoch:
+                tail.close(CURSOR_EXPIRED)
+            elif head < known[tenant_id]:
+                # What was read and told here is gone. The next look finds the new epoch and closes the streams.
+                await self._log.raise_epoch(tenant_id, known[tenant_id])
+            elif head.position > tail.heard:
+                found += 1
+                self.heard(tenant_id, head.position)
+        self.found_by_poll += found
+        metrics.HINTS_MISSED.inc(found)
+        return found > 0
+
+    def _queue(self, tail: Tail) -> None:
+        if tail.queued:
+            return
+        tail.queued = True
+        self._behind.append(tail)
+        if len(self._readers) < READS_AT_ONCE:
+            reader = asyncio.get_running_loop().create_task(self._read_behind())
+            self._readers.add(reader)
+            reader.add_done_callback(self._readers.discard)
+
+    async def _read_behind(self) -> None:
+        while self._behind:
+            turn = [self._behind.popleft() for _ in range(min(len(self._behind), TENANTS_PER_READ))]
+            if watched := [tail for tail in turn if tail.followers]:
+                await self._read(watched)
+            for tail in turn:
+                tail.queued = False
+                # One page a turn: a tenant with a long way to go stands behind the others again.
+                if tail.is_behind and tail.followers:
+                    tail.queued = True
+                    self._behind.append(tail)
+
+    async def _read(self, tails: Sequence[Tail]) -> None:
+        heard = [tail.heard for tail in tails]
+        try:
+            pages = await read_pages(self._log, [(tail.tenant_id, tail.cursor, tail.sealer) for tail in tails])
+        except READ_FAILURES as error:
+            # The database is away: streams keep their heartbeats and their place, and go on when it is back.
+            logger.warning("a tail was not read: %s", type(error).__name__)
+            await asyncio.sleep(_RETRY_SECONDS)
+            return
+        for tail, page, heard_before in zip(tails, pages, heard, strict=True):
+            if isinstance(page, LogError):
+                tail.close(UNREADABLE[type(page)])
+                tail.heard = tail.ring.end
+            # Once the last stream has left, nobody would ever give the ring back.
+            elif tail.followers and page.frames:
+                await self._extend(tail, page.frames)
+            elif tail.followers and tail.heard == heard_before:
+                # A hint is sent after its commit, so this one spoke of nothing; one heard meanwhile still counts.
+                tail.heard = tail.ring.end
+
+    async def _extend(self, tail: Tail, frames: list[Frame]) -> None:
+        tail.ring.append(frames)
+        self._budget.filled(tail.ring)
+        batch = Batch(tail.ring, asyncio.get_running_loop().time())
+        for number, follower in enumerate(list(tail.followers), start=1):
+            # One may have left while others had their turn.
+            if follower in tail.followers:
+                follower.push(batch)
+            if number % _PUSHED_AT_ONCE == 0:
+                await asyncio.sleep(0)

@@ -1,0 +1,1 @@
+"""What all apps stand on: pieces that know no model of ours."""

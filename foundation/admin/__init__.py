@@ -1,0 +1,1 @@
+"""The kit of the admin: lists paged by keys, panels, fields."""

@@ -1,0 +1,1 @@
+"""The kit of the management interface: endpoints, bodies, queries, pages, schemas."""

@@ -1,0 +1,171 @@
+"""The OpenAPI description of an endpoint, made from its operations."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+
+from foundation.api.fields import Closed, JsonObject
+from foundation.api.list_schemas import reference
+from foundation.api.operations import Operation, Schema
+from foundation.api.paths import id_pattern
+from foundation.api.snapshots import CURSOR_HEADER
+
+BEARER = "bearer"
+CLIENT_CREDENTIALS = "client_credentials"
+_STATUSES_OF_ALL = (400, 401, 403, 429)
+
+ERROR: Schema = {
+    "type": "object",
+    "description": "The body of every error.",
+    "required": ["statusCode", "error", "message"],
+    "properties": {
+        "statusCode": {"type": "integer"},
+        "error": {"type": "string", "description": "The reason phrase of the status."},
+        "message": {"type": "string"},
+        "errorCode": {"type": "string", "description": "For programs; left out where there is none."},
+    },
+}
+_DESCRIPTIONS = {
+    200: "Success.",
+    201: "Created.",
+    202: "Accepted.",
+    204: "Done; no content.",
+    400: "The request does not fit.",
+    401: "Invalid token, invalid signature, or a client that is not global.",
+    403: "Insufficient scope.",
+    404: "Not found.",
+    409: "Already there, being deleted, or otherwise in a state that does not allow it.",
+    413: "Too large.",
+    429: "Too many requests. See the X-RateLimit headers.",
+}
+RATE_HEADERS: Schema = {
+    name: {"schema": {"type": "integer"}, "description": text}
+    for name, text in {
+        "X-RateLimit-Limit": "Requests of one window.",
+        "X-RateLimit-Remaining": "What is left of it.",
+        "X-RateLimit-Reset": "When the next one starts, in Unix seconds.",
+    }.items()
+}
+
+
+def cursor_header(kind: str) -> Schema:
+    """Return the header of a list that the stream continues."""
+    text = f"On the first page: the cursor taken before it was read. `GET /events?from=` it continues this list with its `{kind}` events."
+    return {CURSOR_HEADER: {"schema": {"type": "string"}, "description": text}}
+
+
+def error_responses(*statuses: int) -> dict[str, Schema]:
+    """Return the descriptions of error answers, as in an operation's `responses`."""
+    content = {"application/json": {"schema": reference("Error")}}
+    return {
+        str(status): {"description": _DESCRIPTIONS.get(status, "Refused."), "headers": RATE_HEADERS, "content": content}
+        for status in statuses
+    }
+
+
+def security_of(*scopes: str) -> list[dict[str, list[str]]]:
+    """Return the two ways in; several scopes are alternatives, those joined by a space are needed together."""
+    return [{BEARER: []}, *({CLIENT_CREDENTIALS: together.split()} for together in scopes)]
+
+
+class OperationSchema(AutoSchema):
+    """Reads everything from the `Operation` that the endpoint declares."""
+
+    @property
+    def operation(self) -> Operation:
+        # Every described view is an `Endpoint`.
+        view = cast("Any", self.view)
+        return cast("Operation", view.operations[view.action])
+
+    def get_operation_id(self) -> str:
+        return self.operation.id
+
+    def get_summary(self) -> str:
+        return self.operation.summary
+
+    def get_description(self) -> str:  # type: ignore[override]  # as in the class it derives from
+        return ""
+
+    def get_tags(self) -> list[str]:
+        return [self.path.removeprefix("/api/v2/").partition("/")[0]]
+
+    def get_auth(self) -> list[dict[str, Any]]:
+        return security_of(*self.operation.scopes)
+
+    def get_extensions(self) -> Schema:
+        return {"x-release-lifecycle": str(self.operation.lifecycle)}
+
+    def get_override_parameters(self) -> list[Any]:
+        return [
+            # An empty parameter counts as absent, which a required one may not be.
+            OpenApiParameter(
+                item.name, item.schema, description=item.description, required=item.is_required, allow_blank=not item.is_required
+            )
+            for item in self.operation.parameters
+        ]
+
+    def _is_list_view(self, serializer: Any = None) -> bool:
+        # The generator would make an array of every answer of an action called `list`; ours say themselves what they are.
+        return False
+
+    def _resolve_path_parameters(self, variables: Any) -> list[Schema]:
+        parameters: list[Schema] = super()._resolve_path_parameters(variables)  # type: ignore[no-untyped-call]
+        own = cast("Any", self.view).path_schemas
+        for parameter in parameters:
+            pattern = id_pattern(self.path, parameter["name"])
+            # Not the pattern of the route: a slash inside an id is sent encoded.
+            parameter["schema"] = {
+                "type": "string",
+                "minLength": 1,
+                **({"pattern": pattern} if pattern else {}),
+                **own.get(parameter["name"], {}),
+            }
+        return parameters
+
+    def get_request_serializer(self) -> Any:
+        operation = self.operation
+        return operation.body(many=True) if operation.body is not None and operation.is_body_list else operation.body
+
+    def _get_request_body(self, direction: Any = "request") -> Any:
+        method = self.method
+        if method == "DELETE" and self.operation.body is not None:
+            # The generator leaves out bodies of DELETE, which client libraries send all the same.
+            self.method = "POST"
+        try:
+            body = super()._get_request_body(direction)  # type: ignore[no-untyped-call]
+        finally:
+            self.method = method
+        if self.operation.is_body_list:
+            # A form has named members and can be no list.
+            body["content"].pop("application/x-www-form-urlencoded", None)
+            body["content"]["application/json"]["schema"]["minItems"] = 1
+        return body
+
+    def get_response_serializers(self) -> Any:
+        operation = self.operation
+        # A method without content is described by None.
+        answers = {operation.status: operation.answer}
+        if operation.repeated_status is not None:
+            answers[operation.repeated_status] = None
+        return {status: OpenApiResponse(answer, description=_DESCRIPTIONS[status]) for status, answer in answers.items()}
+
+    def _map_serializer_field(self, field: Any, direction: Any, bypass_extensions: Any = False) -> Schema:  # noqa: FBT002  (as in the class it derives from)
+        schema: Schema = super()._map_serializer_field(field, direction, bypass_extensions)  # type: ignore[no-untyped-call]
+        return schema | field.bounds if isinstance(field, JsonObject) else schema
+
+    def _map_basic_serializer(self, serializer: Any, direction: Any) -> Schema:
+        schema: Schema = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
+        return {**schema, "additionalProperties": False} if isinstance(serializer, Closed) else schema
+
+    def _get_response_bodies(self, direction: Any = "response") -> Schema:
+        bodies: Schema = super()._get_response_bodies(direction)
+        for body in bodies.values():
+            body["headers"] = RATE_HEADERS | (cursor_header(self.operation.snapshot_of) if self.operation.snapshot_of else {})
+        conflicts = (413,) if self.operation.body is not None else ()
+        if self.method != "GET":
+            # What is written to may be on its way out, and what a row refers to may go at the same time.
+            conflicts = (409, *conflicts)
+        return bodies | error_responses(*sorted({*_STATUSES_OF_ALL, *self.operation.refuses, *conflicts}))

@@ -1,0 +1,1 @@
+"""Transactions, statements and pages of PostgreSQL."""

@@ -1,0 +1,105 @@
+"""Scripts whose answer is read later, so that the database works while a request is on its way to a destination.
+
+They have a connection of their own beside the usual one of the thread, which whatever runs meanwhile may use. It is opened
+at the first use and goes with the usual one.
+"""
+
+from __future__ import annotations
+
+import select
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from psycopg import errors
+from psycopg.adapt import Transformer
+from psycopg.pq import ExecStatus
+
+from foundation.database.statements import Prepared, Row, prepare, text_of
+
+_ANSWERED = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
+
+
+class ScriptSender:
+    """Sends one script at a time. Whatever goes wrong closes it: an answer that nobody reads must not be taken for another's."""
+
+    def __init__(self, wrapper: BaseDatabaseWrapper) -> None:
+        self._wrapper = wrapper
+        self._wrapper.ensure_connection()
+
+    @property
+    def is_usable(self) -> bool:
+        return self._wrapper.connection is not None and not self._wrapper.connection.closed
+
+    def close(self) -> None:
+        self._wrapper.close()
+
+    def prepare(self, statements: Sequence[Prepared]) -> None:
+        """Have the statements planned anew, by the tables as they are now."""
+        with self._closed_on_error(), self._wrapper.cursor() as cursor:
+            cursor.execute("DISCARD PLANS")
+            prepare(cursor, statements)
+
+    def send(self, statements: Sequence[Prepared], parameters: Mapping[str, Any]) -> None:
+        """Send prepared statements as one transaction, whose commit does not wait for the disk; return at once."""
+        raw: Any = self._wrapper.connection
+        text = raw.cursor().mogrify(text_of(tuple(statements), is_repeatable=True), parameters)
+        with self._closed_on_error(), self._wrapper.wrap_database_errors:
+            raw.pgconn.send_query(text.encode())
+            while raw.pgconn.flush():
+                select.select([], [raw.pgconn.socket], [])
+
+    def results(self) -> list[tuple[int, Row | None]]:
+        """Wait for the answer; return the row count and the first row of each statement."""
+        raw: Any = self._wrapper.connection
+        results: list[tuple[int, Row | None]] = []
+        with self._closed_on_error(), self._wrapper.wrap_database_errors:
+            while (result := _next_result(raw.pgconn)) is not None:
+                if result.status not in _ANSWERED:
+                    raise errors.error_from_result(result, encoding="utf-8")
+                results.append((result.command_tuples or 0, _first_row(result, raw)))
+        # The first one switched off the wait for the disk.
+        return results[1:]
+
+    @contextmanager
+    def _closed_on_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            # A time limit raises anywhere, also where the connection still waits for an answer.
+            self.close()
+            raise
+
+
+def _next_result(pgconn: Any) -> Any:
+    while pgconn.is_busy():
+        select.select([pgconn.socket], [], [])
+        pgconn.consume_input()
+    return pgconn.get_result()
+
+
+def _first_row(result: Any, raw: Any) -> Row | None:
+    if not result.ntuples:
+        return None
+    reading = Transformer(raw)
+    reading.set_pgresult(result)
+    return reading.load_row(0, tuple)
+
+
+# By the usual psycopg connection of a thread.
+_senders: weakref.WeakKeyDictionary[Any, ScriptSender] = weakref.WeakKeyDictionary()
+
+
+def script_sender() -> ScriptSender:
+    """Return this thread's sender; raises as any connection does that cannot be opened."""
+    connection.ensure_connection()
+    usual = connection.connection
+    sender = _senders.get(usual)
+    if sender is None or not sender.is_usable:
+        wrapper = connections.create_connection(DEFAULT_DB_ALIAS)
+        sender = _senders[usual] = ScriptSender(wrapper)
+        weakref.finalize(usual, wrapper.connection.close)
+    return sender

@@ -1,0 +1,74 @@
+"""How services write: one transaction, root rows locked first, deadlocks run again."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, ParamSpec, TypeVar
+
+import psycopg.errors
+from django.db import DatabaseError, connection, models, transaction
+
+from foundation.hooks import work_ends
+
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+
+_ATTEMPTS = 4
+_RACES = (psycopg.errors.DeadlockDetected, psycopg.errors.ForeignKeyViolation)
+
+
+def unit_of_work(function: Callable[Params, Result]) -> Callable[Params, Result]:
+    """Run `function` in a transaction; when it opened the outermost one and a race spoiled it, run it again, three times.
+
+    A race is a deadlock, or a row that a new relation points to and that another transaction deleted before the
+    commit, which is when PostgreSQL checks foreign keys. Inside an outer transaction it joins without a savepoint and
+    lets both pass, since only the outermost block can be repeated whole.
+    """
+
+    @functools.wraps(function)
+    def wrapper(*args: Params.args, **kwargs: Params.kwargs) -> Result:
+        if connection.in_atomic_block:
+            return function(*args, **kwargs)
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                with transaction.atomic():
+                    result = function(*args, **kwargs)
+                    work_ends.send(sender=None, result=result)
+                return result
+            except DatabaseError as error:
+                if attempt == _ATTEMPTS or not isinstance(error.__cause__, _RACES):
+                    raise
+        raise AssertionError("the loop returns or raises")
+
+    return wrapper
+
+
+def lock_name(name: str) -> None:
+    """Hold a name that no single row stands for until the transaction ends, as with a user id that is moving between tables."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [name])
+
+
+def lock_names(names: Iterable[str]) -> None:
+    """Hold several names, always in one order, until the transaction ends."""
+    with connection.cursor() as cursor:
+        keys = "SELECT DISTINCT hashtextextended(name, 0) AS key FROM unnest(%s::text[]) AS name ORDER BY key"
+        cursor.execute(f"SELECT pg_advisory_xact_lock(key) FROM ({keys}) AS keys", [list(names)])  # noqa: S608  (no part of it is a value)
+
+
+def lock_rows(model: type[models.Model], keys: Iterable[Any]) -> None:
+    """Lock the rows of `model` with these primary keys, in key order, until the transaction ends.
+
+    `FOR NO KEY UPDATE` lets foreign keys to the row be checked meanwhile. Services lock the root of a document before
+    they read or write any of its rows: two transactions on different rows of one document would otherwise each miss
+    the other, and the last event would show a state that never was.
+    """
+    table = connection.ops.quote_name(model._meta.db_table)
+    key = connection.ops.quote_name(str(model._meta.pk.column))
+    with connection.cursor() as cursor:
+        # Identifiers come from the model's own metadata.
+        cursor.execute(
+            f"SELECT 1 FROM {table} WHERE {key} = ANY(%s) ORDER BY {key} FOR NO KEY UPDATE",  # noqa: S608
+            [sorted(set(keys))],
+        )

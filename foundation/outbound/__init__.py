@@ -1,0 +1,1 @@
+"""The one way out: addresses checked, deadlines kept, redirects refused, answers bounded."""

@@ -1,0 +1,1 @@
+"""Sealing, hashing and drawing secrets."""

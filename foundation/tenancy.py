@@ -1,0 +1,128 @@
+"""Who the current tenant is, and managers that refuse to read without one or to write around the signals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+from django.db import models, transaction
+
+from foundation.database.transactions import lock_rows
+from foundation.hooks import bulk_writes, rows_changed
+
+Row = TypeVar("Row", bound=models.Model, covariant=True)
+
+_current_tenant: ContextVar[str | None] = ContextVar("current_tenant", default=None)
+
+
+class TenantRequired(RuntimeError):
+    """A tenant-owned model was read without a current tenant; bind one, or spell out `all_tenants`."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or self.__doc__)
+
+
+class BulkWriteRefused(RuntimeError):
+    """A bulk write would change recorded rows without a signal; save or delete row by row."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or self.__doc__)
+
+
+def current_tenant() -> str | None:
+    """Return the id of the tenant bound to this task or thread, if any."""
+    return _current_tenant.get()
+
+
+@contextmanager
+def tenant_bound(tenant_id: str) -> Iterator[None]:
+    """Bind `tenant_id` for the block: `objects` of every tenant-owned model then sees its rows only."""
+    token = _current_tenant.set(tenant_id)
+    try:
+        yield
+    finally:
+        _current_tenant.reset(token)
+
+
+class GuardedQuerySet(models.QuerySet[Row]):
+    """Reads freely, deletes with signals, records the bulk writes that name their rows, and refuses the others."""
+
+    def _refuse_if_recorded(self) -> None:
+        if getattr(self.model, "is_recorded", False):
+            raise BulkWriteRefused(f"{self.model.__name__}: {BulkWriteRefused.__doc__}")
+
+    def update(self, **kwargs: Any) -> int:
+        self._refuse_if_recorded()
+        with bulk_writes.around(self.model, self):
+            return super().update(**kwargs)
+
+    def bulk_create(self, objs: Iterable[Row], *args: Any, **kwargs: Any) -> list[Row]:
+        """Insert many rows and record them in the same transaction; options that hide which rows were written are refused."""
+        if args or set(kwargs) - {"batch_size"}:
+            self._refuse_if_recorded()
+        objs = list(objs)
+        with transaction.atomic(using=self.db, savepoint=False), bulk_writes.around(self.model, objs):
+            rows = super().bulk_create(objs, *args, **kwargs)
+            self._announce(rows)
+        return rows
+
+    def bulk_update(self, objs: Iterable[Row], fields: Iterable[str], batch_size: int | None = None) -> int:
+        """Update many rows, their roots locked first, and record them in the same transaction."""
+        rows = tuple(objs)
+        with transaction.atomic(using=self.db, savepoint=False), bulk_writes.around(self.model, rows):
+            _lock_roots(rows)
+            # Django writes through `update` of the same class, which refuses.
+            count = models.QuerySet[Any](self.model, using=self.db).bulk_update(rows, fields, batch_size)
+            self._announce(rows)
+        return count
+
+    def _announce(self, rows: Iterable[Row]) -> None:
+        keys = [row.pk for row in rows]
+        if keys and getattr(self.model, "is_recorded", False):
+            rows_changed.send(sender=self.model, keys=keys)
+
+    def delete(self) -> tuple[int, dict[str, int]]:
+        """Delete row by row in the sense of signals, after locking the roots of the documents that the rows belong to."""
+        with transaction.atomic(using=self.db, savepoint=False):
+            _lock_roots(self)
+            return super().delete()
+
+    def _raw_delete(self, using: str | None) -> int:
+        self._refuse_if_recorded()
+        # Nothing is known to match an empty list of keys, and then Django answers with None.
+        return int(super()._raw_delete(using) or 0)
+
+
+def _lock_roots(rows: Iterable[models.Model]) -> None:
+    """Lock the documents that recorded rows belong to, each table's in key order."""
+    roots: dict[type[models.Model], set[Any]] = {}
+    for row in rows:
+        root = getattr(row, "root", None)
+        if root is not None:
+            model, key = root()
+            roots.setdefault(model, set()).add(key)
+    for model, keys in roots.items():
+        lock_rows(model, keys)
+
+
+class AllTenantsManager(models.Manager[Row]):
+    """Reads rows of every tenant. Each use stands in the list that `tests/architecture` checks."""
+
+    def get_queryset(self) -> GuardedQuerySet[Row]:
+        return GuardedQuerySet(self.model, using=self._db)
+
+
+class TenantManager(models.Manager[Row]):
+    """Reads rows of the current tenant and raises `TenantRequired` when there is none."""
+
+    def get_queryset(self) -> GuardedQuerySet[Row]:
+        tenant = current_tenant()
+        if tenant is None:
+            raise TenantRequired(f"{self.model.__name__}: {TenantRequired.__doc__}")
+        return self.of(tenant)
+
+    def of(self, tenant_id: str) -> GuardedQuerySet[Row]:
+        """Return the rows of the named tenant, whatever tenant is bound."""
+        return GuardedQuerySet(self.model, using=self._db).filter(tenant_id=tenant_id)

@@ -1,0 +1,1 @@
+"""The audit log: what staff, clients and commands changed."""

@@ -1,0 +1,79 @@
+"""What people ask of the audit log, and the lines of its export."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from django.db.models import Q, QuerySet
+
+from foundation.database.keyset_pages import KeysetPage, Place, page_of
+from foundation.timestamps import wire_time
+from identity.exports.export_fields import Field, heading_of, line_of, record_of
+from identity.models import AuditEntry
+
+Format = Literal["csv", "jsonl"]
+CONTENT_TYPES: dict[Format, str] = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
+_AT_ONCE = 500
+_COLUMNS = (
+    "id", "at", "tenant_id", "actor_kind", "actor_id", "actor_name", "ip", "user_agent", "kind", "act", "object_type", "object_id",
+    "object_text", "reason", "before", "after", "facts", "act_id",
+)  # fmt: skip
+_FIELDS = [Field(name, name) for name in _COLUMNS]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is looked for; what is empty does not narrow. `tenant_id` None means all tenants and the platform."""
+
+    tenant_id: str | None
+    actor: str = ""
+    object_type: str = ""
+    object_id: str = ""
+    kind: str = ""
+    act_id: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def walked(self) -> QuerySet[AuditEntry]:
+        """Return the entries that an index finds: those of a tenant, a person, an object, a request, a time."""
+        rows = AuditEntry.objects.all() if self.tenant_id is None else AuditEntry.objects.filter(tenant_id=self.tenant_id)
+        exact = {"actor_name": self.actor, "object_id": self.object_id, "act_id": self.act_id}
+        rows = rows.filter(**{name: value for name, value in exact.items() if value})
+        rows = rows if self.since is None else rows.filter(at__gte=self.since)
+        return rows if self.until is None else rows.filter(at__lte=self.until)
+
+    def further(self) -> Q:
+        """Return what entries are judged by one by one; false where nothing else is asked."""
+        return Q(**{name: value for name, value in (("object_type", self.object_type), ("kind", self.kind)) if value})
+
+
+def browse(question: Question, place: Place | None = None) -> KeysetPage[AuditEntry]:
+    """Return one page of what is asked for."""
+    return page_of(question.walked(), place, moment="at", further=question.further())
+
+
+def exported(question: Question, form: Format) -> Iterator[str]:
+    """Yield the heading of a table, then the entries from the oldest on, some hundred at a time."""
+    if form == "csv":
+        yield heading_of(_FIELDS)
+    write = record_of(_FIELDS) if form == "csv" else line_of(_FIELDS)
+    rows, last = question.walked().filter(question.further()), None
+    while True:
+        onward = rows if last is None else rows.filter(Q(at__gt=last[0]) | Q(pk__gt=last[1]), at__gte=last[0])
+        page = list(onward.order_by("at", "pk").values(*_COLUMNS)[:_AT_ONCE])
+        if not page:
+            return
+        yield "".join(write(_document(row, form)) for row in page)
+        last = (page[-1]["at"], page[-1]["id"])
+
+
+def _document(row: dict[str, Any], form: Format) -> dict[str, Any]:
+    document = {**row, "at": wire_time(row["at"]), "act_id": str(row["act_id"])}
+    if form == "csv":
+        for name in ("before", "after", "facts"):
+            document[name] = None if row[name] is None else json.dumps(row[name], ensure_ascii=False, sort_keys=True)
+    return document

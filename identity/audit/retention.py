@@ -1,0 +1,55 @@
+"""The one way in which entries of the audit log go: when they are older than the retention, some at a time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.utils import timezone
+
+from identity.audit.entries import record
+from identity.models import AuditEntry
+
+_AT_ONCE = 5_000
+
+
+def prune_audit_log() -> int:
+    """Delete the entries that are older than `AUDIT_RETENTION_DAYS`, and note how many; return it.
+
+    The trigger lets a deletion pass only of entries older than the moment that the transaction names, and never of entries of
+    the last thirty days, whatever it names.
+    """
+    before = timezone.now() - timedelta(days=settings.AUDIT_RETENTION_DAYS)
+    total = 0
+    while count := _prune_some(before.isoformat()):
+        total += count
+    return total
+
+
+def _prune_some(before: str) -> int:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('identity.audit_prune_before', %s, true)", [before])
+        cursor.execute(
+            "DELETE FROM identity_auditentry WHERE id IN"
+            " (SELECT id FROM identity_auditentry WHERE at < %s::timestamptz ORDER BY at, id LIMIT %s)",
+            [before, _AT_ONCE],
+        )
+        count = int(cursor.rowcount)
+        if count:
+            record("Pruned the audit log", entries=count, older_than=before)
+        cursor.execute("SELECT set_config('identity.audit_prune_before', '', true)")
+    return count
+
+
+def is_guarded() -> bool:
+    """Tell whether the triggers that keep the log as it is are there and enabled."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_trigger WHERE tgrelid = %s::regclass AND tgname LIKE 'identity_audit_%%' AND tgenabled <> 'D'",
+            [AuditEntry._meta.db_table],
+        )
+        return bool(cursor.fetchone()[0] == _TRIGGERS)
+
+
+_TRIGGERS = 2

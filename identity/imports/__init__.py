@@ -1,0 +1,1 @@
+"""Imports of users: the file, its rows, hashes made elsewhere."""

@@ -1,0 +1,1 @@
+"""What connections are told: schemas, secrets at rest, discovery."""

@@ -1,0 +1,200 @@
+"""What a schema of options is made of: which members may be read again, and which are sealed. Pure.
+
+A schema lists what may be read. Everything else is sealed: an unknown member, and a known one whose value has another shape
+than the schema says. Paths are JSON pointers (RFC 6901) without the leading slash, so the path of a first-level member
+is its name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from identity.audit.values import is_secret
+
+Path = str
+# User name and password in front of a host, and a private key in PEM: secrets under any member name.
+_HOLDS_SECRET = re.compile(r"\A\s*[a-z][a-z0-9+.-]*://[^/?#\s]*@|-----BEGIN [A-Z0-9 ]*PRIVATE KEY", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Readable:
+    """Text, a number, a switch, null, or a list of these. `has_query` False seals an address that carries a query string."""
+
+    has_query: bool = True
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A value that is never shown again, of any shape."""
+
+
+@dataclass(frozen=True)
+class Members:
+    """An object with known members."""
+
+    nodes: Mapping[str, Node]
+
+
+@dataclass(frozen=True)
+class Each:
+    """An object whose members have free names and one schema. With `is_plain_too` a readable value may stand in its place.
+
+    With `has_secret_names` a member whose name is that of a secret, as in `client_secret`, is sealed.
+    """
+
+    node: Node
+    is_plain_too: bool = False
+    has_secret_names: bool = False
+
+    def member(self, name: str) -> Node:
+        """Return the schema of one member."""
+        return SECRET if self.has_secret_names and is_secret(name) else self.node
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """Objects within objects whose leaves are readable: expressions by the names of attributes."""
+
+
+Node = Readable | Secret | Members | Each | Mapped
+READABLE = Readable()
+SECRET = Secret()
+ADDRESS = Readable(has_query=False)
+MAPPED = Mapped()
+
+
+def readable(names: str) -> dict[str, Node]:
+    """Return a readable member for each word."""
+    return dict.fromkeys(names.split(), READABLE)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Options in two parts: what is shown, and the sealed values by path. The values never show in a `repr`."""
+
+    shown: dict[str, Any]
+    secrets: dict[Path, Any] = field(repr=False)
+
+
+def split(schema: Members, options: Mapping[str, Any]) -> Parts:
+    """Part `options` into what `schema` lets be read and what is sealed. A sealed member that is null is left out."""
+    secrets: dict[Path, Any] = {}
+    shown = _shown_members(schema, options, (), secrets)
+    return Parts(shown, secrets)
+
+
+def joined(shown: Mapping[str, Any], secrets: Mapping[Path, Any]) -> dict[str, Any]:
+    """Return the options that `split` parted."""
+    whole: dict[str, Any] = _copied(shown)
+    for path, value in secrets.items():
+        *parents, name = names_of(path)
+        place = whole
+        for parent in parents:
+            inner = place.get(parent)
+            if not isinstance(inner, dict):
+                inner = place[parent] = {}
+            place = inner
+        place[name] = value
+    return whole
+
+
+def is_kept(path: Path, *, shown: Mapping[str, Any], sent: Mapping[str, Any]) -> bool:
+    """Tell whether a sealed value outlives a change: `shown` is what a client could read before, `sent` the new options.
+
+    It is kept when nothing that was sent names it. A client that leaves out an object which it could read removes that object,
+    with the secrets in it; null, or any value in its place or in the place of an object around it, replaces it.
+    """
+    seen: Any = shown
+    given: Any = sent
+    for name in names_of(path):
+        if not isinstance(given, Mapping):
+            return False
+        if name not in given:
+            return not (isinstance(seen, Mapping) and name in seen)
+        given = given[name]
+        seen = seen.get(name) if isinstance(seen, Mapping) else None
+    return False
+
+
+def is_declared(schema: Members, path: Path) -> bool:
+    """Tell whether the schema itself calls the value at `path` a secret, or an object with a secret in it."""
+    node: Node | None = schema
+    for name in names_of(path):
+        node = node.nodes.get(name) if isinstance(node, Members) else node.member(name) if isinstance(node, Each) else None
+        if isinstance(node, Secret):
+            return True
+    return node is not None and any(secret_paths(node))
+
+
+def secret_paths(node: Node, names: tuple[str, ...] = ()) -> Iterator[Path]:
+    """Yield the path of each secret that the schema declares; `*` stands for a free name."""
+    if isinstance(node, Secret):
+        yield path_of(names)
+    elif isinstance(node, Members):
+        for name, inner in node.nodes.items():
+            yield from secret_paths(inner, (*names, name))
+    elif isinstance(node, Each):
+        yield from secret_paths(node.node, (*names, "*"))
+
+
+def value_at(path: Path, options: Mapping[str, Any]) -> Any:
+    """Return the value at a path, None where there is none."""
+    value: Any = options
+    for name in names_of(path):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def path_of(names: tuple[str, ...]) -> Path:
+    return "/".join(name.replace("~", "~0").replace("/", "~1") for name in names)
+
+
+def names_of(path: Path) -> list[str]:
+    return [name.replace("~1", "/").replace("~0", "~") for name in path.split("/")]
+
+
+def _shown_members(node: Members | Each, options: Mapping[str, Any], names: tuple[str, ...], secrets: dict[Path, Any]) -> dict[str, Any]:
+    """Return the readable members of an object and put the others into `secrets`."""
+    shown: dict[str, Any] = {}
+    for name, value in options.items():
+        inner = node.nodes.get(name) if isinstance(node, Members) else node.member(name)
+        place = (*names, name)
+        if isinstance(inner, Members | Each) and isinstance(value, Mapping):
+            member = _shown_members(inner, value, place, secrets)
+            # An object of nothing but secrets is not shown: a client can only remove what it can read.
+            if member or not value:
+                shown[name] = member
+        elif _is_readable(inner, value):
+            shown[name] = _copied(value)
+        elif value is not None:
+            secrets[path_of(place)] = value
+    return shown
+
+
+def _is_readable(node: Node | None, value: Any) -> bool:
+    if isinstance(node, Readable):
+        return all(_is_plain(node, item) for item in (value if isinstance(value, list) else [value]))
+    if isinstance(node, Each):
+        return node.is_plain_too and _is_readable(node.node, value)
+    return isinstance(node, Mapped) and _is_mapped(value)
+
+
+def _is_plain(node: Readable, value: Any) -> bool:
+    if isinstance(value, str):
+        return not _HOLDS_SECRET.search(value) and (node.has_query or "?" not in value)
+    return value is None or isinstance(value, bool | int | float)
+
+
+def _is_mapped(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(_is_mapped(item) for item in value.values())
+    return _is_readable(READABLE, value)
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _copied(item) for name, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,109 @@
+"""How fast the server of an action is asked: a token bucket per action in the database, shared by every process.
+
+A run that finds no token waits for a moment at most. A delivery that would wait longer is put off and leaves its worker to
+others; it is told a turn of its own, so that ten thousand of them do not come back at once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from foundation.database.statements import execute, fetch_one
+from provisioning.actions.setups import Setup
+from provisioning.runs.failures import NotSent, TransientFailure
+from provisioning.scim.options import rate_of
+
+# Before its first request a delivery waits so long; once it has begun, longer, since beginning anew costs tokens.
+_FIRST_PATIENCE_SECONDS = 0.25
+_PATIENCE_SECONDS = 4.0
+# A lookup and a write: what a delivery mostly takes.
+_REQUESTS_OF_A_TURN = 2
+# Nobody is sent away for longer: those before may have needed fewer tokens than they were counted for.
+_FURTHEST_TURN_SECONDS = 600.0
+
+# The bucket holds the tokens of one second. The row is locked by the update itself, so two processes never take one token.
+_TAKE = """
+INSERT INTO provisioning_pace AS p (action_id, full_at, promised_until)
+VALUES (%(action)s, clock_timestamp() + make_interval(secs => %(step)s), clock_timestamp())
+ON CONFLICT (action_id) DO UPDATE SET full_at = greatest(p.full_at, clock_timestamp()) + make_interval(secs => %(step)s)
+    WHERE p.full_at <= clock_timestamp() + make_interval(secs => %(room)s + %(patience)s)
+RETURNING extract(epoch FROM full_at - clock_timestamp()) - %(room)s - %(step)s
+"""
+_GIVE_TURN = """
+UPDATE provisioning_pace SET promised_until = least(
+    greatest(promised_until, full_at - make_interval(secs => %(room)s), clock_timestamp()) + make_interval(secs => %(turn)s),
+    clock_timestamp() + make_interval(secs => %(furthest)s) + (full_at - least(full_at, clock_timestamp())))
+WHERE action_id = %(action)s
+RETURNING extract(epoch FROM promised_until - clock_timestamp()), extract(epoch FROM full_at - clock_timestamp()) - %(room)s
+"""
+_REST = """
+UPDATE provisioning_pace SET full_at = greatest(full_at, clock_timestamp() + make_interval(secs => %(seconds)s + %(room)s))
+WHERE action_id = %(action)s
+"""
+
+
+class NoTurn(NotSent):
+    """The server may not be asked now: the delivery comes back after `seconds`, and no attempt is counted."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"not now, in {seconds:.1f} s")
+        self.seconds = seconds
+
+
+@dataclass
+class Pace:
+    """The tokens as one run sees them. Without a limit nothing is asked and nothing is kept."""
+
+    action_id: Any
+    rate: float | None
+    may_be_put_off: bool
+    first_patience: float = _FIRST_PATIENCE_SECONDS
+    sleep: Callable[[float], None] = time.sleep
+    _is_begun: bool = False
+    _may_have_written: bool = False
+
+    def take(self, verb: str, seconds_left: float) -> None:
+        """Take a token, waiting for it when it is near.
+
+        Raises `NoTurn` where the run can be put off as if it had never begun, else `TransientFailure` with the time to wait.
+        A run that may have written cannot: its repetition must look first at what is there.
+        """
+        if self.rate is None:
+            return
+        patience = min(_PATIENCE_SECONDS if self._is_begun else self.first_patience, max(seconds_left, 0.0))
+        row = fetch_one(_TAKE, {**self._values, "patience": patience})
+        if row is None:
+            self._refuse()
+        else:
+            self._is_begun = True
+            self._may_have_written |= verb != "GET"
+            if (wait := float(row[0])) > 0:
+                self.sleep(wait)
+
+    def rest(self, seconds: float | None) -> None:
+        """Let nobody ask before the time is over that the server has asked for."""
+        if self.rate is not None and seconds:
+            execute(_REST, {**self._values, "seconds": seconds})
+
+    @property
+    def _values(self) -> dict[str, Any]:
+        step = 1 / (self.rate or 1)
+        return {"action": self.action_id, "step": step, "room": max(1.0, self.rate or 1) * step - step}
+
+    def _refuse(self) -> None:
+        values = {**self._values, "turn": _REQUESTS_OF_A_TURN / (self.rate or 1), "furthest": _FURTHEST_TURN_SECONDS}
+        row = fetch_one(_GIVE_TURN, values)
+        turn, near = (1.0, 1.0) if row is None else (float(row[0]), float(row[1]))
+        if self.may_be_put_off and not self._may_have_written:
+            raise NoTurn(max(turn, 0.1))
+        text = f"the limit of {self.rate:g} requests per second leaves no room now"
+        raise TransientFailure(text, retry_after=max(near, 1.0))
+
+
+def pace_of(setup: Setup, *, may_be_put_off: bool = False) -> Pace:
+    """Return the pace of an action: for a delivery, which may be put off, or for a person or a job, who wait longer."""
+    first = _FIRST_PATIENCE_SECONDS if may_be_put_off else _PATIENCE_SECONDS
+    return Pace(setup.action_id, rate_of(setup.options), may_be_put_off, first_patience=first)

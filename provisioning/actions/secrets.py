@@ -1,0 +1,85 @@
+"""The secrets of actions and webhooks at rest: sealed for their place, opened only for a run, never shown."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from uuid import UUID
+
+from foundation.secrets import vault
+from provisioning.actions.setups import Setup, draft_setup
+from provisioning.models.actions import Action, ActionSecret
+from provisioning.models.webhooks import WebhookSecrets
+from provisioning.runs.failures import Misconfigured
+from provisioning.scim.settings import BASE_URL, BEARER_TOKEN, REQUIRED, origin_of
+from provisioning.webhooks.configuration import WebhookConfiguration
+
+
+def seal_secret(action: Action, name: str, value: str) -> ActionSecret:
+    """Store `value` under `name`, replacing an earlier one."""
+    secret, _ = ActionSecret.objects.update_or_create(
+        action=action, name=name, defaults={"sealed": vault.seal(value, place=_place_of(action.tenant_id, action.pk, name))}
+    )
+    return secret
+
+
+def open_secrets(action: Action) -> dict[str, str]:
+    """Return every secret of the draft by name; raise `Misconfigured` naming one that does not open."""
+    return open_sealed(draft_setup(action))
+
+
+def takes_token_elsewhere(action: Action, base_url: str) -> bool:
+    """Tell whether the stored token would go to a host that it was not entered for.
+
+    An address that is gone or cannot be read counts as another one: it could have been removed to get around this.
+    """
+    stored = {secret.name: secret.sealed for secret in action.secrets.filter(name__in=REQUIRED)}
+    if BEARER_TOKEN not in stored:
+        return False
+    try:
+        before = vault.unseal(stored[BASE_URL], place=_place_of(action.tenant_id, action.pk, BASE_URL))
+        return origin_of(before) != origin_of(base_url)
+    except (KeyError, ValueError, vault.SecretUnreadable):
+        return True
+
+
+def open_sealed(setup: Setup) -> dict[str, str]:
+    """Return every secret of a set-up by name; raise `Misconfigured` naming one that does not open."""
+    opened: dict[str, str] = {}
+    for name, sealed in setup.sealed.items():
+        try:
+            opened[name] = vault.unseal(sealed, place=_place_of(setup.tenant_id, setup.action_id, name))
+        except vault.SecretUnreadable as error:
+            raise Misconfigured(f"the secret {name} cannot be read: {error}") from error
+    return opened
+
+
+def open_sealed_secret(setup: Setup, name: str) -> str:
+    """Return one secret; raise `KeyError` where there is none and `vault.SecretUnreadable` when it does not open."""
+    return vault.unseal(setup.sealed[name], place=_place_of(setup.tenant_id, setup.action_id, name))
+
+
+def seal_webhook(*, tenant_id: str, stream_id: str, webhook: WebhookConfiguration) -> None:
+    """Store what the stream's webhook sends and where to, as one value, so that a delivery never mixes two configurations."""
+    sealed = vault.seal(json.dumps(asdict(webhook)), place=_place_of_webhook(tenant_id, stream_id))
+    WebhookSecrets.objects.update_or_create(stream_id=stream_id, defaults={"tenant_id": tenant_id, "sealed": sealed})
+
+
+def open_webhook(*, tenant_id: str, stream_id: str) -> WebhookConfiguration:
+    """Return the stream's webhook with its secrets; raise `Misconfigured` when it is gone or does not open."""
+    row = WebhookSecrets.objects.filter(tenant_id=tenant_id, stream_id=stream_id).first()
+    if row is None:
+        raise Misconfigured("the secrets of the webhook are gone: set the destination again")
+    try:
+        return WebhookConfiguration(**json.loads(vault.unseal(row.sealed, place=_place_of_webhook(tenant_id, stream_id))))
+    except vault.SecretUnreadable as error:
+        raise Misconfigured(f"the secrets of the webhook cannot be read: {error}") from error
+
+
+def _place_of(tenant_id: str, action_id: UUID, name: str) -> str:
+    """Return what a sealed value is bound to: copied to another tenant, action or name it does not open. Versions share it."""
+    return f"{tenant_id}:action:{action_id}:{name}"
+
+
+def _place_of_webhook(tenant_id: str, stream_id: str) -> str:
+    return f"{tenant_id}:stream:{stream_id}:webhook"

@@ -1,0 +1,1 @@
+"""What people do with deliveries that were given up."""

@@ -1,0 +1,69 @@
+"""Dead letters by kind of failure: one row per stream and fingerprint, counted from the newest letter on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from foundation.database.statements import fetch_all
+
+# So many of a tenant's unsettled letters are looked at, the newest first, and so many kinds shown.
+LETTERS_LOOKED_AT = 50_000
+MOST_KINDS = 200
+
+# The inner part is answered by the index `provisioning_dead_unsettled` alone; the letters themselves are read once per kind.
+_KINDS = """
+WITH looked_at AS (
+    SELECT id, stream_id, fingerprint, state, key, created_at FROM provisioning_deadletter
+    WHERE tenant_id = %(tenant)s AND state IN ('open', 'acknowledged', 'ignored') ORDER BY id DESC LIMIT %(letters)s
+),
+kinds AS (
+    SELECT stream_id, fingerprint, max(id) AS newest, min(created_at) AS first_at, max(created_at) AS last_at,
+        count(DISTINCT key) AS users, count(*) FILTER (WHERE state = 'open') AS opened,
+        count(*) FILTER (WHERE state = 'acknowledged') AS acknowledged, count(*) FILTER (WHERE state = 'ignored') AS ignored,
+        sum(count(*)) OVER () AS letters
+    FROM looked_at GROUP BY stream_id, fingerprint ORDER BY max(id) DESC LIMIT %(kinds)s
+)
+SELECT k.stream_id, coalesce(s.name, ''), k.fingerprint, k.opened, k.acknowledged, k.ignored, k.users, k.first_at, k.last_at,
+    l.error_class, l.error_status, l.error_scim_type, l.reason, i.until, s.held_since IS NOT NULL, k.letters
+FROM kinds k JOIN provisioning_deadletter l ON l.id = k.newest LEFT JOIN events_eventstream s ON s.id = k.stream_id
+LEFT JOIN provisioning_ignoredkind i
+    ON i.stream_id = k.stream_id AND i.fingerprint = k.fingerprint AND i.until > clock_timestamp()
+ORDER BY k.opened DESC, k.newest DESC
+"""
+
+
+@dataclass(frozen=True)
+class FailureKind:
+    """One kind of failure on one stream: what it did to how many, since when, and what it says."""
+
+    stream_id: str
+    stream_name: str
+    fingerprint: str
+    open: int
+    acknowledged: int
+    ignored: int
+    users: int
+    first_at: datetime
+    last_at: datetime
+    error_class: str
+    error_status: int | None
+    error_scim_type: str
+    reason: str
+    ignored_until: datetime | None
+    is_held: bool
+
+
+@dataclass(frozen=True)
+class FailureKinds:
+    """The kinds of a tenant; `is_cut` when there are more letters or kinds than were looked at."""
+
+    kinds: list[FailureKind]
+    is_cut: bool
+
+
+def failure_kinds(tenant_id: str, *, letters: int = LETTERS_LOOKED_AT, kinds: int = MOST_KINDS) -> FailureKinds:
+    """Return the kinds of failure among the tenant's unsettled dead letters, those with most open ones first."""
+    rows = fetch_all(_KINDS, {"tenant": tenant_id, "letters": letters, "kinds": kinds})
+    found = [FailureKind(*row[:-1]) for row in rows]
+    return FailureKinds(found, is_cut=bool(rows) and (rows[0][-1] >= letters or len(rows) >= kinds))

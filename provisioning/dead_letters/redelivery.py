@@ -1,0 +1,136 @@
+"""Sending dead letters again: back into their lanes, at their old places, with a fresh series of attempts."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.utils import timezone
+
+from events.models import Event
+from identity.models import Staff
+from identity.services.failures import NotFound
+from provisioning import failpoints
+from provisioning.engine import lanes, nudges
+from provisioning.links.rows import head_position
+from provisioning.models import DeadLetter
+from provisioning.runs.current_profile import UserExistsAgain, deletes_living_user, with_current_profile
+
+# One transaction locks the lanes of so many letters.
+CHUNK = 200
+
+
+@dataclass(frozen=True)
+class Order:
+    """How letters are sent again: who asks and why, and whether over newer events or with the profile of now."""
+
+    actor: str
+    reason: str = ""
+    staff: Staff | None = None
+    force: bool = False
+    with_current_profile: bool = False
+    redrive: str = ""
+
+
+@dataclass(frozen=True)
+class Redelivered:
+    """How many letters went back into their lanes, and how many deletions did not, because their user exists again."""
+
+    count: int = 0
+    blocked: int = 0
+
+
+def redeliver(
+    *, tenant_id: str, letter_ids: Iterable[int], actor: str, reason: str = "", staff: Staff | None = None, force: bool = False
+) -> int:
+    """Let these dead letters of the tenant be delivered again; return how many were undelivered. See `redeliver_letters`."""
+    return redeliver_letters(tenant_id=tenant_id, letter_ids=letter_ids, order=Order(actor, reason, staff, force)).count
+
+
+def redeliver_letters(*, tenant_id: str, letter_ids: Iterable[int], order: Order) -> Redelivered:
+    """Let these dead letters of the tenant be delivered again.
+
+    `letter_ids` is the frozen selection: what becomes a dead letter meanwhile is not touched. Each keeps its place
+    before newer events of its user. One whose user has a newer event that was written downstream ends as superseded,
+    and the deletion of a user that exists again stays where it is, unless forced. Who asked and why is kept with the
+    letter.
+    """
+    ids = sorted(set(letter_ids))
+    count = blocked = 0
+    for start in range(0, len(ids), CHUNK):
+        with transaction.atomic():
+            done = _redeliver_chunk(tenant_id, ids[start : start + CHUNK], order)
+            failpoints.reach("redelivering")
+        failpoints.reach("redelivered")
+        count, blocked = count + done.count, blocked + done.blocked
+    return Redelivered(count, blocked)
+
+
+def redeliver_one(*, tenant_id: str, letter_id: int, order: Order) -> bool:
+    """Redeliver one letter; False when its event is not undelivered any more. Raises `UserExistsAgain`."""
+    done = redeliver_letters(tenant_id=tenant_id, letter_ids=[letter_id], order=order)
+    if done.blocked:
+        raise UserExistsAgain
+    return done.count == 1
+
+
+def redeliver_event(*, tenant_id: str, stream_id: str, event_id: str, actor: str, reason: str = "", force: bool = False) -> bool:
+    """Redeliver one event of a stream as `redeliver_one` does. Raises `NotFound` without a dead letter."""
+    letter = DeadLetter.objects.filter(tenant_id=tenant_id, stream_id=stream_id, delivery__event_id=event_id).first()
+    if letter is None:
+        raise NotFound("No delivery of this event has failed.")
+    return redeliver_one(tenant_id=tenant_id, letter_id=letter.pk, order=Order(actor, reason, force=force))
+
+
+def _redeliver_chunk(tenant_id: str, ids: list[int], order: Order) -> Redelivered:
+    # Lanes are locked in this order, as the dispatch does, so that the two never wait for each other in a ring.
+    letters = DeadLetter.objects.filter(tenant_id=tenant_id, pk__in=ids).order_by("stream_id", "key", "delivery__position")
+    count = blocked = 0
+    for letter in letters.defer("body", "rebuilt_body"):
+        if not order.force and deletes_living_user(tenant_id, letter.event_type, letter.key):
+            blocked += 1
+            continue
+        requeued = lanes.requeue(
+            stream_id=letter.stream_id, key=letter.key, tenant_id=tenant_id, delivery_id=letter.delivery_id, is_forced=order.force
+        )
+        if not requeued:
+            continue
+        count += 1
+        _note(letter, order)
+        transaction.on_commit(functools.partial(nudges.post, nudges.DELIVER, letter.stream_id, letter.key), robust=True)
+    return Redelivered(count, blocked)
+
+
+def _note(letter: DeadLetter, order: Order) -> None:
+    """Keep with the letter what was asked for; the current profile is read here, under the lock of the lane."""
+    # The position first: no change between the two is taken for older than the profile.
+    letter.rebuilt_position = head_position(letter.tenant_id) if order.with_current_profile else None
+    letter.rebuilt_body = _rebuilt(letter) if order.with_current_profile else None
+    letter.state = DeadLetter.State.REDELIVERED
+    letter.redelivered_at = timezone.now()
+    letter.redelivered_by = order.staff
+    letter.redelivery_actor = order.actor[:254]
+    letter.redelivery_reason = order.reason
+    letter.redrive = order.redrive
+    letter.save(
+        update_fields=[
+            "rebuilt_body",
+            "rebuilt_position",
+            "state",
+            "redelivered_at",
+            "redelivered_by",
+            "redelivery_actor",
+            "redelivery_reason",
+            "redrive",
+        ]
+    )
+
+
+def _rebuilt(letter: DeadLetter) -> bytes:
+    stored = Event.objects.filter(event_id=letter.event_id, tenant_id=letter.tenant_id).values_list("body", flat=True).first()
+    body = letter.body if stored is None else stored
+    return with_current_profile(
+        tenant_id=letter.tenant_id, key=letter.key, event_type=letter.event_type, body=None if body is None else bytes(body)
+    )

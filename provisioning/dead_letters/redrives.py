@@ -1,0 +1,140 @@
+"""Redelivering many dead letters as a job: a selection that is frozen when it is made, paced, and stopped at any time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, F, Q, QuerySet
+from django.utils import timezone
+
+from identity.models import Job
+from identity.services.failures import Conflict, Invalid
+from identity.services.jobs import Pause, send_after_commit, step_of, unfinished
+from provisioning.dead_letters import redelivery
+from provisioning.dead_letters.selections import Selection
+from provisioning.engine.streams import locked_stream
+from provisioning.models import DeadLetter
+
+__all__ = ["RATE_PER_SECOND", "Progress", "Selection", "progress_of", "redeliver_next", "start_redrive", "unfinished_redrive"]
+
+RATE_PER_SECOND = 50
+FASTEST_RATE = 100
+# So much is put back at once, then the job rests: workers take a pause of the sweep to come back to it.
+_PAUSE_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What became of a job's letters so far; `superseded` ones needed no writing, `blocked` deletions need force."""
+
+    total: int
+    left: int
+    under_way: int
+    done: int
+    failed: int
+    superseded: int
+    blocked: int
+    skipped: int
+
+
+@transaction.atomic
+def start_redrive(
+    *,
+    tenant_id: str,
+    stream_id: str,
+    selection: Selection,
+    actor: str,
+    reason: str = "",
+    force: bool = False,
+    rate_per_second: int = RATE_PER_SECOND,
+) -> Job:
+    """Redeliver what is selected and undelivered now, `rate_per_second` letters at a time; return the pending job.
+
+    Letters that are written later, also by this very job, are not touched. Raises `NotFound`, `Invalid` for a rate
+    that is none, or `Conflict` while another such job of the stream is at work.
+    """
+    if not 1 <= rate_per_second <= FASTEST_RATE:
+        raise Invalid({"rate_per_second": [f"1 to {FASTEST_RATE} letters a second."]})
+    locked_stream(tenant_id=tenant_id, stream_id=stream_id)
+    if unfinished_redrive(tenant_id=tenant_id, stream_id=stream_id) is not None:
+        raise Conflict("Failed events of this stream are being redelivered already; wait for that job to end.")
+    job = Job(
+        tenant_id=tenant_id,
+        type=Job.Type.EVENT_REDELIVERY,
+        target=stream_id,
+        parameters={
+            "selection": selection.as_document(),
+            "frozen_at": timezone.now().isoformat(),
+            "actor": actor,
+            "reason": reason,
+            "force": force,
+            "rate": rate_per_second,
+        },
+        summary={"total": selection.of(tenant_id=tenant_id, stream_id=stream_id).count(), "redelivered": 0, "skipped": 0},
+    )
+    job.save(force_insert=True)
+    send_after_commit(job)
+    return job
+
+
+def unfinished_redrive(*, tenant_id: str, stream_id: str) -> Job | None:
+    """Return the job that redelivers letters of this stream now."""
+    return unfinished(tenant_id, Job.Type.EVENT_REDELIVERY).filter(target=stream_id).first()
+
+
+@step_of(Job.Type.EVENT_REDELIVERY, may_be_cancelled=True)
+def redeliver_next(job: Job) -> bool | Pause:
+    """Put the next letters back into their lanes, each user's in order.
+
+    `summary` counts those that were undelivered no more as skipped, and deletions of living users as blocked.
+    """
+    asked = job.parameters
+    letters = _left(job)
+    count = max(1, min(redelivery.CHUNK, round(asked["rate"] * _PAUSE_SECONDS)))
+    chunk = list(letters.values_list("pk", "key", "position")[:count])
+    if not chunk:
+        return False
+    order = redelivery.Order(asked["actor"], asked["reason"], force=asked["force"], redrive=job.pk)
+    done = redelivery.redeliver_letters(tenant_id=job.tenant_id, letter_ids=[pk for pk, _, _ in chunk], order=order)
+    job.parameters = {**asked, "after": chunk[-1][1:]}
+    counted = {"redelivered": done.count, "skipped": len(chunk) - done.count - done.blocked}
+    if done.blocked or "blocked" in job.summary:
+        counted["blocked"] = done.blocked
+    job.summary = {**job.summary, **{name: job.summary.get(name, 0) + more for name, more in counted.items()}}
+    return Pause(_PAUSE_SECONDS)
+
+
+def progress_of(job: Job) -> Progress:
+    """Count what became of the letters that the job put back; what it left when it was cancelled stays in `left`."""
+    rows = DeadLetter.objects.filter(tenant_id=job.tenant_id, redrive=job.pk).values_list("state", "resolution").annotate(Count("pk"))
+    counts = {(state, resolution): count for state, resolution, count in rows}
+    under_way = sum(count for (state, _), count in counts.items() if state == DeadLetter.State.REDELIVERED)
+    superseded = counts.get((DeadLetter.State.RESOLVED, "superseded"), 0)
+    done = sum(counts.get((DeadLetter.State.RESOLVED, outcome), 0) for outcome in ("delivered", "skipped"))
+    summary = {name: int(job.summary.get(name, 0)) for name in ("total", "redelivered", "skipped", "blocked")}
+    return Progress(
+        total=summary["total"],
+        left=max(summary["total"] - summary["redelivered"] - summary["skipped"] - summary["blocked"], 0),
+        under_way=under_way,
+        done=done,
+        # Whatever was decided about one that failed again, its event is not there.
+        failed=sum(counts.values()) - under_way - superseded - done,
+        superseded=superseded,
+        blocked=summary["blocked"],
+        skipped=summary["skipped"],
+    )
+
+
+def _left(job: Job) -> QuerySet[Any]:
+    """Return the frozen letters behind the last one, by lane and position: a user's older event goes first."""
+    asked = job.parameters
+    letters = Selection.of_document(asked["selection"]).of(tenant_id=job.tenant_id, stream_id=job.target)
+    letters = letters.filter(created_at__lte=datetime.fromisoformat(asked["frozen_at"])).annotate(position=F("delivery__position"))
+    if "after" in asked:
+        key, position = asked["after"]
+        # The first condition says nothing new: it is the one that the index by key can use.
+        letters = letters.filter(Q(key__gte=key) & (Q(key__gt=key) | Q(key=key, position__gt=position)))
+    return letters.order_by("key", "position")

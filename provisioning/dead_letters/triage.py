@@ -1,0 +1,90 @@
+"""What people decide about dead letters: to know of them, not to want to hear of them, that they are done with.
+
+A decision never moves an event. Every letter stays listed, counted and redeliverable until its retention ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.utils import timezone
+
+from events.models import EventStream
+from foundation.database.statements import execute
+from foundation.database.transactions import unit_of_work
+from identity.services.failures import Invalid, NotFound
+from provisioning.models import DeadLetter, IgnoredKind
+
+State = DeadLetter.State
+# What still speaks of an event that the destination does not have. `redelivered` is under way and decides itself.
+UNSETTLED = (State.OPEN, State.ACKNOWLEDGED, State.IGNORED)
+_DECISIONS = frozenset({State.OPEN, State.ACKNOWLEDGED, State.IGNORED, State.RESOLVED})
+BY_HAND = "by hand"
+LONGEST_REASON = 500
+
+# Rows are locked in the order in which a redelivery locks them, so that the two never wait for each other in a ring.
+# A letter that is being redelivered, or that a delivery has resolved, is left alone: the newest version of the row decides.
+_DECIDE = """
+WITH chosen AS MATERIALIZED (
+    SELECT l.id FROM provisioning_deadletter l JOIN provisioning_delivery d ON d.id = l.delivery_id
+    WHERE l.tenant_id = %(tenant)s AND {chosen} AND l.state <> %(state)s AND d.state = 'dead'
+        AND (l.state IN ('open', 'acknowledged', 'ignored') OR (l.state = 'resolved' AND %(state)s = 'open'))
+    ORDER BY l.stream_id, l.key, d.position FOR NO KEY UPDATE OF l
+)
+UPDATE provisioning_deadletter l SET state = %(state)s, triaged_at = clock_timestamp(), triage_actor = %(actor)s,
+    triage_reason = %(reason)s, resolution = CASE WHEN %(state)s = 'resolved' THEN %(by_hand)s ELSE '' END,
+    resolved_at = CASE WHEN %(state)s = 'resolved' THEN clock_timestamp() END
+FROM chosen WHERE l.id = chosen.id
+"""
+_NAMED = _DECIDE.format(chosen="l.id = ANY(%(ids)s)")
+_OF_KIND = _DECIDE.format(chosen="l.stream_id = %(stream)s AND l.fingerprint = %(fingerprint)s AND l.state <> 'resolved'")
+
+
+@unit_of_work
+def decide(*, tenant_id: str, letter_ids: Iterable[int], state: str, reason: str, actor: str) -> int:
+    """Put dead letters of the tenant into `state`: open, acknowledged, ignored or resolved; return how many changed.
+
+    One that is there already, or that is being redelivered, is left alone, so doing it twice does no harm. A resolved
+    one can be opened again while its event is undelivered. Raises `Invalid` without a reason.
+    """
+    values = {"tenant": tenant_id, "ids": sorted(set(letter_ids)), **_decision(state, reason, actor)}
+    return execute(_NAMED, values)
+
+
+@unit_of_work
+def decide_kind(*, tenant_id: str, stream_id: str, fingerprint: str, state: str, reason: str, actor: str) -> int:
+    """Do as `decide` does with every unsettled letter of one kind of failure on one stream."""
+    return execute(_OF_KIND, {"tenant": tenant_id, "stream": stream_id, "fingerprint": fingerprint, **_decision(state, reason, actor)})
+
+
+@unit_of_work
+def ignore_kind(*, tenant_id: str, stream_id: str, fingerprint: str, until: datetime, reason: str, actor: str) -> int:
+    """Ignore a kind of failure on one stream until a moment, the letters there are and those to come; return how many there are.
+
+    Raises `NotFound` for a stream of another tenant, `Invalid` for a moment in the past or without a reason.
+    """
+    decision = _decision(State.IGNORED, reason, actor)
+    if until <= timezone.now():
+        raise Invalid({"until": ["A moment in the future is expected."]})
+    if not fingerprint or not EventStream.objects.of(tenant_id).filter(pk=stream_id).exists():
+        raise NotFound("There is no such kind of failure.")
+    told = {"tenant_id": tenant_id, "until": until, "reason": decision["reason"], "actor": decision["actor"], "created_at": timezone.now()}
+    IgnoredKind.objects.update_or_create(stream_id=stream_id, fingerprint=fingerprint, defaults=told)
+    return execute(_OF_KIND, {"tenant": tenant_id, "stream": stream_id, "fingerprint": fingerprint, **decision})
+
+
+@unit_of_work
+def stop_ignoring(*, tenant_id: str, stream_id: str, fingerprint: str) -> bool:
+    """Let new letters of the kind be open again; those there are stay as they are. False when it was not ignored."""
+    count, _ = IgnoredKind.objects.filter(tenant_id=tenant_id, stream_id=stream_id, fingerprint=fingerprint).delete()
+    return count > 0
+
+
+def _decision(state: str, reason: str, actor: str) -> dict[str, str]:
+    if state not in _DECISIONS:
+        raise Invalid({"state": [f"Not a decision: {state[:32]}."]})
+    said = " ".join(reason.replace("\0", "").split())
+    if not said:
+        raise Invalid({"reason": ["Say why: others will ask."]})
+    return {"state": str(state), "reason": said[:LONGEST_REASON], "actor": actor[:254], "by_hand": BY_HAND}

@@ -1,0 +1,1 @@
+"""What clients read of actions and deliveries."""

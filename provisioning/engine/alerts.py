@@ -1,0 +1,102 @@
+"""Alerts: raised by the sweep once a minute, on the database's clock, and sent once each by a worker.
+
+A row of `Alert` is raised at most once per stream, kind and period: its unique constraint decides between two sweepers.
+Whoever sends it takes the row first, so a crash can lose one message and never doubles it; the next period speaks again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+
+from foundation.database.statements import execute, fetch_all
+from provisioning.engine import not_found
+
+EVERY_SECONDS = 60.0
+# More new kinds than this in one period say nothing that the count of open letters does not say.
+_MOST_NEW_KINDS = 5
+_MOST_COUNTED = 10_000
+# A letter counts as new for so long, so that sweeps that paused overlook none.
+_NEW_SECONDS = 3600.0
+
+# Enabled and disabled streams alike: what is open stays to be dealt with. The period is a slot of the clock; an alert that
+# was raised less than a period ago keeps quiet too, so that the end of a slot does not repeat it at once.
+_RAISE = """
+INSERT INTO provisioning_alert (stream_id, tenant_id, kind, fingerprint, period, facts, mailed_to, problem)
+SELECT s.id, s.tenant_id, %(kind)s, found.fingerprint,
+    to_timestamp(floor(extract(epoch FROM clock_timestamp()) / %(period)s) * %(period)s), found.facts, 0, ''
+FROM events_eventstream s JOIN identity_tenant t ON t.id = s.tenant_id AND t.status = 'active' CROSS JOIN LATERAL ({found}) found
+WHERE NOT EXISTS (
+    SELECT 1 FROM provisioning_alert a WHERE a.stream_id = s.id AND a.kind = %(kind)s AND a.fingerprint = found.fingerprint
+        AND a.created_at > now() - make_interval(secs => %(period)s))
+ON CONFLICT DO NOTHING
+"""
+# The first letter of a kind, whatever became of it, is not older than that, and nobody has sent it again. The kinds are
+# taken from the newest letters, each by its index; `now()` stands still during a statement, so that the index can use it.
+_NEW_FAILURE = """
+SELECT newest.fingerprint, jsonb_build_object('class', first.error_class, 'status', first.error_status,
+    'scim_type', first.error_scim_type, 'count', newest.letters) AS facts
+FROM (SELECT n.fingerprint, count(*) AS letters FROM (
+    SELECT l.fingerprint FROM provisioning_deadletter l
+    WHERE l.stream_id = s.id AND l.state = 'open' AND l.created_at > now() - make_interval(secs => %(new)s)
+    ORDER BY l.created_at DESC LIMIT %(most)s) n GROUP BY n.fingerprint) newest
+CROSS JOIN LATERAL (
+    SELECT o.created_at, o.redelivered_at, o.error_class, o.error_status, o.error_scim_type FROM provisioning_deadletter o
+    WHERE o.tenant_id = s.tenant_id AND o.fingerprint = newest.fingerprint AND o.stream_id = s.id ORDER BY o.id LIMIT 1) first
+WHERE first.redelivered_at IS NULL AND first.created_at > now() - make_interval(secs => %(new)s)
+ORDER BY newest.letters DESC
+LIMIT greatest(%(kinds)s - (SELECT count(*) FROM provisioning_alert b WHERE b.stream_id = s.id AND b.kind = %(kind)s
+    AND b.created_at > now() - make_interval(secs => %(period)s)), 0)
+"""
+_MANY_OPEN = """
+SELECT '' AS fingerprint, jsonb_build_object('count', counted.letters, 'limit', %(limit)s::int) AS facts
+FROM (SELECT count(*) AS letters FROM (
+    SELECT 1 FROM provisioning_deadletter l WHERE l.stream_id = s.id AND l.state = 'open' LIMIT %(most)s) open) counted
+WHERE counted.letters >= %(limit)s
+"""
+_OLD_OPEN = """
+SELECT '' AS fingerprint, jsonb_build_object('since', to_char(oldest.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) AS facts
+FROM (SELECT l.created_at FROM provisioning_deadletter l WHERE l.stream_id = s.id AND l.state = 'open' ORDER BY l.created_at LIMIT 1) oldest
+WHERE oldest.created_at < clock_timestamp() - make_interval(secs => %(age)s)
+"""
+_HELD = """
+SELECT '' AS fingerprint, jsonb_build_object('since', to_char(s.held_since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) AS facts
+WHERE s.held_since IS NOT NULL
+"""
+# What was skipped because the server has no such user, against everything that was settled; both by the day of the event, as an index
+# gives them. A server whose filter finds no one would otherwise let accounts of deleted users live on, in silence. Few streams miss so
+# many that the first count stops; theirs are counted whole, because a share of a part says nothing.
+_NOT_FOUND = f"""
+SELECT '' AS fingerprint, jsonb_build_object('count', counted.number, 'settled', settled.number, 'limit', %(percent)s::int) AS facts
+FROM (SELECT count(*) AS number FROM ({not_found.ROWS} LIMIT %(most)s) missing) missed
+CROSS JOIN LATERAL (SELECT count(*) AS number FROM provisioning_delivery d
+    WHERE missed.number >= %(least)s AND d.stream_id = s.id AND d.created_at > now() - interval '1 day'
+        AND d.state IN ('delivered', 'skipped')) settled
+CROSS JOIN LATERAL (SELECT CASE WHEN missed.number < %(most)s THEN missed.number
+    ELSE (SELECT count(*) FROM ({not_found.ROWS}) missing_in_all) END AS number) counted
+WHERE missed.number >= %(least)s AND counted.number * 100 >= settled.number * %(percent)s
+"""  # noqa: S608  (a constant of another module)
+_UNSENT = "SELECT id FROM provisioning_alert WHERE taken_at IS NULL ORDER BY id LIMIT 100"
+
+
+def raise_alerts() -> list[int]:
+    """Raise what the settings ask for; return the alerts that nobody has begun to send."""
+    for kind, found, values in _asked_for():
+        parameters = {"kind": kind, "period": settings.DEAD_LETTER_ALERT_PERIOD_SECONDS, **values}
+        execute(_RAISE.format(found=found), parameters)
+    return [alert_id for (alert_id,) in fetch_all(_UNSENT)]
+
+
+def _asked_for() -> list[tuple[str, str, dict[str, Any]]]:
+    limit, age = settings.DEAD_LETTER_ALERT_OPEN, settings.DEAD_LETTER_ALERT_AGE_SECONDS
+    new = {"new": min(_NEW_SECONDS, settings.DEAD_LETTER_ALERT_PERIOD_SECONDS), "kinds": _MOST_NEW_KINDS, "most": _MOST_COUNTED}
+    not_found_values = {"percent": settings.NOT_FOUND_ALERT_PERCENT, "least": settings.NOT_FOUND_ALERT_USERS, "most": _MOST_COUNTED}
+    every: list[tuple[bool, str, str, dict[str, Any]]] = [
+        (settings.DEAD_LETTER_ALERT_FIRST, "new_failure", _NEW_FAILURE, new),
+        (limit > 0, "many_open", _MANY_OPEN, {"limit": limit, "most": max(limit, _MOST_COUNTED)}),
+        (age > 0, "old_open", _OLD_OPEN, {"age": age}),
+        (settings.DEAD_LETTER_ALERT_HELD, "held", _HELD, {}),
+        (settings.NOT_FOUND_ALERT_PERCENT > 0, "not_found", _NOT_FOUND, not_found_values),
+    ]
+    return [(kind, found, values) for is_asked, kind, found, values in every if is_asked]

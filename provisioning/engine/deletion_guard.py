@@ -1,0 +1,69 @@
+"""Holding a flood of deletions back for a person: off until a stream is given a threshold.
+
+Deletions are counted where events become deliveries, so the stream is held before the first one over the threshold runs.
+It is the whole stream that rests: its order is kept, and nothing is lost. No probe resumes it, only a person's word.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from django.db import transaction
+
+from events.models import EventStream
+from foundation.database.statements import execute
+from identity.services.failures import Conflict, Invalid
+from provisioning.engine import breaker, nudges
+from provisioning.engine.streams import locked_stream
+from provisioning.models import DeletionGuard, Lane
+
+LONGEST_WINDOW_SECONDS = 7 * 86400
+HIGHEST_THRESHOLD = 1_000_000
+_ALLOW = "UPDATE provisioning_deletionguard SET staged_since = NULL, counted = 0, window_began_at = clock_timestamp() WHERE stream_id = %s"
+
+
+def set_guard(*, tenant_id: str, stream_id: str, threshold: int | None, window_seconds: int = 3600) -> DeletionGuard | None:
+    """Hold the stream back when more deletions come within a window; without a threshold never. What is held stays held.
+
+    Raises `NotFound` and `Invalid`.
+    """
+    if threshold is not None and not 0 <= threshold <= HIGHEST_THRESHOLD:
+        raise Invalid({"threshold": [f"A number of deletions from 0 to {HIGHEST_THRESHOLD:,}."]})
+    if not 1 <= window_seconds <= LONGEST_WINDOW_SECONDS:
+        raise Invalid({"window_seconds": [f"A number of seconds from 1 to {LONGEST_WINDOW_SECONDS:,}."]})
+    with transaction.atomic():
+        locked_stream(tenant_id=tenant_id, stream_id=stream_id)
+        if threshold is None:
+            # One that holds the stream stays until its deletions are allowed.
+            DeletionGuard.objects.filter(stream_id=stream_id, tenant_id=tenant_id, staged_since=None).delete()
+            return None
+        values = {"tenant_id": tenant_id, "threshold": threshold, "window_seconds": window_seconds}
+        return DeletionGuard.objects.update_or_create(stream_id=stream_id, defaults=values)[0]
+
+
+def guard_of(stream: EventStream) -> DeletionGuard | None:
+    """Return the guard of a stream that has one."""
+    return DeletionGuard.objects.filter(stream_id=stream.pk, tenant_id=stream.tenant_id).first()
+
+
+def is_staged(stream: EventStream) -> bool:
+    """Tell whether deletions of the stream wait for a person."""
+    return DeletionGuard.objects.filter(stream_id=stream.pk, tenant_id=stream.tenant_id, staged_since__isnull=False).exists()
+
+
+def allow_deletions(*, tenant_id: str, stream_id: str) -> None:
+    """Let a stream deliver the deletions it holds back, in order; those that come later are counted anew.
+
+    Raises `NotFound`, or `Conflict` when nothing is held back.
+    """
+    with transaction.atomic():
+        stream = locked_stream(tenant_id=tenant_id, stream_id=stream_id)
+        if not is_staged(stream):
+            raise Conflict("No deletions of this stream are held back.")
+        execute(_ALLOW, [stream_id])
+        breaker.resume_stream(stream_id=stream_id, tenant_id=tenant_id)
+        keys = list(
+            Lane.objects.filter(stream_id=stream_id).order_by("not_before", "id").values_list("key", flat=True)[: nudges.FIRST_MESSAGES]
+        )
+        for key in keys:
+            transaction.on_commit(partial(nudges.post, nudges.DELIVER, stream_id, key), robust=True)

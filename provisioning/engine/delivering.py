@@ -1,0 +1,188 @@
+"""The turn of a delivery message: claim, run the destination with no transaction open, write what became of it."""
+
+from __future__ import annotations
+
+import time
+
+from celery.exceptions import SoftTimeLimitExceeded
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError
+
+from foundation.database.statements import forget_plans
+from foundation.tenancy import tenant_bound
+from provisioning import failpoints
+from provisioning.actions.pace import NoTurn
+from provisioning.engine import breaker, lane_rows, lanes, nudges
+from provisioning.engine.claim_ahead import Ahead, warn_of_discarded
+from provisioning.engine.destinations import Memory, run_destination
+from provisioning.engine.retrying import LONGEST_RETRY_SECONDS, RetryLater
+from provisioning.links.rows import write_links
+from provisioning.models import FailureClass
+from provisioning.runs.outcomes import Claim, Failure, LeaseLost, NotDue, Success
+
+# One message works for so long or so much, then the others have their turn. A turn itself costs as much as some ten deliveries.
+TURN_SECONDS = 2.0
+TURN_DELIVERIES = 500
+# A run ends this long before its lease, so that the outcome can still be written.
+_LEASE_MARGIN_SECONDS = 5.0
+
+
+class Turn:
+    """The budget of one message, and what it has read already."""
+
+    def __init__(self, seconds: float = TURN_SECONDS, deliveries: int | None = None) -> None:
+        self._ends = time.monotonic() + seconds
+        self._left = deliveries or TURN_DELIVERIES
+        self.is_over = False
+        self.memory: Memory = {}
+        self.ahead = Ahead()
+
+    def goes_on(self) -> bool:
+        """Count a delivery; tell whether another one may follow."""
+        self._left -= 1
+        self.is_over = self._left <= 0 or time.monotonic() >= self._ends
+        return not self.is_over
+
+
+def deliver_lane(stream_id: str, key: str) -> None:
+    """Work through the named lane, then through the stream's oldest due lanes, for one turn.
+
+    When the turn ends before the work does, another message goes on with it. Raises `RetryLater` when the named lane
+    pauses for at most 30 seconds; longer pauses are the sweeper's.
+    """
+    turn, pause, left = Turn(), None, None
+    forget_plans()
+    claim = lanes.claim_named(stream_id, key)
+    if isinstance(claim, NotDue):
+        pause, claim = claim.seconds, None
+    claim = claim or lanes.claim_oldest(stream_id)
+    try:
+        while claim is not None:
+            step = deliver_claim(claim, turn)
+            left = claim.key if step.is_waiting else None
+            if claim.key == key:
+                pause = step.retry_in
+            elif step.retry_in is not None and step.retry_in <= LONGEST_RETRY_SECONDS:
+                nudges.send(nudges.DELIVER, stream_id, claim.key, countdown=step.retry_in)
+            claim = step.next
+    finally:
+        turn.ahead.abandon()
+    if left is None and turn.is_over:
+        left = lane_rows.due_key(stream_id)
+    if left is not None:
+        nudges.send(nudges.DELIVER, stream_id, left)
+    if pause is not None and pause <= LONGEST_RETRY_SECONDS:
+        raise RetryLater(pause)
+
+
+def probe_stream(stream_id: str, tenant_id: str) -> None:
+    """Try one delivery of a held stream; when the destination deals with it, or nothing waits, the stream resumes."""
+    claim = lanes.claim_oldest(stream_id, is_probe=True)
+    if claim is None:
+        breaker.resume_stream(stream_id=stream_id, tenant_id=tenant_id)
+    else:
+        deliver_claim(claim, Turn(deliveries=1))
+
+
+def deliver_claim(claim: Claim, turn: Turn) -> lanes.Step:
+    """Run the claimed delivery and write its outcome; an outcome that comes after the lease is discarded.
+
+    With a step whose claim was made ahead, the outcome is still on its way to the database when this returns.
+    """
+    failpoints.reach("claimed")
+    turn.ahead.start(claim)
+    result = run_claim(claim, turn.memory)
+    failpoints.reach("ran")
+    try:
+        following, go_on = turn.ahead.finish(), turn.goes_on()
+    except (DatabaseError, InterfaceError):
+        # What was under way is left to its leases. What this run came to is not, as long as the usual connection works.
+        _written(claim, result, go_on=False)
+        raise
+    if go_on and isinstance(result, Success):
+        if turn.ahead.settle(claim, result, following):
+            return lanes.Step(next=following)
+    else:
+        turn.ahead.stop(following)
+    return _written(claim, result, go_on=go_on)
+
+
+def run_claim(claim: Claim, memory: Memory) -> Success | Failure | NoTurn:
+    """Run the stream's destination; whatever it raises becomes a failure, but that it has no turn now."""
+    deadline = min(settings.DELIVERY_BUDGET_SECONDS, settings.DELIVERY_LEASE_SECONDS - _LEASE_MARGIN_SECONDS)
+    started = time.monotonic()
+    try:
+        with tenant_bound(claim.tenant_id):
+            outcome = run_destination(claim, max(deadline, 0.1), memory)
+    except NoTurn as put_off:
+        return put_off
+    except Exception as error:  # noqa: BLE001  (an action is foreign code: any error is a failed delivery)
+        return failure_of(error, _milliseconds_since(started))
+    is_skipped = outcome.status == "skipped"
+    return Success(
+        is_skipped=is_skipped,
+        # A deletion that found nothing to delete counts too: what is older must not bring the document back.
+        is_written=not is_skipped or claim.is_deletion,
+        duration_ms=_milliseconds_since(started),
+        reason=outcome.reason or "",
+        detail=outcome.detail,
+        log_lines=outcome.log_lines,
+        links=outcome.links,
+    )
+
+
+def failure_of(error: Exception, duration_ms: float) -> Failure:
+    """Return what is known of an error: the fields of `provisioning.runs.failures`, where it has them."""
+    kind = getattr(error, "kind", FailureClass.ACTION)
+    if isinstance(error, SoftTimeLimitExceeded | TimeoutError | ConnectionError):
+        kind = FailureClass.TRANSIENT
+    return Failure(
+        error_class=str(kind) if kind in FailureClass.values else FailureClass.ACTION.value,
+        message=str(error) or type(error).__name__,
+        duration_ms=duration_ms,
+        status=getattr(error, "status", None),
+        scim_type=getattr(error, "scim_type", None) or "",
+        retry_after=getattr(error, "retry_after", None),
+        exchanges=getattr(error, "exchanges", None) or [],
+        log_lines=getattr(error, "log_lines", None) or [],
+        links=getattr(error, "links", None) or [],
+    )
+
+
+def _written(claim: Claim, result: Success | Failure | NoTurn, *, go_on: bool) -> lanes.Step:
+    try:
+        if isinstance(result, Failure):
+            # Facts learned about an account are kept even when the claim is lost.
+            write_links(result.links)
+        step = _conclude(claim, result, go_on=go_on)
+    except LeaseLost:
+        step = lanes.Step(is_discarded=True)
+        if isinstance(result, Success):
+            write_links(result.links)
+    if step.is_discarded:
+        warn_of_discarded(claim)
+    return step
+
+
+def _conclude(claim: Claim, result: Success | Failure | NoTurn, *, go_on: bool) -> lanes.Step:
+    if isinstance(result, NoTurn):
+        # What else waits for this destination would find no turn either. A probe says nothing then, and comes again.
+        return lanes.put_off(claim, seconds=result.seconds)
+    if isinstance(result, Success):
+        step = lanes.settle(claim, result, go_on=go_on)
+    elif result.error_class == FailureClass.MISCONFIGURED or (claim.is_probe and breaker.speaks_against_destination(result.error_class)):
+        # Held first: a crash in between leaves a held stream and a lease that runs out.
+        breaker.hold_stream(stream_id=claim.stream_id, tenant_id=claim.tenant_id, reason=result.message)
+        failpoints.reach("held")
+        lanes.release(claim, result)
+        return lanes.Step()
+    else:
+        step = lanes.fail(claim, result, go_on=go_on)
+    if claim.is_probe:
+        failpoints.reach("probed")
+        breaker.resume_stream(stream_id=claim.stream_id, tenant_id=claim.tenant_id)
+    return step
+
+
+def _milliseconds_since(started: float) -> float:
+    return round((time.monotonic() - started) * 1000, 3)

@@ -1,0 +1,111 @@
+"""Log to deliveries: each enabled stream follows the log by its own position."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+from django.db import transaction
+
+from foundation.database.statements import execute, fetch_all, fetch_one
+from provisioning import failpoints
+from provisioning.engine import deletion_counting
+
+logger = logging.getLogger(__name__)
+
+BATCH = 1000
+# The sweeper leaves a new lane alone for so long: the messages of the dispatch usually reach it sooner.
+NUDGE_GRACE_SECONDS = 3
+
+_STREAMS_BEHIND = """
+SELECT s.id FROM events_eventstream s JOIN events_head h ON h.tenant_id = s.tenant_id
+WHERE s.tenant_id = %s AND s.status = 'enabled' AND s.position < h.position ORDER BY s.id
+"""
+# Whoever finds the stream locked leaves it to the owner of the lock, who reads the log to its end.
+_LOCK_STREAM = """
+SELECT tenant_id, position, ARRAY(SELECT jsonb_array_elements_text(subscriptions)) FROM events_eventstream
+WHERE id = %s AND status = 'enabled' FOR NO KEY UPDATE {skip}
+"""
+_LAST_OF_BATCH = """
+SELECT max(position), min(position) FROM (
+    SELECT position FROM events_logentry WHERE tenant_id = %s AND position > %s ORDER BY position LIMIT %s
+) page
+"""
+_INSERT_DELIVERIES = """
+INSERT INTO provisioning_delivery (stream_id, tenant_id, key, position, event, event_id, event_type, state, is_written, attempts,
+    series_attempts, redeliveries, is_forced, reason, detail, error_class, error_scim_type, error_message, error_fingerprint)
+SELECT %(stream)s, l.tenant_id, e.root, l.position, e.id, e.event_id, e.type, 'todo', false, 0, 0, 0, false, '', '{}', '', '', '', ''
+FROM events_logentry l JOIN events_event e ON e.id = l.event_id
+WHERE l.tenant_id = %(tenant)s AND l.position > %(after)s AND l.position <= %(last)s AND e.type = ANY(%(types)s)
+ORDER BY l.position
+ON CONFLICT (stream_id, event) DO NOTHING
+RETURNING key, event_type
+"""
+# DO UPDATE and never DO NOTHING: the update locks an existing lane, so whoever is about to delete it as empty either
+# waits and then sees the new deliveries, or has deleted it and it is inserted again. In key order, against deadlocks.
+# An existing lane keeps its `not_before`: a new event does not shorten the pause of a failing one.
+_UPSERT_LANES = """
+INSERT INTO provisioning_lane (stream_id, key, tenant_id, nudged_until)
+SELECT %(stream)s, key, %(tenant)s, clock_timestamp() + make_interval(secs => %(grace)s)
+FROM (SELECT DISTINCT unnest(%(keys)s::text[]) AS key ORDER BY key) keys
+ON CONFLICT (stream_id, key) DO UPDATE SET key = EXCLUDED.key
+RETURNING key, (xmax = 0)
+"""
+_ADVANCE = "UPDATE events_eventstream SET position = %s WHERE id = %s"
+
+
+@dataclass
+class Dispatched:
+    """What was made of one stream's part of the log; `new_lanes` are those that no worker knows yet."""
+
+    stream_id: str
+    deliveries: int = 0
+    new_lanes: list[str] = field(default_factory=list)
+
+
+def dispatch_tenant(tenant_id: str) -> list[Dispatched]:
+    """Bring every enabled stream of the tenant to the head of its log."""
+    return [dispatch_stream(stream_id) for (stream_id,) in fetch_all(_STREAMS_BEHIND, [tenant_id])]
+
+
+def dispatch_stream(stream_id: str) -> Dispatched:
+    """Make deliveries of everything the stream has not seen, at most 1,000 events per transaction.
+
+    A held stream is dispatched like any other: a hold stops deliveries only, so it loses nothing.
+    """
+    done = Dispatched(stream_id)
+    while dispatch_batch(done):
+        pass
+    failpoints.reach("dispatched")
+    return done
+
+
+def dispatch_batch(done: Dispatched, *, wait: bool = False) -> bool:
+    """Dispatch the next page of the log in one transaction; tell whether there may be more.
+
+    Deliveries, lanes and the position are committed together, so a crash repeats the page or has finished it.
+    With `wait` the stream's lock is waited for; otherwise a stream that somebody dispatches is left to them.
+    """
+    with transaction.atomic():
+        stream = fetch_one(_LOCK_STREAM.format(skip="" if wait else "SKIP LOCKED"), [done.stream_id])
+        if stream is None:
+            return False
+        tenant_id, position, types = stream
+        # A statement of its own after the lock: its snapshot sees everything numbered before.
+        last, first = fetch_one(_LAST_OF_BATCH, [tenant_id, position, BATCH]) or (None, None)
+        if last is None:
+            return False
+        if first > position + 1:
+            # Positions are dense, so a gap means that the log was pruned below a stream that had not read it.
+            logger.error("stream %s lost %s events to retention", done.stream_id, first - position - 1)
+        page = {"stream": done.stream_id, "tenant": tenant_id, "after": position, "last": last, "types": types}
+        made = fetch_all(_INSERT_DELIVERIES, page)
+        if keys := [key for key, _ in made]:
+            lanes = fetch_all(_UPSERT_LANES, {**page, "keys": keys, "grace": NUDGE_GRACE_SECONDS})
+            done.new_lanes.extend(key for key, is_new in lanes if is_new)
+            new = sum(event_type == "user.deleted" for _, event_type in made)
+            deletion_counting.count_deletions(stream_id=done.stream_id, tenant_id=tenant_id, new=new)
+        execute(_ADVANCE, [last, done.stream_id])
+        done.deliveries += len(keys)
+        failpoints.reach("dispatching")
+    return bool(last - position >= BATCH)

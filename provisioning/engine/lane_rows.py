@@ -1,0 +1,237 @@
+"""The statements behind `provisioning.engine.lanes`, each inside the transaction of its caller, and the lock they share.
+
+The lane's row is the lock of everything in the lane. Whoever decides that a lane is empty does so in a statement of its
+own after the lock was granted: only that snapshot sees what a dispatch committed while the lock was waited for. What
+is found waiting may be taken in the statement that locks, since nothing but the lock's owner settles it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from foundation.database.statements import Prepared, execute, fetch_all, fetch_one
+
+_DELIVERS = "s.status = 'enabled' AND (s.held_since IS NULL OR %(probe)s)"
+# Waits for the lock: it is held for moments only, and a skipped lane would wait for the sweeper.
+_LOCK_NAMED = """
+SELECT l.id, l.token IS NOT NULL, s.status = 'enabled' AND s.held_since IS NULL,
+    extract(epoch FROM greatest(l.not_before, coalesce(l.lease_until, l.not_before)) - clock_timestamp())
+FROM provisioning_lane l JOIN events_eventstream s ON s.id = l.stream_id
+WHERE l.stream_id = %s AND l.key = %s FOR UPDATE OF l
+"""
+_LOCK_CLAIMED = """
+SELECT 1 FROM provisioning_lane WHERE id = %s AND token = %s AND lease_until > clock_timestamp() FOR UPDATE
+"""
+_THIS_LANE = "SELECT id, stream_id, key, tenant_id, token, delivery_id FROM provisioning_lane WHERE id = %(lane)s"
+_DUE_LANE = f"""
+FROM provisioning_lane l JOIN events_eventstream s ON s.id = l.stream_id
+WHERE l.stream_id = %(stream)s AND {_DELIVERS} AND (l.not_before <= clock_timestamp() OR %(probe)s)
+    AND (l.lease_until IS NULL OR l.lease_until <= clock_timestamp())
+ORDER BY l.not_before, l.id LIMIT 1
+"""
+_OLDEST_LANE = f"SELECT l.id, l.stream_id, l.key, l.tenant_id, l.token, l.delivery_id {_DUE_LANE} FOR UPDATE OF l SKIP LOCKED"
+# Claims in one statement: the lane's first waiting delivery, unless it should not run; a fresh token and lease; the
+# attempt, counted before it starts so that a crasher is counted too; and the attempt of a claim that never reported.
+# Between this statement's snapshot and its lock another worker may have settled what the snapshot shows as waiting: the
+# count is made only where the newest version of the row still waits, and without the count there is no claim.
+# The planner takes the index of waiting rows for nearly empty, since its statistics are from quieter times, and would read
+# all of it for each claim: the subquery with a limit and the state as an expression leave it the lane's part alone. For the
+# same reason the lane is updated by one id.
+_TAKE = """
+WITH lane AS ({lane}),
+waiting AS (
+    SELECT d.id, d.event_id, d.event_type, coalesce(letter.rebuilt_position, d.position) AS position,
+        d.redeliveries > 0 AS is_redelivery, clock_timestamp() AS now,
+        coalesce(letter.rebuilt_body, e.body, letter.body) AS body, letter.rebuilt_body IS NOT NULL AS is_rebuilt,
+        s.destination_type, s.destination,
+        d.redeliveries > 0 AND NOT d.is_forced AND letter.rebuilt_body IS NULL AND EXISTS (
+            SELECT 1 FROM provisioning_delivery n
+            WHERE n.stream_id = d.stream_id AND n.key = d.key AND n.position > d.position AND n.is_written) AS is_superseded
+    FROM lane
+    CROSS JOIN LATERAL (
+        SELECT * FROM provisioning_delivery d
+        WHERE d.stream_id = lane.stream_id AND d.key = lane.key AND d.state = 'todo' ORDER BY d.position LIMIT 1
+    ) d
+    JOIN events_eventstream s ON s.id = lane.stream_id AND {delivers}
+    LEFT JOIN events_event e ON e.id = d.event
+    LEFT JOIN provisioning_deadletter letter ON letter.delivery_id = d.id
+),
+lost AS (
+    INSERT INTO provisioning_attempt (delivery_id, tenant_id, number, trigger, started_at, outcome, error_class, error_scim_type,
+        error_message, exchanges, log_lines)
+    SELECT d.id, d.tenant_id, d.attempts, 'scheduled', d.last_attempt_at, 'lost', 'lost', '', 'the worker ended during the attempt',
+        '[]', '[]'
+    FROM lane JOIN provisioning_delivery d ON d.id = lane.delivery_id WHERE lane.token IS NOT NULL
+    ON CONFLICT (delivery_id, number) DO NOTHING
+),
+counted AS (
+    UPDATE provisioning_delivery d SET attempts = d.attempts + 1, series_attempts = d.series_attempts + 1,
+        last_attempt_at = w.now, first_attempt_at = coalesce(d.first_attempt_at, w.now)
+    FROM waiting w
+    WHERE d.id = w.id AND d.state || '' = 'todo' AND d.series_attempts < %(most)s AND NOT w.is_superseded AND w.body IS NOT NULL
+    RETURNING d.id, d.attempts, d.series_attempts
+),
+claimed AS (
+    UPDATE provisioning_lane l SET token = gen_random_uuid(), delivery_id = counted.id, nudged_until = NULL,
+        lease_until = clock_timestamp() + make_interval(secs => %(lease)s)
+    FROM counted WHERE l.id = (SELECT id FROM lane LIMIT 1)
+    RETURNING l.token, counted.attempts, counted.series_attempts
+)
+SELECT lane.id, lane.stream_id, lane.key, lane.tenant_id, w.id, w.event_id, w.event_type, claimed.attempts, claimed.series_attempts,
+    w.is_redelivery, w.body, w.destination_type, w.destination, w.is_superseded, claimed.token, w.now, w.is_rebuilt,
+    w.position
+FROM lane LEFT JOIN waiting w ON true LEFT JOIN claimed ON true
+"""
+# The claim's own lane while it is there, else the oldest one; the lane is this transaction's since the settling.
+_NEXT_LANE = f"""
+WITH this AS (
+    SELECT id, stream_id, key, tenant_id, NULL::uuid AS token, NULL::bigint AS delivery_id FROM provisioning_lane
+    WHERE id = %(lane)s AND token = %(token)s AND lease_until > clock_timestamp()
+), oldest AS ({_OLDEST_LANE.replace("WHERE", "WHERE NOT EXISTS (SELECT 1 FROM this) AND", 1)})
+SELECT * FROM this UNION ALL SELECT * FROM oldest
+"""  # noqa: S608
+# With a limit, so that it stays a lookup of this lane: see above. The index of waiting rows answers it.
+_HOLDS_NOTHING = """(
+    SELECT d.id FROM provisioning_delivery d WHERE d.stream_id = l.stream_id AND d.key = l.key AND d.state = 'todo' LIMIT 1
+) IS NULL"""
+_DROP_IF_SETTLED = f"""
+DELETE FROM provisioning_lane l WHERE id = %(lane)s AND token = %(token)s AND {_HOLDS_NOTHING}
+"""  # noqa: S608  (constants of this module)
+DROP_IF_SETTLED = Prepared("provisioning_drop_if_settled", _DROP_IF_SETTLED, {"lane": "bigint", "token": "uuid"})
+TAKE_NEXT = Prepared(
+    "provisioning_take_next",
+    _TAKE.format(lane=_NEXT_LANE, delivers=_DELIVERS),
+    {"lane": "bigint", "token": "uuid", "stream": "text", "probe": "boolean", "lease": "double precision", "most": "integer"},
+)
+_TAKE_THIS = _TAKE.format(lane=_THIS_LANE, delivers=_DELIVERS)
+_TAKE_OLDEST = _TAKE.format(lane=_OLDEST_LANE, delivers=_DELIVERS)
+_NEEDS_THE_LOG = """
+d.state = 'todo' AND d.position <= %(through)s AND NOT EXISTS (
+    SELECT 1 FROM provisioning_deadletter letter WHERE letter.delivery_id = d.id AND letter.body IS NOT NULL)
+"""
+# The stream's row before its lanes, as the dispatch locks them; the stream cannot be enabled meanwhile.
+_LOCK_DISABLED = f"""
+SELECT l.id FROM events_eventstream s JOIN provisioning_lane l ON l.stream_id = s.id
+WHERE s.id = %(stream)s AND s.status = 'disabled' AND (l.lease_until IS NULL OR l.lease_until <= clock_timestamp())
+    AND EXISTS (SELECT 1 FROM provisioning_delivery d WHERE d.stream_id = s.id AND d.key = l.key AND {_NEEDS_THE_LOG})
+ORDER BY l.key LIMIT %(limit)s FOR NO KEY UPDATE OF s FOR UPDATE OF l
+"""  # noqa: S608  (constants of this module)
+_WAITING_IN = f"""
+SELECT d.id FROM provisioning_lane l JOIN provisioning_delivery d ON d.stream_id = l.stream_id AND d.key = l.key
+WHERE l.id = ANY(%(lanes)s) AND {_NEEDS_THE_LOG} ORDER BY d.position
+"""  # noqa: S608
+_DROP_IF_EMPTY = f"""
+DELETE FROM provisioning_lane l WHERE id = %s AND {_HOLDS_NOTHING}
+"""  # noqa: S608  (constants of this module)
+_FREE_LANE = """
+UPDATE provisioning_lane SET token = NULL, lease_until = NULL, delivery_id = NULL,
+    nudged_until = clock_timestamp() + make_interval(secs => %(grace)s),
+    not_before = greatest(not_before, clock_timestamp() + make_interval(secs => %(delay)s::double precision))
+WHERE id = %(lane)s
+"""
+
+
+@dataclass(frozen=True)
+class NamedLane:
+    """A lane that was asked for by its key, its row now locked."""
+
+    id: int
+    is_leased: bool
+    is_delivering: bool
+    due_in: float
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A locked lane and its first waiting delivery, None when none is seen; with `token` the delivery is claimed."""
+
+    lane_id: int
+    stream_id: str
+    key: str
+    tenant_id: str
+    delivery_id: int | None
+    event_id: str
+    event_type: str
+    attempts: int
+    series_attempts: int
+    is_redelivery: bool
+    body: bytes | None
+    destination_type: str
+    destination: dict[str, Any]
+    is_superseded: bool
+    token: UUID | None
+    now: datetime
+    is_rebuilt: bool | None
+    position: int | None
+
+
+def lock_named(stream_id: str, key: str) -> NamedLane | None:
+    """Lock the lane; `due_in` is 0 or less when it may be claimed now."""
+    row = fetch_one(_LOCK_NAMED, [stream_id, key])
+    return None if row is None else NamedLane(row[0], row[1], row[2], float(row[3]))
+
+
+def lock_claimed(lane_id: int, token: UUID) -> bool:
+    """Lock the lane if the claim still holds it."""
+    return fetch_one(_LOCK_CLAIMED, [lane_id, token]) is not None
+
+
+def take_first(lane_id: int, *, lease_seconds: float, most_attempts: int, probe: bool = False) -> Taken | None:
+    """Claim the first waiting delivery of a lane whose row is locked; None when the lane is gone."""
+    return taken_of(fetch_one(_TAKE_THIS, {"lane": lane_id, "lease": lease_seconds, "most": most_attempts, "probe": probe}))
+
+
+def take_oldest(stream_id: str, *, lease_seconds: float, most_attempts: int, probe: bool = False) -> Taken | None:
+    """Lock the lane that has been due longest and that nobody holds, and claim its first delivery.
+
+    A probe takes a lane of a held stream, due or not. What the lane is said not to contain must be asked again.
+    """
+    return taken_of(fetch_one(_TAKE_OLDEST, {"stream": stream_id, "lease": lease_seconds, "most": most_attempts, "probe": probe}))
+
+
+def due_key(stream_id: str) -> str | None:
+    """Return the key of the stream's lane that has been due longest and that nobody holds, without locking it."""
+    row = fetch_one(f"SELECT l.key {_DUE_LANE}", {"stream": stream_id, "probe": False})
+    return None if row is None else str(row[0])
+
+
+def lock_disabled(stream_id: str, *, through: int, limit: int) -> list[int]:
+    """Lock lanes of a disabled stream that nobody works in and that need events at or below `through` from the log."""
+    return [lane_id for (lane_id,) in fetch_all(_LOCK_DISABLED, {"stream": stream_id, "through": through, "limit": limit})]
+
+
+def waiting_in(lane_ids: Sequence[int], *, through: int) -> list[int]:
+    """Return the waiting deliveries of locked lanes that need events at or below `through`, in order."""
+    return [delivery_id for (delivery_id,) in fetch_all(_WAITING_IN, {"lanes": list(lane_ids), "through": through})]
+
+
+def drop_if_empty(lane_id: int) -> bool:
+    """Delete a locked lane when nothing waits in it; tell whether it was deleted."""
+    return execute(_DROP_IF_EMPTY, [lane_id]) == 1
+
+
+def leave(lane_id: int, *, delay_seconds: float | None = 0.0, grace_seconds: float = 0.0) -> bool:
+    """Give a locked lane up: delete it when nothing waits in it, else free it, due after the delay, and return True.
+
+    It goes behind those that are due by then; with None as the delay it keeps its place among them. `grace_seconds` is how long
+    the sweeper may trust that a message for the lane is under way.
+    """
+    if drop_if_empty(lane_id):
+        return False
+    execute(_FREE_LANE, {"lane": lane_id, "delay": delay_seconds, "grace": (delay_seconds or 0.0) + grace_seconds})
+    return True
+
+
+def taken_of(row: tuple[Any, ...] | None) -> Taken | None:
+    """Return what a claiming statement answered."""
+    if row is None:
+        return None
+    values = list(row)
+    values[10] = None if values[10] is None else bytes(values[10])
+    values[12] = json.loads(values[12]) if values[12] else {}
+    return Taken(*values)

@@ -1,0 +1,300 @@
+"""The transition table of a delivery, and the only writer of its state. Order per stream and key is kept here.
+
+    todo --claim--> todo (leased)     the attempt is counted, the lane leased under a fresh token
+    leased --settle--> delivered, skipped
+    leased --fail--> todo (not_before set), or dead after the last attempt: the lane goes on
+    leased --release--> todo          its stream is held; the attempt does not count
+    leased --put_off--> todo          the limit of requests leaves no room (not_before set); there was no attempt
+    leased --give_back--> todo        claimed ahead (`ahead`) and not run; there was no attempt
+    leased --lease expires--> todo    the next claim notes a lost attempt
+    dead --requeue--> todo            redelivered; superseded at its claim when a newer event was written
+
+Every transition is one transaction that locks the lane's row first. A settled outcome needs the token of a live lease.
+No transaction is open while an action runs.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import TypedDict
+
+from django.conf import settings
+from django.db import transaction
+
+from foundation.database.statements import execute, run_script
+from provisioning import failpoints
+from provisioning.engine import breaker, delivery_rows, lane_rows
+from provisioning.engine.dispatch import NUDGE_GRACE_SECONDS
+from provisioning.engine.schedule import attempts_in_series, delay_before_next
+from provisioning.models import FailureClass
+from provisioning.runs.outcomes import Claim, Failure, LeaseLost, NotDue, Success
+
+_LOST = Failure(FailureClass.LOST.value, "the worker ended during the last attempt")
+_MISSING = Failure(FailureClass.MISSING.value, "the event is no longer in the log")
+_UPSERT_LANE = """
+INSERT INTO provisioning_lane (stream_id, key, tenant_id) VALUES (%s, %s, %s)
+ON CONFLICT (stream_id, key) DO UPDATE SET nudged_until = NULL, not_before = clock_timestamp()
+"""
+SETTLE_AND_TAKE = (delivery_rows.SETTLE, lane_rows.DROP_IF_SETTLED, lane_rows.TAKE_NEXT)
+
+
+class _Limits(TypedDict):
+    lease_seconds: float
+    most_attempts: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """What follows a settled claim: the next claim, or why there is none."""
+
+    next: Claim | None = None
+    is_waiting: bool = False  # Something is left in the lane, and nobody has it.
+    retry_in: float | None = None  # The lane pauses for a retry.
+    trips_breaker: bool = False
+    is_discarded: bool = False  # The claim did not hold any more; nothing was written.
+
+
+def claim_named(stream_id: str, key: str) -> Claim | NotDue | None:
+    """Claim the first delivery of one lane; None when nothing is left, another worker has it, or the stream rests."""
+    with transaction.atomic():
+        lane = lane_rows.lock_named(stream_id, key)
+        if lane is None or not lane.is_delivering:
+            return None
+        if lane.due_in > 0:
+            return None if lane.is_leased else NotDue(lane.due_in)
+        claim = _claim_in(lane.id)
+        failpoints.reach("claiming")
+        return claim
+
+
+def claim_oldest(stream_id: str, *, is_probe: bool = False) -> Claim | None:
+    """Claim from the lane of the stream that has been due longest."""
+    with transaction.atomic():
+        return _claim_oldest(stream_id, is_probe=is_probe)
+
+
+def settle(claim: Claim, success: Success, *, go_on: bool) -> Step:
+    """Write that the event was delivered or skipped, and with `go_on` claim what comes next in the same transaction.
+
+    Writes nothing when the claim does not hold any more: raises `LeaseLost`, or returns a discarded step that goes on
+    elsewhere.
+    """
+    if go_on and not claim.is_redelivery:
+        step = _settle_and_take(claim, success)
+    else:
+        with transaction.atomic():
+            if not delivery_rows.write_success(claim, success):
+                raise LeaseLost
+            step = _onward(claim, go_on=go_on)
+            failpoints.reach("settling")
+    failpoints.reach("settled")
+    return step
+
+
+def fail(claim: Claim, failure: Failure, *, go_on: bool) -> Step:
+    """Write a failed attempt: the lane pauses until the retry, or the delivery becomes a dead letter and the lane goes on.
+
+    Raises `LeaseLost`, and writes nothing, when the claim does not hold any more.
+    """
+    delays = settings.DELIVERY_RETRY_DELAYS
+    delay = delay_before_next(
+        claim.series_attempt,
+        delays,
+        jitter=settings.DELIVERY_RETRY_JITTER,
+        chance=random.random(),  # noqa: S311  (spreads retries, guards nothing)
+        retry_after=failure.retry_after,
+    )
+    with transaction.atomic():
+        _require_lease(claim)
+        delivery_rows.write_failure(claim, failure, retry_in=delay)
+        trips = breaker.count_failure(claim, failure.error_class)
+        if delay is None:
+            delivery_rows.bury(claim.delivery_id)
+            failpoints.reach("burying")
+            step = _onward(claim, go_on=go_on and not trips)
+        else:
+            lane_rows.leave(claim.lane_id, delay_seconds=delay, grace_seconds=NUDGE_GRACE_SECONDS)
+            following = _claim_oldest(claim.stream_id) if go_on and not trips else None
+            step = Step(next=following, retry_in=delay)
+        failpoints.reach("failing")
+    failpoints.reach("failed" if delay is not None else "buried")
+    return Step(step.next, step.is_waiting, step.retry_in, trips)
+
+
+def release(claim: Claim, failure: Failure) -> None:
+    """Give a claim back because its stream is held: the attempt is noted and does not count. May raise `LeaseLost`."""
+    with transaction.atomic():
+        _require_lease(claim)
+        delivery_rows.write_failure(claim, failure, outcome="held")
+        delivery_rows.uncount(claim.delivery_id)
+        lane_rows.leave(claim.lane_id)
+
+
+def put_off(claim: Claim, *, seconds: float) -> Step:
+    """Give a claim back that found no turn at the destination: nothing was written there, so no attempt is kept. May raise `LeaseLost`."""
+    with transaction.atomic():
+        _require_lease(claim)
+        delivery_rows.give_back(claim.delivery_id)
+        lane_rows.leave(claim.lane_id, delay_seconds=seconds, grace_seconds=NUDGE_GRACE_SECONDS)
+    return Step(retry_in=seconds)
+
+
+def give_back(claim: Claim, *, is_settled: bool = False) -> None:
+    """Give up the lane of a claim that was not run, or whose delivery is settled already, in its place. May raise `LeaseLost`."""
+    with transaction.atomic():
+        _require_lease(claim)
+        if not is_settled:
+            delivery_rows.give_back(claim.delivery_id)
+        lane_rows.leave(claim.lane_id, delay_seconds=None)
+
+
+def requeue(*, stream_id: str, key: str, tenant_id: str, delivery_id: int, is_forced: bool) -> bool:
+    """Put a dead delivery back into its lane, at its old place, inside the caller's transaction. False: not dead."""
+    open_lane(stream_id=stream_id, key=key, tenant_id=tenant_id)
+    return delivery_rows.requeue(delivery_id, is_forced=is_forced)
+
+
+def open_lane(*, stream_id: str, key: str, tenant_id: str) -> None:
+    """Make the lane due now, new or not, inside the caller's transaction."""
+    execute(_UPSERT_LANE, [stream_id, key, tenant_id])
+
+
+def bury_waiting(stream_id: str, cause: Failure, *, limit: int) -> int:
+    """Turn what waits in a stream into dead letters, `limit` of them at most; return how many.
+
+    Each is claimed first, held or not, so that it is not buried while a worker runs it.
+    """
+    buried = 0
+    while buried < limit and (claim := claim_oldest(stream_id, is_probe=True)) is not None:
+        with transaction.atomic():
+            _require_lease(claim)
+            delivery_rows.uncount(claim.delivery_id)
+            delivery_rows.bury(claim.delivery_id, cause)
+            lane_rows.leave(claim.lane_id)
+        buried += 1
+    return buried
+
+
+def bury_disabled(stream_id: str, cause: Failure, *, through: int, limit: int) -> int:
+    """Turn what waits in a disabled stream for events at or below `through` into dead letters with copies of the events.
+
+    Goes through `limit` lanes at most and returns how many it was; one in which an attempt still runs is left alone.
+    """
+    with transaction.atomic():
+        lane_ids = lane_rows.lock_disabled(stream_id, through=through, limit=limit)
+        for delivery_id in lane_rows.waiting_in(lane_ids, through=through):
+            delivery_rows.bury(delivery_id, cause)
+        for lane_id in lane_ids:
+            lane_rows.leave(lane_id)
+    return len(lane_ids)
+
+
+def _require_lease(claim: Claim) -> None:
+    if not lane_rows.lock_claimed(claim.lane_id, claim.token):
+        raise LeaseLost
+
+
+def _settle_and_take(claim: Claim, success: Success) -> Step:
+    """Settle, delete the lane if it is empty, and claim what comes next, in one message to the database.
+
+    Waiting for six answers instead of one would cost more than all the rest of a delivery, and so would waiting for the
+    disk: what a crash of the database takes back is delivered again, with the same event id (ADR 0030).
+    """
+    values = {
+        **delivery_rows.success_values(claim, success),
+        "lease": settings.DELIVERY_LEASE_SECONDS,
+        "most": attempts_in_series(settings.DELIVERY_RETRY_DELAYS),
+        "probe": False,
+    }
+    (settled, _), _, (_, row) = run_script(SETTLE_AND_TAKE, values, is_repeatable=True)
+    taken = lane_rows.taken_of(row)
+    following = None if taken is None else claim_of(taken, is_probe=False)
+    if not settled:
+        return Step(next=following, is_discarded=True)
+    if following is None and taken is not None:
+        following = _claim_unusual(claim, taken)
+    return Step(next=following)
+
+
+def _claim_unusual(claim: Claim, taken: lane_rows.Taken) -> Claim | None:
+    """Claim where the usual way found a lane and could not claim in it: what waits must not run, or the stream rests."""
+    if taken.lane_id == claim.lane_id:
+        with transaction.atomic():
+            found = _claim_in(claim.lane_id) if lane_rows.lock_claimed(claim.lane_id, claim.token) else None
+        if found is not None:
+            return found
+    return claim_oldest(claim.stream_id)
+
+
+def _onward(claim: Claim, *, go_on: bool) -> Step:
+    """Go on in the same lane, then in the oldest one; or leave the lane to whoever comes."""
+    if not go_on:
+        return Step(is_waiting=lane_rows.leave(claim.lane_id, grace_seconds=NUDGE_GRACE_SECONDS))
+    following = None if lane_rows.drop_if_empty(claim.lane_id) else _claim_in(claim.lane_id)
+    return Step(next=following or _claim_oldest(claim.stream_id))
+
+
+def _claim_oldest(stream_id: str, *, is_probe: bool = False) -> Claim | None:
+    limits = _limits()
+    while (taken := lane_rows.take_oldest(stream_id, probe=is_probe, **limits)) is not None:
+        claim = claim_of(taken, is_probe=is_probe) or _claim_in(taken.lane_id, is_probe=is_probe)
+        if claim is not None:
+            return claim
+    return None
+
+
+def _claim_in(lane_id: int, *, is_probe: bool = False) -> Claim | None:
+    """Claim the first delivery of a locked lane that should run; None when there is none, and the lane is left."""
+    limits = _limits()
+    while (taken := lane_rows.take_first(lane_id, probe=is_probe, **limits)) is not None and taken.delivery_id is not None:
+        claim = claim_of(taken, is_probe=is_probe)
+        if claim is not None:
+            return claim
+        _settle_unrun(taken, taken.delivery_id)
+    lane_rows.leave(lane_id)
+    return None
+
+
+def _settle_unrun(taken: lane_rows.Taken, delivery_id: int) -> None:
+    """Settle a delivery that must not run."""
+    if taken.is_superseded:
+        delivery_rows.supersede(delivery_id)
+    elif taken.body is None:
+        delivery_rows.bury(delivery_id, _MISSING)
+    else:
+        # Its last attempt was counted and never reported: it would kill worker after worker.
+        delivery_rows.bury(delivery_id, _LOST)
+
+
+def _limits() -> _Limits:
+    return {
+        "lease_seconds": settings.DELIVERY_LEASE_SECONDS,
+        "most_attempts": attempts_in_series(settings.DELIVERY_RETRY_DELAYS),
+    }
+
+
+def claim_of(taken: lane_rows.Taken, *, is_probe: bool = False) -> Claim | None:
+    """Return the claim that a claiming statement has made, if it has made one."""
+    if taken.token is None or taken.delivery_id is None or taken.body is None:
+        return None
+    return Claim(
+        lane_id=taken.lane_id,
+        token=taken.token,
+        stream_id=taken.stream_id,
+        tenant_id=taken.tenant_id,
+        key=taken.key,
+        destination_type=taken.destination_type,
+        destination=taken.destination,
+        delivery_id=taken.delivery_id,
+        event_id=taken.event_id,
+        event_type=taken.event_type,
+        body=taken.body,
+        attempt=taken.attempts,
+        series_attempt=taken.series_attempts,
+        is_redelivery=taken.is_redelivery,
+        is_probe=is_probe,
+        started_at=taken.now,
+        is_rebuilt=bool(taken.is_rebuilt),
+        position=taken.position or 0,
+    )

@@ -1,0 +1,92 @@
+"""Dropping what is old, in batches that each lock little. What waits, and dead letters that are open or acknowledged, stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.conf import settings
+from django.db import transaction
+
+from foundation.database.statements import execute, fetch_all
+from provisioning.runs.executions import KEPT_DAYS
+
+BATCH = 2000
+
+_CLEAR_BODIES = """
+UPDATE provisioning_attempt SET exchanges = '[]', log_lines = '[]' WHERE id IN (
+    SELECT id FROM provisioning_attempt WHERE exchanges <> '[]' AND started_at < clock_timestamp() - make_interval(secs => %s)
+    ORDER BY started_at LIMIT %s)
+"""
+_OLD = """
+SELECT d.id FROM provisioning_delivery d
+WHERE d.created_at < clock_timestamp() - make_interval(secs => %s) AND d.state <> 'todo' AND NOT EXISTS (
+    SELECT 1 FROM provisioning_deadletter letter WHERE letter.delivery_id = d.id AND letter.state NOT IN ('resolved', 'ignored'))
+LIMIT %s FOR UPDATE SKIP LOCKED
+"""
+# The rest of a deleted stream: whoever deleted it may have been interrupted.
+_ORPHANED = """
+SELECT d.id FROM provisioning_delivery d WHERE NOT EXISTS (SELECT 1 FROM events_eventstream s WHERE s.id = d.stream_id)
+LIMIT %s FOR UPDATE SKIP LOCKED
+"""
+_OF_STREAM = "SELECT d.id FROM provisioning_delivery d WHERE d.stream_id = %s LIMIT %s FOR UPDATE SKIP LOCKED"
+# A test event is in no log: its row goes with its delivery.
+_DROP = """
+WITH events AS (
+    DELETE FROM events_event WHERE id IN (SELECT event FROM provisioning_delivery WHERE id = ANY(%(ids)s) AND key LIKE 'test:%%')
+),
+attempts AS (DELETE FROM provisioning_attempt WHERE delivery_id = ANY(%(ids)s)),
+letters AS (DELETE FROM provisioning_deadletter WHERE delivery_id = ANY(%(ids)s))
+DELETE FROM provisioning_delivery WHERE id = ANY(%(ids)s)
+"""
+_EXPIRED_KINDS = "DELETE FROM provisioning_ignoredkind WHERE until < clock_timestamp()"
+_OLD_ALERTS = "DELETE FROM provisioning_alert WHERE created_at < clock_timestamp() - make_interval(secs => %s)"
+_OLD_TRIALS = "DELETE FROM provisioning_trial WHERE started_at < clock_timestamp() - make_interval(secs => %s)"
+_DECIDED_FOR_STREAM = ("DELETE FROM provisioning_ignoredkind WHERE stream_id = %s", "DELETE FROM provisioning_alert WHERE stream_id = %s")
+# An ended link keeps old events from writing; without a dead letter there is none that could be sent again.
+_ENDED_LINKS = """
+DELETE FROM provisioning_accountlink l WHERE l.id IN (
+    SELECT e.id FROM provisioning_accountlink e
+    WHERE e.ended IS NOT NULL AND e.updated_at < clock_timestamp() - make_interval(secs => %s) AND NOT EXISTS (
+        SELECT 1 FROM provisioning_deadletter d WHERE d.tenant_id = e.tenant_id AND d.key = 'user:' || e.user_id)
+    LIMIT %s FOR UPDATE SKIP LOCKED)
+"""
+_DEAD_LOCKS = "DELETE FROM provisioning_accountlock WHERE until < clock_timestamp() - interval '1 hour'"
+_DAY = 86400.0
+
+
+def prune() -> int:
+    """Apply every retention; return the number of deliveries dropped."""
+    _until_done(_clear_bodies)
+    execute(_EXPIRED_KINDS)
+    execute(_OLD_TRIALS, [KEPT_DAYS * _DAY])
+    execute(_OLD_ALERTS, [max(settings.DELIVERY_RETENTION_DAYS * _DAY, 2 * settings.DEAD_LETTER_ALERT_PERIOD_SECONDS)])
+    execute(_DEAD_LOCKS)
+    _until_done(lambda: execute(_ENDED_LINKS, [2 * settings.DELIVERY_RETENTION_DAYS * _DAY, BATCH]))
+    dropped = _until_done(lambda: _drop(_OLD, [settings.DELIVERY_RETENTION_DAYS * _DAY, BATCH]))
+    return dropped + _until_done(lambda: _drop(_ORPHANED, [BATCH]))
+
+
+def drop_stream_rows(stream_id: str) -> int:
+    """Drop the deliveries, attempts and dead letters of a stream that is gone, and what was decided about them."""
+    for statement in _DECIDED_FOR_STREAM:
+        execute(statement, [stream_id])
+    return _until_done(lambda: _drop(_OF_STREAM, [stream_id, BATCH]))
+
+
+def _clear_bodies() -> int:
+    return execute(_CLEAR_BODIES, [settings.ATTEMPT_BODIES_DAYS * _DAY, BATCH])
+
+
+def _drop(selection: str, parameters: list[object]) -> int:
+    with transaction.atomic():
+        ids = [row[0] for row in fetch_all(selection, parameters)]
+        if ids:
+            execute(_DROP, {"ids": ids})
+        return len(ids)
+
+
+def _until_done(step: Callable[[], int]) -> int:
+    total = 0
+    while count := step():
+        total += count
+    return total

@@ -1,0 +1,49 @@
+"""How many events a stream delivered and failed to deliver, per day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+
+from foundation.database.statements import fetch_all
+
+BUCKET_SECONDS = 86400
+DAYS = 15
+MOST_DAYS = 366
+_DAY = timedelta(days=1)
+
+# By the day on which the event became due, so that one event counts once, whenever its series of attempts ends.
+_COUNTS = """
+SELECT floor(extract(epoch FROM created_at - %(start)s) / %(bucket)s)::int,
+    count(*) FILTER (WHERE state IN ('delivered', 'skipped', 'superseded')), count(*) FILTER (WHERE state = 'dead')
+FROM provisioning_delivery
+WHERE stream_id = %(stream)s AND created_at >= %(start)s AND created_at < %(end)s GROUP BY 1
+"""
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Daily counts, aligned with `buckets`, the starts of the days in UTC."""
+
+    date_from: datetime
+    date_to: datetime
+    buckets: list[datetime]
+    delivered: list[int]
+    failed: list[int]
+
+
+def statistics(*, stream_id: str, date_from: datetime | None, date_to: datetime | None, now: datetime) -> Statistics:
+    """Count per day from `date_from`, the day 14 days ago if None, up to `date_to`, which is excluded; at most 366 days.
+
+    An event that still waits counts as neither. Raises `ValueError` when the window is empty or too long.
+    """
+    end = date_to or now
+    start = datetime.combine((date_from or now - (DAYS - 1) * _DAY).astimezone(UTC).date(), time(), UTC)
+    days = -(-(end - start) // _DAY)
+    if not 0 < days <= MOST_DAYS:
+        raise ValueError(f"The window is from 1 to {MOST_DAYS} days long.")
+    counted = fetch_all(_COUNTS, {"stream": stream_id, "start": start, "end": end, "bucket": BUCKET_SECONDS})
+    by_day = {day: (delivered, failed) for day, delivered, failed in counted}
+    counts = [by_day.get(day, (0, 0)) for day in range(days)]
+    buckets = [start + day * _DAY for day in range(days)]
+    return Statistics(start, end, buckets, [delivered for delivered, _ in counts], [failed for _, failed in counts])

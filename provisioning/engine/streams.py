@@ -1,0 +1,242 @@
+"""Create, change, enable, disable and delete event streams. A stream delivers what is recorded while it is enabled."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from events.log.numbering import number_tenant
+from events.models import EventStream, Head
+from events.record.catalogue import EVENT_TYPES
+from identity.models import Job
+from identity.services.failures import Conflict, Invalid, NotFound, NotSupported
+from identity.services.jobs import unfinished
+from identity.services.saving import validated_save
+from provisioning.actions.secrets import seal_webhook
+from provisioning.engine import breaker, dispatch, nudges, retention
+from provisioning.engine.named_deletions import forget_named_deletions
+from provisioning.models import Action, Breaker, DeletionGuard, Lane, WebhookSecrets
+from provisioning.webhooks.configuration import ConfigurationRefused, parse_configuration
+
+DELETIONS_WAIT = "Deletions of this stream wait for a person: allow them, or leave the stream as it is."
+
+
+def create_stream(
+    *,
+    tenant_id: str,
+    subscriptions: Iterable[str],
+    destination_type: str,
+    destination: dict[str, Any],
+    name: str | None = None,
+    is_enabled: bool = True,
+) -> EventStream:
+    """Create a stream that starts at the head of the log.
+
+    Raises `Invalid` for a bad subscription or destination, `NotSupported` for a kind of destination that does not
+    exist here, `AlreadyExists` for a taken name.
+    """
+    stream = EventStream(tenant_id=tenant_id, name=name, destination_type=destination_type, status=_status(is_enabled=is_enabled))
+    stream.subscriptions = checked_subscriptions(subscriptions)
+    if destination_type not in ("action", "webhook"):
+        raise NotSupported(f"A destination of the type {destination_type!r} is not supported; bind an action or a webhook.")
+    # What was committed before must get its position before the stream's own: it was recorded without the stream.
+    number_tenant(tenant_id)
+    with transaction.atomic():
+        stream.position = _head_position(tenant_id)
+        _set_destination(stream, destination)
+        validated_save(stream)
+    return stream
+
+
+def update_stream(
+    *,
+    tenant_id: str,
+    stream_id: str,
+    name: str | None = None,
+    subscriptions: Iterable[str] | None = None,
+    destination: dict[str, Any] | None = None,
+) -> EventStream:
+    """Replace what is given; the type of the destination never changes. New subscriptions hold for what is dispatched next."""
+    with transaction.atomic():
+        stream = locked_stream(tenant_id=tenant_id, stream_id=stream_id)
+        changed = []
+        if name is not None:
+            stream.name = name
+            changed.append("name")
+        if subscriptions is not None:
+            stream.subscriptions = checked_subscriptions(subscriptions)
+            changed.append("subscriptions")
+        if destination is not None:
+            _set_destination(stream, destination)
+            changed.append("destination")
+        if changed:
+            validated_save(stream, fields=changed)
+    return stream
+
+
+def enable_stream(*, tenant_id: str, stream_id: str) -> EventStream:
+    """Enable the stream at the head of the log: what was recorded while it was disabled is never delivered by it.
+
+    A held stream, enabled already or not, is resumed as well. Raises `Conflict` as `check_enabling` does.
+    """
+    number_tenant(tenant_id)
+    with transaction.atomic():
+        stream = locked_stream(tenant_id=tenant_id, stream_id=stream_id)
+        check_enabling(stream)
+        if stream.status != EventStream.Status.ENABLED:
+            stream.status = EventStream.Status.ENABLED
+            stream.position = _head_position(tenant_id)
+            validated_save(stream, fields=["status", "position"])
+        if stream.held_since is not None:
+            _resume(stream)
+    return stream
+
+
+def check_enabling(stream: EventStream) -> None:
+    """Raise `Conflict` where the stream must not be enabled now.
+
+    While deletions wait for a person, enabling must not let them pass. While a synchronisation is at work that enables it at its
+    cursor, users that have changed since they were read would be left behind.
+    """
+    if DeletionGuard.objects.filter(stream_id=stream.pk, tenant_id=stream.tenant_id, staged_since__isnull=False).exists():
+        raise Conflict(DELETIONS_WAIT)
+    if stream.status != EventStream.Status.ENABLED and enabling_positions(stream.tenant_id, stream.pk):
+        raise Conflict(
+            "A synchronisation of this stream is at work and enables it when it is complete; cancel it to enable the stream now."
+        )
+
+
+def enable_stream_at(*, tenant_id: str, stream_id: str, position: int) -> None:
+    """Enable the stream at an earlier position of the log, which a synchronisation has taken and kept from being pruned."""
+    with transaction.atomic():
+        stream = locked_stream(tenant_id=tenant_id, stream_id=stream_id)
+        stream.status = EventStream.Status.ENABLED
+        stream.position = position
+        validated_save(stream, fields=["status", "position"])
+        transaction.on_commit(partial(nudges.post, nudges.DISPATCH, tenant_id), robust=True)
+
+
+def synchronization_target(stream_id: str) -> str:
+    """Return what names a stream in the job that synchronises it: one at a time, beside a job that redelivers."""
+    return f"synchronization:{stream_id}"
+
+
+def enabling_positions(tenant_id: str, stream_id: str | None = None) -> dict[str, int]:
+    """Return the positions at which synchronisations at work will enable their streams, by the id of the stream."""
+    jobs = unfinished(tenant_id, Job.Type.STREAM_SYNCHRONIZATION).filter(parameters__plan__enables_stream=True)
+    if stream_id is not None:
+        jobs = jobs.filter(target=synchronization_target(stream_id))
+    return {asked["stream_id"]: asked["position"] for asked in jobs.values_list("parameters", flat=True)}
+
+
+def disable_stream(*, tenant_id: str, stream_id: str) -> EventStream:
+    """Disable the stream after everything recorded until now has become its delivery; that waits until it is enabled."""
+    number_tenant(tenant_id)
+    done = dispatch.Dispatched(stream_id)
+    while True:
+        with transaction.atomic():
+            stream = locked_stream(tenant_id=tenant_id, stream_id=stream_id)
+            if stream.status == EventStream.Status.DISABLED:
+                return stream
+            if not dispatch.dispatch_batch(done, wait=True):
+                stream.refresh_from_db(fields=["position"])
+                stream.status = EventStream.Status.DISABLED
+                validated_save(stream, fields=["status"])
+                return stream
+
+
+def delete_stream(*, tenant_id: str, stream_id: str) -> None:
+    """Delete the stream with its deliveries and dead letters; deleting one that is gone does nothing."""
+    with transaction.atomic():
+        try:
+            locked_stream(tenant_id=tenant_id, stream_id=stream_id).delete()
+        except NotFound:
+            return
+    # Without the stream's row nothing is dispatched or claimed any more, and an outcome under way finds no lane.
+    Lane.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()
+    Breaker.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()
+    DeletionGuard.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()
+    forget_named_deletions(stream_id)
+    WebhookSecrets.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()
+    retention.drop_stream_rows(stream_id)
+
+
+def resume_stream(*, tenant_id: str, stream_id: str) -> bool:
+    """Let a held stream deliver again, in order; False when it was not held. Raises `NotFound`."""
+    with transaction.atomic():
+        return _resume(locked_stream(tenant_id=tenant_id, stream_id=stream_id))
+
+
+def locked_stream(*, tenant_id: str, stream_id: str) -> EventStream:
+    """Return the stream with its row locked until the transaction ends; raise `NotFound`."""
+    stream = EventStream.objects.of(tenant_id).select_for_update().filter(pk=stream_id).first()
+    if stream is None:
+        raise NotFound("The event stream does not exist.")
+    return stream
+
+
+def checked_subscriptions(types: Iterable[str]) -> list[str]:
+    """Return the event types once each, in the order given; raise `Invalid` for none or an unknown one."""
+    wanted = list(dict.fromkeys(types))
+    if not wanted:
+        raise Invalid({"subscriptions": ["Name at least one event type."]})
+    unknown = [name for name in wanted if name not in EVENT_TYPES]
+    if unknown:
+        raise Invalid({"subscriptions": [f"Not an event type: {', '.join(map(str, unknown))}."]})
+    return wanted
+
+
+def checked_action(tenant_id: str, configuration: dict[str, Any]) -> dict[str, Any]:
+    """Return the configuration of an action destination as it is stored; the action is deployed and belongs to the tenant."""
+    unknown = {name: ["Unknown field."] for name in configuration if name != "action_id"}
+    if unknown:
+        raise Invalid(unknown)
+    try:
+        action_id = uuid.UUID(str(configuration.get("action_id", "")))
+    except ValueError as error:
+        raise Invalid({"action_id": ["The id of an action is expected."]}) from error
+    if not Action.objects.of(tenant_id).filter(pk=action_id, is_deployed=True).exists():
+        raise Invalid({"action_id": ["The action does not exist or is not deployed."]})
+    return {"action_id": str(action_id)}
+
+
+def _set_destination(stream: EventStream, configuration: dict[str, Any]) -> None:
+    """Check the configuration and put it on the stream; what is secret in it is sealed, inside the caller's transaction."""
+    if stream.destination_type == "action":
+        stream.destination = checked_action(stream.tenant_id, configuration)
+        return
+    try:
+        webhook = parse_configuration(configuration, allow_http=settings.OUTBOUND_ALLOW_HTTP)
+    except ConfigurationRefused as error:
+        raise Invalid({f"destination.configuration.{error.name}": [str(error)]}) from error
+    seal_webhook(tenant_id=stream.tenant_id, stream_id=stream.pk, webhook=webhook)
+    stream.destination = webhook.shown
+
+
+def _resume(stream: EventStream) -> bool:
+    """Resume a locked stream inside the caller's transaction, and send workers into its first lanes after it."""
+    # A person has looked: as many accounts that only their name proves may be deleted again.
+    forget_named_deletions(stream.pk)
+    if not breaker.resume_stream(stream_id=stream.pk, tenant_id=stream.tenant_id):
+        return False
+    stream.refresh_from_db(fields=["held_since", "held_reason"])
+    keys = Lane.objects.filter(stream_id=stream.pk).order_by("not_before", "id").values_list("key", flat=True)
+    for key in keys[: nudges.FIRST_MESSAGES]:
+        transaction.on_commit(partial(nudges.post, nudges.DELIVER, stream.pk, key), robust=True)
+    return True
+
+
+def _status(*, is_enabled: bool) -> str:
+    return EventStream.Status.ENABLED if is_enabled else EventStream.Status.DISABLED
+
+
+def _head_position(tenant_id: str) -> int:
+    position = Head.objects.filter(pk=tenant_id).values_list("position", flat=True).first()
+    if position is None:
+        raise NotFound("The tenant has no log.")
+    return position

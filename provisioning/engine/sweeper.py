@@ -1,0 +1,127 @@
+"""What heals every lost nudge and every crash: a thread in each worker process, one of which leads at a time."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connection
+
+from events.log import numbering
+from events.record import tripwire
+from foundation.database.statements import execute, fetch_all
+from identity.services.jobs import take_unattended_jobs
+from identity.tasks import RUN_JOB
+from provisioning.engine import alerts, breaker, lanes, nudges
+from provisioning.models import FailureClass
+from provisioning.runs.outcomes import Failure
+
+logger = logging.getLogger(__name__)
+
+LANES_PER_SWEEP = 500
+_MARKS_PER_SWEEP = 500
+_BURIED_PER_SWEEP = 1000
+_HELD_TOO_LONG = Failure(FailureClass.CONFIGURATION.value, "the stream was held for longer than HOLD_MAX_SECONDS")
+
+_LEAD = """
+INSERT INTO provisioning_sweeper AS s (name, holder, lease_until)
+VALUES ('lanes', %(me)s, clock_timestamp() + make_interval(secs => %(lease)s))
+ON CONFLICT (name) DO UPDATE SET holder = EXCLUDED.holder, lease_until = EXCLUDED.lease_until
+WHERE s.holder = %(me)s OR s.lease_until < clock_timestamp()
+"""
+_TENANTS_BEHIND = """
+SELECT DISTINCT s.tenant_id FROM events_eventstream s JOIN events_head h ON h.tenant_id = s.tenant_id
+WHERE s.status = 'enabled' AND s.position < h.position
+"""
+# Per stream, so that the lanes of held and disabled streams are never walked. An expired lease makes a lane due again.
+_DUE_LANES = """
+UPDATE provisioning_lane SET nudged_until = clock_timestamp() + make_interval(secs => %(nudged)s) WHERE id IN (
+    SELECT due.id FROM events_eventstream s CROSS JOIN LATERAL (
+        SELECT l.id FROM provisioning_lane l
+        WHERE l.stream_id = s.id AND l.not_before <= clock_timestamp()
+            AND (l.lease_until IS NULL OR l.lease_until <= clock_timestamp())
+            AND (l.nudged_until IS NULL OR l.nudged_until <= clock_timestamp())
+        ORDER BY l.not_before, l.id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    ) due WHERE s.status = 'enabled' AND s.held_since IS NULL LIMIT %(limit)s)
+RETURNING stream_id, key
+"""
+_HELD_TOO_LONG_STREAMS = """
+SELECT id FROM events_eventstream WHERE held_since < clock_timestamp() - make_interval(secs => %s)
+"""
+
+
+def sweep() -> None:
+    """Do one round: forgotten changes and jobs, streams behind their log, due lanes, probes, holds that took too long."""
+    if settings.EVENTS_SWEEPER_ENABLED:
+        tripwire.sweep(_MARKS_PER_SWEEP)
+        for job_id in take_unattended_jobs():
+            nudges.send(RUN_JOB, job_id)
+    for (tenant_id,) in fetch_all(_TENANTS_BEHIND):
+        nudges.send(nudges.DISPATCH, tenant_id)
+    if not nudges.is_silent():
+        nudge_due_lanes()
+    for stream_id, tenant_id in breaker.take_due_probes():
+        nudges.send(nudges.PROBE, stream_id, tenant_id)
+    for (stream_id,) in fetch_all(_HELD_TOO_LONG_STREAMS, [settings.HOLD_MAX_SECONDS]):
+        lanes.bury_waiting(stream_id, _HELD_TOO_LONG, limit=_BURIED_PER_SWEEP)
+
+
+def nudge_due_lanes() -> int:
+    """Send workers into the due lanes that have no message under way, at most 500 of them; return how many lanes."""
+    due = fetch_all(_DUE_LANES, {"nudged": settings.DELIVERY_NUDGE_SECONDS, "limit": LANES_PER_SWEEP})
+    of_streams: dict[str, list[str]] = {}
+    for stream_id, key in due:
+        of_streams.setdefault(stream_id, []).append(key)
+    for stream_id, keys in of_streams.items():
+        nudges.send_into(stream_id, keys)
+    return len(due)
+
+
+def sweep_alerts() -> None:
+    """Raise what people are to be told of, and send a worker for each alert that nobody sends yet."""
+    for alert_id in alerts.raise_alerts():
+        nudges.send(nudges.ALERT, str(alert_id))
+
+
+def take_lead(me: uuid.UUID, lease_seconds: float) -> bool:
+    """Take or renew the lead; False while another process holds it."""
+    return execute(_LEAD, {"me": me, "lease": lease_seconds}) == 1
+
+
+class SweeperThread(threading.Thread):
+    """Sweeps every `DELIVERY_SWEEP_SECONDS` while this process leads. Started after the fork, in each worker process."""
+
+    def __init__(self) -> None:
+        super().__init__(name="sweeper", daemon=True)
+        self._me = uuid.uuid4()
+        self._stopping = threading.Event()
+        self._alerts_due = 0.0
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def run(self) -> None:
+        # Long enough for a slow sweep, short enough that a killed leader is soon replaced.
+        lease = 3 * settings.DELIVERY_SWEEP_SECONDS + 3
+        while not self._stopping.wait(settings.DELIVERY_SWEEP_SECONDS):
+            try:
+                if settings.EVENTS_NUMBERER_ENABLED:
+                    numbering.numberer().start()
+                if take_lead(self._me, lease):
+                    sweep()
+                    self._sweep_alerts_when_due()
+            except (DatabaseError, InterfaceError) as error:
+                logger.warning("sweeping paused: %s", type(error).__name__)
+                connection.close()
+            except Exception:
+                logger.exception("a sweep failed")
+        connection.close()
+
+    def _sweep_alerts_when_due(self) -> None:
+        """Once a minute: whoever takes over may ask again at once, since an alert is raised once whoever asks."""
+        if time.monotonic() >= self._alerts_due:
+            self._alerts_due = time.monotonic() + alerts.EVERY_SECONDS
+            sweep_alerts()

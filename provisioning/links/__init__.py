@@ -1,0 +1,1 @@
+"""Which account of a server is whose."""

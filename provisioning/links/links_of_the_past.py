@@ -1,0 +1,92 @@
+"""What deliveries of before tell of accounts: links for those that this service has created, suspects for all others.
+
+Only our own 201 proves an account. A write that a lookup had allowed may have met a stranger's account with the same name, so
+what was written otherwise authorizes nothing until its key is seen or an administrator confirms it.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+from foundation.database.statements import execute
+from foundation.secrets import vault
+from provisioning.actions.secrets import open_sealed_secret
+from provisioning.actions.setups import Setup
+from provisioning.models.actions import SCIM_USER_PROVISIONING
+from provisioning.scim.links import server_of
+from provisioning.scim.settings import BASE_URL
+
+logger = logging.getLogger(__name__)
+
+# The newest write of each user that a version made. The name is known where it is the e-mail address and the log still has the
+# event. A delivery that was settled after the next version was deployed may have gone to another server.
+_LEARN = """
+WITH written AS (
+    SELECT DISTINCT ON (d.key) substr(d.key, 6) AS user_id, d.position, d.tenant_id, d.event_type, d.detail ->> 'scim_id' AS remote_id,
+        d.detail ->> 'user_id' AS key, d.stream_id, d.key AS lane,
+        CASE WHEN %(by_email)s AND e.body IS NOT NULL
+            THEN convert_from(e.body, 'UTF8')::jsonb #>> '{data,object,email}' END AS user_name
+    FROM provisioning_delivery d JOIN events_eventstream s ON s.id = d.stream_id LEFT JOIN events_event e ON e.id = d.event
+    WHERE s.destination_type = 'action' AND s.destination ->> 'action_id' = %(action)s AND d.tenant_id = %(tenant)s
+        AND d.state = 'delivered' AND d.key LIKE 'user:%%' AND d.settled_at >= %(since)s AND (%(until)s::timestamptz IS NULL
+        OR d.settled_at < %(until)s) AND coalesce(d.detail ->> 'scim_id', '') <> '' AND length(d.detail ->> 'scim_id') <= 512
+        AND d.detail ->> 'scim_id' NOT LIKE '%%***%%'
+    ORDER BY d.key, d.position DESC
+), made AS MATERIALIZED (
+    SELECT w.*, (SELECT max(c.position) FROM provisioning_delivery c WHERE c.stream_id = w.stream_id AND c.key = w.lane
+        AND c.is_written AND c.state = 'delivered'
+        AND c.reason IN ('created', 'created-from-update') AND c.detail ->> 'scim_id' = w.remote_id) AS birth
+    FROM written w
+)
+INSERT INTO provisioning_accountlink (tenant_id, action_id, server, user_id, remote_id, birth, ended, position, user_names, user_name, keys,
+    is_keyed, created_there, is_missing, doubt, origin, is_suspect)
+SELECT tenant_id, %(action)s, %(server)s, user_id, remote_id, coalesce(birth, 0), CASE WHEN event_type = 'user.deleted' THEN position END,
+    position, CASE WHEN user_name IS NULL OR event_type = 'user.deleted' THEN '[]'::jsonb ELSE jsonb_build_array(user_name) END,
+    CASE WHEN event_type = 'user.deleted' THEN '' ELSE coalesce(user_name, '') END,
+    CASE WHEN key IS NULL OR event_type = 'user.deleted' THEN '[]'::jsonb ELSE jsonb_build_array(key) END, false, '', false, NULL,
+    CASE WHEN birth IS NULL THEN 'by name' ELSE 'created' END, birth IS NULL AND event_type <> 'user.deleted'
+FROM made WHERE length(user_id) <= 400
+ON CONFLICT (action_id, server, user_id) DO NOTHING
+"""
+
+
+def learn_links_of_the_past(actions: Any, versions_of_all: Any) -> int:
+    """Write a link or a suspect for every account that a recorded delivery has written; return how many. Running it twice adds nothing.
+
+    Both arguments are querysets, of `Action` and of `ActionVersion` as the tables are when this runs.
+    """
+    learned = 0
+    for action in actions.filter(template=SCIM_USER_PROVISIONING).order_by("pk"):
+        versions = list(versions_of_all.filter(action_id=action.pk).order_by("number"))
+        ends: list[datetime | None] = [version.created_at for version in versions[1:]]
+        for version, until in reversed(list(zip(versions, [*ends, None], strict=True))):
+            learned += _learned_from(action, version, until)
+    return learned
+
+
+def _learned_from(action: Any, version: Any, until: datetime | None) -> int:
+    sealed = {secret["name"]: secret["sealed"] for secret in version.secrets}
+    setup = Setup(action.tenant_id, action.pk, action.name, version.template, "", version.options, version.mapping, sealed)
+    try:
+        server = server_of(open_sealed_secret(setup, BASE_URL))
+    except (KeyError, ValueError, vault.SecretUnreadable):
+        logger.warning("accounts of version %s of action %s are not learned: its server is not known", version.number, action.pk)
+        return 0
+    values: dict[str, Any] = {
+        "action": str(action.pk),
+        "tenant": action.tenant_id,
+        "server": server,
+        "since": version.created_at if version.number > 1 else datetime(1970, 1, 1, tzinfo=UTC),
+        "until": until,
+        "by_email": _names_by_email(version.mapping),
+    }
+    return execute(_LEARN, values)
+
+
+def _names_by_email(mapping: Any) -> bool:
+    """Tell whether the table makes `userName` of the e-mail address."""
+    if mapping is None:
+        return True
+    return any(isinstance(row, dict) and row.get("path") == "userName" and row.get("source") == "email" for row in mapping)

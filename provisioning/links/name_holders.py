@@ -1,0 +1,63 @@
+"""Who holds the `userName` of a user on the server, and what the server will therefore answer. It reads, and writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from provisioning.mapping.table import Person
+from provisioning.scim.client import ScimClient
+from provisioning.scim.matches import has_name
+from provisioning.scim.options import ScimOptions
+from provisioning.scim.refusals import FilterRefused
+
+_LONGEST_ID = 64
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """What a write will meet: a sentence, what to do about it, and whether the server will refuse the write."""
+
+    text: str
+    advice: str = ""
+    is_refused: bool = True
+
+
+def foresee(
+    client: ScimClient,
+    person: Person,
+    options: ScimOptions,
+    *,
+    own_id: str | None,
+    before: Mapping[str, Any] | None = None,
+) -> Foreseen | None:
+    """Say what the server will answer to a write of this user because of its `userName`; None where nothing stands against it.
+
+    `own_id` is the account that the write goes to, None for a create, and `before` that account where it was read: nothing is asked
+    when it has the name already. Raises as `ScimClient.filtered` does.
+    """
+    if not person.user_name or (before is not None and has_name(before, person.user_name)):
+        return None
+    try:
+        found = client.filtered("userName", person.user_name)
+    except FilterRefused as refused:
+        text = f"It is not known whether another account holds the userName: the server refuses that search: {refused}."
+        return Foreseen(text, is_refused=False)
+    others = [item for item in found if item["id"] != own_id and has_name(item, person.user_name)]
+    strangers = [item for item in others if item.get("externalId") != person.external_id]
+    return _about(strangers[0], person, options, is_create=own_id is None) if strangers else None
+
+
+def _about(holder: Mapping[str, Any], person: Person, options: ScimOptions, *, is_create: bool) -> Foreseen:
+    place = str(holder["id"])[:_LONGEST_ID]
+    if not is_create:
+        return Foreseen(f"The server will answer 409: the account {place} holds this userName.", "Free the name there, or change it here.")
+    if holder.get("externalId"):
+        text = f"The server will answer 409: the account {place} holds this userName and belongs to another externalId."
+        return Foreseen(text, "Find out there whose account it is; it is never taken over.")
+    if options.adopt_on_conflict and person.proves_name:
+        text = f"The server will answer 409, and the account {place}, which holds this userName, is then taken over and updated."
+        return Foreseen(text, is_refused=False)
+    text = f"The server will answer 409: the account {place} holds this userName and has no externalId."
+    return Foreseen(text, "adopt_on_conflict takes it over where the userName is proven to be the user's.")

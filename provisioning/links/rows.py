@@ -1,0 +1,228 @@
+"""The rows of links: read before a write, written with the outcome of a run, and locked where two streams share a server.
+
+The rules are those of `provisioning.scim.links`; every statement here is one message to the database.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from typing import Any
+from uuid import uuid4
+
+from psycopg.types.json import Jsonb
+
+from events.models import Head
+from foundation.database.statements import Prepared, execute, fetch_all, fetch_one, run_script
+from provisioning.actions.pace import NoTurn
+from provisioning.actions.setups import Setup
+from provisioning.runs.outcomes import storable
+from provisioning.scim.link_book import LinkBook
+from provisioning.scim.links import Link
+
+# A user whose account another stream is writing to is tried again after so long.
+_BUSY_SECONDS = 0.5
+_SHORTEST_SECRET = 16
+_COLUMNS = {
+    "tenant_id": "text",
+    "action_id": "uuid",
+    "server": "text",
+    "user_id": "text",
+    "remote_id": "text",
+    "birth": "bigint",
+    "ended": "bigint",
+    "position": "bigint",
+    "user_names": "jsonb",
+    "user_name": "text",
+    "keys": "jsonb",
+    "is_keyed": "boolean",
+    "created_there": "text",
+    "is_missing": "boolean",
+    "doubt": "bigint",
+    "origin": "text",
+    "is_suspect": "boolean",
+}
+_NAMES = ", ".join(_COLUMNS)
+_RECORD = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
+_KEY = ("action_id", "server", "user_id")
+_REPLACED = ", ".join(f"{name} = EXCLUDED.{name}" for name in _COLUMNS if name not in (*_KEY, "is_suspect"))
+# The one arbiter between runs: what is older than the link, or than its end, changes nothing. A remote id that comes late is a fact
+# all the same, where none is known. What an administrator has confirmed while a run was under way stays confirmed.
+UPSERT = f"""
+INSERT INTO provisioning_accountlink AS l ({_NAMES}, updated_at)
+SELECT {_NAMES}, clock_timestamp() FROM jsonb_to_recordset(%(links)s) AS r({_RECORD})
+ON CONFLICT ({", ".join(_KEY)}) DO UPDATE SET {_REPLACED}, updated_at = EXCLUDED.updated_at,
+    is_suspect = EXCLUDED.is_suspect AND NOT (l.remote_id = EXCLUDED.remote_id AND l.ended IS NULL AND NOT l.is_suspect)
+WHERE EXCLUDED.birth >= l.birth AND (l.ended IS NULL OR EXCLUDED.birth > l.ended OR EXCLUDED.ended > l.ended)
+    AND (EXCLUDED.position >= l.position OR l.remote_id = '')
+"""  # noqa: S608  (constants of this module)
+_ROWS = """
+SELECT coalesce(jsonb_agg(to_jsonb(l)), '[]') FROM provisioning_accountlink l
+WHERE l.server = %(server)s AND (l.user_id = %(user)s OR l.remote_id = ANY(%(remote_ids)s))
+"""
+_READ = Prepared("provisioning_read_links", _ROWS, {"server": "text", "user": "text", "remote_ids": "text[]"})
+# One message: what was known before, and the doubt of the create that follows. A link that is open, or newer than the event, keeps
+# the row as it is.
+_BEGIN = f"""
+WITH begun AS (
+    INSERT INTO provisioning_accountlink AS l ({_NAMES}, updated_at)
+    SELECT {_NAMES}, clock_timestamp() FROM jsonb_to_recordset(%(links)s) AS r({_RECORD})
+    ON CONFLICT ({", ".join(_KEY)}) DO UPDATE SET
+        remote_id = CASE WHEN l.ended IS NULL THEN l.remote_id ELSE '' END,
+        birth = CASE WHEN l.ended IS NULL THEN l.birth ELSE EXCLUDED.birth END,
+        user_names = CASE WHEN l.ended IS NULL THEN l.user_names ELSE EXCLUDED.user_names END,
+        user_name = CASE WHEN l.ended IS NULL THEN l.user_name ELSE '' END,
+        keys = CASE WHEN l.ended IS NULL THEN l.keys ELSE EXCLUDED.keys END,
+        is_keyed = l.is_keyed AND l.ended IS NULL,
+        is_missing = l.is_missing AND l.ended IS NULL,
+        is_suspect = l.is_suspect AND l.ended IS NULL,
+        created_there = CASE WHEN l.ended IS NULL THEN l.created_there ELSE '' END,
+        origin = CASE WHEN l.ended IS NULL THEN l.origin ELSE EXCLUDED.origin END,
+        ended = NULL, doubt = EXCLUDED.doubt, position = greatest(l.position, EXCLUDED.position), updated_at = EXCLUDED.updated_at
+    WHERE l.birth <= EXCLUDED.birth AND CASE WHEN l.ended IS NULL THEN l.remote_id = '' OR l.is_missing OR l.is_suspect
+        ELSE l.ended < EXCLUDED.birth END
+)
+{_ROWS}
+"""  # noqa: S608
+_BEGIN_CREATE = Prepared("provisioning_begin_create", _BEGIN, {"links": "jsonb", **_READ.types})
+# Down to the second: the same time may be kept in several precisions.
+_SHOWS_CREATION = """
+SELECT EXISTS (SELECT 1 FROM provisioning_accountlink
+    WHERE server = %s AND created_there NOT IN ('', 'unstable') AND left(created_there, 19) <> left(%s, 19))
+"""
+_HELD = """
+SELECT l.remote_id FROM provisioning_accountlink l
+WHERE l.server = %(server)s AND l.remote_id = ANY(%(ids)s) AND l.tenant_id <> %(tenant)s AND l.ended IS NULL
+"""
+_LOCK = """
+INSERT INTO provisioning_accountlock AS k (tenant_id, server, user_id, token, until)
+VALUES (%(tenant)s, %(server)s, %(user)s, %(token)s, clock_timestamp() + make_interval(secs => %(seconds)s))
+ON CONFLICT (tenant_id, server, user_id) DO UPDATE SET token = EXCLUDED.token, until = EXCLUDED.until WHERE k.until <= clock_timestamp()
+"""
+_UNLOCK = """
+DELETE FROM provisioning_accountlock WHERE tenant_id = %(tenant)s AND server = %(server)s AND user_id = %(user)s AND token = %(token)s
+"""
+_FIELDS = frozenset(field.name for field in fields(Link))
+
+
+class DatabaseRows:
+    """The rows that concern one user on one server."""
+
+    def __init__(self, server: str, user_id: str, holds_secret: Callable[[Link], bool] = lambda link: False) -> None:
+        self._server = server
+        self._user_id = user_id
+        self._holds_secret = holds_secret
+
+    def read(self, remote_ids: Sequence[str]) -> list[Link]:
+        """Return the links of the server that name the user or one of these accounts, of every tenant."""
+        return _links_of(run_script([_READ], self._values(remote_ids))[0][1])
+
+    def begin(self, link: Link) -> list[Link]:
+        """Return what is known of the user, and note that a create is about to be sent.
+
+        The commit does not wait for the disk: a crash of the database may take the note back, with the claim of the delivery.
+        """
+        values = {**self._values(()), "links": as_jsonb([link.document()])}
+        return _links_of(run_script([_BEGIN_CREATE], values, is_repeatable=True)[0][1])
+
+    def write(self, link: Link) -> bool:
+        """Store a link at once; False when a newer event has written it. One that holds a secret is passed over."""
+        return self._holds_secret(link) or write_links([link.document()]) == 1
+
+    def shows_creation(self, other_than: str) -> bool:
+        """Tell whether the server has shown another creation time than this one."""
+        return bool((fetch_one(_SHOWS_CREATION, [self._server, other_than]) or (False,))[0])
+
+    def _values(self, remote_ids: Sequence[str]) -> dict[str, Any]:
+        return {"server": self._server, "user": self._user_id, "remote_ids": list(remote_ids)}
+
+
+class RunLinks:
+    """The links of one run of an action for the event at `position`, and what it has learned of them.
+
+    On one of the `shared_servers` a run takes a lock per user: other enabled streams of the tenant write there too.
+    """
+
+    def __init__(self, setup: Setup, position: int, *, shared_servers: frozenset[str] = frozenset()) -> None:
+        self._setup = setup
+        self._position = position
+        self._shared_servers = shared_servers
+        self._books: list[LinkBook] = []
+        self._secrets: tuple[str, ...] = ()
+
+    def keep_out(self, secrets: Iterable[str]) -> None:
+        """Refuse to learn accounts in whose id or name one of these secrets stands: a server may echo what it is sent.
+
+        Short ones are left: they stand in ids by chance, and a link is not masked, because an id must stay the id.
+        """
+        self._secrets = tuple(secret for secret in secrets if len(secret) >= _SHORTEST_SECRET)
+
+    def book(self, server: str, user_id: str) -> LinkBook:
+        """Return the book of one user on one server."""
+        owner = Link(self._setup.tenant_id, str(self._setup.action_id), server, user_id)
+        book = LinkBook(DatabaseRows(server, user_id, self._holds_secret), owner, position=self._position)
+        self._books.append(book)
+        return book
+
+    @property
+    def changes(self) -> list[dict[str, Any]]:
+        """Return the rows to be written with the outcome, as JSON; no value in them is masked."""
+        return [link.document() for book in self._books for link in book.changes if not self._holds_secret(link)]
+
+    def store(self) -> None:
+        """Write at once what was learned: a run that settles no delivery has no outcome to write it with."""
+        write_links(self.changes)
+        self._books.clear()
+
+    def _holds_secret(self, link: Link) -> bool:
+        told = (link.remote_id, link.created_there)
+        return any(secret in text for secret in self._secrets for text in told)
+
+    @contextmanager
+    def lock(self, server: str, user_id: str, *, seconds: float) -> Iterator[None]:
+        """Keep other streams of the tenant away from the user's account; raise `NoTurn` while one of them is at it."""
+        if server not in self._shared_servers:
+            yield
+            return
+        token = uuid4()
+        values = {"tenant": self._setup.tenant_id, "server": server, "user": user_id, "token": token, "seconds": seconds}
+        if not execute(_LOCK, values):
+            raise NoTurn(_BUSY_SECONDS)
+        try:
+            yield
+        finally:
+            execute(_UNLOCK, values)
+
+
+def write_links(links: Iterable[Mapping[str, Any]]) -> int:
+    """Write rows of links by the rule of `UPSERT`, and return how many were; writing them twice changes nothing."""
+    documents = list(links)
+    return execute(UPSERT, {"links": as_jsonb(documents)}) if documents else 0
+
+
+def accounts_of_other_tenants(server: str, remote_ids: Iterable[str], *, tenant_id: str) -> set[str]:
+    """Return which of these accounts of a server other tenants are linked to."""
+    return {remote_id for (remote_id,) in fetch_all(_HELD, {"server": server, "ids": list(remote_ids), "tenant": tenant_id})}
+
+
+def head_position(tenant_id: str) -> int:
+    """Return the position of the tenant's newest event: what is done now, outside a delivery, is as new as that."""
+    return Head.objects.filter(pk=tenant_id).values_list("position", flat=True).first() or 0
+
+
+def as_jsonb(documents: Iterable[Mapping[str, Any]]) -> Jsonb:
+    """Return rows of links as the parameter of `UPSERT`."""
+    return Jsonb(storable(list(documents)))
+
+
+def _links_of(row: tuple[Any, ...] | None) -> list[Link]:
+    found = row[0] if row else []
+    rows = json.loads(found) if isinstance(found, str | bytes) else found
+    return [_link_of(values) for values in rows]
+
+
+def _link_of(values: Mapping[str, Any]) -> Link:
+    known = {name: value for name, value in values.items() if name in _FIELDS}
+    return Link(**{**known, "user_names": tuple(known["user_names"]), "keys": tuple(known["keys"])})

@@ -1,0 +1,1 @@
+"""From a user document to a SCIM user."""

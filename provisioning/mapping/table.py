@@ -1,0 +1,263 @@
+"""From a user document to a SCIM user: the table a tenant may edit, its default, and its application. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import orjson
+
+from provisioning.mapping.expressions import MAX_CHARACTERS, ExpressionFailed, ExpressionRefused, compile_expression
+from provisioning.scim.paths import PathRefused, ScimPath, drop_empty_elements, parse_path, set_value
+from provisioning.scim.schemas import ENTERPRISE_USER, USER
+from provisioning.scim.values import Fitting
+
+Operation = Literal["create", "update"]
+
+MAX_ROWS = 100
+MAX_RESOURCE_BYTES = 32 * 1024
+_WHEN = ("both", "create", "update")
+_IF_EMPTY = ("omit", "remove", "error")
+_FIELDS = frozenset({"path", "source", "when", "if_empty", "enabled"})
+_REQUIRED_PATHS = ("externalId", "userName")
+
+
+@dataclass(frozen=True)
+class TableProblem:
+    """One thing that is wrong with a table: in the row at `index`, at one of its fields, or in the table as a whole."""
+
+    text: str
+    index: int | None = None
+    field: str = ""
+
+
+class MappingRefused(ValueError):
+    """The mapping table cannot be used."""
+
+    def __init__(self, problems: list[TableProblem]) -> None:
+        self.problems = problems
+        first = problems[0]
+        super().__init__(first.text if first.index is None else f"Row {first.index + 1}: {first.text}")
+
+
+class MappingFailed(ValueError):
+    """The user cannot be mapped."""
+
+
+@dataclass(frozen=True)
+class MappingRow:
+    """One attribute: where it goes, where it comes from, for which operation, and what an empty value means.
+
+    `omit` leaves the attribute out, `remove` also removes it in per-attribute updates, `error` fails the delivery.
+    """
+
+    path: str
+    source: str
+    when: str = "both"
+    if_empty: str = "omit"
+    enabled: bool = True
+
+
+# Spec, "Outbound SCIM user mapping", row for row.
+DEFAULT_TABLE: tuple[MappingRow, ...] = (
+    MappingRow("externalId", "user_id"),
+    MappingRow("active", "!blocked"),
+    MappingRow("userName", "email"),
+    MappingRow('emails[type eq "work"].value', "email"),
+    MappingRow("name.givenName", "given_name"),
+    MappingRow("name.familyName", "family_name"),
+    MappingRow("name.formatted", "name"),
+    MappingRow("displayName", "name"),
+    MappingRow("nickName", "nickname"),
+    MappingRow('phoneNumbers[type eq "work"].value', "user_metadata.phone"),
+    # Spec, rule 2: the Enterprise User extension is there and off; its sources are meant to be edited.
+    MappingRow(f"{ENTERPRISE_USER}:employeeNumber", "app_metadata.employee_number", enabled=False),
+    MappingRow(f"{ENTERPRISE_USER}:costCenter", "app_metadata.cost_center", enabled=False),
+    MappingRow(f"{ENTERPRISE_USER}:organization", "app_metadata.organization", enabled=False),
+    MappingRow(f"{ENTERPRISE_USER}:division", "app_metadata.division", enabled=False),
+    MappingRow(f"{ENTERPRISE_USER}:department", "app_metadata.department", enabled=False),
+    MappingRow(f"{ENTERPRISE_USER}:manager.value", "app_metadata.manager_id", enabled=False),
+)
+
+
+@dataclass(frozen=True)
+class MappedUser:
+    """The SCIM user, the paths to remove in per-attribute updates, and the paths whose value cannot be sent.
+
+    `left_out` says of each of the last ones what the attribute takes and what the value is.
+    """
+
+    resource: dict[str, Any]
+    removed: tuple[str, ...] = ()
+    unusable: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Person:
+    """How a user is found: the correlation key and, for servers that refuse to filter on it, the user name.
+
+    `has_own_key` says that the key is the user id itself, or something else that no user can choose. `proves_name` says that an account
+    with this user name and without a key counts as this user's (`provisioning.scim.name_proof`).
+    """
+
+    external_id: str
+    user_name: str
+    has_own_key: bool = True
+    proves_name: bool = False
+
+
+def parse_table(rows: Any, *, enterprise: bool = False) -> tuple[MappingRow, ...]:
+    """Return the table a tenant saved, or the default for None; `enterprise` switches every row of that extension on.
+
+    Raises `MappingRefused` with a sentence that names the row.
+    """
+    table = DEFAULT_TABLE if rows is None else _parsed(rows)
+    if not enterprise:
+        return table
+    return tuple(replace(row, enabled=True) if row.path.startswith(f"{ENTERPRISE_USER}:") else row for row in table)
+
+
+def map_user(document: Mapping[str, Any], table: Iterable[MappingRow], operation: Operation) -> MappedUser:
+    """Apply the enabled rows for `operation` to a user document.
+
+    Empty values (absent, null, blank) are left out, so `name` is missing when all its parts are, and an extension's URN
+    enters `schemas` only with a value. Raises `MappingFailed` for an empty row that must not be, an expression that does
+    not fit this user, or a user too large.
+    """
+    resource: dict[str, Any] = {"schemas": [USER]}
+    emptied: list[ScimPath] = []
+    fitting = Fitting()
+    for row in table:
+        if not row.enabled or row.when not in ("both", operation):
+            continue
+        path, known = parse_path(row.path), len(fitting.problems)
+        value = fitting.at(path, _found(row, document))
+        is_unusable = len(fitting.problems) > known
+        if value is not None:
+            set_value(resource, path, value)
+        elif row.if_empty == "error":
+            told = f": {fitting.problems[known][1]}" if is_unusable else " is empty"
+            raise MappingFailed(f"{row.path}{told}, and its row says that this is an error.")
+        elif row.if_empty == "remove" and not is_unusable:
+            # A value of the wrong type is a mistake in the table, and no reason to remove what the server has.
+            emptied.append(path)
+    drop_empty_elements(resource)
+    resource["schemas"] += [name for name in resource if name.startswith("urn:")]
+    _check_size(resource)
+    return MappedUser(
+        resource,
+        removed=tuple(dict.fromkeys(path.removal for path in emptied if not replaces_list(path, resource))),
+        unusable=tuple(dict.fromkeys(place for place, _ in fitting.problems)),
+        left_out=tuple(f"{place}: {text}." for place, text in dict.fromkeys(fitting.problems)),
+    )
+
+
+def replaces_list(path: ScimPath, resource: Mapping[str, Any]) -> bool:
+    """Tell whether the path is in a list that is sent: it replaces the whole one, so what is not in it goes and needs no removal."""
+    return path.is_in_list and path.attribute in (resource.get(path.urn, {}) if path.urn else resource)
+
+
+def person_of(document: Mapping[str, Any], table: Iterable[MappingRow]) -> Person:
+    """Return what the rows of `externalId` and `userName` yield; an empty text where they yield nothing.
+
+    Raises `MappingFailed` as `map_user` does.
+    """
+    rows = [row for row in table if row.path in _REQUIRED_PATHS]
+    values = {row.path: Fitting().at(parse_path(row.path), _found(row, document)) for row in rows}
+    return Person(values.get("externalId") or "", values.get("userName") or "", has_own_key=_is_chosen_here(rows))
+
+
+def is_keyed_by_user_id(table: Iterable[MappingRow]) -> bool:
+    """Tell whether the correlation key is the id of the user."""
+    return any(row.path == "externalId" and row.enabled and row.source.strip() == "user_id" for row in table)
+
+
+def _is_chosen_here(table: Iterable[MappingRow]) -> bool:
+    """Tell whether no user can choose the correlation key: it is the id, or a member that administrators alone write."""
+    sources = [row.source.strip() for row in table if row.path == "externalId" and row.enabled]
+    return any(source == "user_id" or re.fullmatch(r"app_metadata(\.\w+)+", source) for source in sources)
+
+
+def _found(row: MappingRow, document: Mapping[str, Any]) -> Any:
+    try:
+        return compile_expression(row.source)(document)
+    except ExpressionFailed as error:
+        raise MappingFailed(f"The expression of {row.path} has no value for this user: {error}.") from error
+
+
+def _check_size(resource: dict[str, Any]) -> None:
+    try:
+        size = len(orjson.dumps(resource))
+    except orjson.JSONEncodeError as error:
+        raise MappingFailed("The mapped user cannot be written as JSON.") from error
+    if size > MAX_RESOURCE_BYTES:
+        raise MappingFailed(f"The mapped user is larger than {MAX_RESOURCE_BYTES} bytes.")
+
+
+def _parsed(rows: Any) -> tuple[MappingRow, ...]:
+    if not isinstance(rows, list) or not 1 <= len(rows) <= MAX_ROWS:
+        raise MappingRefused([TableProblem(f"A mapping table is a list of 1 to {MAX_ROWS} rows.")])
+    problems = [problem for index, row in enumerate(rows) for problem in _problems_of_row(index, row)]
+    if problems:
+        raise MappingRefused(problems)
+    table = tuple(MappingRow(**row) for row in rows)
+    problems = [*_repeated(table), *_mixed_forms(table), *_missing(table)]
+    if problems:
+        raise MappingRefused(problems)
+    return table
+
+
+def _problems_of_row(index: int, row: Any) -> list[TableProblem]:
+    if not isinstance(row, dict) or not {"path", "source"} <= row.keys() <= _FIELDS:
+        return [TableProblem("A row needs path and source, and may have when, if_empty and enabled.", index)]
+    problems: list[TableProblem] = []
+    for name, choices in (("when", _WHEN), ("if_empty", _IF_EMPTY)):
+        if row.get(name, choices[0]) not in choices:
+            problems.append(TableProblem(f"{name} is one of {', '.join(choices)}.", index, name))
+    if not isinstance(row.get("enabled", True), bool):
+        problems.append(TableProblem("enabled is true or false.", index, "enabled"))
+    return [*problems, *_unreadable(index, row)]
+
+
+def _unreadable(index: int, row: dict[str, Any]) -> list[TableProblem]:
+    problems: list[TableProblem] = []
+    readers: tuple[tuple[str, Callable[[str], object]], ...] = (("path", parse_path), ("source", compile_expression))
+    for name, read in readers:
+        try:
+            if not isinstance(row[name], str):
+                raise PathRefused(f"{name} is a text of at most {MAX_CHARACTERS} characters.")
+            read(row[name])
+        except (PathRefused, ExpressionRefused) as error:
+            problems.append(TableProblem(str(error), index, name))
+    return problems
+
+
+def _repeated(table: tuple[MappingRow, ...]) -> list[TableProblem]:
+    seen: set[str] = set()
+    problems = []
+    for index, row in enumerate(table):
+        if row.path in seen:
+            problems.append(TableProblem("Each path may stand in the table once.", index, "path"))
+        seen.add(row.path)
+    return problems
+
+
+def _mixed_forms(table: tuple[MappingRow, ...]) -> list[TableProblem]:
+    forms: dict[tuple[str, str], str] = {}
+    problems = []
+    for index, path in enumerate(parse_path(row.path) for row in table):
+        if forms.setdefault((path.urn, path.attribute), path.form) != path.form:
+            problems.append(TableProblem(f"{path.attribute} is set as a whole in one row and in parts in another.", index, "path"))
+    return problems
+
+
+def _missing(table: tuple[MappingRow, ...]) -> list[TableProblem]:
+    present = {row.path for row in table if row.enabled and row.when == "both"}
+    return [
+        TableProblem(f"The table needs an enabled row for {path}, for creates and updates: users are found by it.")
+        for path in _REQUIRED_PATHS
+        if path not in present
+    ]

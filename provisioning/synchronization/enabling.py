@@ -1,0 +1,38 @@
+"""Enabling a stream at the cursor that was taken before its users were read, so that nothing recorded meanwhile is lost."""
+
+from __future__ import annotations
+
+from events.models import Head
+from identity.models import Job
+from identity.services.failures import ServiceError
+from identity.services.jobs import Pause
+from provisioning.engine import streams, superseding
+
+_LANES_AT_ONCE = 500
+_LOOK_AGAIN_SECONDS = 2.0
+
+
+class CursorGone(ServiceError):
+    """The log has started over or was pruned beyond the cursor of this synchronisation: the stream was not enabled. Run it again."""
+
+
+def enable_at_cursor(job: Job) -> str | Pause:
+    """Enable the stream at the cursor of the job, inside the caller's transaction; return what to say about it.
+
+    What waited in the disabled stream is older than what was just written, so it is superseded first: delivered later, it
+    would bring old profiles back. Raises `CursorGone`.
+    """
+    position, epoch, stream_id = job.parameters["position"], job.parameters["epoch"], job.parameters["stream_id"]
+    head = Head.objects.filter(pk=job.tenant_id).first()
+    if head is None or head.epoch != epoch or head.floor > position or head.position < position:
+        raise CursorGone
+    stream = streams.locked_stream(tenant_id=job.tenant_id, stream_id=stream_id)
+    if stream.status == stream.Status.ENABLED:
+        return "The stream is enabled; it was when the synchronisation ended."
+    while superseding.supersede_disabled(stream_id, through=position, limit=_LANES_AT_ONCE):
+        pass
+    if superseding.is_under_way(stream_id):
+        # An attempt that began before the stream was disabled: its outcome belongs to the past as well.
+        return Pause(_LOOK_AGAIN_SECONDS)
+    streams.enable_stream_at(tenant_id=job.tenant_id, stream_id=stream_id, position=position)
+    return f"The stream is enabled at position {position:,}, from before the first user was read."

@@ -1,0 +1,77 @@
+"""The users that a synchronisation goes through, in the order of their keys, as the documents that events carry."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Prefetch, QuerySet
+
+from identity.documents import user_document
+from identity.models import Connection, LinkedIdentity, User
+from provisioning.links.rows import head_position
+from provisioning.models import Action
+
+
+@dataclass(frozen=True)
+class LocalUser:
+    """A user here: the key of the row, by which the pages go, the document, and a position that is no newer than the document."""
+
+    key: int
+    document: dict[str, Any]
+    position: int
+
+    @property
+    def user_id(self) -> str:
+        return str(self.document["user_id"])
+
+
+@dataclass(frozen=True)
+class People:
+    """The users of a tenant, of the named connections only when there are names."""
+
+    tenant_id: str
+    connection_names: Collection[str] = ()
+
+    def count(self) -> int:
+        return self._rows().count()
+
+    def page(self, after: int, limit: int) -> list[LocalUser]:
+        """Return the next users behind the key `after`."""
+        position = head_position(self.tenant_id)
+        return [_local(row, position) for row in self._detailed().filter(pk__gt=after).order_by("pk")[:limit]]
+
+    def now(self, key: int) -> LocalUser | None:
+        """Return the user as it is now, None when it is gone."""
+        position = head_position(self.tenant_id)
+        row = self._detailed().filter(pk=key).first()
+        return None if row is None else _local(row, position)
+
+    def existing(self, user_ids: Collection[str]) -> set[str]:
+        """Return which of these users are there, in whatever connection."""
+        return set(User.objects.of(self.tenant_id).filter(user_id__in=user_ids).values_list("user_id", flat=True))
+
+    def elsewhere(self, user_ids: Collection[str]) -> set[str]:
+        """Return which of these are ids of users of other tenants that provision users too: accounts with such a key may be theirs."""
+        others = Action.all_tenants.exclude(tenant_id=self.tenant_id).values_list("tenant_id", flat=True).distinct()
+        users = User.all_tenants.filter(tenant_id__in=list(others), user_id__in=user_ids)
+        return set(users.values_list("user_id", flat=True))
+
+    def providers(self) -> frozenset[str]:
+        """Return how ids of users of this tenant begin."""
+        strategies = Connection.objects.of(self.tenant_id).values_list("strategy", flat=True).distinct()
+        return frozenset(strategies) | {settings.DATABASE_STRATEGY}
+
+    def _rows(self) -> QuerySet[User]:
+        users = User.objects.of(self.tenant_id)
+        return users.filter(connection__name__in=self.connection_names) if self.connection_names else users
+
+    def _detailed(self) -> QuerySet[User]:
+        linked = Prefetch("linked_identities", LinkedIdentity.objects.of(self.tenant_id).select_related("connection").order_by("pk"))
+        return self._rows().select_related("connection").prefetch_related(linked)
+
+
+def _local(row: User, position: int) -> LocalUser:
+    return LocalUser(row.pk, user_document(row, list(row.linked_identities.all())), position)

@@ -1,0 +1,68 @@
+"""One turn of a synchronisation: the job, its plan, the server, and how long the turn may take."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from events.models import EventStream
+from identity.models import Job
+from provisioning.runs.failures import TransientFailure
+from provisioning.synchronization.bound_setup import setup_of_stream
+from provisioning.synchronization.examination import Examiner
+from provisioning.synchronization.findings import Finding, Outcome
+from provisioning.synchronization.people import People
+from provisioning.synchronization.plan import Plan
+from provisioning.synchronization.remote import Remote
+from provisioning.synchronization.state import save
+
+# Then the worker looks whether something else waits.
+_TURN_SECONDS = 4.0
+_LONGEST_PAUSE_SECONDS = 3600.0
+_FIRST_PAUSE_SECONDS = 2.0
+# A user that fails so often because the server is busy is noted as failed; three of them in a row stop the job.
+MOST_TRIES = 5
+
+
+class Stopped(Exception):
+    """The job must not go on by itself."""
+
+
+class Run:
+    """What the phases of a synchronisation share. Raises `NotSupported` and `Misconfigured` as opening the action does."""
+
+    def __init__(self, job: Job, stream: EventStream) -> None:
+        self.job = job
+        self.plan = Plan.of_document(job.parameters["plan"])
+        self.remote = Remote(setup_of_stream(stream), correlation_id=job.pk)
+        self.people = People(job.tenant_id, self.remote.settings.connection_allowlist)
+        self.examiner = Examiner(self.remote, self.plan)
+        self._ends_at = time.monotonic() + _TURN_SECONDS
+        self._next_at = time.monotonic()
+
+    def is_over(self) -> bool:
+        """Whether the time of this turn is spent."""
+        return time.monotonic() >= self._ends_at
+
+    def keep_pace(self) -> None:
+        """Wait until the next user may be sent: at most `rate` begin in any second."""
+        now = time.monotonic()
+        if self._next_at > now:
+            time.sleep(self._next_at - now)
+        self._next_at = max(now, self._next_at) + 1 / self.plan.rate
+
+    def failed(self, user_id: str, failure: Exception) -> Finding:
+        """Return the finding of a user that could not be brought to the server."""
+        detail = getattr(failure, "detail", "")
+        reason = f"{failure}; {detail}" if detail else str(failure)
+        return Finding(Outcome.FAILED, user_id, reason=self.remote.mask.text(reason), error_class=type(failure).__name__)
+
+    def rest(self, failure: TransientFailure, findings: list[Finding], **progress: Any) -> None:
+        """Let the job rest as long as the server asked for, or a little longer each time; then the same user is tried again."""
+        tries = self.job.parameters.get("tries", 0) + 1
+        seconds = min(max(failure.retry_after or 0.0, _FIRST_PAUSE_SECONDS * 2 ** (tries - 1)), _LONGEST_PAUSE_SECONDS)
+        until = timezone.now() + timedelta(seconds=seconds)
+        save(self.job, findings, tries=tries, pause_until=until.isoformat(), **progress)

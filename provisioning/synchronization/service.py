@@ -1,0 +1,152 @@
+"""Begin a synchronisation or a comparison, answer one that waits, and end one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+from django.db import transaction
+from django.db.models import QuerySet
+
+from events.log.numbering import number_tenant
+from events.models import EventStream, Head
+from foundation.database.transactions import unit_of_work
+from identity.models import Job
+from identity.services.failures import Conflict, Invalid, NotFound
+from identity.services.jobs import let_people_cancel, send_after_commit
+from provisioning.engine.streams import locked_stream, synchronization_target
+from provisioning.models.synchronizations import SynchronizationRow
+from provisioning.synchronization import phases
+from provisioning.synchronization.bound_setup import setup_of_stream
+from provisioning.synchronization.plan import Plan, PlanRefused, checked
+from provisioning.synchronization.state import outcomes_of
+
+TYPES = (Job.Type.STREAM_SYNCHRONIZATION, Job.Type.STREAM_RECONCILIATION)
+let_people_cancel(*TYPES)
+_UNFINISHED = (Job.Status.PENDING, Job.Status.PROCESSING)
+
+
+def start(*, tenant_id: str, stream_id: str, plan: Plan, actor: str) -> Job:
+    """Return the pending job that brings every user of the stream's connections to its server, or only compares.
+
+    The stream's cursor is taken before anything is read. Raises `Invalid` for an impossible plan, `NotFound`,
+    `NotSupported` for a stream that does not lead to a SCIM server, `Conflict` while another one of the stream is at work
+    or when a stream that is enabled should be enabled at the end.
+    """
+    try:
+        plan = checked(plan)
+    except PlanRefused as refused:
+        raise Invalid({refused.name: [str(refused)]}) from refused
+    # What was committed before gets its position before the cursor: its users are read in their new state.
+    number_tenant(tenant_id)
+    with transaction.atomic():
+        stream = locked_stream(tenant_id=tenant_id, stream_id=stream_id)
+        _check(stream, plan)
+        head = Head.objects.get(pk=tenant_id)
+        job = Job(
+            tenant_id=tenant_id,
+            type=Job.Type.STREAM_RECONCILIATION if plan.only_reports else Job.Type.STREAM_SYNCHRONIZATION,
+            target=synchronization_target(stream_id),
+            parameters={
+                "stream_id": stream_id,
+                "plan": plan.as_document(),
+                "actor": actor[:254],
+                "position": head.position,
+                "epoch": head.epoch,
+                "phase": phases.FIRST,
+            },
+        )
+        job.save(force_insert=True)
+        send_after_commit(job)
+    return job
+
+
+def of_stream(*, tenant_id: str, stream_id: str) -> QuerySet[Job]:
+    """Return the synchronisations and comparisons of a stream, newest first."""
+    return _jobs(tenant_id).filter(target=synchronization_target(stream_id)).order_by("-created_at")
+
+
+def found(*, tenant_id: str, job_id: str) -> Job:
+    """Return one synchronisation or comparison; raise `NotFound`."""
+    job = _jobs(tenant_id).filter(pk=job_id).first()
+    if job is None:
+        raise NotFound("There is no such synchronisation.")
+    return job
+
+
+@unit_of_work
+def resume(*, tenant_id: str, job_id: str, actor: str) -> Job:
+    """Let a stopped synchronisation go on where it stopped, and keep who said so. Raises `NotFound`, or `Conflict`."""
+    return _answer(_locked(tenant_id, job_id), phases.RESUME, resumed_by=actor[:254])
+
+
+@unit_of_work
+def confirm_deletions(*, tenant_id: str, job_id: str, actor: str) -> Job:
+    """Allow the deletions that a synchronisation waits for. Raises as `resume` does."""
+    return _answer(_locked(tenant_id, job_id), phases.CONFIRMATION, is_confirmed=True, confirmed_by=actor[:254])
+
+
+@unit_of_work
+def decline_deletions(*, tenant_id: str, job_id: str, actor: str) -> Job:
+    """Let a synchronisation end without the deletions it waits for. Raises as `resume` does."""
+    return _answer(_locked(tenant_id, job_id), phases.CONFIRMATION, phase=phases.LAST, declined_by=actor[:254])
+
+
+def report_lines(job: Job) -> Iterator[bytes]:
+    """Yield the report as lines of JSON: first what was asked for and the counts, then one line per kept user."""
+    plan = job.parameters["plan"]
+    first = {"job": job.pk, "stream": job.parameters["stream_id"], "plan": plan, "status": job.status, "outcomes": outcomes_of(job)}
+    yield orjson.dumps(first) + b"\n"
+    for row in report_rows(job).iterator(chunk_size=500):
+        yield orjson.dumps(row_document(row)) + b"\n"
+
+
+def report_rows(job: Job) -> QuerySet[SynchronizationRow]:
+    """Return what was kept about each user, in the order in which it was found."""
+    return SynchronizationRow.objects.filter(job=job).order_by("pk")
+
+
+def row_document(row: SynchronizationRow) -> dict[str, Any]:
+    """Return one user of the report; members that do not apply are left out."""
+    members = {
+        "outcome": row.outcome,
+        "user_id": row.user_id,
+        "scim_id": row.scim_id,
+        "reason": row.reason,
+        "error_class": row.error_class,
+        "differences": row.differences,
+    }
+    return {name: value for name, value in members.items() if value}
+
+
+def _check(stream: EventStream, plan: Plan) -> None:
+    setup_of_stream(stream)
+    if plan.enables_stream and stream.status == EventStream.Status.ENABLED:
+        raise Conflict("The stream is enabled already. Disable it first, or synchronise without enabling it at the end.")
+    if _jobs(stream.tenant_id).filter(target=synchronization_target(stream.pk), status__in=_UNFINISHED).exists():
+        raise Conflict("A synchronisation of this stream is at work already; wait for it, resume it or cancel it.")
+
+
+def _jobs(tenant_id: str) -> QuerySet[Job]:
+    return Job.objects.of(tenant_id).filter(type__in=TYPES)
+
+
+def _locked(tenant_id: str, job_id: str) -> Job:
+    job = _jobs(tenant_id).select_for_update(no_key=True).filter(pk=job_id).first()
+    if job is None:
+        raise NotFound("There is no such synchronisation.")
+    if job.is_finished:
+        raise Conflict("The synchronisation has ended.")
+    return job
+
+
+def _answer(job: Job, question: str, **progress: Any) -> Job:
+    if job.parameters.get("waits_for") != question:
+        raise Conflict("The synchronisation does not wait for this answer.")
+    saves = job.parameters.get("saves", 0) + 1
+    job.parameters = {**job.parameters, "waits_for": "", "tries": 0, "saves": saves, **progress}
+    job.status_details, job.lease_until = "", None
+    job.save(update_fields=["parameters", "status_details", "lease_until", "updated_at"])
+    send_after_commit(job)
+    return job

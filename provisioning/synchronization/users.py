@@ -1,0 +1,130 @@
+"""The first phase: every user here is examined, in the order of the keys."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from provisioning import failpoints
+from provisioning.runs.failures import ActionError, ConfigurationFailure, Misconfigured, TransientFailure
+from provisioning.synchronization import phases
+from provisioning.synchronization.findings import Finding, Outcome
+from provisioning.synchronization.people import LocalUser
+from provisioning.synchronization.run import MOST_TRIES, Run, Stopped
+from provisioning.synchronization.state import save
+
+_PAGE_USERS = 100
+# So many users are done again after a crash, at most.
+_SAVED_TOGETHER = 20
+# Failures that would meet anybody else as well.
+_AGAINST_SERVER = (ConfigurationFailure, Misconfigured, TransientFailure)
+_IN_A_ROW = 3
+# A user that changes faster than it is written is left to its events.
+_MOST_ROUNDS = 3
+
+
+def examine_users(run: Run) -> None:
+    """Go on for one turn: users behind the last key, as many as the time and the rate allow."""
+    if "total" not in run.job.summary:
+        save(run.job, total=run.people.count())
+    turn = _UserTurn(run)
+    while not run.is_over() or turn.failures_in_a_row:
+        page = run.people.page(turn.after, _PAGE_USERS)
+        if not page:
+            turn.save()
+            save(run.job, **phases.following(run.job))
+            return
+        for user in page:
+            if run.is_over() and not turn.failures_in_a_row:
+                break
+            if not turn.bring(user):
+                return
+    turn.save()
+
+
+class _UserTurn:
+    """What was found since the last save. Failures in a row are not saved until a user gets through: they may stop the job."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.after: int = run.job.parameters.get("after", 0)
+        self._findings: list[Finding] = []
+        self._row: list[tuple[LocalUser, Finding]] = []
+
+    @property
+    def failures_in_a_row(self) -> int:
+        return len(self._row)
+
+    def bring(self, user: LocalUser) -> bool:
+        """Examine one user; False when the job rests now. Raises `Stopped` after three failures that speak against the server."""
+        try:
+            # Nothing is sent for a user outside the scope, so there is no pace to keep.
+            finding = self._run.examiner.outside(user.document) or self._settled(user)
+        except TransientFailure as failure:
+            self._write()
+            if self._run.job.parameters.get("tries", 0) + 1 < MOST_TRIES:
+                self._end_row()
+                self._run.rest(failure, self._findings, after=self.after)
+                return False
+            return self._failed(user, failure)
+        except ActionError as failure:
+            return self._failed(user, failure)
+        self._end_row()
+        self._note(user, finding)
+        failpoints.reach("synchronized")
+        if len(self._findings) >= _SAVED_TOGETHER:
+            self.save()
+        return True
+
+    def save(self) -> None:
+        """Write everything that was found."""
+        self._end_row()
+        self._write()
+
+    def _write(self) -> None:
+        if self._findings:
+            # The server answers, so the count of tries begins anew.
+            save(self._run.job, self._findings, after=self.after, tries=0)
+        self._findings = []
+
+    def _settled(self, user: LocalUser) -> Finding:
+        """Write the user until what was written is what is there: a change in between may have been delivered before our write."""
+        self._run.keep_pace()
+        found = finding = self._run.examiner.examine(user.document, user.position)
+        for _ in range(_MOST_ROUNDS):
+            if not found.is_written:
+                return finding
+            now = self._run.people.now(user.key)
+            if now is None and self._run.people.existing([user.user_id]):
+                # Deleted and made again: the account is the new one's, and its event brings what it is.
+                return replace(finding, outcome=Outcome.SKIPPED, reason="changed here meanwhile")
+            if now is None:
+                return self._run.examiner.withdraw(user.document, user.position)
+            if now.document == user.document:
+                return finding
+            user = now
+            found = self._run.examiner.examine(user.document, user.position)
+            finding = replace(finding, scim_id=found.scim_id or finding.scim_id)
+        return finding
+
+    def _failed(self, user: LocalUser, failure: ActionError) -> bool:
+        finding = self._run.failed(user.user_id, failure)
+        if not isinstance(failure, _AGAINST_SERVER):
+            self._end_row()
+            self._note(user, finding)
+            return True
+        self._row.append((user, finding))
+        if len(self._row) < _IN_A_ROW:
+            return True
+        # They are examined again when the job is resumed.
+        self._row = []
+        self.save()
+        raise Stopped(f"{_IN_A_ROW} users in a row failed, the last one with: {finding.reason}")
+
+    def _end_row(self) -> None:
+        for user, finding in self._row:
+            self._note(user, finding)
+        self._row = []
+
+    def _note(self, user: LocalUser, finding: Finding) -> None:
+        self._findings.append(finding)
+        self.after = user.key

@@ -1,0 +1,1 @@
+"""What a person runs with an action by hand."""

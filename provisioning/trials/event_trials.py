@@ -1,0 +1,159 @@
+"""Running an action for a test event, as a worker would: installed entry points are code that can hang, so workers run them.
+
+The web process notes the trial, sends its id, and waits for a while. The event stands with the trial until a worker takes it.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import orjson
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from events.log.envelope import TEST_PURPOSE, encode_envelope, event_source
+from events.models import Head
+from events.record.catalogue import EVENT_TYPES
+from events.record.samples import sample_data
+from foundation.ids import new_event_id
+from foundation.tenancy import tenant_bound
+from foundation.timestamps import wire_time
+from identity.hosts import canonical_host
+from identity.services.failures import Conflict, Invalid, NotFound
+from provisioning.actions.pace import NoTurn
+from provisioning.actions.runner import run_action
+from provisioning.actions.setups import Setup, draft_setup, version_setup
+from provisioning.engine import nudges
+from provisioning.links.rows import RunLinks, head_position
+from provisioning.models import ActionVersion, Trial
+from provisioning.runs.failures import ActionError, Misconfigured
+from provisioning.runs.outcomes import shortened, storable
+from provisioning.trials.trials import begin_trial
+
+# A free worker begins at once; one that is busy with a turn, a little later.
+BEGIN_SECONDS = 8.0
+_LOOK_AGAIN_SECONDS = 0.1
+# The worker may take this much longer than the budget: it is interrupted at the budget and writes then.
+_WRITING_SECONDS = 3.0
+_LONGEST_DETAIL = 100
+
+
+def run_for_event(setup: Setup, *, event_type: str, data: dict[str, Any] | None, actor: str) -> Trial:
+    """Have a worker run the set-up for a test event with `data`, or with the sample of its type; return the ended trial.
+
+    The event is marked as a test, and in no log. Raises `Invalid` for an unknown type, `EventTooLarge`, and `Conflict` beside
+    another trial, without a worker, or for one that has not ended in time.
+    """
+    trial = ask_for_event(setup, event_type=event_type, data=data, actor=actor)
+    if not nudges.send(nudges.TRY, str(trial.pk)):
+        _give_up(trial)
+        raise Conflict("The workers cannot be reached now. Try again in a moment.")
+    return wait_for_end(trial)
+
+
+def ask_for_event(setup: Setup, *, event_type: str, data: dict[str, Any] | None, actor: str) -> Trial:
+    """Note the trial with its event; raises as `run_for_event` does."""
+    if event_type not in EVENT_TYPES:
+        raise Invalid({"event_type": [f"Not an event type: {event_type[:64]}."]})
+    return begin_trial(setup, Trial.Kind.EVENT, actor, event=_envelope(setup, event_type, data))
+
+
+def wait_for_end(trial: Trial, *, begin_seconds: float = BEGIN_SECONDS) -> Trial:
+    """Return the trial once it has ended; raise `Conflict` when no worker begins it, or when it does not end in time."""
+    begin_by = time.monotonic() + begin_seconds
+    end_by = begin_by + settings.DELIVERY_BUDGET_SECONDS + _WRITING_SECONDS
+    while time.monotonic() < end_by:
+        trial.refresh_from_db()
+        if trial.outcome != Trial.Outcome.RUNNING:
+            return trial
+        if trial.event is not None and time.monotonic() > begin_by and _give_up(trial):
+            raise Conflict("No worker has begun it: none is free, or none is there.")
+        time.sleep(_LOOK_AGAIN_SECONDS)
+    raise Conflict(f"The run has not ended in time. GET /actions/executions/{trial.pk} tells what becomes of it.")
+
+
+def work_on_event(trial_id: UUID | str) -> None:
+    """Run a trial that nobody has taken yet, within the budget of a delivery, and write what was seen."""
+    taken = _take(trial_id)
+    if taken is None:
+        return
+    trial, event = taken
+    started = time.monotonic()
+    step = _run(trial, event)
+    step["duration_ms"] = round((time.monotonic() - started) * 1000, 1)
+    outcome = Trial.Outcome.FAILED if step["state"] == "failed" else Trial.Outcome.PASSED
+    Trial.objects.filter(pk=trial.pk, outcome=Trial.Outcome.RUNNING).update(
+        outcome=outcome, ended_at=timezone.now(), summary=shortened(step["message"]), steps=[storable(step)]
+    )
+
+
+def _take(trial_id: UUID | str) -> tuple[Trial, dict[str, Any]] | None:
+    """Take the event out of its row, so that nobody else runs it and nothing of it is kept."""
+    with transaction.atomic():
+        rows = Trial.objects.select_for_update(of=("self",)).select_related("action")
+        trial = rows.filter(pk=trial_id, outcome=Trial.Outcome.RUNNING, event__isnull=False).first()
+        if trial is None or trial.event is None:
+            return None
+        event, trial.event = trial.event, None
+        trial.save(update_fields=["event"])
+    return trial, event
+
+
+def _give_up(trial: Trial) -> bool:
+    """End a trial that no worker has taken; False when one has."""
+    waiting = Trial.objects.filter(pk=trial.pk, outcome=Trial.Outcome.RUNNING, event__isnull=False)
+    return bool(waiting.update(outcome=Trial.Outcome.LOST, ended_at=timezone.now(), event=None, summary="No worker has begun it."))
+
+
+def _run(trial: Trial, event: dict[str, Any]) -> dict[str, Any]:
+    """Return the one step of the trial: how the entry point ended, what it said and what it asked for."""
+    step: dict[str, Any] = {"name": "run", "title": "Run the entry point", "state": "ok"}
+    try:
+        with tenant_bound(trial.action.tenant_id):
+            setup = _setup_of(trial)
+            links = RunLinks(setup, head_position(setup.tenant_id))
+            budget = settings.DELIVERY_BUDGET_SECONDS
+            outcome = run_action(setup, event, attempt=1, deadline_seconds=budget, correlation_id=f"trial-{trial.pk}", links=links)
+    except ActionError as failure:
+        said = {"kind": failure.kind, "log": failure.log_lines, "exchanges": failure.exchanges[:_LONGEST_DETAIL]}
+        return {**step, "state": "failed", "message": str(failure), "details": said}
+    except NoTurn as reason:
+        return {**step, "state": "failed", "message": f"The limit of requests per second leaves no room: {reason}."}
+    status = "Skipped" if outcome.status == "skipped" else "Delivered"
+    details = {"result": outcome.detail, "log": outcome.log_lines, "exchanges": outcome.exchanges[:_LONGEST_DETAIL]}
+    return {**step, "message": f"{status}: {outcome.reason}" if outcome.reason else status, "details": details}
+
+
+def _setup_of(trial: Trial) -> Setup:
+    """Return what the trial was asked for: the draft as it is now, or a version."""
+    if trial.version is None:
+        return draft_setup(trial.action)
+    version = ActionVersion.objects.select_related("action").filter(action=trial.action, number=trial.version).first()
+    if version is None:
+        raise Misconfigured("the version is gone")
+    return version_setup(version)
+
+
+def _envelope(setup: Setup, event_type: str, data: dict[str, Any] | None) -> dict[str, Any]:
+    head = Head.objects.filter(pk=setup.tenant_id).first()
+    if head is None:
+        raise NotFound("The tenant has no log.")
+    now = datetime.now(UTC)
+    body = encode_envelope(
+        event_type=event_type,
+        source=event_source(settings.EVENT_SOURCE_NAMESPACE, setup.tenant_id, canonical_host(setup.tenant_id)),
+        event_id=new_event_id(),
+        time=now,
+        data=sample_data(event_type, tenant_id=setup.tenant_id, time=wire_time(now)) if data is None else data,
+        tenant_id=setup.tenant_id,
+        stream_id=head.stream_id,
+        max_bytes=settings.EVENT_MAX_BYTES,
+        prefix=settings.EVENT_ATTRIBUTE_PREFIX,
+        purpose=TEST_PURPOSE,
+    )
+    envelope: dict[str, Any] = orjson.loads(body)
+    return envelope

@@ -1,0 +1,48 @@
+"""Asking a server that answered 403 whether it refuses reading too: then the token lacks its permission, and no user is at fault.
+
+It runs as a message of its own, outside deliveries: a lost one is sent again with the next 403.
+"""
+
+from __future__ import annotations
+
+from events.models import EventStream
+from foundation.tenancy import tenant_bound
+from provisioning.actions.pace import NoTurn
+from provisioning.actions.setups import Setup, deployed_setup
+from provisioning.engine import breaker
+from provisioning.models.actions import SCIM_USER_PROVISIONING
+from provisioning.runs.failures import ActionError, ConfigurationFailure
+from provisioning.scim.transport import Request
+from provisioning.trials.scim_sessions import mask_of, open_session
+
+_BUDGET_SECONDS = 10.0
+_REFUSALS = (401, 403)
+_PATH = "/Users?startIndex=1&count=1"
+
+
+def hold_when_reading_is_refused(*, stream_id: str, tenant_id: str) -> None:
+    """Send one read to the server of a stream that was just answered with 403; hold the stream when it is refused.
+
+    Only the SCIM template says how to read. Any other answer proves nothing and changes nothing.
+    """
+    if not breaker.is_forbidden(stream_id=stream_id, tenant_id=tenant_id):
+        return
+    stream = EventStream.objects.of(tenant_id).filter(pk=stream_id, destination_type="action").first()
+    setup = None if stream is None else deployed_setup(tenant_id=tenant_id, action_id=stream.destination.get("action_id"))
+    if setup is None or setup.template != SCIM_USER_PROVISIONING:
+        return
+    if refusal := _refusal(setup):
+        reason = f"The destination refuses writing and reading, so the token lacks a permission: {refusal}"
+        breaker.hold_stream(stream_id=stream_id, tenant_id=tenant_id, reason=reason)
+
+
+def _refusal(setup: Setup) -> str:
+    try:
+        with tenant_bound(setup.tenant_id):
+            session = open_session(setup, mask_of(setup), seconds=_BUDGET_SECONDS)
+            session.transport.send(Request("GET", _PATH, "/Users", _PATH))
+    except ConfigurationFailure as failure:
+        return str(failure) if failure.status in _REFUSALS else ""
+    except (ActionError, NoTurn):
+        return ""
+    return ""

@@ -1,0 +1,94 @@
+"""Everything that a trial of the SCIM template needs, made from a set-up exactly as a delivery makes it."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+
+from foundation.outbound.session import OutboundSession, outbound_session
+from identity.services.failures import NotSupported
+from provisioning.actions.capabilities import ActionCapabilities
+from provisioning.actions.pace import pace_of
+from provisioning.actions.secrets import open_sealed
+from provisioning.actions.setups import Setup
+from provisioning.links.rows import RunLinks, head_position
+from provisioning.mapping.table import MappingRefused, MappingRow, parse_table
+from provisioning.models.actions import SCIM_USER_PROVISIONING
+from provisioning.runs.failures import Misconfigured
+from provisioning.runs.masking import Mask
+from provisioning.runs.run_log import RunLog
+from provisioning.scim.client import ScimClient
+from provisioning.scim.exchanges import ExchangeRecorder
+from provisioning.scim.links import server_of
+from provisioning.scim.name_proof import PASSWORDLESS_STRATEGIES
+from provisioning.scim.options import OptionsRefused, ScimOptions, parse_options
+from provisioning.scim.settings import BEARER_TOKEN, NOT_CONFIDENTIAL, ScimSettings, parse_settings
+from provisioning.scim.transport import ScimTransport
+
+
+@dataclass(frozen=True)
+class ScimSession:
+    """One server as one trial sees it; `deadline` is a reading of `time.monotonic`."""
+
+    settings: ScimSettings
+    options: ScimOptions
+    table: tuple[MappingRow, ...]
+    sender: OutboundSession
+    transport: ScimTransport
+    client: ScimClient
+    recorder: ExchangeRecorder
+    capabilities: ActionCapabilities
+    log: RunLog
+    deadline: float
+    links: RunLinks
+
+    def client_of(self, user_id: str) -> ScimClient:
+        """Return the client for one user, whose links it reads and learns; `links.store` keeps what it has learned."""
+        return self.client.for_user(self.links.book(server_of(self.settings.base_url), user_id))
+
+
+def trusted_strategies() -> frozenset[str]:
+    """Return the strategies of connections whose verified addresses prove whose account it is (`design` 6.1, rule 3)."""
+    return PASSWORDLESS_STRATEGIES | {settings.DATABASE_STRATEGY}
+
+
+def require_scim(setup: Setup) -> None:
+    """Raise `NotSupported` for an installed entry point, whose server is nobody's business but its own."""
+    if setup.template != SCIM_USER_PROVISIONING:
+        raise NotSupported("Only actions of the SCIM template can be tested like this; run an entry point for a test event.")
+
+
+def mask_of(setup: Setup) -> Mask:
+    """Return the mask over every secret of the set-up; raise `Misconfigured` when one does not open."""
+    secrets = open_sealed(setup)
+    return Mask([value for name, value in secrets.items() if name not in NOT_CONFIDENTIAL and (len(value) >= 4 or name == BEARER_TOKEN)])
+
+
+def set_up_of(setup: Setup) -> tuple[ScimOptions, tuple[MappingRow, ...]]:
+    """Return options and table; raise `Misconfigured`."""
+    try:
+        options = parse_options(setup.options)
+        return options, parse_table(setup.mapping, enterprise=options.enterprise)
+    except (OptionsRefused, MappingRefused) as error:
+        raise Misconfigured(str(error)) from error
+
+
+def open_session(setup: Setup, mask: Mask, *, seconds: float, position: int | None = None) -> ScimSession:
+    """Return the session of a trial that may take so long, as new as the log unless it is for the event at `position`.
+
+    Raises `Misconfigured`.
+    """
+    options, table = set_up_of(setup)
+    scim = parse_settings(open_sealed(setup), allow_http=settings.OUTBOUND_ALLOW_HTTP)
+    recorder, log, deadline = ExchangeRecorder(mask), RunLog(mask), time.monotonic() + seconds
+    capabilities, sender = ActionCapabilities(setup), outbound_session()
+    arguments: dict[str, Any] = {"mask": mask, "deadline": deadline, "correlation_id": f"trial-{uuid.uuid4().hex}", "pace": pace_of(setup)}
+    transport = ScimTransport(sender, scim, recorder, **arguments)
+    client = ScimClient(transport, recorder, capabilities, log)
+    links = RunLinks(setup, head_position(setup.tenant_id) if position is None else position)
+    links.keep_out([scim.bearer_token, scim.base_url])
+    return ScimSession(scim, options, table, sender, transport, client, recorder, capabilities, log, deadline, links)

@@ -1,0 +1,70 @@
+"""Test events: to one stream, marked as such, and in no log. An action sees them; the template sends nothing for them."""
+
+from __future__ import annotations
+
+import functools
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from events.log.envelope import TEST_PURPOSE, encode_envelope, event_source
+from events.models import Event, EventStream
+from events.record.catalogue import EVENT_TYPES
+from events.record.samples import sample_data
+from foundation.ids import new_event_id
+from foundation.timestamps import wire_time
+from identity.hosts import canonical_host
+from identity.services.failures import Conflict, Invalid
+from provisioning.engine import lanes, nudges
+from provisioning.engine.streams import locked_stream
+from provisioning.models import Delivery
+
+# The order key of a test event is its own: it waits for nobody, and nobody for it.
+KEY_PREFIX = "test:"
+
+
+def send_test_event(*, tenant_id: str, stream_id: str, event_type: str, data: dict[str, Any] | None = None) -> Delivery:
+    """Queue an event of `event_type` with `data`, or with the sample of its type, for this stream alone; return its delivery.
+
+    Raises `NotFound`, `Invalid` for an unknown type, `Conflict` for a disabled stream, `EventTooLarge` for too much data.
+    """
+    if event_type not in EVENT_TYPES:
+        raise Invalid({"event_type": [f"Not an event type: {event_type[:64]}."]})
+    with transaction.atomic():
+        stream = locked_stream(tenant_id=tenant_id, stream_id=stream_id)
+        if stream.status != EventStream.Status.ENABLED:
+            raise Conflict("A disabled stream takes no test events; enable it first.")
+        event = _event(stream, event_type, data)
+        event.save(force_insert=True)
+        delivery = Delivery(
+            stream_id=stream.pk,
+            tenant_id=tenant_id,
+            key=event.root,
+            position=stream.position,
+            event=event.pk,
+            event_id=event.event_id,
+            event_type=event_type,
+        )
+        delivery.save(force_insert=True)
+        lanes.open_lane(stream_id=stream.pk, key=event.root, tenant_id=tenant_id)
+        transaction.on_commit(functools.partial(nudges.post, nudges.DELIVER, stream.pk, event.root), robust=True)
+    return delivery
+
+
+def _event(stream: EventStream, event_type: str, data: dict[str, Any] | None) -> Event:
+    now, event_id = datetime.now(UTC), new_event_id()
+    body = encode_envelope(
+        event_type=event_type,
+        source=event_source(settings.EVENT_SOURCE_NAMESPACE, stream.tenant_id, canonical_host(stream.tenant_id)),
+        event_id=event_id,
+        time=now,
+        data=sample_data(event_type, tenant_id=stream.tenant_id, time=wire_time(now)) if data is None else data,
+        tenant_id=stream.tenant_id,
+        stream_id=stream.pk,
+        max_bytes=settings.EVENT_MAX_BYTES,
+        prefix=settings.EVENT_ATTRIBUTE_PREFIX,
+        purpose=TEST_PURPOSE,
+    )
+    return Event(event_id=event_id, tenant_id=stream.tenant_id, type=event_type, root=f"{KEY_PREFIX}{event_id}", time=now, body=body)

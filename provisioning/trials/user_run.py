@@ -1,0 +1,216 @@
+"""One user on demand: connect, scope, look up, match, map, write, each step visible; a dry run shows what the write would change."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any
+
+from events.log.numbering import number_tenant
+from events.models import EventStream
+from identity.documents.user import user_document
+from identity.models import User
+from identity.services.failures import Conflict
+from provisioning.actions.scope import is_in_scope
+from provisioning.actions.setups import Setup
+from provisioning.engine import dispatch, nudges
+from provisioning.engine.lane_holds import held_lanes, waiting_deliveries
+from provisioning.links.name_holders import foresee
+from provisioning.links.rows import head_position
+from provisioning.mapping.preview import request_of, user_named
+from provisioning.mapping.table import MappedUser, MappingFailed, Operation, Person, map_user, person_of
+from provisioning.models import Trial
+from provisioning.runs.failures import DataFailure
+from provisioning.scim.client import ScimClient
+from provisioning.scim.counting import counted
+from provisioning.scim.matches import Match
+from provisioning.scim.name_proof import proves_name
+from provisioning.scim.refusals import FilterRefused
+from provisioning.scim.remote_changes import changes
+from provisioning.scim.transport import encoded
+from provisioning.scim.user_sync import Circumstances, UserSync
+from provisioning.trials.scim_sessions import ScimSession, mask_of, open_session, require_scim, trusted_strategies
+from provisioning.trials.steps import Finding, Steps
+from provisioning.trials.trials import BUDGET_SECONDS, TrialReport, trial
+
+# The lanes are held a little longer than the run may take.
+_HOLD_SECONDS = BUDGET_SECONDS + 5.0
+
+
+def run_for_user(setup: Setup, *, user_id: str, actor: str, dry_run: bool) -> TrialReport:
+    """Bring one user to the server as a delivery would, or show what that would change.
+
+    `user_id` is the id of a user or the only user's e-mail address. What is written is the user as it is now. A real run does
+    not overtake: it raises `LaneBusy` while deliveries of the user wait, and keeps new ones waiting until it has ended.
+    Raises `NotFound`, `NotSupported`, `Conflict` for a draft or beside another trial, `Misconfigured`.
+    """
+    require_scim(setup)
+    if not dry_run and setup.version is None:
+        raise Conflict("Deploy the action first: only what is deployed writes users; a dry run may try the draft.")
+    user = user_named(tenant_id=setup.tenant_id, user_id=user_id)
+    stream_ids, key = _bound_streams(setup), f"user:{user.user_id}"
+    if not dry_run:
+        _deliver_to_lanes(setup.tenant_id)
+    kind = Trial.Kind.DRY_RUN if dry_run else Trial.Kind.USER_RUN
+    steps = Steps(mask_of(setup))
+    hold: AbstractContextManager[None] = nullcontext()
+    if not dry_run:
+        hold = held_lanes(stream_ids, tenant_id=setup.tenant_id, key=key, seconds=_HOLD_SECONDS)
+    with hold, trial(setup, kind, steps, actor=actor, user_id=user.user_id) as report:
+        # Read once the lanes are held: what is recorded from now on is delivered after this. The position comes first, so that no
+        # change is taken for older than what is written here.
+        position = head_position(setup.tenant_id)
+        user.refresh_from_db()
+        waiting = waiting_deliveries(stream_ids, tenant_id=setup.tenant_id, key=key)
+        run = _UserRun(setup, steps, user, position)
+        run.take_all(dry_run=dry_run, waiting=waiting)
+        report.summary = steps.taken[-1].finding.text if not steps.has_failed else _first_failure(steps)
+    return report
+
+
+class _UserRun:
+    """The steps of one run."""
+
+    def __init__(self, setup: Setup, steps: Steps, user: User, position: int) -> None:
+        self._setup = setup
+        self._position = position
+        self._steps = steps
+        self._document = user_document(user)
+        self._connection_name = user.connection.name
+        self._strategy = user.connection.strategy
+        self._session: ScimSession
+        self._client: ScimClient
+        self._person = Person("", "")
+        self._match: Match | None = None
+        self._before: dict[str, Any] | None = None
+        self._mapped: MappedUser
+
+    def take_all(self, *, dry_run: bool, waiting: int) -> None:
+        last = ("write", "Write", lambda: self._difference(waiting)) if dry_run else ("write", "Write", self._write)
+        steps = [
+            ("connect", "Connect", self._connect),
+            ("scope", "Scope", self._judge),
+            ("look_up", "Look up", self._look_up),
+            ("match", "Match", self._find),
+            ("map", "Map", self._map),
+            last,
+        ]
+        for place, (name, title, step) in enumerate(steps):
+            if not self._steps.take(name, title, step):
+                for skipped, skipped_title, _ in steps[place + 1 :]:
+                    self._steps.skip(skipped, skipped_title, "Not done: an earlier step failed.")
+                return
+
+    def _connect(self) -> Finding:
+        self._session = session = open_session(self._setup, mask_of(self._setup), seconds=BUDGET_SECONDS, position=self._position)
+        self._client = session.client_of(str(self._document["user_id"]))
+        if not session.settings.allows(self._connection_name):
+            advice = "Add the connection to SCIM_CONNECTION_ALLOWLIST, or choose another user."
+            return Finding(f"Users of the connection {self._connection_name} are not synchronised.", "failed", advice)
+        greeting = session.sender.greet(session.settings.base_url, deadline=session.deadline)
+        return Finding(f"Connected to {greeting.address}" + (f" with {greeting.tls_version}." if greeting.tls_version else " without TLS."))
+
+    def _judge(self) -> Finding:
+        scope = self._session.options.scope
+        if is_in_scope(self._document, scope):
+            return Finding("The user is in scope." if scope else "The action has no scope: it is about every user.")
+        advice = "Change the scope of the action, or what it reads of the user."
+        return Finding("The user is outside the scope, so a delivery skips it.", "failed", advice, {"scope": scope})
+
+    def _look_up(self) -> Finding:
+        try:
+            person = person_of(self._document, self._session.table)
+        except MappingFailed as error:
+            raise DataFailure(f"the user cannot be mapped: {error}") from error
+        is_proven = proves_name(
+            self._document, person, self._session.options, strategy=self._strategy, trusted_strategies=trusted_strategies()
+        )
+        self._person = replace(person, proves_name=is_proven)
+        if not self._person.external_id or not self._person.user_name:
+            missing = "userName" if self._person.external_id else "externalId"
+            return Finding(
+                f"The user has no {missing}, so a delivery skips it.", "failed", f"Give the user what the row of {missing} reads."
+            )
+        try:
+            found = self._client.filtered("externalId", self._person.external_id)
+        except FilterRefused as refused:
+            return Finding(f"The server refuses the search by externalId: {refused}.", "warning", "The userName decides instead.")
+        return Finding(f"The search by externalId returned {counted(len(found), 'user')}.")
+
+    def _find(self) -> Finding:
+        self._match = self._client.find(self._person)
+        if self._match is None:
+            return Finding("No user there is this one: it would be created.")
+        self._before = self._client.read(self._match.id)
+        return Finding(f"It is the user {self._match.id}, proven by {self._match.proof}.", details={"id": self._match.id})
+
+    def _map(self) -> Finding:
+        try:
+            self._mapped = map_user(self._document, self._session.table, self._operation)
+        except MappingFailed as error:
+            raise DataFailure(f"the user cannot be mapped: {error}") from error
+        method, body = request_of(self._mapped, self._session.options, self._operation)
+        sent = {"method": method, "body": (encoded(body) or b"").decode()}
+        if self._mapped.unusable:
+            left = " ".join(self._mapped.left_out)
+            return Finding(f"Mapped; left out: {left}", "warning", "Change these rows.", sent)
+        return Finding(f"Mapped into {counted(len(self._mapped.resource) - 1, 'attribute')}.", details=sent)
+
+    def _difference(self, waiting: int) -> Finding:
+        options = self._session.options
+        found = changes(
+            self._before,
+            self._mapped.resource,
+            clears_rest=self._operation == "update" and options.update_mode == "put",
+            removed=self._mapped.removed if options.update_mode == "patch_per_attribute" else (),
+        )
+        own_id = None if self._match is None else self._match.id
+        foreseen = foresee(self._client, self._person, options, own_id=own_id, before=self._before)
+        details = {"changes": found, "before": self._before}
+        if foreseen is not None and foreseen.is_refused:
+            return Finding(foreseen.text, "failed", foreseen.advice, details)
+        verb = "create the user" if self._match is None else "update the user"
+        text = (
+            f"Would {verb}: {counted(len(found), 'attribute')} differ{'s' if len(found) == 1 else ''}."
+            if found
+            else "Nothing would change."
+        )
+        advice = f"{waiting} deliveries of this user wait and will be written first." if waiting else ""
+        if foreseen is not None:
+            text = f"{text} {foreseen.text}"
+        return Finding(text, "warning" if waiting or foreseen is not None else "ok", advice, details)
+
+    def _write(self) -> Finding:
+        session = self._session
+        circumstances = Circumstances("", is_repetition=False, strategy=self._strategy, trusted_strategies=trusted_strategies())
+        sync = UserSync(self._client, session.table, session.options, session.log, circumstances)
+        try:
+            result = sync.created(self._document) if self._match is None else sync.updated(self._document)
+        finally:
+            session.links.store()
+        details = {**result.detail, "exchanges": session.recorder.documents(), "log": session.log.lines}
+        if result.status == "skipped":
+            return Finding(f"Nothing was written: {result.reason}.", "warning", "A delivery would end the same way.", details)
+        return Finding(f"Done: {result.reason}.", details=details)
+
+    @property
+    def _operation(self) -> Operation:
+        return "create" if self._match is None else "update"
+
+
+def _bound_streams(setup: Setup) -> list[str]:
+    streams = EventStream.objects.of(setup.tenant_id).filter(destination_type="action", destination__action_id=str(setup.action_id))
+    return list(streams.filter(status=EventStream.Status.ENABLED).values_list("pk", flat=True))
+
+
+def _deliver_to_lanes(tenant_id: str) -> None:
+    """Turn what was recorded until now into deliveries, so that the lanes tell what waits."""
+    number_tenant(tenant_id)
+    for done in dispatch.dispatch_tenant(tenant_id):
+        for key in done.new_lanes[: nudges.FIRST_MESSAGES]:
+            nudges.post(nudges.DELIVER, done.stream_id, key)
+
+
+def _first_failure(steps: Steps) -> str:
+    step = next(step for step in steps.taken if step.finding.state == "failed")
+    return f"{step.title}: {step.finding.text}"

@@ -1,0 +1,50 @@
+"""Tries to log in, as the tests of signing in make them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from authapi.accounts.attempts import Attempt, LoginRefused, Refusal
+from authapi.accounts.password_login import log_in
+from authapi.accounts.suspicion import remembered_suspicion
+from authapi.models import SignIn, TenantSettings
+from authapi.tenant_settings import remembered_settings
+from identity.models import Connection, User
+from tests.factories.sign_in import PASSWORD
+
+WRONG = "Not-The-Password-1"
+
+
+def attempt(connection: Connection, identifier: str = "ada@example.test", password: str = PASSWORD, **more: Any) -> Attempt:
+    fields = {"ip": "192.0.2.7", "user_agent": "Test/1.0", **more}
+    return Attempt(tenant_id=connection.tenant_id, connection=connection, identifier=identifier, password=password, **fields)
+
+
+def outcome(tried: Attempt) -> User | Refusal:
+    """Return who is logged in, or why nobody is."""
+    try:
+        return log_in(tried)
+    except LoginRefused as refused:
+        return refused.reason
+
+
+def protect(tenant_id: str, **values: Any) -> None:
+    """Set brute-force protection; what the process remembers of it is forgotten."""
+    protect_against("brute_force_protection", tenant_id, values)
+
+
+def suspect(tenant_id: str, **values: Any) -> None:
+    """Set the throttling of suspicious addresses."""
+    protect_against("suspicious_ip_throttling", tenant_id, values)
+
+
+def protect_against(name: str, tenant_id: str, values: dict[str, Any]) -> None:
+    row, _ = TenantSettings.objects.of(tenant_id).get_or_create(tenant_id=tenant_id)
+    row.attack_protection = {**row.attack_protection, name: values}
+    row.save()
+    remembered_settings.clear()
+    remembered_suspicion.clear()
+
+
+def last_line(tenant_id: str) -> SignIn:
+    return SignIn.objects.of(tenant_id).order_by("-created_at", "-pk")[0]

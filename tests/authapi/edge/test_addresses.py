@@ -1,0 +1,74 @@
+"""Whose address counts when proxies stand in between."""
+
+from __future__ import annotations
+
+import pytest
+
+from authapi.accounts.brute_force import counted_address
+from authapi.edge.addresses import AddressKey, client_address, compiled, customer_of, keys_of, origin_of, stored_address
+
+PROXIES = ["10.0.0.0/8", "2001:db8::1"]
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "expected"),
+    [
+        ("192.0.2.1", "", "192.0.2.1"),
+        ("192.0.2.1", "198.51.100.9", "192.0.2.1"),
+        ("10.0.0.1", "198.51.100.9", "198.51.100.9"),
+        ("2001:db8::1", " 198.51.100.9 ", "198.51.100.9"),
+        ("10.0.0.1", "6.6.6.6, 198.51.100.9, 10.0.0.2", "198.51.100.9"),
+        ("10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"),
+        ("10.0.0.1", "198.51.100.9, nonsense", "10.0.0.1"),
+        ("10.0.0.1", "", "10.0.0.1"),
+        ("", "198.51.100.9", ""),
+        ("::ffff:10.0.0.1", "::ffff:198.51.100.9", "198.51.100.9"),
+        ("::ffff:192.0.2.1", "198.51.100.9", "192.0.2.1"),
+        ("10.0.0.1", "198.51.100.9:4711", "198.51.100.9"),
+        ("10.0.0.1", "[2001:db8:9::9]:4711, 10.0.0.2:80", "2001:db8:9::9"),
+        ("10.0.0.1", "198.51.100.9" + ", 10.0.0.2" * 5000, "10.0.0.2"),
+    ],
+)
+def test_the_nearest_hop_that_is_no_proxy_of_ours_counts(peer: str, forwarded: str, expected: str) -> None:
+    assert client_address(peer, forwarded, PROXIES) == expected
+
+
+def test_a_unix_socket_is_a_trusted_peer_where_the_setting_says_so() -> None:
+    assert origin_of("", "198.51.100.9", ["unix:"]).address == "198.51.100.9"
+    assert origin_of("", "198.51.100.9", ["unix:"]).keys == (AddressKey("198.51.100.9"),)
+    # Otherwise all requests of that way count as one peer, and their forwarded addresses are ignored.
+    assert origin_of("", "198.51.100.9", []).keys == (AddressKey("unix:"),)
+    assert not compiled(["10.0.0.0/8"]).has("")
+
+
+def test_the_key_of_an_untrusted_peer_is_the_peer() -> None:
+    assert origin_of("192.0.2.1", "198.51.100.9", PROXIES).keys == (AddressKey("192.0.2.1"),)
+
+
+@pytest.mark.parametrize("forwarded", ["", "unknown", "10.0.0.2, unknown"])
+def test_a_trusted_peer_that_names_no_address_has_no_key(forwarded: str) -> None:
+    assert origin_of("10.0.0.1", "" if forwarded == "" else forwarded, ["10.0.0.1"]).keys == ()
+
+
+def test_what_is_no_address_has_a_bounded_key() -> None:
+    assert len(origin_of("x" * 70_000, "", []).keys[0].name) <= 64
+
+
+def test_networks_of_trusted_proxies_are_compiled_once() -> None:
+    assert compiled(list(PROXIES)) is compiled(list(PROXIES))
+
+
+def test_a_stored_address_has_neither_port_nor_zone() -> None:
+    assert stored_address("198.51.100.9:4711") == "198.51.100.9"
+    assert stored_address("fe80::1%eth0") == "fe80::1"
+    assert stored_address("nonsense") is None
+
+
+@pytest.mark.parametrize(("address", "customer"), [("2001:db8:1:2::3", "2001:db8:1:2::/64"), ("::ffff:192.0.2.1", "192.0.2.1"), ("", "")])
+def test_the_customer_behind_an_address_is_its_first_key(address: str, customer: str) -> None:
+    assert customer_of(keys_of(address)) == customer
+    assert counted_address(address) == customer
+
+
+def test_ipv6_is_counted_by_its_networks() -> None:
+    assert keys_of("2001:db8:1:2::3") == (AddressKey("2001:db8:1:2::/64"), AddressKey("2001:db8:1::/48", 16))

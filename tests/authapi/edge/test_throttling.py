@@ -1,0 +1,134 @@
+"""The limiter: shared through Redis, and alive without it."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import time_machine
+from django.conf import settings as project
+
+from authapi.edge import throttling
+from authapi.edge.throttling import Counters, hit, hit_async, is_full
+
+BEGIN = datetime(2031, 5, 1, 12, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def tenant_id() -> str:
+    return f"t-{secrets.token_hex(6)}"
+
+
+@pytest.fixture
+def hung_redis() -> Iterator[str]:
+    """A server that accepts connections and never says a word."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(64)
+        yield f"redis://127.0.0.1:{listener.getsockname()[1]}/0"
+
+
+@pytest.fixture
+def dead_redis() -> str:
+    """An address where nobody listens."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+    return f"redis://127.0.0.1:{port}/0"
+
+
+def test_a_window_lets_the_burst_through_and_counts_down(tenant_id: str, settings: Any) -> None:
+    settings.RATE_LIMIT_BURST, settings.RATE_LIMIT_PER_SECOND = 3, 1
+    with time_machine.travel(BEGIN, tick=False):
+        rates = [hit(tenant_id, "token") for _ in range(5)]
+    assert [(rate.remaining, rate.is_exceeded) for rate in rates] == [(2, False), (1, False), (0, False), (0, True), (0, True)]
+    assert rates[0].limit == 3
+    assert rates[0].reset == int(BEGIN.timestamp()) // 3 * 3 + 3
+
+
+def test_the_next_window_starts_afresh(tenant_id: str, settings: Any) -> None:
+    settings.RATE_LIMIT_BURST, settings.RATE_LIMIT_PER_SECOND = 1, 1
+    with time_machine.travel(BEGIN, tick=False):
+        hit(tenant_id, "token")
+        assert hit(tenant_id, "token").is_exceeded
+    with time_machine.travel(BEGIN + timedelta(seconds=1), tick=False):
+        assert not hit(tenant_id, "token").is_exceeded
+
+
+def test_endpoints_and_tenants_do_not_share_a_limit(tenant_id: str, settings: Any) -> None:
+    settings.RATE_LIMIT_BURST, settings.RATE_LIMIT_PER_SECOND = 1, 1
+    with time_machine.travel(BEGIN, tick=False):
+        hit(tenant_id, "token")
+        assert not hit(tenant_id, "jwks").is_exceeded
+        assert not hit(f"{tenant_id}-b", "token").is_exceeded
+
+
+def test_a_window_is_known_to_be_full_without_a_further_question(tenant_id: str, settings: Any) -> None:
+    settings.RATE_LIMIT_BURST, settings.RATE_LIMIT_PER_SECOND = 1, 1
+    with time_machine.travel(BEGIN, tick=False):
+        hit(tenant_id, "token")
+        assert is_full(tenant_id, "token") is None
+        hit(tenant_id, "token")
+        full = is_full(tenant_id, "token")
+    assert full is not None
+    assert (full.is_exceeded, full.remaining) == (True, 0)
+
+
+def test_two_processes_count_together(tenant_id: str) -> None:
+    first, second = (Counters(project.REDIS_URL, prefix=project.REDIS_PREFIX) for _ in range(2))
+    assert first.increase(tenant_id, seconds=60) == 1
+    assert second.increase(tenant_id, seconds=60) == 2
+    assert first.read(tenant_id) == 2
+
+
+def test_a_switched_off_limiter_still_has_its_headers(tenant_id: str, settings: Any) -> None:
+    settings.RATE_LIMITS_ENABLED, settings.RATE_LIMIT_BURST = False, 2
+    rates = [hit(tenant_id, "token") for _ in range(4)]
+    assert not any(rate.is_exceeded for rate in rates)
+    assert rates[-1].headers.keys() == {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
+
+
+def test_a_dead_redis_is_answered_by_counters_of_the_process(tenant_id: str, dead_redis: str) -> None:
+    counters = Counters(dead_redis, prefix="test")
+    assert [counters.increase(tenant_id, seconds=60) for _ in range(3)] == [1, 2, 3]
+    assert counters.is_open
+
+
+def test_a_hung_redis_costs_one_timeout_and_then_nothing(tenant_id: str, hung_redis: str) -> None:
+    counters = Counters(hung_redis, prefix="test")
+    started = time.monotonic()
+    assert [counters.increase(tenant_id, seconds=60) for _ in range(50)] == list(range(1, 51))
+    assert time.monotonic() - started < 1.0
+
+
+def test_the_breaker_asks_again_after_five_seconds_and_closes_on_an_answer(tenant_id: str, dead_redis: str) -> None:
+    now = [100.0]
+    counters = Counters(dead_redis, prefix="test", clock=lambda: now[0])
+    counters.increase(tenant_id, seconds=60)
+    now[0] += 4.9
+    assert counters.is_open
+    now[0] += 0.2
+    assert not counters.is_open
+    # Redis is back.
+    counters._shared = Counters(project.REDIS_URL, prefix=project.REDIS_PREFIX)._shared
+    assert counters.increase(tenant_id, seconds=60) == 1
+    assert not counters.is_open
+
+
+@pytest.mark.usefixtures("committed_db")
+@pytest.mark.parametrize("server", ["dead_redis", "hung_redis"])
+def test_requests_are_answered_and_limited_without_redis(
+    server: str, request: pytest.FixtureRequest, tenant_id: str, settings: Any
+) -> None:
+    settings.REDIS_URL = request.getfixturevalue(server)
+    settings.RATE_LIMIT_BURST, settings.RATE_LIMIT_PER_SECOND = 2, 1
+    throttling.counters.cache_clear()
+    with time_machine.travel(BEGIN, tick=False):
+        rates = [asyncio.run(hit_async(tenant_id, "token")) for _ in range(3)]
+    assert [rate.is_exceeded for rate in rates] == [False, False, True]

@@ -1,0 +1,171 @@
+"""Memory of unfinished bodies: bounded per process and per address, and the largest one gives way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, MutableMapping
+from typing import Any
+
+import pytest
+
+from authapi.edge.addresses import AddressKey, keys_of
+from authapi.edge.unread_bodies import BodyTooLarge, BodyTooSlow, ClientLeft, NoRoom, UnreadBodies
+
+ATTACKER, CUSTOMER = keys_of("192.0.2.1"), keys_of("198.51.100.7")
+UNKNOWN: tuple[AddressKey, ...] = ()
+
+
+class Sender:
+    """A client that has sent so much of its body and then stops, until it goes on."""
+
+    def __init__(self, *pieces: bytes, is_whole: bool = False) -> None:
+        self._messages: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        for number, piece in enumerate(pieces):
+            self.send(piece, is_last=is_whole and number == len(pieces) - 1)
+
+    def send(self, piece: bytes, *, is_last: bool = False) -> None:
+        self._messages.put_nowait({"type": "http.request", "body": piece, "more_body": not is_last})
+
+    def leave(self) -> None:
+        self._messages.put_nowait({"type": "http.disconnect"})
+
+    async def receive(self) -> MutableMapping[str, Any]:
+        return await self._messages.get()
+
+
+async def read(bodies: UnreadBodies, sender: Sender, keys: tuple[AddressKey, ...], *, seconds: float = 30.0) -> bytes:
+    with bodies.held(keys) as body:
+        return await body.read(sender.receive, limit=1000, seconds=seconds)
+
+
+async def parked(bodies: UnreadBodies, size: int, keys: tuple[AddressKey, ...]) -> asyncio.Task[bytes]:
+    """Begin a body that stops in the middle; return when its bytes are counted."""
+    before = bodies.size
+    task = asyncio.ensure_future(read(bodies, Sender(b"x" * size), keys))
+    await until(lambda: bodies.size == before + size or task.done())
+    return task
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110  (the tasks of the test have no event to wait for)
+            await asyncio.sleep(0)
+
+
+async def test_a_body_is_read_whole_and_counted_no_longer_than_it_is_held() -> None:
+    bodies = UnreadBodies(most=100, most_per_address=100)
+    with bodies.held(CUSTOMER) as body:
+        assert await body.read(Sender(b"ab", b"cd", is_whole=True).receive, limit=10, seconds=30) == b"abcd"
+        assert bodies.size == 4
+    assert bodies.size == 0
+    assert not bodies._of_addresses
+
+
+async def test_an_address_parks_no_more_than_its_own() -> None:
+    bodies = UnreadBodies(most=10_000, most_per_address=100)
+    first = [await parked(bodies, 50, ATTACKER) for _ in range(2)]
+    with pytest.raises(NoRoom):
+        await read(bodies, Sender(b"x" * 60), ATTACKER)
+    assert bodies.size == 100
+    assert await read(bodies, Sender(b"y" * 90, is_whole=True), CUSTOMER) == b"y" * 90
+    await given_up(*first)
+
+
+async def test_a_small_request_behind_an_address_that_parks_finds_room() -> None:
+    bodies = UnreadBodies(most=10_000, most_per_address=100)
+    large, small = await parked(bodies, 70, ATTACKER), await parked(bodies, 30, ATTACKER)
+    assert await read(bodies, Sender(b"y" * 10, is_whole=True), ATTACKER) == b"y" * 10
+    with pytest.raises(NoRoom):
+        await large
+    assert not small.done()
+    await given_up(small)
+
+
+async def test_the_address_that_holds_most_gives_way_when_the_process_is_full() -> None:
+    bodies = UnreadBodies(most=100, most_per_address=90)
+    attacks = [await parked(bodies, 40, ATTACKER) for _ in range(2)]
+    other = await parked(bodies, 15, CUSTOMER)
+    assert await read(bodies, Sender(b"y" * 30, is_whole=True), keys_of("203.0.113.9")) == b"y" * 30
+    await until(lambda: any(task.done() for task in attacks))
+    assert not other.done()
+    assert bodies.size == 55
+    await given_up(other, *attacks)
+
+
+async def test_bodies_of_unknown_addresses_share_no_figure() -> None:
+    bodies = UnreadBodies(most=1000, most_per_address=100)
+    tasks = [await parked(bodies, 90, UNKNOWN) for _ in range(5)]
+    assert not any(task.done() for task in tasks)
+    assert bodies.size == 450
+    await given_up(*tasks)
+
+
+async def test_a_site_of_ipv6_parks_sixteen_times_as_much_as_a_customer() -> None:
+    bodies = UnreadBodies(most=10_000, most_per_address=100)
+    tasks = [await parked(bodies, 100, keys_of(f"2001:db8:1:{number:x}::1")) for number in range(16)]
+    with pytest.raises(NoRoom):
+        await read(bodies, Sender(b"x" * 101), keys_of("2001:db8:1:ff::1"))
+    assert not any(task.done() for task in tasks)
+    await given_up(*tasks)
+
+
+async def test_a_body_whose_time_is_up_gives_way_before_its_reader_wakes() -> None:
+    bodies = UnreadBodies(most=100, most_per_address=100)
+    loop, sizes, sent = asyncio.get_running_loop(), list[int](), [b"x" * 90]
+
+    def make_room() -> None:
+        with bodies.held(CUSTOMER) as body:
+            bodies.take(body, 80)
+            sizes.append(bodies.size)
+
+    async def receive() -> MutableMapping[str, Any]:
+        if not sent:
+            # The timeout is due already: it fires before this callback, and the reader wakes after it.
+            loop.call_soon(make_room)
+            await loop.create_future()
+        return {"type": "http.request", "body": sent.pop(), "more_body": True}
+
+    with bodies.held(ATTACKER) as slow, pytest.raises(NoRoom):
+        await slow.read(receive, limit=1000, seconds=0.0)
+    assert (sizes, bodies.size) == ([80], 0)
+
+
+async def test_what_is_cut_while_it_is_answered_is_not_taken_away() -> None:
+    bodies = UnreadBodies(most=100, most_per_address=100)
+    with bodies.held(ATTACKER) as body:
+        await body.read(Sender(b"x" * 90, is_whole=True).receive, limit=1000, seconds=30)
+        with pytest.raises(NoRoom):
+            await read(bodies, Sender(b"y" * 20, is_whole=True), CUSTOMER)
+        assert bodies.size == 90
+
+
+@pytest.mark.parametrize(
+    ("sender", "error"),
+    [(lambda: Sender(b"x" * 600, b"x" * 600), BodyTooLarge), (lambda: Sender(b"x"), BodyTooSlow)],
+)
+async def test_a_body_that_is_refused_leaves_nothing_behind(sender: Callable[[], Sender], error: type[Exception]) -> None:
+    bodies = UnreadBodies(most=10_000, most_per_address=10_000)
+    with pytest.raises(error):
+        await read(bodies, sender(), ATTACKER, seconds=0.0 if error is BodyTooSlow else 30.0)
+    assert bodies.size == 0
+
+
+async def test_a_client_that_leaves_gives_its_room_back() -> None:
+    bodies = UnreadBodies(most=100, most_per_address=100)
+    sender = Sender(b"x" * 80)
+    sender.leave()
+    with pytest.raises(ClientLeft):
+        await read(bodies, sender, ATTACKER)
+    assert bodies.size == 0
+
+
+async def test_a_body_in_pieces_of_one_byte_takes_what_it_weighs() -> None:
+    bodies = UnreadBodies(most=1000, most_per_address=1000)
+    sender = Sender(*[b"x"] * 500, is_whole=True)
+    assert await read(bodies, sender, CUSTOMER) == b"x" * 500
+
+
+async def given_up(*tasks: asyncio.Task[bytes]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,189 @@
+"""The one verifier: what it refuses, with which words, and how soon it sees a change."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import time_machine
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from authapi.services.api_resources import create_api_resource
+from authapi.services.client_grants import create_client_grant, delete_client_grant, update_client_grant
+from authapi.services.clients import create_client, delete_client, revoke_client, rotate_client_secret
+from authapi.services.tokens import prune_expired, revoke_access_token
+from authapi.tokens.access_tokens import (
+    ClientNotGlobal,
+    InsufficientScope,
+    InvalidSignature,
+    InvalidToken,
+    TokenExpired,
+    require_scope,
+    verify_access_token,
+    verify_access_token_async,
+)
+from authapi.tokens.keys import trust
+from authapi.tokens.token_state import token_states
+from identity.models import CustomDomain, Tenant
+from tests.authapi.forging import decoded, signed
+from tests.factories.authapi import Registered, access_token, global_client, granted_client, host_of
+
+# --- Who may ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_token_of_a_client_grant_passes_and_tells_who_it_is(tenant: Tenant) -> None:
+    registered = granted_client(tenant)
+    verified = verify_access_token(access_token(tenant, registered), host=host_of(tenant))
+    assert (verified.client_id, verified.client_name) == (registered.client_id, "Reader")
+    assert verified.scopes == {"read:events"}
+    require_scope(verified, "read:events")
+
+
+def test_a_token_of_a_global_client_passes(tenant: Tenant) -> None:
+    verified = verify_access_token(access_token(tenant, global_client(tenant)), host=host_of(tenant))
+    require_scope(verified, "read:events")
+
+
+def test_a_user_token_of_a_global_client_passes(tenant: Tenant) -> None:
+    token = signed(tenant, access_token(tenant, global_client(tenant)), claims={"sub": "auth|someone"})
+    assert not verify_access_token(token, host=host_of(tenant)).is_machine
+
+
+def test_the_profile_dialect_is_read_as_well(tenant: Tenant) -> None:
+    registered = granted_client(tenant)
+    token = signed(
+        tenant,
+        access_token(tenant, registered),
+        header={"typ": "at+jwt"},
+        claims={"azp": None, "gty": None, "client_id": registered.client_id},
+    )
+    assert verify_access_token(token, host=host_of(tenant)).client_id == registered.client_id
+
+
+def test_a_token_for_another_api_is_not_global(tenant: Tenant) -> None:
+    client, secret = create_client(tenant_id=tenant.pk, name="Orders")
+    api = create_api_resource(tenant_id=tenant.pk, identifier="urn:orders", scopes=[{"value": "read:events", "description": ""}])
+    create_client_grant(tenant_id=tenant.pk, client_id=client.client_id, api_resource=api, scopes=["read:events"])
+    token = access_token(tenant, Registered(client, secret), audience="urn:orders")
+    with pytest.raises(ClientNotGlobal, match=r"^Client is not global\.$"):
+        verify_access_token(token, host=host_of(tenant))
+
+
+def test_a_missing_scope_is_403_with_the_words_of_the_document(tenant: Tenant) -> None:
+    verified = verify_access_token(access_token(tenant, granted_client(tenant, ["read:users"])), host=host_of(tenant))
+    with pytest.raises(InsufficientScope) as refused:
+        require_scope(verified, "read:events")
+    assert (refused.value.status, refused.value.error_code) == (403, "insufficient_scope")
+    assert refused.value.message == "Insufficient scope, expected any of: read:events"
+
+
+def test_a_token_of_one_domain_verifies_on_every_domain_of_its_tenant(tenant: Tenant) -> None:
+    registered = granted_client(tenant)
+    custom = f"login-{tenant.pk}.example.test"
+    CustomDomain.objects.of(tenant.pk).model(tenant=tenant, host=custom, verified_at=datetime.now(UTC)).save()
+    for audience in (f"http://{custom}/api/v2/", f"http://{tenant.pk}.example.test/api/v2/"):
+        token = access_token(tenant, registered, audience=audience)
+        assert verify_access_token(token, host=host_of(tenant)).audiences == (audience,)
+
+
+# --- Changes after the token was issued -------------------------------------------------------------------------------
+
+
+def _revoke(tenant: Tenant, registered: Registered, _token: str) -> None:
+    revoke_client(tenant_id=tenant.pk, client_id=registered.client_id)
+
+
+def _delete(tenant: Tenant, registered: Registered, _token: str) -> None:
+    delete_client(tenant_id=tenant.pk, client_id=registered.client_id)
+
+
+def _rotate(tenant: Tenant, registered: Registered, _token: str) -> None:
+    rotate_client_secret(tenant_id=tenant.pk, client_id=registered.client_id)
+
+
+def _narrow(tenant: Tenant, registered: Registered, _token: str) -> None:
+    update_client_grant(tenant_id=tenant.pk, grant_id=registered.client.client_grants.get().pk, scopes=["read:users"])
+
+
+def _take_grant(tenant: Tenant, registered: Registered, _token: str) -> None:
+    delete_client_grant(tenant_id=tenant.pk, grant_id=registered.client.client_grants.get().pk)
+
+
+def _revoke_token(tenant: Tenant, _registered: Registered, token: str) -> None:
+    revoke_access_token(tenant_id=tenant.pk, jti=decoded(token)[1]["jti"], expires_at=datetime.now(UTC) + timedelta(hours=1))
+
+
+@pytest.mark.parametrize("change", [_revoke, _delete, _rotate, _narrow, _take_grant, _revoke_token])
+def test_a_token_ends_with_what_it_hangs_on(tenant: Tenant, change: Callable[[Tenant, Registered, str], None]) -> None:
+    registered = granted_client(tenant)
+    token = access_token(tenant, registered)
+    verify_access_token(token, host=host_of(tenant))
+    change(tenant, registered, token)
+    deadline = time.monotonic() + 2
+    while True:
+        try:
+            verify_access_token(token, host=host_of(tenant))
+        except InvalidToken:
+            return
+        assert time.monotonic() < deadline, "still accepted after two seconds"
+        time.sleep(0.02)
+
+
+def test_revoking_one_token_leaves_the_others_of_its_client(tenant: Tenant) -> None:
+    registered = granted_client(tenant)
+    first, second = access_token(tenant, registered), access_token(tenant, registered)
+    _revoke_token(tenant, registered, first)
+    _revoke_token(tenant, registered, first)
+    with pytest.raises(InvalidToken):
+        verify_access_token(first, host=host_of(tenant))
+    verify_access_token(second, host=host_of(tenant))
+
+
+def test_pruning_drops_only_records_of_tokens_that_have_expired(tenant: Tenant) -> None:
+    registered = granted_client(tenant)
+    token = access_token(tenant, registered)
+    _revoke_token(tenant, registered, token)
+    revoke_access_token(tenant_id=tenant.pk, jti="long-gone", expires_at=datetime.now(UTC) - timedelta(seconds=1))
+    assert prune_expired() >= 1
+    with pytest.raises(InvalidToken):
+        verify_access_token(token, host=host_of(tenant))
+
+
+def test_a_token_expires_at_its_second(tenant: Tenant) -> None:
+    token = access_token(tenant, granted_client(tenant))
+    expires_at = decoded(token)[1]["exp"]
+    with time_machine.travel(expires_at - 1, tick=False):
+        verify_access_token(token, host=host_of(tenant))
+    with time_machine.travel(expires_at, tick=False), pytest.raises(TokenExpired):
+        verify_access_token(token, host=host_of(tenant))
+
+
+# --- Cost -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_warm_process_verifies_without_the_database(tenant: Tenant) -> None:
+    token, host = access_token(tenant, granted_client(tenant)), host_of(tenant)
+    with time_machine.travel(datetime.now(UTC), tick=False):
+        verify_access_token(token, host=host)
+        with CaptureQueriesContext(connection) as queries:
+            verify_access_token(token, host=host)
+            # On the event loop Django would refuse a query.
+            asyncio.run(verify_access_token_async(token, host=host))
+    assert len(queries) == 0
+
+
+def test_a_cold_process_verifies_from_the_event_loop_too(tenant: Tenant) -> None:
+    token, host = access_token(tenant, granted_client(tenant)), host_of(tenant)
+    trust.clear()
+    token_states.clear()
+    assert asyncio.run(verify_access_token_async(token, host=host)).tenant_id == tenant.pk
+
+
+def test_a_refusal_from_the_event_loop_is_the_same_one(tenant: Tenant) -> None:
+    token, host = access_token(tenant, granted_client(tenant)), host_of(tenant)
+    with pytest.raises(InvalidSignature):
+        asyncio.run(verify_access_token_async(token[:-8] + "AAAAAAAA", host=host))

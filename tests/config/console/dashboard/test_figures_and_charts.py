@@ -1,0 +1,216 @@
+"""What the start page shows: its figures, its charts, where each number leads, and what it costs."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection as database
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from authapi.models import SignIn
+from config.console.dashboard import readings
+from config.console.dashboard.charts import HEIGHT, WIDTH, lying, upright
+from config.console.dashboard.figures import Figure
+from events.log.numbering import number_tenant
+from events.models import EventStream
+from identity.models import Connection, Tenant
+from identity.services.connections import create_connection
+from identity.staff_roles import PROVISIONING_OPERATOR
+from provisioning.engine.streams import create_stream
+from provisioning.models import DeadLetter, Delivery, Lane
+from tests.factories.actions import make_deployed_action
+from tests.factories.admin import browser_of, new_staff, new_tenant
+from tests.factories.identity import make_user
+
+# The page of one tenant: session, account and tenant (3), what is counted, drawn and judged (13), the first steps, the newest events.
+MOST_QUERIES = 20
+
+
+@pytest.fixture
+def browser(tenant: Tenant) -> Client:
+    return browser_of(new_staff(tenant))
+
+
+@pytest.fixture
+def stream(tenant: Tenant) -> EventStream:
+    destination = {"action_id": str(make_deployed_action(tenant).pk)}
+    return create_stream(
+        tenant_id=tenant.pk, name="Directory", subscriptions=["user.created"], destination_type="action", destination=destination
+    )
+
+
+def figures(browser: Client) -> dict[str, Figure]:
+    return {figure.label: figure for figure in browser.get("/admin/").context["figures"]}
+
+
+def deliver(stream: EventStream, count: int, state: str) -> None:
+    Delivery.objects.bulk_create(
+        Delivery(stream_id=stream.pk, tenant_id=stream.tenant_id, key=f"user:{state}{number}", position=number, event=number + 10**9,
+                 event_id=f"evt_{number}", event_type="user.created", state=state)
+        for number in range(count)
+    )  # fmt: skip
+
+
+def bury(stream: EventStream, count: int, fingerprint: str) -> None:
+    """Dead letters of one kind; two kinds of one stream need names of different length."""
+    for number in range(count):
+        event = {"event_id": f"evt_{number}", "event_type": "user.created", "key": f"user:{fingerprint}{number}"}
+        place = {"stream_id": stream.pk, "tenant_id": stream.tenant_id}
+        position = number + len(fingerprint) * 10**6
+        delivery = Delivery.objects.create(**event, **place, position=position, event=position, state="dead")
+        failure = {"reason": f"The server said no to {fingerprint}", "error_class": "data", "error_status": 400}
+        DeadLetter.objects.create(delivery=delivery, **event, **place, **failure, fingerprint=fingerprint, attempts=7)
+
+
+def test_the_figures_are_those_of_the_tenant(browser: Client, tenant: Tenant, database_connection: Connection, stream: EventStream) -> None:
+    other = new_tenant()
+    make_user(connection=create_connection(tenant_id=other.pk, name="people", strategy="database"))
+    for _ in range(3):
+        make_user(connection=database_connection)
+    number_tenant(tenant.pk)
+    deliver(stream, 2, "delivered")
+    bury(stream, 1, "once")
+    Lane.objects.create(stream_id=stream.pk, tenant_id=tenant.pk, key="user:1", not_before=datetime.now(UTC) - timedelta(minutes=5))
+
+    shown = {label: figure.value for label, figure in figures(browser).items()}
+
+    assert shown["Users"] == "3"
+    # The connection counts as well.
+    assert shown["Events"] == "4"
+    # The stream began behind the connection.
+    assert shown["Lag"] == "3"
+    assert shown["Deliveries"] == "3"
+    assert shown["Open dead letters"] == "1"
+    assert shown["Open streams"] == shown["Failed logins"] == "0"
+    assert shown["Oldest due delivery"].startswith("5 min")
+
+
+def test_the_platform_counts_the_rows_of_every_tenant(tenant: Tenant, database_connection: Connection) -> None:
+    operator = browser_of(new_staff(None))
+    before = int(figures(operator)["Events"].value.replace(",", ""))
+    for _ in range(3):
+        make_user(connection=database_connection)
+
+    shown = figures(operator)
+
+    assert int(shown["Events"].value.replace(",", "")) >= before + 3
+    assert {"Tenants", "Users", "Without a position yet", "Staff accounts", "Lag", "Deliveries"} <= set(shown)
+
+
+@pytest.mark.parametrize("is_platform", [False, True], ids=["a tenant", "the platform"])
+def test_every_number_leads_to_a_page_that_can_be_shown(tenant: Tenant, stream: EventStream, *, is_platform: bool) -> None:
+    browser = browser_of(new_staff(None if is_platform else tenant))
+    deliver(stream, 2, "delivered")
+    bury(stream, 2, "twice")
+    page = browser.get("/admin/")
+    bars = [bar.url for chart in page.context["charts"] for bar in chart.bars[-2:]]
+    places = [*(figure.url for figure in page.context["figures"]), *(chart.url for chart in page.context["charts"]), *bars]
+
+    assert len(places) > 20
+    for place in places:
+        answer = browser.get(place)
+        chooser = reverse("admin:choose_tenant")
+        assert answer.status_code == 200 or answer.headers["location"].startswith(chooser), place
+
+
+def test_the_kinds_of_failure_with_most_open_letters_come_first(browser: Client, stream: EventStream) -> None:
+    bury(stream, 1, "rare")
+    bury(stream, 3, "often")
+    shown = [
+        next(chart for chart in client.get("/admin/").context["charts"] if chart.key == "dead-letters")
+        for client in (browser, browser_of(new_staff(None)))
+    ]
+    ours = [(bar.count, bar.label) for bar in shown[0].bars]
+    assert ours == [(3, "400: The server said no to often"), (1, "400: The server said no to rare")]
+    # The platform's are those of other tests, too.
+    counts = [bar.count for bar in shown[1].bars]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] >= 3
+
+
+def test_each_hour_counts_what_was_recorded_in_it(tenant: Tenant, database_connection: Connection) -> None:
+    make_user(connection=database_connection)
+    number_tenant(tenant.pk)
+    now = datetime.now(UTC)
+    hours = readings.events_by_hour(tenant.pk, readings.hour_starts(now))
+    ahead = readings.events_by_hour(tenant.pk, readings.hour_starts(now + timedelta(hours=3)))
+
+    assert hours.counts == [0] * 23 + [2]
+    assert ahead.counts == [0] * 20 + [2, 0, 0, 0]
+    assert sum(readings.events_by_hour(None, readings.hour_starts(now)).counts) >= 2
+    assert readings.events_by_hour("nobody", readings.hour_starts(now)).total == 0
+
+
+def test_the_drawing_says_in_words_and_in_a_table_what_it_shows(browser: Client, tenant: Tenant, database_connection: Connection) -> None:
+    make_user(connection=database_connection)
+    number_tenant(tenant.pk)
+    page = browser.get("/admin/").content.decode()
+
+    drawing = re.search(r'<svg role="img".*?</svg>', page, re.DOTALL)
+    assert drawing is not None
+    assert '<title id="events-title">Events per hour</title>' in drawing[0]
+    assert "2 events in the last 24 hours, at most 2 in an hour" in drawing[0]
+    assert page.count('<th scope="row">') >= 24
+    assert "style=" not in page
+
+
+def test_bars_fill_the_drawing_and_never_leave_it() -> None:
+    bars = upright([0, 1, 1000], str, str)
+    assert [bar.height for bar in bars] == [0, 1.5, HEIGHT - 1]
+    assert all(bar.x >= 0 and bar.x + bar.width <= WIDTH and bar.y + bar.height == HEIGHT for bar in bars)
+    assert [bar.width for bar in lying([("a", 0, "", ""), ("b", 5, "", "")])] == [0, WIDTH]
+    assert all(bar.height == 0 for bar in upright([0, 0], str, str))
+
+
+def test_who_may_not_see_a_list_does_not_see_its_figure(tenant: Tenant) -> None:
+    page = browser_of(new_staff(tenant, PROVISIONING_OPERATOR)).get("/admin/")
+    labels = {figure.label for figure in page.context["figures"]}
+
+    assert "Failed logins" not in labels
+    assert "Deliveries" in labels
+    assert "sign-ins" not in {chart.key for chart in page.context["charts"]}
+
+
+def test_the_page_asks_the_database_equally_often_whatever_a_tenant_has(browser: Client, tenant: Tenant, stream: EventStream) -> None:
+    connection = create_connection(tenant_id=tenant.pk, name="people", strategy="database")
+    browser.get("/admin/")
+    with CaptureQueriesContext(database) as few:
+        browser.get("/admin/")
+    for _ in range(5):
+        make_user(connection=connection)
+    number_tenant(tenant.pk)
+    deliver(stream, 300, "delivered")
+    bury(stream, 20, "many")
+    with CaptureQueriesContext(database) as many:
+        browser.get("/admin/")
+
+    assert len(many) == len(few) <= MOST_QUERIES
+
+
+@pytest.fixture
+def busy(tenant: Tenant) -> Tenant:
+    """A tenant beside another one with many rows, so that the planner has a choice."""
+    other = new_tenant()
+    deliver(EventStream(pk="est_other", tenant_id=other.pk), 5000, "delivered")
+    SignIn.all_tenants.bulk_create(SignIn(tenant_id=other.pk, type="s", is_success=number % 100 > 0) for number in range(5000))
+    with database.cursor() as cursor:
+        cursor.execute("ANALYZE provisioning_delivery, authapi_signin")
+    return tenant
+
+
+def test_rows_of_others_are_not_read_for_the_figures_of_a_tenant(busy: Tenant) -> None:
+    starts = readings.hour_starts(datetime.now(UTC))
+    with CaptureQueriesContext(database) as asked:
+        readings.deliveries(busy.pk, starts[0])
+        readings.failed_sign_ins(busy.pk, starts)
+        readings.failed_sign_ins(None, starts)
+    with database.cursor() as cursor:
+        for query in asked.captured_queries:
+            cursor.execute(f"EXPLAIN {query['sql']}")
+            plan = "\n".join(line for (line,) in cursor.fetchall())
+            assert "Seq Scan" not in plan, plan
+            assert "Index" in plan

@@ -1,0 +1,205 @@
+"""Everything that can be done in the admin, each said to want a fresh proof or not: what is new here has to be decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.contrib.admin.utils import quote
+from django.test import Client
+from django.urls import reverse
+
+from authapi.models import SigningKey
+from config.console.admin_site import site
+from identity.admin.object_actions import ObjectActionsAdmin
+from identity.admin.service_admin import ServiceAdmin
+from identity.models import Connection, Tenant
+from identity.services.connections import create_connection
+from provisioning.models import Action, DeadLetter
+from tests.config.console.staff_account.sessions import grow_old
+from tests.factories.admin import Rows, browser_of, new_staff
+
+# What shows, makes or changes secrets, who may sign in here, and what ends a tenant.
+BUTTONS = {
+    ("authapi.client", "rotate-secret"),
+    ("authapi.clientcredential", "use"),
+    ("authapi.edgekey", "renew"),
+    ("authapi.signingkey", "rotate"),
+    ("authapi.signingkey", "revoke"),
+    ("identity.tenant", "delete"),
+}
+FORMS = {
+    ("authapi.client", "add"),
+    ("authapi.clientcredential", "add"),
+    ("authapi.edgekey", "add"),
+    ("identity.staff", "add"),
+    ("identity.staff", "change"),
+    ("provisioning.action", "add"),
+}
+# Other actions of lists want one where they become a job: `tests/identity/admin/test_bulk_actions.py`.
+LISTS = {("provisioning.deadletter", "redeliver_selected")}
+# Buttons that need none: each moves, tries, ends or decides something, and shows no secret.
+OTHER_BUTTONS = {
+    "identity.user": {"block", "unblock", "link", "lift-blocks", "log-out"},
+    "identity.linkedidentity": {"unlink"},
+    "identity.job": {"cancel", "write", "resume", "confirm-deletions", "decline-deletions"},
+    "identity.tenant": {"activate", "suspend", "restore"},
+    "identity.customdomain": {"verify"},
+    "authapi.client": {"revoke"},
+    "authapi.session": {"end", "revoke"},
+    "authapi.refreshtoken": {"revoke"},
+    "authapi.consent": {"withdraw"},
+    "authapi.loginfailures": {"lift"},
+    "events.eventstream": {"enable", "disable", "resume", "synchronize", "compare", "allow-deletions", "deletion-threshold"},
+    "provisioning.action": {"deploy"},
+    "provisioning.accountlink": {"confirm", "forget"},
+    "provisioning.actionversion": {"deploy"},
+    # One letter at a time; many at once want a proof.
+    "provisioning.deadletter": {
+        *("redeliver", "redeliver_current", "redeliver_forced"),
+        *("acknowledge", "ignore", "resolve", "open_again"),
+    },
+    "provisioning.ignoredkind": {"hear"},
+}
+
+
+def buttons() -> Iterator[tuple[str, str, bool]]:
+    for model, page in site._registry.items():
+        if isinstance(page, ObjectActionsAdmin):
+            for action in page.object_actions:
+                yield model._meta.label_lower, action.name, action.needs_proof
+
+
+def actions_of_lists() -> Iterator[tuple[str, str, bool]]:
+    for model, page in site._registry.items():
+        for action in page.actions or ():
+            yield model._meta.label_lower, getattr(action, "__name__", ""), getattr(action, "needs_proof", False)
+
+
+@pytest.fixture
+def operator(committed_db: None) -> Client:
+    """A platform operator whose session was proven some time ago."""
+    browser = browser_of(new_staff(None))
+    grow_old(browser)
+    return browser
+
+
+def test_every_button_is_said_to_want_a_proof_or_not() -> None:
+    found = set(buttons())
+    undecided = {(label, name) for label, name, wants in found if not wants and name not in OTHER_BUTTONS.get(label, set())}
+
+    assert {(label, name) for label, name, wants in found if wants} == BUTTONS
+    assert undecided == set()
+
+
+def test_the_forms_and_actions_of_lists_that_want_a_proof_are_these() -> None:
+    forms = {
+        (model._meta.label_lower, what)
+        for model, page in site._registry.items()
+        if isinstance(page, ServiceAdmin)
+        for what in page.proof_for
+    }
+
+    assert forms == FORMS
+    assert {(label, name) for label, name, wants in actions_of_lists() if wants} == LISTS
+
+
+def assert_asks_for_proof(browser: Client, address: str, *, by_get: bool = True) -> None:
+    """Prove that neither a look nor a press gets past the page that asks."""
+    for answer in [browser.post(address, {"post": "yes"}), *([browser.get(address)] if by_get else [])]:
+        assert answer.status_code == 302, address
+        assert answer.headers["location"].startswith("/admin/account/prove/?next="), address
+
+
+def place_of(label: str, page: str, *args: object) -> str:
+    return reverse(f"admin:{label.replace('.', '_')}_{page}", args=args)
+
+
+def test_no_protected_button_works_in_a_session_that_is_old(operator: Client, tenant: Tenant) -> None:
+    rows = Rows(tenant)
+    models = {model._meta.label_lower: model for model in site._registry}
+    SigningKey.objects.of(tenant.pk).filter(pk=rows.of(SigningKey).pk).update(state="current")
+    for label, name in sorted(BUTTONS):
+        row = rows.of(models[label])
+        if name == "revoke":
+            SigningKey.objects.of(tenant.pk).filter(pk=row.pk).update(state="previous")
+        if name == "rotate":
+            SigningKey.objects.of(tenant.pk).filter(pk=row.pk).update(state="current")
+        assert_asks_for_proof(operator, place_of(label, "action", quote(row.pk), name))
+
+
+def test_no_protected_form_works_in_a_session_that_is_old(tenant: Tenant) -> None:
+    colleague, browser = new_staff(tenant), browser_of(new_staff(tenant))
+    grow_old(browser)
+    for label, what in sorted(FORMS):
+        if what == "add":
+            assert_asks_for_proof(browser, place_of(label, "add"))
+        else:
+            # The page may be looked at: it shows nothing that is secret.
+            assert_asks_for_proof(browser, place_of(label, "change", quote(colleague.pk)), by_get=False)
+            assert browser.get(place_of(label, "change", quote(colleague.pk))).status_code == 200
+
+
+def test_many_dead_letters_are_not_redelivered_in_a_session_that_is_old(operator: Client, tenant: Tenant) -> None:
+    letter = Rows(tenant).of(DeadLetter)
+    DeadLetter.objects.filter(pk=letter.pk).update(state="open")
+    sent = {"action": "redeliver_selected", "_selected_action": [letter.pk], "confirmed": "1", "reason": "x"}
+    answer = operator.post(reverse("admin:provisioning_deadletter_changelist"), sent)
+
+    assert answer.headers["location"].startswith("/admin/account/prove/?next=")
+    assert DeadLetter.objects.get(pk=letter.pk).state == "open"
+    assert_asks_for_proof(operator, reverse("admin:provisioning_deadletter_redelivery"))
+
+
+def test_secrets_of_an_action_are_neither_asked_for_nor_taken_in_a_session_that_is_old(tenant: Tenant) -> None:
+    action = Rows(tenant).of(Action)
+    address = place_of("provisioning.action", "change", quote(action.pk))
+    browser = browser_of(new_staff(tenant))
+    assert 'name="SCIM_BEARER_TOKEN"' in browser.get(address).content.decode()
+
+    grow_old(browser)
+    page = browser.get(address).content.decode()
+    assert 'name="SCIM_BEARER_TOKEN"' not in page
+    assert "Prove that it is you" in page
+    answer = browser.post(address, {"name": action.name, "SCIM_BEARER_TOKEN": "another"})
+    assert answer.headers["location"].startswith("/admin/account/prove/?next=")
+    assert not action.secrets.exists()
+
+
+@pytest.mark.parametrize("sent", ['{"client_secret": "s"}', '{"client\\u005fsecret": "s"}', '{"client_secret": null}'])
+def test_secret_options_of_a_connection_are_not_taken_in_a_session_that_is_old(tenant: Tenant, sent: str) -> None:
+    connection = create_connection(tenant_id=tenant.pk, name="elsewhere", strategy="oidc", options={"client_id": "c"})
+    browser = browser_of(new_staff(tenant))
+    grow_old(browser)
+    for address in (place_of("identity.connection", "change", quote(connection.pk)), place_of("identity.connection", "add")):
+        answer = browser.post(address, {"options": sent, "name": "other", "strategy": "oidc"})
+        assert answer.headers["location"].startswith("/admin/account/prove/?next="), address
+
+    assert Connection.objects.of(tenant.pk).get(pk=connection.pk).sealed_options == {}
+    plain = browser.post(place_of("identity.connection", "change", quote(connection.pk)), {"options": "{}"})
+    assert "/prove/" not in plain.headers.get("location", "")
+
+
+@pytest.mark.parametrize("sent", ['{"from": "+1"}', "{}", "", '{"gateway_authentication": "text"}', '{"homemade": 1}'])
+def test_a_session_that_is_old_neither_adds_nor_removes_sealed_options(tenant: Tenant, sent: str) -> None:
+    options = {"from": "+1", "gateway_authentication": {"method": "bearer", "secret": "s"}}
+    connection = create_connection(tenant_id=tenant.pk, name="texts", strategy="sms", options=options)
+    browser = browser_of(new_staff(tenant))
+    grow_old(browser)
+
+    answer = browser.post(place_of("identity.connection", "change", quote(connection.pk)), {"options": sent})
+
+    assert answer.headers["location"].startswith("/admin/account/prove/?next=")
+    assert Connection.objects.of(tenant.pk).get(pk=connection.pk).open_options() == options
+
+
+def test_an_account_without_the_right_is_refused_and_not_asked(tenant: Tenant) -> None:
+    rows = Rows(tenant)
+    auditor = browser_of(new_staff(tenant, "auditor"))
+    grow_old(auditor)
+    for label, name in sorted(BUTTONS):
+        model = next(model for model in site._registry if model._meta.label_lower == label)
+        assert auditor.post(place_of(label, "action", quote(rows.of(model).pk), name)).status_code == 403, (label, name)
+    for label, what in sorted(FORMS):
+        if what == "add":
+            assert auditor.post(place_of(label, "add")).status_code == 403, label

@@ -1,0 +1,169 @@
+"""Being asked for proof again: by what, for how long, where it leads, and that nothing is sent twice or by itself."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.contrib.admin.utils import quote
+from django.test import Client
+from django.urls import reverse
+
+from authapi.models import Client as AuthClient
+from authapi.services.clients import create_client
+from config.console.staff_account import tries
+from identity.factors.staff_factors import renew_recovery_codes
+from identity.models import Staff, Tenant
+from tests.config.console.staff_account.sessions import add_passkey, give_password, grow_old, options
+from tests.factories.admin import PASSWORD, browser_of
+from tests.factories.authenticator import Authenticator
+from tests.factories.staff_factors import add_app, code_now
+
+PROVE = "/admin/account/prove/"
+
+
+@pytest.fixture
+def client(tenant: Tenant) -> AuthClient:
+    made, _ = create_client(tenant_id=tenant.pk, name="App", grant_types=["client_credentials"])
+    return made
+
+
+@pytest.fixture
+def rotation(client: AuthClient) -> str:
+    """The address of a page that is protected."""
+    return reverse("admin:authapi_client_action", args=(quote(client.pk), "rotate-secret"))
+
+
+@pytest.fixture
+def browser(staff: Staff) -> Client:
+    """A session that was proven some time ago."""
+    browser = browser_of(staff)
+    grow_old(browser)
+    return browser
+
+
+def digest_of(client: AuthClient) -> str:
+    return str(AuthClient.objects.of(client.tenant_id).get(pk=client.pk).secret_digest)
+
+
+def asked(browser: Client, address: str) -> str:
+    """Open a protected page; return the address of the page that asks."""
+    place = browser.get(address).headers["location"]
+    assert urlsplit(place).path == PROVE
+    assert parse_qs(urlsplit(place).query)["next"] == [address]
+    return str(place)
+
+
+def test_a_session_that_was_just_proven_is_not_asked(staff: Staff, rotation: str) -> None:
+    browser = browser_of(staff)
+    grow_old(browser, minutes=14)
+
+    assert browser.get(rotation).status_code == 200
+
+
+def test_a_session_that_says_nothing_of_a_proof_is_asked(staff: Staff, rotation: str) -> None:
+    browser = Client(headers={"host": "localhost"})
+    browser.force_login(staff)
+
+    asked(browser, rotation)
+
+
+def test_a_proof_from_the_future_is_none(browser: Client, rotation: str) -> None:
+    grow_old(browser, minutes=-60)
+
+    asked(browser, rotation)
+
+
+def test_the_time_is_a_setting(browser: Client, rotation: str, settings: object) -> None:
+    settings.STAFF_PROOF_MINUTES = 20  # type: ignore[attr-defined]
+
+    assert browser.get(rotation).status_code == 200
+
+
+def test_the_password_leads_back_and_a_wrong_one_does_not(browser: Client, rotation: str) -> None:
+    place = asked(browser, rotation)
+    wrong = browser.post(place, {"password": "wrong", "next": rotation})
+    assert "not the password" in wrong.content.decode()
+    assert browser.get(rotation).status_code == 302
+
+    key = browser.cookies["staff"].value
+    assert browser.post(place, {"password": PASSWORD, "next": rotation}).headers["location"] == rotation
+    assert browser.cookies["staff"].value != key
+    assert browser.get(rotation).status_code == 200
+
+
+def test_a_form_that_was_held_back_is_not_sent_by_itself(browser: Client, client: AuthClient, rotation: str) -> None:
+    before = digest_of(client)
+    place = browser.post(rotation).headers["location"]
+    assert "Nothing was done yet" in browser.get(place).content.decode()
+    back = browser.post(place, {"password": PASSWORD, "next": rotation}, follow=True)
+
+    assert back.redirect_chain[-1][0] == rotation
+    assert "Nothing was done yet" in back.content.decode()
+    assert digest_of(client) == before
+    browser.post(rotation)
+    assert digest_of(client) != before
+
+
+def test_where_the_account_has_a_factor_its_password_proves_nothing(browser: Client, staff: Staff, rotation: str) -> None:
+    app = add_app(staff)
+    fresh = browser_of(Staff.objects.get(pk=staff.pk))
+    place = asked(fresh, rotation)
+    fresh.post(place, {"password": PASSWORD, "next": rotation})
+    assert fresh.get(rotation).status_code == 302
+
+    fresh.post(place, {"code": "000000", "next": rotation})
+    assert fresh.get(rotation).status_code == 302
+    assert fresh.post(place, {"code": code_now(app), "next": rotation}).headers["location"] == rotation
+    assert fresh.get(rotation).status_code == 200
+
+
+def test_the_code_of_the_sign_in_is_no_proof_later(visitor: Client, staff: Staff, rotation: str) -> None:
+    app = add_app(staff)
+    code = code_now(app)
+    give_password(visitor, staff)
+    visitor.post("/admin/login/factor/", {"code": code})
+    grow_old(visitor)
+    visitor.post(PROVE, {"code": code, "next": rotation})
+
+    assert visitor.get(rotation).status_code == 302
+
+
+def test_a_recovery_code_proves_once(staff: Staff, rotation: str) -> None:
+    add_app(staff)
+    staff, codes = renew_recovery_codes(staff_id=staff.pk)
+    for expected in (200, 302):
+        browser = browser_of(staff)
+        grow_old(browser)
+        browser.post(PROVE, {"code": codes[0], "next": rotation})
+        assert browser.get(rotation).status_code == expected
+
+
+def test_a_passkey_proves_and_what_it_signed_for_a_sign_in_does_not(staff: Staff, rotation: str) -> None:
+    browser = browser_of(staff)
+    passkey = add_passkey(browser)
+    grow_old(browser)
+    answer = passkey.signed(options(browser, "passkey_sign_in_options"))
+    browser.post(PROVE, {"credential": answer, "next": rotation})
+    assert browser.get(rotation).status_code == 302
+
+    foreign = Authenticator().signed(options(browser, "prove_options"))
+    browser.post(PROVE, {"credential": foreign, "next": rotation})
+    assert browser.get(rotation).status_code == 302
+
+    browser.post(PROVE, {"credential": passkey.signed(options(browser, "prove_options")), "next": rotation})
+    assert browser.get(rotation).status_code == 200
+
+
+def test_guessing_the_password_in_a_session_ends(browser: Client, rotation: str) -> None:
+    for _ in range(tries.TRIES.size):
+        browser.post(PROVE, {"password": "wrong", "next": rotation})
+    page = browser.post(PROVE, {"password": PASSWORD, "next": rotation}).content.decode()
+
+    assert "Too many attempts" in page
+    assert browser.get(rotation).status_code == 302
+
+
+@pytest.mark.parametrize("following", ["https://elsewhere.example.test/", "//elsewhere.example.test/", "javascript:alert(1)", ""])
+def test_no_proof_leads_to_a_foreign_place(browser: Client, following: str) -> None:
+    assert browser.post(PROVE, {"password": PASSWORD, "next": following}).headers["location"] == "/admin/"

@@ -1,0 +1,289 @@
+"""Signing in with a factor: nothing but the password does not let in, codes count once, guessing ends, refusals read the same."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import time_machine
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from config.console.staff_account import tries
+from identity.factors.staff_factors import remove_factor, renew_recovery_codes
+from identity.models import Staff, StaffFactor, Tenant
+from identity.services.staff import update_staff
+from identity.services.tenants import set_tenant_status
+from tests.config.console.staff_account.sessions import FACTOR, START, add_passkey, give_password, is_in, options
+from tests.factories.admin import PASSWORD, browser_of, new_staff
+from tests.factories.authenticator import Authenticator
+from tests.factories.staff_factors import add_app, code_now
+
+WRONG = "000000"
+PASSKEY = "/admin/login/passkey/"
+
+
+@pytest.fixture
+def passkey(staff: Staff) -> Authenticator:
+    return add_passkey(browser_of(staff))
+
+
+def refused(browser: Client, code: str) -> str:
+    """Send a code that must not let in; return the page."""
+    answer = browser.post(FACTOR, {"code": code})
+    assert answer.status_code == 200
+    assert not is_in(browser)
+    return answer.content.decode()
+
+
+def sign_in(browser: Client, answer: str, following: str = START) -> str:
+    """Send what a passkey has signed to the page of the sign-in; return where it leads."""
+    return str(browser.post(PASSKEY, {"credential": answer, "next": following}).headers["location"])
+
+
+def test_the_password_of_an_account_with_a_factor_lets_nobody_in(visitor: Client, staff: Staff, app: StaffFactor) -> None:
+    assert give_password(visitor, staff) == FACTOR
+    assert not is_in(visitor)
+    assert visitor.get("/admin/account/").status_code == 302
+
+
+def test_a_wrong_code_lets_nobody_in(visitor: Client, staff: Staff, app: StaffFactor) -> None:
+    give_password(visitor, staff)
+    for code in (WRONG, "", "not a code", "AAAAAA-AAAAAA-AAAAAA-AAAAAA"):
+        refused(visitor, code)
+
+
+def test_a_code_lets_in_once(visitor: Client, staff: Staff, app: StaffFactor) -> None:
+    code = code_now(app)
+    give_password(visitor, staff, "/admin/identity/user/")
+    answer = visitor.post(FACTOR, {"code": f"{code[:3]} {code[3:]}"})
+    assert answer.headers["location"] == "/admin/identity/user/"
+    assert is_in(visitor)
+
+    other = Client(headers={"host": "localhost"})
+    give_password(other, staff)
+    assert "used before" in refused(other, code)
+
+
+def test_a_code_without_the_password_is_asked_for_the_password(visitor: Client, app: StaffFactor) -> None:
+    assert visitor.post(FACTOR, {"code": code_now(app)}).headers["location"] == reverse("admin:login")
+
+
+def test_a_recovery_code_lets_in_once_and_is_missed_afterwards(visitor: Client, staff: Staff, app: StaffFactor) -> None:
+    _, codes = renew_recovery_codes(staff_id=staff.pk)
+    give_password(visitor, staff)
+    visitor.post(FACTOR, {"code": codes[0].lower()})
+    assert is_in(visitor)
+    assert "9 of 10 left" in visitor.get("/admin/account/").content.decode()
+
+    visitor.post("/admin/logout/")
+    give_password(visitor, staff)
+    refused(visitor, codes[0])
+
+
+def test_guessing_ends_and_then_the_right_code_does_not_help(visitor: Client, staff: Staff, app: StaffFactor) -> None:
+    give_password(visitor, staff)
+    for _ in range(tries.TRIES.size):
+        refused(visitor, WRONG)
+
+    assert "Too many attempts" in refused(visitor, code_now(app))
+    assert "Too many failed attempts" in give_password(visitor, staff)
+
+
+def test_attempts_are_counted_where_rate_limits_are_off(visitor: Client, staff: Staff, app: StaffFactor, settings: object) -> None:
+    settings.RATE_LIMITS_ENABLED = False  # type: ignore[attr-defined]
+    give_password(visitor, staff)
+    for _ in range(tries.TRIES.size):
+        refused(visitor, WRONG)
+
+    assert "Too many attempts" in refused(visitor, code_now(app))
+
+
+def test_the_time_between_password_and_factor_ends(visitor: Client, staff: Staff, app: StaffFactor) -> None:
+    give_password(visitor, staff)
+    with time_machine.travel(timezone.now() + timedelta(minutes=11), tick=False):
+        assert visitor.post(FACTOR, {"code": code_now(app)}).headers["location"] == reverse("admin:login")
+
+
+@pytest.mark.parametrize("change", ["another password", "switched off", "suspended tenant", "other factors"])
+def test_what_changes_between_password_and_factor_ends_the_sign_in(visitor: Client, staff: Staff, app: StaffFactor, change: str) -> None:
+    give_password(visitor, staff)
+    operator = new_staff(None)
+    if change == "another password":
+        update_staff(staff_id=staff.pk, by=operator, password="another-long-password-2")
+    if change == "switched off":
+        update_staff(staff_id=staff.pk, by=operator, is_active=False)
+    if change == "suspended tenant":
+        set_tenant_status(tenant_id=str(staff.tenant_id), status=Tenant.Status.SUSPENDED)
+    if change == "other factors":
+        add_app(staff, "Another")
+
+    assert visitor.post(FACTOR, {"code": code_now(app)}).headers["location"] == reverse("admin:login")
+    assert not is_in(visitor)
+
+
+def test_the_key_of_the_session_changes_at_each_step(visitor: Client, staff: Staff, app: StaffFactor) -> None:
+    options(visitor, "passkey_sign_in_options")
+    keys = [visitor.cookies["staff"].value]
+    give_password(visitor, staff)
+    keys.append(visitor.cookies["staff"].value)
+    visitor.post(FACTOR, {"code": code_now(app)})
+    keys.append(visitor.cookies["staff"].value)
+
+    assert len(set(keys)) == 3
+
+
+def test_a_passkey_signs_in_without_a_password_and_leads_to_where_it_was_wanted(visitor: Client, passkey: Authenticator) -> None:
+    answer = passkey.signed(options(visitor, "passkey_sign_in_options"))
+
+    assert sign_in(visitor, answer, "/admin/identity/user/") == "/admin/identity/user/"
+    assert is_in(visitor)
+
+
+def test_a_passkey_after_the_password(visitor: Client, staff: Staff, passkey: Authenticator) -> None:
+    give_password(visitor, staff)
+    asked = options(visitor, "passkey_sign_in_options", "?for=second-factor")
+    assert len(asked["allowCredentials"]) == 1
+    visitor.post(FACTOR, {"credential": passkey.signed(asked)})
+
+    assert is_in(visitor)
+
+
+def test_nobody_learns_whether_an_account_has_passkeys_without_its_password(visitor: Client, passkey: Authenticator) -> None:
+    for query in ("", "?for=second-factor"):
+        asked = options(visitor, "passkey_sign_in_options", query)
+        assert not asked.get("allowCredentials")
+        assert asked["userVerification"] == "required"
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"origin": "http://localhost.example.test"},
+        {"origin": "http://localhost:8000"},
+        {"rp_id": "example.test"},
+        {"verifies": False},
+        {"count": -1},
+        {"key": Authenticator().key},
+        {"user_handle": "c29tZWJvZHkgZWxzZQ"},
+        {"credential_id": b"nobody's"},
+    ],
+    ids=lambda fault: next(iter(fault)),
+)
+def test_what_a_passkey_did_not_sign_for_this_site_lets_nobody_in(visitor: Client, passkey: Authenticator, fault: dict[str, Any]) -> None:
+    asked = options(visitor, "passkey_sign_in_options")
+    for name, value in fault.items():
+        setattr(passkey, name, value)
+
+    assert urlsplit(sign_in(visitor, passkey.signed(asked))).path == reverse("admin:login")
+    assert not is_in(visitor)
+    assert "The passkey was not accepted" in visitor.get(reverse("admin:login")).content.decode()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["", "{", "[]", '{"id": 7, "response": {}}', '{"id": "x", "response": {}}', "[" * 30_000],
+    ids=["nothing", "no JSON", "a list", "a number", "unknown", "deep"],
+)
+def test_what_is_no_answer_of_a_browser_lets_nobody_in(visitor: Client, passkey: Authenticator, answer: str) -> None:
+    options(visitor, "passkey_sign_in_options")
+
+    assert urlsplit(sign_in(visitor, answer)).path == reverse("admin:login")
+    assert not is_in(visitor)
+
+
+def test_what_a_passkey_has_signed_counts_once_and_in_its_own_session_alone(visitor: Client, passkey: Authenticator) -> None:
+    answer = passkey.signed(options(visitor, "passkey_sign_in_options"))
+    other = Client(headers={"host": "localhost"})
+    options(other, "passkey_sign_in_options")
+    sign_in(other, answer)
+    assert not is_in(other)
+
+    sign_in(visitor, answer)
+    assert is_in(visitor)
+    visitor.post("/admin/logout/")
+    sign_in(visitor, answer)
+    assert not is_in(visitor)
+
+
+def test_a_challenge_ends_after_minutes(visitor: Client, passkey: Authenticator) -> None:
+    answer = passkey.signed(options(visitor, "passkey_sign_in_options"))
+    with time_machine.travel(timezone.now() + timedelta(minutes=6), tick=False):
+        sign_in(visitor, answer)
+        assert not is_in(visitor)
+
+
+def test_an_answer_to_the_sign_in_is_no_second_factor(visitor: Client, staff: Staff, passkey: Authenticator) -> None:
+    give_password(visitor, staff)
+    answer = passkey.signed(options(visitor, "passkey_sign_in_options"))
+    page = visitor.post(FACTOR, {"credential": answer})
+
+    assert "The passkey was not accepted" in page.content.decode()
+    assert not is_in(visitor)
+
+
+def test_the_passkey_of_a_colleague_is_not_the_second_factor_of_an_account(visitor: Client, staff: Staff, tenant: Tenant) -> None:
+    add_app(staff)
+    colleague = add_passkey(browser_of(new_staff(tenant)))
+    give_password(visitor, staff)
+    visitor.post(FACTOR, {"credential": colleague.signed(options(visitor, "passkey_sign_in_options", "?for=second-factor"))})
+
+    assert not is_in(visitor)
+
+
+@pytest.mark.parametrize("why", ["removed", "switched off", "suspended tenant"])
+def test_a_passkey_that_counts_no_more_reads_like_any_wrong_one(visitor: Client, staff: Staff, passkey: Authenticator, why: str) -> None:
+    if why == "removed":
+        remove_factor(staff_id=staff.pk, factor_id=staff.factors.get().pk)
+    if why == "switched off":
+        update_staff(staff_id=staff.pk, by=new_staff(None), is_active=False)
+    if why == "suspended tenant":
+        set_tenant_status(tenant_id=str(staff.tenant_id), status=Tenant.Status.SUSPENDED)
+    sign_in(visitor, passkey.signed(options(visitor, "passkey_sign_in_options")))
+
+    assert not is_in(visitor)
+    assert "The passkey was not accepted" in visitor.get(reverse("admin:login")).content.decode()
+
+
+@pytest.mark.parametrize("following", ["https://elsewhere.example.test/", "//elsewhere.example.test/", "javascript:alert(1)"])
+def test_no_sign_in_leads_to_a_foreign_place(visitor: Client, staff: Staff, passkey: Authenticator, following: str) -> None:
+    assert sign_in(visitor, passkey.signed(options(visitor, "passkey_sign_in_options")), following) == START
+
+
+def test_challenges_are_given_to_an_address_at_a_bounded_rate(visitor: Client, committed_db: None) -> None:
+    answers = [visitor.post(reverse("admin:passkey_sign_in_options")) for _ in range(tries.CHALLENGES.size + 2)]
+
+    assert answers[0].status_code == 200
+    assert answers[-1].status_code == 429
+    assert answers[-1].headers["x-ratelimit-remaining"] == "0"
+    assert int(answers[-1].headers["retry-after"]) >= 1
+
+
+def test_a_visitor_may_get_these_pages_with_their_own_methods_only(visitor: Client, committed_db: None) -> None:
+    for name in ("passkey_sign_in", "passkey_sign_in_options"):
+        assert visitor.get(reverse(f"admin:{name}")).status_code == 405
+
+
+def test_the_page_of_the_factor_shows_nothing_that_the_policy_blocks(visitor: Client, staff: Staff, passkey: Authenticator) -> None:
+    from tests.config.console.test_admin_pages import _BLOCKED
+
+    give_password(visitor, staff)
+    page = visitor.get(FACTOR).content.decode()
+    assert not _BLOCKED.findall(page)
+    assert not _BLOCKED.findall(visitor.get(reverse("admin:login")).content.decode())
+    assert PASSWORD not in page
+
+
+def test_a_refusal_is_logged_without_what_was_typed(
+    visitor: Client, staff: Staff, app: StaffFactor, caplog: pytest.LogCaptureFixture
+) -> None:
+    give_password(visitor, staff)
+    refused(visitor, "123123")
+    said = json.dumps([str(record.msg) for record in caplog.records])
+
+    assert "staff proof refused" in said
+    assert "123123" not in said

@@ -1,0 +1,235 @@
+"""What the lists of the admin cost: no page of a table that grows looks at more than a bounded number of its rows."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+from uuid import uuid4
+
+import pytest
+from django import forms
+from django.db import connection, connections, models, transaction
+from django.test import Client
+from django.urls import reverse
+from pytest_django.plugin import DjangoDbBlocker
+
+from config.console.admin_site import site
+from foundation.admin.keyset_list import KeysetChangeList
+from identity.admin.tenant_scope import TenantScopedAdmin
+from tests.depth import sample
+from tests.factories.admin import Rows, browser_of, new_staff, new_tenant
+from tests.factories.filled_tables import fill
+
+ROWS = 1_600
+TENANTS = 4
+# What one page may look at in this test, everything together; a tenant has 400 rows.
+LIMIT = 60
+BOUND = 260
+# A place in a list that lies behind more rows than that.
+FAR = 350
+
+MODELS = sorted(site._registry, key=lambda model: model._meta.label_lower)
+GROWING = [model for model in MODELS if site.get_model_admin(model).grows]  # type: ignore[attr-defined]
+# Rows that people make one by one, and tables with a row or a few per tenant, stream or process.
+SMALL = {
+    "authapi.apiresource",
+    "authapi.client",
+    "authapi.clientcredential",
+    "authapi.clientgrant",
+    "authapi.edgekey",
+    "authapi.permission",
+    "authapi.signingkey",
+    "authapi.tenantsettings",
+    "events.eventstream",
+    "events.head",
+    "identity.connection",
+    "identity.customdomain",
+    "identity.formertenant",
+    "identity.staff",
+    "identity.tenant",
+    "provisioning.action",
+    "provisioning.actionsecret",
+    "provisioning.actionversion",
+    "provisioning.breaker",
+    "provisioning.deletionguard",
+    "provisioning.ignoredkind",
+    "provisioning.sweeper",
+    "provisioning.trial",
+}
+
+
+@dataclass
+class Filled:
+    """The rows of each model that were copied, and browsers that see one tenant or all."""
+
+    rows: Rows
+    bound: Client
+    unbound: Client
+
+
+@pytest.fixture(scope="module")
+def filled(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Filled]:
+    with django_db_blocker.unblock():
+        tenants = [new_tenant() for _ in range(TENANTS)]
+        with transaction.atomic():
+            rows = Rows(tenants[0])
+            seeds = {model: rows.of(model) for model in MODELS if getattr(site.get_model_admin(model), "tenant_column", None)}
+            fill([seed for model, seed in seeds.items() if model._meta.label_lower not in _NOT_FILLED], tenants=tenants, rows=ROWS)
+            yield Filled(rows, browser_of(new_staff(tenants[0])), browser_of(new_staff(None)))
+            transaction.set_rollback(True)
+        connections.close_all()
+
+
+_NOT_FILLED = {"identity.tenant", "events.head", "authapi.tenantsettings"}
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every limit so small that a list which ignores it looks at too much."""
+    for place, value in {
+        "foundation.admin.keyset_list.WALK": LIMIT,
+        "foundation.admin.keyset_list.FOUND": LIMIT,
+        "identity.admin.paged_by_keys.FOUND": LIMIT,
+        "identity.admin.bulk_progress.FOUND": LIMIT,
+        "foundation.admin.keyset_list.COUNT_LIMIT": LIMIT,
+        "foundation.admin.list_filters._ROWS_LOOKED_AT": LIMIT,
+        "events.log.browsing.WALK": LIMIT,
+        "events.admin.stored.FOUND": LIMIT,
+        "events.admin.stored._NEWEST": LIMIT,
+        "events.admin.stored._ENTITY_EVENTS": LIMIT,
+        "authapi.logs.browsing.WALK": LIMIT,
+        "foundation.database.keyset_pages.WALK": LIMIT,
+    }.items():
+        monkeypatch.setattr(place, value)
+    monkeypatch.setattr("foundation.admin.bounded_paginator.bounded_count.__defaults__", (LIMIT,))
+
+
+@dataclass
+class Watch:
+    """What the queries of a page looked at, table by table."""
+
+    faults: list[str] = field(default_factory=list)
+
+    def __call__(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+        result = execute(sql, params, many, context)
+        if sql.startswith("SELECT"):
+            with connection.connection.cursor() as cursor:
+                cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", params)
+                found = cursor.fetchone()[0]
+            plan = found if isinstance(found, list) else json.loads(found)
+            self.faults += [f"{fault}: {sql}" for fault in faults_of(plan[0]["Plan"])]
+        return result
+
+
+def faults_of(node: dict[str, Any]) -> Iterator[str]:
+    table = node.get("Relation Name", "")
+    if table in _WATCHED:
+        removed = sum(
+            node.get(name, 0) for name in ("Rows Removed by Filter", "Rows Removed by Index Recheck", "Rows Removed by Join Filter")
+        )
+        touched = (node["Actual Rows"] + removed) * node["Actual Loops"]
+        if touched > BOUND:
+            yield f"{node['Node Type']} looked at {touched:.0f} rows of {table}"
+        # What an index passes over on the way counts nowhere.
+        condition = node.get("Index Cond", "")
+        if set(re.findall(r"\((\(?\w+\)?(?:::text)?) = ", condition)) & set(re.findall(r"ROW\((\(?\w+\)?(?:::text)?),", condition)):
+            yield f"{node['Index Name']} is read from its start: {condition}"
+        # From version 18 on PostgreSQL may leap from tenant to tenant, and says in how many searches.
+        leaps = node.get("Index Searches", 1) > 1
+        if condition and not leaps and (leading := _leading_column(node["Index Name"])) not in condition:
+            yield f"{node['Index Name']} is read from end to end, without {leading}: {condition}"
+    for child in node.get("Plans", ()):
+        yield from faults_of(child)
+
+
+def _leading_column(index: str) -> str:
+    with connection.connection.cursor() as cursor:
+        cursor.execute("SELECT pg_get_indexdef(%s::regclass, 1, true)", [index])
+        found = str(cursor.fetchone()[0])
+    # A column within an expression stands differently in a condition.
+    return re.sub(r".*\((\w+)::.*", r"\1", found)
+
+
+_WATCHED = {model._meta.db_table for model in GROWING}
+
+
+@contextmanager
+def watched() -> Iterator[Watch]:
+    watch = Watch()
+    # In tables as small as these, reading all of them is often cheapest. Let rows be dear, as they are where there are millions.
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL cpu_tuple_cost = 10; SET LOCAL cpu_index_tuple_cost = 10")
+        cursor.execute("SET LOCAL random_page_cost = 1")
+    with connection.execute_wrapper(watch):
+        yield watch
+
+
+def questions_of(answer: Any, page: TenantScopedAdmin[Any], row: Any) -> Iterator[dict[str, str]]:
+    """Return what the list can be asked: each filter with its first values, each field that is searched, and a next page."""
+    listed = answer.context_data["cl"]
+    for spec in listed.filter_specs:
+        for choice in list(spec.choices(listed))[1:3]:
+            yield {"": choice["query_string"].removeprefix("?")}
+    if page.get_search_fields(answer.wsgi_request):
+        yield {"q": "nothing-like-this"}
+    for name in page.get_search_fields(answer.wsgi_request):
+        yield {"q": str(_value_at(row, name.removesuffix("__exact")))}
+    if isinstance(listed, KeysetChangeList):
+        key = listed.order.written(listed.order.key_of(row))
+        yield from ({"after": key}, {"before": key}, {"after": key, "q": "nothing-like-this"})
+        far = listed.order.sort(listed.root_queryset)[FAR : FAR + 1]
+        yield from ({"after": listed.order.written(listed.order.key_of(place))} for place in far)
+    elif hasattr(listed, "search"):
+        yield from _asked_of_log(listed.search, row)
+
+
+def _asked_of_log(search: forms.Form, row: Any) -> Iterator[dict[str, str]]:
+    """Return a question per field of a log's own search form, some with what is there and some with what is not."""
+    for name, asked in search.fields.items():
+        choices: Any = getattr(asked, "choices", ())
+        if choices:
+            yield {name: str(list(choices)[-1][0])}
+        elif isinstance(asked, forms.DateTimeField):
+            yield {name: "2020-01-01T00:00"}
+        elif isinstance(asked, forms.UUIDField):
+            yield {name: str(uuid4())}
+        elif isinstance(asked, forms.GenericIPAddressField):
+            yield {name: "192.0.2.1"}
+        else:
+            yield from ({name: value} for value in ("1", "database|nobody", str(getattr(row, name, "1")) or "1"))
+
+
+def _value_at(row: Any, path: str) -> Any:
+    for name in path.split("__"):
+        row = getattr(row, name)
+    return row
+
+
+@pytest.mark.sized
+@pytest.mark.parametrize("is_bound", [True, False], ids=["one tenant", "all tenants"])
+@pytest.mark.parametrize("model", GROWING, ids=lambda model: model._meta.label_lower)
+def test_no_page_of_a_list_looks_at_more_than_a_bounded_number_of_rows(
+    filled: Filled, narrow: None, model: type[models.Model], *, is_bound: bool
+) -> None:
+    browser = filled.bound if is_bound else filled.unbound
+    page: Any = site.get_model_admin(model)
+    address = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+    with watched() as watch:
+        first = browser.get(address)
+    assert first.status_code in {200, 403}
+    questions = list(questions_of(first, page, filled.rows.of(model))) if first.status_code == 200 else []
+    with connection.execute_wrapper(watch):
+        for asked in sample(questions, f"{address} {is_bound}", 6):
+            query = asked.get("") or urlencode(asked)
+            assert browser.get(f"{address}?{query}").status_code == 200, query
+
+    assert watch.faults == []
+
+
+def test_every_list_that_is_not_paged_by_keys_is_one_that_people_fill_by_hand() -> None:
+    assert {model._meta.label_lower for model in MODELS} - {model._meta.label_lower for model in GROWING} == SMALL

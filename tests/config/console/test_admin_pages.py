@@ -1,0 +1,201 @@
+"""What holds for every page of the admin: where it answers, under which policy, and that it can be shown at all."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.contrib.admin.utils import quote
+from django.contrib.auth.models import Group
+from django.db import models
+from django.test import Client
+from django.urls import NoReverseMatch, reverse
+
+from config.console.admin_navigation import DAILY, NAVIGATION
+from config.console.admin_site import PlatformAdminSite, site
+from config.middleware.content_policy import CONTENT_POLICY
+from identity.admin.object_actions import ObjectActionsAdmin
+from identity.admin.tenant_page import TenantPage
+from identity.models import Tenant, User
+from tests.depth import sample
+from tests.factories.admin import Rows, addresses_of_page, browser_of, new_staff, new_tenant, take_from_administrators
+
+MODELS = sorted(site._registry, key=lambda model: model._meta.label_lower)
+# What a policy of `default-src 'self'` blocks: style attributes and elements, script without a file, event handlers, and
+# anything that is loaded from elsewhere. An address that is text of a row is none of these.
+_BLOCKED = re.compile(
+    r"\sstyle=|<style|<script(?![^>]*\ssrc=)|\son[a-z]+=|javascript:|\s(?:src|srcset|action|formaction|poster|data)=[\"']https?://|<link[^>]+https?://",
+    re.IGNORECASE,
+)
+
+
+@pytest.fixture
+def operator(committed_db: None) -> Client:
+    return browser_of(new_staff(None))
+
+
+def place_of(model: type[models.Model], page: str) -> str:
+    return f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}"
+
+
+@pytest.mark.parametrize("path", ["/admin/", "/admin/login/", "/admin/identity/user/", "/admin/static-looking/../login/"])
+def test_the_admin_is_unknown_on_the_host_of_a_tenant(tenant: Tenant, path: str) -> None:
+    answer = Client(headers={"host": f"{tenant.pk}.example.test"}).get(path)
+
+    assert answer.status_code == 404
+    assert "Django" not in answer.content.decode()
+
+
+def test_an_address_with_a_nul_character_is_refused(operator: Client) -> None:
+    assert operator.get("/admin/identity/user/?q=%00").status_code == 400
+    assert operator.get("/admin/identity/connection/%00/change/").status_code == 400
+
+
+def test_every_answer_carries_the_strict_policy(operator: Client) -> None:
+    for path in ("/admin/", "/admin/login/", "/admin/identity/user/", "/admin/nothing/"):
+        headers = operator.get(path).headers
+        assert headers["Content-Security-Policy"] == CONTENT_POLICY
+        assert headers["X-Frame-Options"] == "DENY"
+    assert "unsafe" not in CONTENT_POLICY
+
+
+@pytest.mark.sized
+@pytest.mark.parametrize("is_bound", [True, False], ids=["one tenant", "all tenants"])
+def test_every_page_can_be_shown_and_needs_nothing_that_the_policy_blocks(operator: Client, *, is_bound: bool) -> None:
+    rows = Rows(new_tenant())
+    if is_bound:
+        operator.post(reverse("admin:choose_tenant"), {"tenant": rows.tenant.pk})
+    for model in MODELS if is_bound else sample(MODELS, "all tenants", len(MODELS) // 2):
+        row = rows.of(model) if getattr(site.get_model_admin(model), "tenant_column", None) else None
+        addresses = [reverse(place_of(model, "changelist")), reverse(place_of(model, "add"))]
+        if row is not None:
+            addresses += [reverse(place_of(model, page), args=(quote(row.pk),)) for page in ("change", "delete", "history")]
+            addresses += actions_of(model, quote(row.pk))
+        for address in addresses:
+            answer = operator.get(address, follow=True)
+            assert answer.status_code in {200, 403}, address
+            assert not _BLOCKED.findall(answer.content.decode()), address
+
+
+def actions_of(model: type[models.Model], key: str) -> list[str]:
+    page = site.get_model_admin(model)
+    actions = page.object_actions if isinstance(page, ObjectActionsAdmin) else ()
+    return [reverse(place_of(model, "action"), args=(key, action.name)) for action in actions]
+
+
+def test_every_model_and_every_page_stands_in_the_navigation_once() -> None:
+    named = [label for labels in NAVIGATION.values() for label in labels]
+
+    assert sorted(named) == sorted([*(model._meta.label_lower for model in MODELS), *(page.label for page in site.pages)])
+    assert set(named) >= DAILY
+    assert list(NAVIGATION) == ["People", "Applications", "Streams", "Provisioning", "Security", "Platform"]
+
+
+def test_what_is_put_away_in_the_navigation_is_still_on_the_page_and_open_where_one_stands(operator: Client) -> None:
+    further = reverse("admin:identity_groupmember_changelist")
+    start = operator.get(reverse("admin:index")).content.decode()
+
+    assert all(f'href="{reverse(place_of(model, "changelist"))}"' in start for model in MODELS)
+    assert '<details class="nav-more" open>' not in start
+    assert '<details class="nav-more" open>' in operator.get(further).content.decode()
+
+
+def test_another_tenant_is_chosen_from_any_page_and_the_page_of_a_row_leads_to_its_list(operator: Client) -> None:
+    people = Rows(new_tenant()).of(User)
+    after = {
+        reverse("admin:identity_user_change", args=(quote(people.pk),)): reverse("admin:identity_user_changelist"),
+        reverse("admin:identity_user_changelist"): reverse("admin:identity_user_changelist"),
+        reverse("admin:password_change"): reverse("admin:password_change"),
+    }
+    for address, following in after.items():
+        page = operator.get(address).content.decode()
+        assert f'{reverse("admin:choose_tenant")}?next={following}"' in page.replace("%2F", "/"), address
+
+
+@pytest.mark.parametrize("page", site.pages, ids=lambda page: page.label)
+def test_a_page_of_a_tenant_can_be_shown_and_needs_nothing_that_the_policy_blocks(operator: Client, page: TenantPage) -> None:
+    operator.post(reverse("admin:choose_tenant"), {"tenant": new_tenant().pk})
+    answer = operator.get(page.address)
+
+    assert answer.status_code == 200
+    assert answer.headers["Content-Security-Policy"] == CONTENT_POLICY
+    assert not _BLOCKED.findall(answer.content.decode())
+    assert f'href="{page.address}"' in operator.get(reverse("admin:index")).content.decode()
+
+
+@pytest.mark.parametrize("page", site.pages, ids=lambda page: page.label)
+def test_a_page_of_a_tenant_asks_an_operator_for_the_tenant(operator: Client, page: TenantPage) -> None:
+    new_tenant(), new_tenant()
+    answer = operator.get(page.address)
+
+    assert answer.status_code == 302
+    assert answer.headers["Location"].startswith(reverse("admin:choose_tenant"))
+
+
+@pytest.mark.parametrize("page", site.pages, ids=lambda page: page.label)
+def test_a_page_of_a_tenant_is_refused_without_its_permission(
+    committed_db: None, page: TenantPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser = browser_of(new_staff(new_tenant()))
+    take_from_administrators(monkeypatch, page.permission)
+
+    for address in addresses_of_page(page):
+        assert browser.get(address).status_code == 403, address
+        assert browser.post(address).status_code == 403, address
+    assert f'href="{page.address}"' not in browser.get(reverse("admin:index")).content.decode()
+
+
+@pytest.mark.parametrize("page", site.pages, ids=lambda page: page.label)
+def test_a_page_of_a_tenant_wants_a_signed_in_account(committed_db: None, page: TenantPage) -> None:
+    visitor = Client(headers={"host": "localhost"})
+
+    for address in addresses_of_page(page):
+        assert visitor.get(address).headers["Location"].startswith(reverse("admin:login")), address
+
+
+def test_nothing_of_the_frameworks_is_on_the_site() -> None:
+    assert not site.is_registered(Group)
+    assert not [model for model in MODELS if model._meta.app_label in {"oauth2_provider", "auth", "sessions"}]
+    assert isinstance(site, PlatformAdminSite)
+    with pytest.raises(NoReverseMatch):
+        reverse("admin:auth_group_changelist")
+
+
+def test_a_class_that_limits_nothing_is_refused() -> None:
+    from django.contrib.admin import ModelAdmin
+    from django.core.exceptions import ImproperlyConfigured
+
+    with pytest.raises(ImproperlyConfigured):
+        PlatformAdminSite().register(User, ModelAdmin)
+
+
+def test_a_list_counts_up_to_a_limit_and_says_so(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("foundation.admin.bounded_paginator.COUNT_LIMIT", 1)
+    monkeypatch.setattr("foundation.admin.bounded_paginator.bounded_count.__defaults__", (1,))
+    new_tenant(), new_tenant()
+
+    page = operator.get(reverse("admin:identity_tenant_changelist")).content.decode()
+
+    assert "There are more than 1" in page
+
+
+def test_an_error_page_shows_our_own_words_and_no_trace(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_arguments: object) -> None:
+        raise RuntimeError("a secret detail")
+
+    operator.raise_request_exception = False
+    monkeypatch.setattr("config.console.dashboard.page.read_state", fail)
+    answer = operator.get("/admin/")
+
+    assert answer.status_code == 500
+    assert "Something went wrong here" in answer.content.decode()
+    assert "secret detail" not in answer.content.decode()
+    assert not _BLOCKED.findall(answer.content.decode())
+
+
+def test_a_form_without_its_token_is_refused_in_our_own_words(committed_db: None) -> None:
+    strict = Client(enforce_csrf_checks=True, headers={"host": "localhost"})
+    answer = strict.post("/admin/login/", {"username": "a@b.test", "password": "x"})
+
+    assert answer.status_code == 403
+    assert "This form has expired" in answer.content.decode()

@@ -1,0 +1,163 @@
+"""What each role may do in the admin, tried with real accounts on every page there is."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.admin.utils import quote
+from django.db import models
+from django.test import Client
+from django.urls import reverse
+
+from config.console.admin_site import site
+from events.admin.open_connections import ACT, ConnectionsPage
+from events.models import EventStream
+from identity.admin.object_actions import ObjectActionsAdmin
+from identity.models import Job, Staff, Tenant
+from identity.staff_roles import AUDITOR, PROVISIONING_OPERATOR, ROLES
+from provisioning.admin.rights import Right
+from tests.depth import sample
+from tests.factories.admin import Rows, browser_of, new_staff, new_tenant
+
+MODELS = sorted(site._registry, key=lambda model: model._meta.label_lower)
+NOT_FOR_PROVISIONING = (
+    "authapi.client",
+    "authapi.signingkey",
+    "authapi.clientgrant",
+    "identity.staff",
+    "identity.auditentry",
+    "identity.tenant",
+)
+
+
+def place_of(model: type[models.Model], page: str, *args: object) -> str:
+    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}", args=args)
+
+
+def addresses_that_act(rows: Rows) -> list[str]:
+    """Return every address of the models' pages that adds, changes, deletes or does something."""
+    found = []
+    for model in MODELS:
+        page = site.get_model_admin(model)
+        found.append(place_of(model, "add"))
+        if not getattr(page, "tenant_column", None):
+            continue
+        key = quote(rows.of(model).pk)
+        found += [place_of(model, "change", key), place_of(model, "delete", key)]
+        if isinstance(page, ObjectActionsAdmin):
+            found += [place_of(model, "action", key, action.name) for action in page.object_actions]
+    return found
+
+
+@pytest.mark.sized
+@pytest.mark.parametrize("is_of_platform", [False, True], ids=["of a tenant", "of the platform"])
+def test_an_auditor_sees_every_list_and_can_do_nothing_anywhere(committed_db: None, *, is_of_platform: bool) -> None:
+    rows = Rows(new_tenant())
+    browser = browser_of(new_staff(None if is_of_platform else rows.tenant, AUDITOR))
+    if is_of_platform:
+        browser.post(reverse("admin:choose_tenant"), {"tenant": rows.tenant.pk})
+    acts = addresses_that_act(rows)
+    for address in sample(acts, "of the platform", len(acts) // 2) if is_of_platform else acts:
+        assert browser.post(address, {"post": "yes", "reason": "no"}).status_code == 403, address
+    administrator = browser_of(new_staff(None if is_of_platform else rows.tenant))
+    for model in MODELS:
+        address = place_of(model, "changelist")
+        # A list of one row leads to the form of that row.
+        answers = [whose.get(address, follow=True).status_code for whose in (browser, administrator)]
+        assert answers[0] == answers[1], address
+
+
+def test_an_auditor_has_no_button_of_any_action(tenant: Tenant) -> None:
+    rows = Rows(tenant)
+    browser = browser_of(new_staff(tenant, AUDITOR))
+    for model in MODELS:
+        page = site.get_model_admin(model)
+        if not isinstance(page, ObjectActionsAdmin) or model is Tenant:
+            continue
+        key = quote(rows.of(model).pk)
+        shown = browser.get(place_of(model, "change", key)).content.decode()
+        for action in page.object_actions:
+            assert place_of(model, "action", key, action.name) not in shown, (model, action.name)
+
+
+def test_a_provisioning_operator_runs_streams_and_sees_no_clients_and_no_staff(tenant: Tenant) -> None:
+    rows = Rows(tenant)
+    browser = browser_of(new_staff(tenant, PROVISIONING_OPERATOR))
+    assert browser.get(place_of(EventStream, "add")).status_code == 200
+    for label in (
+        "provisioning.action",
+        "provisioning.deadletter",
+        "provisioning.delivery",
+        "identity.user",
+        "identity.job",
+        "events.logentry",
+    ):
+        model = next(model for model in MODELS if model._meta.label_lower == label)
+        assert browser.get(place_of(model, "changelist")).status_code == 200, label
+    for label in NOT_FOR_PROVISIONING:
+        model = next(model for model in MODELS if model._meta.label_lower == label)
+        assert browser.get(place_of(model, "changelist")).status_code == 403, label
+    for model in MODELS:
+        if model._meta.app_label in {"identity", "authapi"}:
+            assert browser.post(place_of(model, "add"), {}).status_code == 403, model
+            if getattr(site.get_model_admin(model), "tenant_column", None):
+                deletion = place_of(model, "delete", quote(rows.of(model).pk))
+                assert browser.post(deletion, {"post": "yes"}).status_code == 403, model
+
+
+@pytest.mark.parametrize(("job_type", "answer"), [(Job.Type.USERS_IMPORT, 403), (Job.Type.STREAM_RECONCILIATION, 302)])
+def test_a_provisioning_operator_ends_jobs_of_streams_only(tenant: Tenant, job_type: Job.Type, answer: int) -> None:
+    job = Job(tenant_id=tenant.pk, type=job_type, parameters={"plan": {}, "stream_id": "est_none"})
+    job.save(force_insert=True)
+    browser = browser_of(new_staff(tenant, PROVISIONING_OPERATOR))
+
+    assert browser.post(place_of(Job, "action", quote(job.pk), "cancel")).status_code == answer
+
+
+def test_the_other_tenant_stays_unknown_to_every_role(tenant: Tenant) -> None:
+    rows = Rows(new_tenant())
+    for role in ROLES:
+        browser = browser_of(new_staff(tenant, role))
+        for model in MODELS:
+            if getattr(site.get_model_admin(model), "tenant_column", None):
+                answer = browser.get(place_of(model, "change", quote(rows.of(model).pk)))
+                assert answer.status_code in {403, 404}, (role, model)
+                assert rows.tenant.pk not in answer.content.decode().replace(str(rows.of(model).pk), ""), (role, model)
+
+
+def test_a_watcher_of_connections_neither_closes_one_nor_sends_anything(tenant: Tenant) -> None:
+    page = next(page for page in site.pages if isinstance(page, ConnectionsPage))
+    auditor, administrator = browser_of(new_staff(tenant, AUDITOR)), browser_of(new_staff(tenant))
+    canary = reverse("admin:events_connections_canary")
+
+    assert auditor.get(page.address).status_code == 200
+    assert canary not in auditor.get(page.address).content.decode()
+    assert auditor.post(canary).status_code == 403
+    assert administrator.post(canary).status_code == 404  # No such client.
+
+
+@pytest.mark.parametrize(
+    ("role", "permission", "is_allowed"),
+    [
+        (AUDITOR, Right.VIEW.value, True),
+        (AUDITOR, Right.VIEW_BODIES.value, True),
+        (AUDITOR, Right.EXPORT.value, False),
+        (AUDITOR, Right.REDELIVER.value, False),
+        (AUDITOR, ACT, False),
+        (PROVISIONING_OPERATOR, Right.FORCE.value, True),
+        (PROVISIONING_OPERATOR, "identity.view_staff", False),
+        (PROVISIONING_OPERATOR, "identity.change_user", False),
+        (PROVISIONING_OPERATOR, ACT, False),
+        ("somebody", Right.VIEW.value, False),
+    ],
+)
+def test_a_role_has_these_permissions(role: str, permission: str, *, is_allowed: bool) -> None:
+    assert Staff(role=role, is_active=True).has_perm(permission) is is_allowed
+    assert not Staff(role=role, is_active=False).has_perm(permission)
+
+
+def test_who_is_switched_off_sees_nothing(tenant: Tenant) -> None:
+    account = new_staff(tenant)
+    browser: Client = browser_of(account)
+    Staff.objects.filter(pk=account.pk).update(is_active=False)
+
+    assert browser.get(place_of(EventStream, "changelist")).status_code == 302

@@ -1,0 +1,269 @@
+"""Every page of the admin, taken from the site's own registry, with the rows of another tenant: unknown, unseen, unchanged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.utils import quote
+from django.db import connection as database
+from django.db import models
+from django.test import Client
+from django.urls import get_resolver, reverse
+
+from config.console.admin_site import site
+from config.server.live_events import watcher_of
+from identity.admin.object_actions import ObjectActionsAdmin
+from identity.admin.tenant_scope import TenantScopedAdmin
+from identity.models import Connection, Tenant, User
+from tests.depth import sample
+from tests.factories.admin import Rows, browser_of, new_staff, new_tenant
+from tests.management import request
+
+_TABLES = "SELECT table_name FROM information_schema.columns WHERE column_name = 'tenant_id' AND table_schema = 'public'"
+MODELS = sorted(site._registry, key=lambda model: model._meta.label_lower)
+OWNED = [model for model in MODELS if getattr(site.get_model_admin(model), "tenant_column", None)]
+
+
+def label(model: type[models.Model]) -> str:
+    return model._meta.label_lower
+
+
+@pytest.fixture
+def mine(committed_db: None) -> Tenant:
+    return new_tenant("mine")
+
+
+@pytest.fixture
+def other(committed_db: None) -> Rows:
+    """Another tenant with one row of every model."""
+    rows = Rows(new_tenant("other"))
+    for model in OWNED:
+        rows.of(model)
+    return rows
+
+
+@pytest.fixture
+def browser(mine: Tenant) -> Client:
+    return browser_of(new_staff(mine))
+
+
+def list_of(model: type[models.Model]) -> str:
+    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+
+
+def patterns(found: list[Any], before: str = "") -> Iterator[tuple[str, str]]:
+    """Yield route and name of every address that the resolver knows, whoever added it."""
+    for pattern in found:
+        route = f"{before}{pattern.pattern}"
+        if hasattr(pattern, "url_patterns"):
+            yield from patterns(pattern.url_patterns, route)
+        else:
+            yield route, pattern.name or ""
+
+
+ADDRESSES = [(route, name) for route, name in patterns(get_resolver().url_patterns) if route.startswith("admin/")]
+_ROW = "<path:object_id>/"
+# What names no row in its address: the frame of the site, and pages that are judged in a file of their own.
+_WITHOUT_A_ROW = {
+    "index",
+    "login",
+    "logout",
+    "password_change",
+    "password_change_done",
+    "jsi18n",
+    "autocomplete",
+    "app_list",
+    "choose_tenant",
+    "dismiss_setup",
+}
+# Each stands beside the tests of its own. Pages about the streams of a tenant, about all dead letters that a filter shows, the report
+# of a whole job, the audit log as a file, the account of whoever is there with its factors, the steps of connecting a server.
+_ELSEWHERE = re.compile(
+    "events_(live|connections).*|provisioning_deadletter_(kinds|kind_decision|redelivery|export)|provisioning_synchronizationrow_report"
+    "|identity_auditentry_export|account(_(app|passkey(_options)?|recovery_codes|rename|remove))?|prove(_options)?|second_factor"
+    "|passkey_sign_in(_options)?|provisioning_connect(_.*)?"
+)
+
+
+def addresses_of(model: type[models.Model], key: Any) -> Iterator[str]:
+    """Yield the address of every page about one row: what the resolver knows below the row, an action at a time."""
+    place = f"admin/{model._meta.app_label}/{model._meta.model_name}/{_ROW}"
+    page_class = site.get_model_admin(model)
+    actions = page_class.object_actions if isinstance(page_class, ObjectActionsAdmin) else ()
+    for route, _ in ADDRESSES:
+        if route.startswith(place):
+            address = "/" + route.replace(_ROW, f"{quote(key)}/")
+            yield from [address.replace("<slug:action_name>", action.name) for action in actions] if "<slug:" in address else [address]
+
+
+def state_of(tenant: Tenant) -> dict[str, list[Any]]:
+    """Return every row of the tenant in every table that has a tenant."""
+    with database.cursor() as cursor:
+        cursor.execute(_TABLES)
+        tables = [name for (name,) in cursor.fetchall()]
+        found = {}
+        for table in tables:
+            cursor.execute(f"SELECT to_jsonb(t) FROM {database.ops.quote_name(table)} t WHERE tenant_id = %s ORDER BY 1", [tenant.pk])  # noqa: S608
+            found[table] = cursor.fetchall()
+        return found
+
+
+def test_every_address_of_the_site_is_judged_here() -> None:
+    pages = {f"{model._meta.app_label}_{model._meta.model_name}_{page}" for model in MODELS for page in ("changelist", "add")}
+    rows = {f"admin/{model._meta.app_label}/{model._meta.model_name}/" for model in MODELS}
+    for route, name in ADDRESSES:
+        is_row = _ROW in route and route[: route.index(_ROW)] in rows
+        is_catch_all = route == "admin/(?P<url>.*)$"
+        assert is_row or is_catch_all or name in _WITHOUT_A_ROW | pages or _ELSEWHERE.fullmatch(name), route
+        assert not is_row or set(re.findall(r"<[^>]+>", route)) <= {_ROW.rstrip("/"), "<slug:action_name>"}, route
+    assert len([route for route, _ in ADDRESSES if _ROW in route]) >= 4 * len(MODELS)
+
+
+def test_every_admin_class_limits_what_it_shows() -> None:
+    assert len(OWNED) > 20
+    assert all(isinstance(site.get_model_admin(model), TenantScopedAdmin) for model in MODELS)
+
+
+def test_no_page_of_another_tenants_row_exists_and_nothing_changes(browser: Client, other: Rows) -> None:
+    before = state_of(other.tenant)
+    for model in OWNED:
+        for address in addresses_of(model, other.of(model).pk):
+            assert browser.get(address, follow=True).status_code in {403, 404}, address
+            answer = browser.post(
+                address, {"post": "yes", "name": "taken over", "is_active": "", "password": "quite-another-password-2"}, follow=True
+            )
+            assert answer.status_code in {403, 404}, address
+    assert state_of(other.tenant) == before
+
+
+def found(browser: Client, model: type[models.Model], query: dict[str, str]) -> set[Any]:
+    """Return the keys of the rows that a list shows; an odd query leads back to the list, a forbidden one nowhere."""
+    page = browser.get(list_of(model), query, follow=True)
+    if page.status_code == 400:
+        return set()
+    assert page.status_code == 200, (label(model), query)
+    if "cl" not in page.context:
+        # A list of one row leads to the form of that row.
+        return {row.pk for row in [page.context.get("original")] if row is not None}
+    return {row.pk for row in page.context["cl"].result_list}
+
+
+@pytest.mark.sized
+def test_no_list_and_no_search_shows_a_row_of_another_tenant(browser: Client, other: Rows) -> None:
+    for model in OWNED:
+        row = other.of(model)
+        assert other.tenant.pk not in browser.get(list_of(model)).content.decode(), label(model)
+        queries = ({"q": other.tenant.pk}, {"q": str(row.pk)}, {"q": str(row)}, {"o": "1"}, {"all": ""}, {"tenant_id": other.tenant.pk})
+        for query in sample(queries, label(model), 2):
+            assert row.pk not in found(browser, model, query), (label(model), query)
+
+
+@pytest.mark.parametrize("model", [model for model in OWNED if site.get_model_admin(model).list_filter], ids=label)
+def test_no_filter_finds_a_row_of_another_tenant(browser: Client, other: Rows, model: type[models.Model]) -> None:
+    for item in site.get_model_admin(model).list_filter:
+        name = item[0] if isinstance(item, (list, tuple)) else item
+        if isinstance(name, str):
+            value = getattr(other.of(model), getattr(model._meta.get_field(name), "attname", name))
+            for lookup in (name, f"{name}__exact", f"{name}__id__exact"):
+                assert other.of(model).pk not in found(browser, model, {lookup: str(value)}), lookup
+
+
+def test_a_bulk_action_leaves_the_rows_of_another_tenant_alone(browser: Client, other: Rows) -> None:
+    before = state_of(other.tenant)
+    for model in OWNED:
+        names = [getattr(action, "__name__", action) for action in site.get_model_admin(model).actions or ()]
+        for name in names:
+            chosen = {
+                "action": name,
+                ACTION_CHECKBOX_NAME: [str(other.of(model).pk)],
+                "post": "yes",
+                "confirmed": "yes",
+                "shown": "1",
+                "reason": "because",
+            }
+            answer = browser.post(list_of(model), chosen)
+            assert answer.status_code in {200, 302, 403}, (label(model), name)
+    assert state_of(other.tenant) == before
+
+
+def test_the_pages_that_add_a_row_offer_nothing_of_another_tenant(browser: Client, other: Rows) -> None:
+    for model in OWNED:
+        page = browser.get(reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_add"))
+        assert page.status_code in {200, 403}, label(model)
+        assert other.tenant.pk not in page.content.decode(), label(model)
+
+
+def test_a_choice_of_another_tenants_row_is_refused_by_the_form(browser: Client, mine: Tenant, other: Rows) -> None:
+    page = browser.post(reverse("admin:identity_user_add"), {"connection": other.of(Connection).pk, "email": "a@mine.test"})
+
+    assert page.status_code == 200
+    assert "Select a valid choice" in page.content.decode()
+    assert not User.objects.of(mine.pk).exists()
+
+
+def test_a_tenant_that_is_posted_along_is_not_taken(browser: Client, mine: Tenant, other: Rows) -> None:
+    answer = browser.post(
+        reverse("admin:identity_connection_add"),
+        {"name": "smuggled", "strategy": "database", "tenant": other.tenant.pk, "tenant_id": other.tenant.pk},
+    )
+
+    assert answer.status_code == 302
+    assert Connection.all_tenants.get(name="smuggled").tenant_id == mine.pk
+
+
+def test_suggestions_name_nothing_of_another_tenant(browser: Client, other: Rows) -> None:
+    asked = 0
+    for model in MODELS:
+        for name in site.get_model_admin(model).autocomplete_fields:
+            query = {"app_label": model._meta.app_label, "model_name": str(model._meta.model_name), "field_name": name, "term": ""}
+            answer = browser.get(reverse("admin:autocomplete"), query)
+            assert other.tenant.pk not in answer.content.decode(), (label(model), name)
+            asked += 1
+    assert asked
+
+
+def test_rows_without_a_tenant_are_the_operators_alone(browser: Client, committed_db: None) -> None:
+    for model in MODELS:
+        if model not in OWNED:
+            assert browser.get(list_of(model)).status_code == 403, label(model)
+
+
+def test_a_tenant_admin_has_no_way_to_another_tenant(browser: Client, other: Rows) -> None:
+    chooser = reverse("admin:choose_tenant")
+
+    assert browser.get(chooser).status_code == 404
+    assert browser.post(chooser, {"tenant": other.tenant.pk}).status_code == 404
+    assert other.tenant.pk not in browser.get(reverse("admin:index")).content.decode()
+
+
+def test_an_operator_who_chose_a_tenant_sees_that_one_only(mine: Tenant, other: Rows) -> None:
+    browser = browser_of(new_staff(None))
+    browser.post(reverse("admin:choose_tenant"), {"tenant": mine.pk})
+
+    assert browser.get(reverse("admin:identity_user_change", args=(other.of(User).pk,))).status_code == 404
+    assert other.tenant.pk not in browser.get(list_of(User)).content.decode()
+
+    browser.post(reverse("admin:choose_tenant"), {"tenant": ""})
+    assert browser.get(reverse("admin:identity_user_change", args=(other.of(User).pk,))).status_code == 200
+
+
+def test_the_live_stream_of_another_tenant_is_not_there(browser: Client, mine: Tenant, other: Rows) -> None:
+    name = settings.SESSION_COOKIE_NAME
+    cookie = f"{name}={browser.cookies[name].value}"
+    address = f"/admin/events/live/{other.tenant.pk}/stream"
+
+    assert watcher_of(mine.pk, cookie).tenant_id == mine.pk
+    assert request("GET", address, "", {"host": "localhost", "cookie": cookie}, b"").status == 404
+    assert request("GET", address, "", {"host": "localhost"}, b"").status == 401
+
+
+def test_the_host_of_a_request_decides_nothing(mine: Tenant, other: Rows) -> None:
+    browser = browser_of(new_staff(mine))
+
+    assert browser.get(list_of(User), headers={"host": f"{other.tenant.pk}.example.test"}).status_code == 404
+    assert other.tenant.pk not in browser.get(list_of(User), headers={"host": "127.0.0.1"}).content.decode()

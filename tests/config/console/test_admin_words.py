@@ -1,0 +1,46 @@
+"""What the lists of the admin say about themselves: the name by which the navigation leads to them, and one sentence."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import models
+from django.urls import reverse
+from django.utils.html import escape
+
+from config.console.admin_navigation import NAMES
+from config.console.admin_site import site
+from config.console.admin_words import ABOUT
+from events.models import LogEntry
+from identity.models import LinkedIdentity, Tenant, User
+from tests.factories.admin import browser_of, new_staff
+
+# One of our lists, one with a name of the navigation, and one with a search of its own.
+_SAMPLE = (User, LinkedIdentity, LogEntry)
+
+
+@pytest.fixture(scope="module")
+def labels() -> set[str]:
+    return {model._meta.label_lower for model in site._registry}
+
+
+def test_every_list_has_one_short_sentence_and_no_sentence_is_left_over(labels: set[str]) -> None:
+    assert set(ABOUT) == labels
+    assert [text for text in ABOUT.values() if not text.endswith(".") or len(text) > 140] == []
+
+
+def test_every_list_goes_by_the_name_of_the_navigation() -> None:
+    named = {model._meta.label_lower: getattr(page, "list_title", "") for model, page in site._registry.items()}
+
+    assert {label: title for label, title in named.items() if title} == NAMES
+
+
+@pytest.mark.parametrize("model", _SAMPLE)
+def test_a_list_begins_with_its_name_and_its_sentence(committed_db: None, tenant: Tenant, model: type[models.Model]) -> None:
+    operator = browser_of(new_staff(None))
+    operator.post(reverse("admin:choose_tenant"), {"tenant": tenant.pk})
+    label = model._meta.label_lower
+
+    page = operator.get(reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")).content.decode()
+
+    assert f"<h1>{NAMES.get(label, 'Users')}</h1>" in page
+    assert escape(ABOUT[label]) in page

@@ -1,0 +1,82 @@
+"""One peer that makes nearly all requests is reported; a proxy that names its clients is not."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from config.server.peer_share import WINDOW_SECONDS, PeerShare, report, shared_out
+
+
+class Minutes:
+    """Requests of some minutes, and what was reported after each."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.reports: list[tuple[str, float]] = []
+        self.peers = PeerShare(lambda peer, share: self.reports.append((peer, share)), clock=lambda: self.now)
+
+    def minute(self, peers: list[str]) -> None:
+        for peer in peers:
+            self.peers.note(peer)
+        self.now += WINDOW_SECONDS
+
+    def reported(self) -> list[tuple[str, float]]:
+        self.peers.note("the next minute")
+        return self.reports
+
+
+def test_a_peer_with_nearly_all_requests_is_reported_with_its_share() -> None:
+    minutes = Minutes()
+    for _ in range(2):
+        minutes.minute(["192.0.2.1"] * 95 * 20 + ["192.0.2.2"] * 5 * 20)
+    assert minutes.reported()[-1] == ("192.0.2.1", 0.95)
+
+
+def test_many_peers_have_no_large_share() -> None:
+    minutes = Minutes()
+    for _ in range(2):
+        minutes.minute([f"192.0.2.{number % 200}" for number in range(2000)])
+    assert minutes.reported()[-1][1] < 0.1
+
+
+def test_a_proxy_that_names_its_clients_has_no_share() -> None:
+    minutes = Minutes()
+    for _ in range(2):
+        minutes.minute([""] * 2000 + ["192.0.2.1"] * 100)
+    assert minutes.reported()[-1][1] < 0.1
+
+
+def test_few_requests_are_no_reason_to_worry() -> None:
+    minutes = Minutes()
+    for _ in range(2):
+        minutes.minute(["192.0.2.1"] * 999)
+    assert minutes.reported()[-1][1] == 0.0
+
+
+def test_above_nine_tenths_the_log_names_the_peer(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        report("192.0.2.1", 0.9)
+        assert not caplog.records
+        report("192.0.2.1", 0.91)
+    assert "192.0.2.1 made 91 % of the requests" in caplog.text
+
+
+def test_every_request_passes_on(settings: Any) -> None:
+    settings.INSECURE_HTTP = False
+    settings.TRUSTED_PROXIES = ["10.0.0.0/8"]
+    seen: list[Any] = []
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(scope)
+
+    scopes = [
+        {"client": ("10.0.0.1", 1), "headers": [(b"x-forwarded-for", b"192.0.2.1")]},
+        {"client": None, "headers": []},
+    ]
+    for scope in scopes:
+        asyncio.run(shared_out(application)(scope, None, None))  # type: ignore[arg-type]  # a coroutine, as every application
+    assert seen == scopes

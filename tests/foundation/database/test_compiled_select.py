@@ -1,0 +1,105 @@
+"""A query whose SQL is built once gives what the query set would give, every time anew."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+
+import pytest
+from django.db import connection, connections, transaction
+from django.forms.models import model_to_dict
+from django.test.utils import CaptureQueriesContext
+
+from foundation.database.compiled_select import CompiledSelect
+from identity.models import Connection, LinkedIdentity, Tenant, User
+from identity.services.tenants import create_tenant
+from identity.services.users import create_user, update_user
+
+
+def users() -> CompiledSelect[User]:
+    return CompiledSelect(
+        lambda tenant_id, user_id: User.objects.of(tenant_id).select_related("connection").filter(user_id=user_id).order_by(),
+        "tenant_id",
+        "user_id",
+    )
+
+
+@pytest.fixture
+def user(database_connection: Connection) -> User:
+    return create_user(
+        tenant_id=database_connection.tenant_id,
+        connection=database_connection,
+        email="ada@example.test",
+        user_metadata={"colours": ["red", None]},
+    )
+
+
+def test_a_row_is_the_instance_that_the_query_set_returns(user: User) -> None:
+    found = users().first(tenant_id=user.tenant_id, user_id=user.user_id)
+    expected = User.objects.of(user.tenant_id).select_related("connection").get(pk=user.pk)
+    assert found is not None
+    assert found == expected
+    for field in User._meta.concrete_fields:
+        assert getattr(found, field.attname) == getattr(expected, field.attname), field.attname
+    with CaptureQueriesContext(connection) as queries:
+        assert model_to_dict(found.connection) == model_to_dict(expected.connection)
+    assert len(queries) == 0
+    assert not found._state.adding
+    assert found._state.db == "default"
+
+
+def test_each_question_reads_anew(user: User) -> None:
+    select = users()
+    assert select.first(tenant_id=user.tenant_id, user_id=user.user_id) == user
+    update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes={"nickname": "Countess"})
+    found = select.first(tenant_id=user.tenant_id, user_id=user.user_id)
+    assert found is not None
+    assert found.nickname == "Countess"
+
+
+@pytest.mark.parametrize("value", ["", "nobody", "' OR 1 = 1 --", "%s", "\\"])
+def test_a_value_is_a_value_and_nothing_else(user: User, value: str) -> None:
+    assert users().first(tenant_id=user.tenant_id, user_id=value) is None
+
+
+def test_a_user_of_one_tenant_is_nobody_at_another(user: User) -> None:
+    other = create_tenant(tenant_id=f"t-{secrets.token_hex(6)}", name="other", host=f"{secrets.token_hex(6)}.example.test")
+    select = users()
+    assert select.first(tenant_id=user.tenant_id, user_id=user.user_id) == user
+    assert select.first(tenant_id=other.pk, user_id=user.user_id) is None
+
+
+def test_a_relation_that_leads_nowhere_is_none(tenant: Tenant, user: User) -> None:
+    select = CompiledSelect(
+        lambda tenant_id: LinkedIdentity.objects.of(tenant_id).select_related("user__connection").order_by(), "tenant_id"
+    )
+    assert select.first(tenant_id=tenant.pk) is None
+
+
+def test_a_lock_is_taken_and_held(user: User) -> None:
+    select = CompiledSelect(
+        lambda tenant_id: User.objects.of(tenant_id).select_for_update(of=("self",), no_key=True, nowait=True).order_by(), "tenant_id"
+    )
+    refused: list[BaseException] = []
+
+    def second() -> None:
+        try:
+            with transaction.atomic():
+                select.first(tenant_id=user.tenant_id)
+        except BaseException as error:
+            refused.append(error)
+        finally:
+            connections.close_all()
+
+    with transaction.atomic():
+        assert select.first(tenant_id=user.tenant_id) == user
+        other = threading.Thread(target=second)
+        other.start()
+        other.join(30)
+    assert [type(error).__name__ for error in refused] == ["OperationalError"]
+
+
+def test_a_value_that_the_query_leaves_out_is_an_error(user: User) -> None:
+    select = CompiledSelect(lambda tenant_id, user_id: User.objects.of(tenant_id).order_by(), "tenant_id", "user_id")
+    with pytest.raises(ValueError, match="does not use user_id"):
+        select.first(tenant_id=user.tenant_id, user_id=user.user_id)

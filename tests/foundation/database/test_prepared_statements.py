@@ -1,0 +1,149 @@
+"""Statements without a cursor: the same rows, the same errors, and a connection that is never left half read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import psycopg
+import pytest
+from django.db import connection
+from psycopg import errors
+
+from events.log.reading import read_pool
+from foundation.database.prepared_statements import Line, LinePool, Statement
+
+Result = TypeVar("Result")
+Pool = LinePool
+
+ECHO = Statement("test_echo", ("text", "bigint"), "SELECT $1, $2, $1::bytea, '2026-01-02 03:04:05+00'::timestamptz, NULL::text")
+MANY = Statement("test_many", ("bigint",), "SELECT n, repeat('x', 1000) FROM generate_series(1, $1) n")
+SLOW = Statement("test_slow", ("text",), "SELECT pg_sleep($1::float)::text")
+PID = Statement("test_pid", ("bigint",), "SELECT pg_backend_pid() FROM generate_series(1, $1)")
+LIST = Statement("test_list", ("text[]", "bigint[]"), "SELECT a, b FROM unnest($1, $2) AS t (a, b)")
+WRONG = Statement("test_wrong", ("bigint",), "SELECT 1 / ($1 - $1)")
+
+
+@pytest.fixture(autouse=True)
+def _with_a_database(committed_db: None) -> None:
+    """Every statement here runs on the test's server."""
+
+
+def _with(story: Callable[[Pool], Awaitable[Result]]) -> Result:
+    async def told() -> Result:
+        pool = read_pool()
+        pool._configure = _prepare
+        await pool.open()
+        try:
+            async with asyncio.timeout(30):
+                return await story(pool)
+        finally:
+            await pool.close()
+
+    return asyncio.run(told())
+
+
+async def _rows(pool: Pool, statement: Statement, *values: str | int) -> list[tuple[Any, ...]]:
+    return await pool.rows(statement, *values)
+
+
+async def _prepare(handle: psycopg.AsyncConnection[Any]) -> None:
+    for statement in (ECHO, MANY, SLOW, PID, LIST, WRONG):
+        await statement.prepare(handle)
+
+
+def test_values_come_as_what_they_are() -> None:
+    async def story(pool: Pool) -> list[tuple[Any, ...]]:
+        return await _rows(pool, ECHO, "Ada", 2**40)
+
+    [(text, number, raw, moment, nothing)] = _with(story)
+    assert (text, number, raw, nothing) == ("Ada", 2**40, b"Ada", None)
+    assert moment.isoformat() == "2026-01-02T03:04:05+00:00"
+
+
+@pytest.mark.parametrize("count", [0, 1, 20_000])
+def test_an_answer_of_any_size_is_whole(count: int) -> None:
+    rows = _with(lambda pool: _rows(pool, MANY, count))
+    assert [number for number, _ in rows] == list(range(1, count + 1))
+
+
+def test_an_error_has_its_name_and_the_next_question_its_answer() -> None:
+    async def story(pool: Pool) -> list[tuple[Any, ...]]:
+        with pytest.raises(errors.DivisionByZero):
+            await _rows(pool, WRONG, 1)
+        return await _rows(pool, ECHO, "Ada", 1)
+
+    assert len(_with(story)) == 1
+
+
+def test_who_is_cancelled_leaves_no_answer_to_the_next() -> None:
+    async def story(pool: Pool) -> None:
+        for _ in range(3):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.05):
+                    await _rows(pool, SLOW, "5")
+            assert (await _rows(pool, ECHO, "Ada", 1))[0][0] == "Ada"
+
+    _with(story)
+
+
+def test_a_connection_that_is_cut_in_the_middle_fails_once_and_is_replaced() -> None:
+    async def story(pool: Pool) -> None:
+        for _ in range(3):
+            handle = await pool.getconn()
+            line = Line(handle)
+            asking = asyncio.create_task(line.rows(SLOW, "20"))
+            await asyncio.to_thread(_terminate, handle.info.backend_pid)
+            with pytest.raises(psycopg.OperationalError):
+                await asking
+            assert not line.is_usable
+            assert handle.closed
+            await pool.putconn(handle)
+            assert (await _rows(pool, ECHO, "Ada", 1))[0][0] == "Ada"
+
+    _with(story)
+
+
+def test_a_connection_that_is_cut_while_nobody_asks_fails_nobody() -> None:
+    async def story(pool: Pool) -> None:
+        for _ in range(3):
+            [(pid,)] = await _rows(pool, PID, 1)
+            await asyncio.to_thread(_terminate, pid)
+            [(other,)] = await _rows(pool, PID, 1)
+            assert other != pid
+
+    _with(story)
+
+
+def test_a_free_line_is_asked_again_and_many_at_once_have_one_each() -> None:
+    async def story(pool: Pool) -> None:
+        assert await _rows(pool, PID, 1) == await _rows(pool, PID, 1)
+        assert [rows[0][0] for rows in await asyncio.gather(*(_rows(pool, ECHO, str(n), n) for n in range(20)))] == [
+            str(n) for n in range(20)
+        ]
+
+    _with(story)
+
+
+def test_lists_arrive_as_they_are() -> None:
+    texts = ["plain", 'with "quotes"', "back\\slash", "{a,b}", "", "NULL"]
+    numbers = [0, 1, -5, 2**40, 7, 8]
+    assert _with(lambda pool: pool.rows(LIST, texts, numbers)) == list(zip(texts, numbers, strict=True))
+
+
+def _terminate(pid: int) -> None:
+    with connection.cursor() as cursor:
+        # The statement runs by then, or is cut before it began.
+        cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+    connection.close()
+
+
+def test_a_server_that_stops_answering_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(pool: Pool) -> None:
+        with pytest.raises(psycopg.OperationalError, match="does not answer"):
+            await _rows(pool, SLOW, "4")
+        assert (await _rows(pool, ECHO, "Ada", 1))[0][0] == "Ada"
+
+    monkeypatch.setattr("foundation.database.prepared_statements._PATIENCE_SECONDS", 0.3)
+    _with(story)

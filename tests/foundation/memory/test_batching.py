@@ -1,0 +1,118 @@
+"""Questions that are asked together: how many go out, what each is told, and what a failure or a leaver does to the others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import pytest
+
+from foundation.memory import executor
+from foundation.memory.batching import Gathering
+from foundation.memory.ttl_cache import Remembered
+
+
+class Source:
+    """Answers with the number of the call, when the test lets it."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[str]] = []
+        self.is_asked = asyncio.Event()
+        self.may_answer = asyncio.Event()
+        self.gathering: Gathering[str, int] = Gathering(self.answers)
+
+    async def answers(self, keys: Sequence[str]) -> dict[str, int]:
+        self.calls.append(list(keys))
+        number = len(self.calls)
+        self.is_asked.set()
+        await self.may_answer.wait()
+        if "broken" in keys:
+            raise OSError("away")
+        return dict.fromkeys(keys, number)
+
+    def ask(self, key: str) -> asyncio.Task[int]:
+        return asyncio.create_task(self.gathering.ask(key))
+
+
+def _run(story: Callable[[Source], Awaitable[None]]) -> None:
+    async def told() -> None:
+        await story(Source())
+
+    asyncio.run(told())
+
+
+def test_questions_of_one_moment_go_out_together_and_each_key_once() -> None:
+    async def story(source: Source) -> None:
+        source.may_answer.set()
+        assert await asyncio.gather(*map(source.gathering.ask, "abca")) == [1, 1, 1, 1]
+        assert source.calls == [["a", "b", "c"]]
+
+    _run(story)
+
+
+def test_a_question_never_gets_an_answer_that_was_asked_for_before_it_came() -> None:
+    async def story(source: Source) -> None:
+        first = source.ask("a")
+        await source.is_asked.wait()
+        later = [source.ask("a"), source.ask("b")]
+        await asyncio.sleep(0)
+        source.may_answer.set()
+        assert await first == 1
+        assert await asyncio.gather(*later) == [2, 2]
+        assert source.calls == [["a"], ["a", "b"]]
+
+    _run(story)
+
+
+def test_a_failure_reaches_those_it_concerns_and_the_next_question_is_asked_again() -> None:
+    async def story(source: Source) -> None:
+        source.may_answer.set()
+        told = await asyncio.gather(source.ask("broken"), source.ask("a"), return_exceptions=True)
+        assert [type(answer) for answer in told] == [OSError, OSError]
+        assert await source.gathering.ask("a") == 2
+
+    _run(story)
+
+
+def test_who_leaves_takes_the_answer_from_nobody() -> None:
+    async def story(source: Source) -> None:
+        leaver, other = source.ask("a"), source.ask("a")
+        await source.is_asked.wait()
+        leaver.cancel()
+        source.may_answer.set()
+        assert await other == 1
+        assert leaver.cancelled()
+
+    _run(story)
+
+
+def test_an_answer_that_is_missing_is_an_error_and_not_a_wait_for_ever() -> None:
+    async def nothing(_keys: Sequence[str]) -> dict[str, int]:
+        return {}
+
+    async def story(_source: Source) -> None:
+        with pytest.raises(KeyError):
+            await Gathering(nothing).ask("a")
+
+    _run(story)
+
+
+@pytest.mark.usefixtures("committed_db")
+def test_one_thread_reads_for_all_who_find_a_memory_cold() -> None:
+    loaded: list[str] = []
+
+    def load(key: str) -> str:
+        loaded.append(key)
+        if key == "gone":
+            raise OSError(key)
+        return key.upper()
+
+    async def asked(memory: Remembered[str, str], *keys: str) -> list[str | BaseException]:
+        return await asyncio.gather(*(executor.remembered(memory, key) for key in keys), return_exceptions=True)
+
+    memory: Remembered[str, str] = Remembered(load, seconds=60)
+    answers = asyncio.run(asked(memory, "a", "a", "b", "gone", "gone"))
+    assert [answer for answer in answers if isinstance(answer, str)] == ["A", "A", "B"]
+    assert sorted(loaded) == ["a", "b", "gone"]
+    assert asyncio.run(asked(memory, "a", "b")) == ["A", "B"]
+    assert len(loaded) == 3

@@ -1,0 +1,73 @@
+"""Counts of many names in constant memory."""
+
+from __future__ import annotations
+
+import sys
+from threading import Thread
+
+from foundation.memory.sketch import WIDTH, Sketch
+
+
+def test_a_name_is_counted_and_others_are_not() -> None:
+    sketch = Sketch(60, clock=lambda: 120.0)
+    assert [sketch.add("a") for _ in range(3)] == [1, 2, 3]
+    assert (sketch.read("a"), sketch.read("b")) == (3, 0)
+
+
+def test_counts_end_with_their_window() -> None:
+    now = [119.0]
+    sketch = Sketch(60, clock=lambda: now[0])
+    sketch.add("a", 5)
+    assert not sketch.is_empty
+    now[0] = 120.0
+    assert sketch.is_empty
+    assert sketch.read("a") == 0
+    assert sketch.add("a") == 1
+
+
+def test_a_count_of_another_process_is_taken_over_and_never_lowers_ours() -> None:
+    sketch = Sketch(60, clock=lambda: 0.0)
+    sketch.add("a", 4)
+    assert sketch.raise_to("a", 9) == 9
+    assert sketch.raise_to("a", 2) == 9
+    assert sketch.add("a") == 10
+
+
+def test_memory_stays_the_same_however_many_names_there_are() -> None:
+    sketch = Sketch(60, clock=lambda: 0.0)
+    sketch.add("first")
+    before = sys.getsizeof(sketch._cells)
+    for number in range(20_000):
+        sketch.add(f"name {number}")
+    assert sys.getsizeof(sketch._cells) == before
+    assert len(sketch._cells) == 2 * WIDTH
+
+
+def test_an_estimate_is_never_too_low_and_rarely_too_high() -> None:
+    sketch = Sketch(60, clock=lambda: 0.0)
+    for number in range(20_000):
+        sketch.add(f"name {number}", 3)
+    estimates = [sketch.read(f"name {number}") for number in range(20_000)]
+    assert min(estimates) == 3
+    # Two keyed rows of 65,536: both cells of a name are shared by one in some twenty.
+    assert sum(estimate > 3 for estimate in estimates) < 2000
+
+
+def test_two_processes_do_not_share_their_collisions() -> None:
+    one, other = Sketch(60, clock=lambda: 0.0), Sketch(60, clock=lambda: 0.0)
+    assert [one._places(str(number)) for number in range(8)] != [other._places(str(number)) for number in range(8)]
+
+
+def test_threads_lose_no_count() -> None:
+    sketch = Sketch(60, clock=lambda: 0.0)
+
+    def count() -> None:
+        for _ in range(5000):
+            sketch.add("a")
+
+    threads = [Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sketch.read("a") == 20_000
