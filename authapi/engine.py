@@ -70,9 +70,9 @@ class Server(EngineServer):  # type: ignore[misc]
     def exchange(self, token_request: TokenRequest, client: Client) -> dict[str, Any]:
         """Return the members of a successful token answer; raise `RequestRefused` or the engine's `OAuth2Error`."""
         grant = requested_grant(token_request)
-        fields = {name: value for name, value in token_request.form.items() if isinstance(value, str)}
-        # The engine reads neither address nor headers here: the client is proven and the host is known.
-        request = Request(token_request.host.issuer + "oauth/token", "POST", body=fields, headers={})
+        # Parameters of a body would become members of the engine's request, such as `extra_credentials`: our grants read them from
+        # `token_request`.
+        request = Request(token_request.host.issuer + "oauth/token", "POST", headers={})
         request.client, request.client_id = client, client.client_id
         request.token_request = token_request
         _headers, body, status = self.grant_types[grant].create_token_response(request, self.default_token_type)
