@@ -32,6 +32,8 @@ _LONGEST_SECONDS = 15.0
 _REPLAY_KNOWN = timedelta(hours=24)
 # So long after it was rotated or revoked, the reuse of a refresh token is still known for what it is.
 _REUSE_KNOWN = timedelta(days=30)
+# So long after its end, a mailed link is still answered as one that was used or has expired, and not as an unknown one.
+_LINK_KNOWN = timedelta(days=7)
 # Contract, 9.8: failures count no longer, and a block ends.
 _FAILURES_COUNT = timedelta(days=30)
 
@@ -75,7 +77,7 @@ def _over(now: datetime) -> dict[type[UnrecordedOwned], Q]:
         AccessToken: Q(expires__lt=now),
         # A rotated one stays while its family may live, at least for as long as anybody could still present it honestly.
         RefreshToken: is_ended,
-        AccountTicket: Q(expires_at__lt=now),
+        AccountTicket: Q(expires_at__lt=now - _LINK_KNOWN),
         LoginFailures: Q(last_failed_at__lt=now - _FAILURES_COUNT),
         SignIn: Q(created_at__lt=now - timedelta(days=settings.SIGN_IN_LOG_DAYS)),
         AdministrativeLine: Q(created_at__lt=now - timedelta(days=settings.SIGN_IN_LOG_DAYS)),

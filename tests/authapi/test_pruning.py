@@ -77,7 +77,8 @@ def test_waiting_requests_links_and_failures_go_when_their_time_is_over(tenant: 
     user, registered, now = some_user(tenant), web_client(tenant), timezone.now()
     for digest, moment in (("a" * 64, now - timedelta(seconds=1)), ("b" * 64, now + timedelta(hours=1))):
         AuthorizationRequest(tenant=tenant, digest=digest, browser_digest=digest, client=registered.client, expires_at=moment).save()
-        AccountTicket(tenant=tenant, purpose="unblock", user=user, digest=digest, expires_at=moment).save()
+        ended_at = moment - timedelta(days=7)
+        AccountTicket(tenant=tenant, purpose="unblock", user=user, digest=digest, expires_at=ended_at).save()
         RevokedToken(tenant=tenant, jti=digest, expires_at=moment).save()
         last_failed_at = moment - timedelta(days=30)
         LoginFailures(tenant=tenant, connection=user.connection, identifier=digest, last_failed_at=last_failed_at).save()
