@@ -19,7 +19,6 @@ from foundation.secrets.random_secrets import digest_of, new_secret
 # Under which name the progress of a request keeps the organization that was chosen.
 CHOSEN = "organization"
 _LONGEST_HANDLE = 64
-_PRUNED_AT_ONCE = 10_000
 
 
 def keep(*, client: Client, parameters: Parameters, browser: str) -> tuple[AuthorizationRequest, str]:
@@ -79,9 +78,3 @@ def begin_anew(row: AuthorizationRequest) -> None:
     row.session = None
     row.progress = {}
     row.save(update_fields=["progress", "session"])
-
-
-def prune_requests() -> int:
-    """Drop the requests of every tenant that nobody can finish any more; return how many."""
-    over = AuthorizationRequest.all_tenants.filter(expires_at__lte=timezone.now()).values("pk")[:_PRUNED_AT_ONCE]
-    return AuthorizationRequest.all_tenants.filter(pk__in=over).delete()[0]

@@ -196,7 +196,7 @@ def test_requests_that_nobody_can_finish_are_dropped(login: Login) -> None:
     login.ask()
     AuthorizationRequest.objects.of(login.tenant.pk).update(expires_at=timezone.now())
     login.ask(state="another")
-    tasks.prune_sign_ins()
+    tasks.prune()
     assert [row.parameters["state"] for row in AuthorizationRequest.objects.of(login.tenant.pk)] == ["another"]
 
 

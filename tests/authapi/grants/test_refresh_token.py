@@ -204,10 +204,10 @@ def test_the_successor_is_stored_encrypted_and_for_the_leeway_alone(tenant: Tena
     second = refresh(tenant, registered, first).json()["refresh_token"]
     row = RefreshToken.objects.of(tenant.pk).get(is_rotated=True)
     assert second not in str(vars(row))
-    tasks.prune_sign_ins()
+    tasks.prune()
     assert RefreshToken.objects.of(tenant.pk).get(is_rotated=True).sealed_successor == row.sealed_successor != ""
     with time_machine.travel(timezone.now() + timedelta(seconds=31)):
-        tasks.prune_sign_ins()
+        tasks.prune()
     row.refresh_from_db()
     assert (row.sealed_successor, row.sealed_until) == ("", None)
 
