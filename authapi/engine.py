@@ -16,11 +16,11 @@ from oauthlib.openid import Server as EngineServer
 from authapi.failures import Case, RequestRefused
 from authapi.grants.authorization_code import AuthorizationCodeGrant
 from authapi.grants.client_credentials import ClientCredentialsGrant
-from authapi.grants.issuing import access_token, token_seconds
 from authapi.grants.password import PasswordGrant, PasswordRealmGrant
 from authapi.grants.refresh_token import RefreshTokenGrant
 from authapi.models import Client
 from authapi.token_request import TokenRequest
+from authapi.tokens.minting import access_token, token_seconds
 
 # Grants of the token endpoint this release serves; the engine knows more, and they stay unreachable until they are finished.
 SERVED_GRANTS = ("authorization_code", "client_credentials", "refresh_token", PasswordGrant.name, PasswordRealmGrant.name)

@@ -22,12 +22,12 @@ from authapi.authorize.waiting import CHOSEN, begin_anew, keep, new_handle, note
 from authapi.client_auth import clients
 from authapi.failures import Case, RequestRefused
 from authapi.grants.front_channel import front_channel
-from authapi.grants.user_tokens import CodeParameters, UserIssue
 from authapi.models import AuthorizationRequest, Client, Session
 from authapi.pages.hosted_page import tenant_host
 from authapi.services import sign_in_log
 from authapi.services.sessions import begin_session, end_session, note_client, renew_session
 from authapi.tenant_settings import sign_in_settings
+from authapi.tokens.user_tokens import CodeParameters, UserIssue
 from foundation.tenancy import tenant_bound
 from identity.hosts import HostMatch
 from identity.models import Connection, User

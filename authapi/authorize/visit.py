@@ -19,10 +19,10 @@ from authapi.authorize.parameters import Parameters, checked, target_of
 from authapi.authorize.waiting import CHOSEN
 from authapi.edge.addresses import client_address
 from authapi.failures import Case, RequestRefused
+from authapi.grants.entitlements import UserEntitlement, user_entitlement
 from authapi.models import AuthorizationRequest, Client, Session
 from authapi.services.consents import needs_consent
 from authapi.services.sessions import find_session
-from authapi.tokens.entitlements import UserEntitlement, user_entitlement
 from authapi.tokens.id_token_hints import read_hint
 from identity.hosts import HostMatch
 from identity.models import Connection, Organization, User

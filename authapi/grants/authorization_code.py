@@ -11,10 +11,10 @@ from oauthlib.oauth2.rfc6749.grant_types.authorization_code import code_challeng
 from authapi.failures import Case, RequestRefused
 from authapi.grants.user_grant import Granted, UserGrant, access_for, required, sender_of, stored_login
 from authapi.models import AuthorizationCode, Client
-from authapi.services.authorization_codes import locked_code
-from authapi.services.refresh_tokens import issue_refresh_token, revoke_lineage
 from authapi.services.sign_in_log import note
 from authapi.token_request import TokenRequest
+from authapi.tokens.authorization_codes import locked_code
+from authapi.tokens.refresh_tokens import issue_refresh_token, revoke_lineage
 from foundation.database.transactions import unit_of_work
 
 # RFC 7636, 4.1.

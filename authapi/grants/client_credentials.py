@@ -7,13 +7,13 @@ from typing import Any
 from oauthlib.oauth2.rfc6749.grant_types import ClientCredentialsGrant as EngineGrant
 
 from authapi.failures import Case, RequestRefused
-from authapi.grants.issuing import Issue, binding
+from authapi.grants.entitlements import machine_entitlement
 from authapi.grants.machine_organizations import machine_organization
 from authapi.grants.user_access import organization_claims
 from authapi.models import Client
 from authapi.token_request import TokenRequest
 from authapi.tokens.claims import machine_subject
-from authapi.tokens.entitlements import machine_entitlement
+from authapi.tokens.minting import Issue, binding
 
 
 class ClientCredentialsGrant(EngineGrant):  # type: ignore[misc]  # the engine has no types

@@ -15,13 +15,13 @@ from authapi.accounts.attempts import Attempt, LoginRefused, Refusal
 from authapi.accounts.connections import database_connections, default_directory, named_database
 from authapi.accounts.password_login import log_in
 from authapi.failures import Case, RequestRefused
-from authapi.grants.issuing import binding
+from authapi.grants.entitlements import user_entitlement
 from authapi.grants.user_grant import Granted, UserGrant, access_of, required, sender_of
-from authapi.grants.user_tokens import UserIssue
 from authapi.models import Client
-from authapi.services.refresh_tokens import Sender, issue_refresh_token
 from authapi.token_request import TokenRequest
-from authapi.tokens.entitlements import user_entitlement
+from authapi.tokens.minting import binding
+from authapi.tokens.refresh_tokens import Sender, issue_refresh_token
+from authapi.tokens.user_tokens import UserIssue
 from foundation.database.transactions import unit_of_work
 from identity.models import Connection, User
 

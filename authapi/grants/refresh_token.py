@@ -9,11 +9,12 @@ from typing import Any
 from django.utils import timezone
 
 from authapi.failures import Case, RequestRefused
-from authapi.grants.issuing import binding
 from authapi.grants.user_grant import Granted, UserGrant, access_for, required, sender_of, stored_login
-from authapi.grants.user_tokens import UserIssue
 from authapi.models import Client, RefreshToken
-from authapi.services.refresh_tokens import (
+from authapi.token_request import TokenRequest
+from authapi.tokens.minting import binding
+from authapi.tokens.refresh_policy import RefreshPolicy
+from authapi.tokens.refresh_tokens import (
     give_again,
     has_ended,
     is_reused,
@@ -23,8 +24,7 @@ from authapi.services.refresh_tokens import (
     punish_reuse,
     renew,
 )
-from authapi.token_request import TokenRequest
-from authapi.tokens.refresh_policy import RefreshPolicy
+from authapi.tokens.user_tokens import UserIssue
 from foundation.database.transactions import unit_of_work
 
 

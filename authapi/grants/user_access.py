@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.utils import timezone
 
-from authapi.grants.issuing import Issue
-from authapi.grants.user_tokens import UserIssue
+from authapi.grants.entitlements import UserEntitlement, user_entitlement
 from authapi.models import ApiResource
-from authapi.services.opaque_tokens import store_opaque_token
 from authapi.tenant_settings import sign_in_settings
 from authapi.tokens.claims import new_jti
-from authapi.tokens.entitlements import UserEntitlement, user_entitlement
+from authapi.tokens.minting import Issue
+from authapi.tokens.opaque_tokens import store_opaque_token
+from authapi.tokens.user_tokens import UserIssue
 from identity.models import Organization
 
 USERINFO_PATH = "userinfo"

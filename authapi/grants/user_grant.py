@@ -11,14 +11,14 @@ from oauthlib.oauth2.rfc6749.grant_types.base import GrantTypeBase
 
 from authapi.authorize.organizations import check_membership
 from authapi.failures import Case, RequestRefused
-from authapi.grants.issuing import Issue, binding
+from authapi.grants.entitlements import UserEntitlement
 from authapi.grants.user_access import ends_at, still_granted, user_access
-from authapi.grants.user_tokens import UserIssue
 from authapi.models import AuthorizationCode, Client, RefreshToken
-from authapi.services.refresh_tokens import Sender
 from authapi.token_request import TokenRequest
-from authapi.tokens.entitlements import UserEntitlement
 from authapi.tokens.id_tokens import id_token
+from authapi.tokens.minting import Issue, binding
+from authapi.tokens.refresh_tokens import Sender
+from authapi.tokens.user_tokens import UserIssue
 
 
 @dataclass(frozen=True)

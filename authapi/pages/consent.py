@@ -9,11 +9,11 @@ from authapi.authorize import flow
 from authapi.authorize.visit import Visit
 from authapi.authorize.waiting import bind, note_progress
 from authapi.failures import Case, RequestRefused
+from authapi.grants.entitlements import UserEntitlement
 from authapi.models import Session
 from authapi.pages.chain import opened_visit, tenant_page
 from authapi.pages.rendering import visit_page
 from authapi.services.consents import give_consent
-from authapi.tokens.entitlements import UserEntitlement
 from identity.hosts import HostMatch
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from authapi.grants.entitlements import UserEntitlement
 from authapi.models import Client, Consent
-from authapi.tokens.entitlements import UserEntitlement
 from foundation.database.transactions import lock_rows, unit_of_work
 from identity.models import User
 

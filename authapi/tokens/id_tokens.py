@@ -15,10 +15,10 @@ from joserfc.jwk import OctKey
 
 from authapi.failures import Case, RequestRefused
 from authapi.grants.user_access import organization_claims
-from authapi.grants.user_tokens import UserIssue
 from authapi.models import Client
 from authapi.tokens.keys import signing_key
 from authapi.tokens.profile_claims import profile_claims, profile_switches
+from authapi.tokens.user_tokens import UserIssue
 
 
 def id_token(issue: UserIssue, *, front_channel: Mapping[str, str | None] | None = None) -> str:

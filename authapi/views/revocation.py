@@ -10,11 +10,11 @@ from authapi.edge.bodies import MalformedBody, parse_body
 from authapi.failures import Case, RequestRefused
 from authapi.grants.user_grant import required
 from authapi.models import AccessToken, Client, RefreshToken
-from authapi.services.refresh_tokens import revoke_lineage
 from authapi.token_request import TokenRequest
-from authapi.tokens.access_tokens import TokenRefused, verify_own_token
+from authapi.tokens.refresh_tokens import revoke_lineage
 from authapi.tokens.revocation import revoke_access_token
 from authapi.tokens.token_state import token_states
+from authapi.tokens.verifying import TokenRefused, verify_own_token
 from authapi.views.chain import Answer, Call, hot_endpoint
 from foundation.secrets.random_secrets import digest_of
 from foundation.tenancy import tenant_bound

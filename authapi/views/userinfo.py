@@ -11,10 +11,10 @@ from authapi.edge.bodies import MalformedBody, parse_body
 from authapi.edge.mtls import certificate_of
 from authapi.failures import Case, Failure, RequestRefused
 from authapi.models import Client
-from authapi.services.opaque_tokens import find_opaque_token
 from authapi.token_request import TokenRequest
-from authapi.tokens.access_tokens import TokenRefused, verify_profile_token
+from authapi.tokens.opaque_tokens import find_opaque_token
 from authapi.tokens.profile_claims import ProfileSwitches, profile_claims, profile_switches
+from authapi.tokens.verifying import TokenRefused, verify_profile_token
 from authapi.views.chain import Answer, Call, hot_endpoint, json_answer
 from foundation.database.compiled_select import CompiledSelect
 from identity.models import User

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from authapi import client_auth, tenant_settings
 from authapi.edge import mtls
-from authapi.tokens import entitlements, keys, token_state
+from authapi.grants import entitlements
+from authapi.tokens import keys, token_state
 from identity.hosts import forget_hosts
 
 

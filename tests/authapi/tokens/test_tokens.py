@@ -16,7 +16,10 @@ from authapi.expiry import drop_ended
 from authapi.services.api_resources import create_api_resource
 from authapi.services.client_grants import create_client_grant, delete_client_grant, update_client_grant
 from authapi.services.clients import create_client, delete_client, revoke_client, rotate_client_secret
-from authapi.tokens.access_tokens import (
+from authapi.tokens.keys import trust
+from authapi.tokens.revocation import revoke_access_token
+from authapi.tokens.token_state import token_states
+from authapi.tokens.verifying import (
     ClientNotGlobal,
     InsufficientScope,
     InvalidSignature,
@@ -26,9 +29,6 @@ from authapi.tokens.access_tokens import (
     verify_access_token,
     verify_access_token_async,
 )
-from authapi.tokens.keys import trust
-from authapi.tokens.revocation import revoke_access_token
-from authapi.tokens.token_state import token_states
 from identity.models import CustomDomain, Tenant
 from tests.authapi.forging import decoded, signed
 from tests.factories.authapi import Registered, access_token, global_client, granted_client, host_of

@@ -9,8 +9,8 @@ from typing import Any
 from authapi.edge.mtls import certificate_of
 from authapi.models import Client
 from authapi.token_request import TokenRequest
-from authapi.tokens.access_tokens import mint
 from authapi.tokens.claims import TokenOrder, new_jti
+from authapi.tokens.verifying import mint
 from identity.hosts import HostMatch
 
 

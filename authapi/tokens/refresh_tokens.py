@@ -14,12 +14,12 @@ from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
 
 from authapi.edge.addresses import stored_address
-from authapi.grants.issuing import Issue
-from authapi.grants.user_tokens import UserIssue
 from authapi.models import AccessToken, AuthorizationCode, Client, RefreshToken, RevokedToken
 from authapi.services.sign_in_log import note
 from authapi.tokens.claims import lineage_key
+from authapi.tokens.minting import Issue
 from authapi.tokens.refresh_policy import RefreshPolicy, refresh_policy
+from authapi.tokens.user_tokens import UserIssue
 from foundation.database.compiled_select import CompiledSelect
 from foundation.database.transactions import unit_of_work
 from foundation.json_values import storable

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from authapi.failures import Case, RequestRefused
+from authapi.grants.entitlements import UserEntitlement, user_entitlement
 from authapi.models import ApiResource
 from authapi.services.api_resources import create_api_resource, ensure_management_api
 from authapi.services.client_grants import create_client_grant
 from authapi.services.permissions import Named, add_role_permissions, add_user_permissions
 from authapi.services.tenant_settings import update_tenant_settings
-from authapi.tokens.entitlements import UserEntitlement, user_entitlement
 from identity.models import Organization, Tenant, User
 from identity.services.groups import add_group_members, assign_group_roles
 from identity.services.memberships import add_members, assign_member_roles
