@@ -31,3 +31,10 @@ class TokenRequest:
         if value is None or isinstance(value, str):
             return value
         raise RequestRefused(Case.MALFORMED_REQUEST, reason=f"The parameter {name} must be a string.")
+
+    def required(self, name: str) -> str:
+        """Return a parameter; raise `RequestRefused` naming the one that is missing."""
+        value = self.text(name)
+        if value is None:
+            raise RequestRefused(Case.MISSING_PARAMETER, parameter=name)
+        return value

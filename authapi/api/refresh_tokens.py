@@ -22,7 +22,7 @@ from authapi.api.sign_in_schemas import (
 )
 from authapi.models import RefreshToken
 from authapi.services.access import update_refresh_token_metadata
-from authapi.tokens.refresh_tokens import revoke_refresh_tokens
+from authapi.tokens.revocation import revoke_refresh_tokens
 from foundation.api.endpoint import Endpoint
 from foundation.api.fields import Closed, JsonObject, ListOf, Text
 from foundation.api.list_schemas import TAKE_FORM

@@ -9,17 +9,17 @@ from django.utils import timezone
 from oauthlib.oauth2.rfc6749.grant_types.authorization_code import code_challenge_method_s256
 
 from authapi.failures import Case, RequestRefused
-from authapi.grants.user_grant import Granted, UserGrant, access_for, required, sender_of, stored_login
+from authapi.grants.user_grant import Granted, UserGrant, access_for, punish, sender_of, stored_login
 from authapi.models import AuthorizationCode, Client
-from authapi.services.sign_in_log import note
 from authapi.token_request import TokenRequest
 from authapi.tokens.authorization_codes import locked_code
-from authapi.tokens.refresh_tokens import issue_refresh_token, revoke_lineage
+from authapi.tokens.refresh_tokens import issue_refresh_token
 from foundation.database.transactions import unit_of_work
 
 # RFC 7636, 4.1.
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 _FAILED_EXCHANGE = "feacft"
+_REPLAYED = "An authorization code was used again: everything that came of it was revoked."
 
 
 class AuthorizationCodeGrant(UserGrant):
@@ -28,7 +28,7 @@ class AuthorizationCodeGrant(UserGrant):
     name = "authorization_code"
 
     def granted(self, request: TokenRequest, client: Client) -> Granted:
-        code = required(request, "code")
+        code = request.required("code")
         exchanged = _exchanged(request, client, code)
         if exchanged is None:
             raise RequestRefused(Case.INVALID_CODE)
@@ -45,7 +45,7 @@ def _exchanged(request: TokenRequest, client: Client, code: str) -> Granted | No
     if row is None or row.application_id != client.pk:
         raise RequestRefused(Case.INVALID_CODE)
     if row.used_at is not None:
-        _punish_replay(row, request, client)
+        punish(row, request, client, code=_FAILED_EXCHANGE, description=_REPLAYED)
         return None
     _check(row, request, client)
     login, access, until = access_for(stored_login(row, request, client, nonce=row.nonce))
@@ -89,20 +89,3 @@ def _is_verified(row: AuthorizationCode, verifier: str) -> bool:
         return bool(code_challenge_method_s256(verifier, row.code_challenge))
     # `plain`, for a client that opted in: the authorization endpoint refuses it for all others.
     return hmac.compare_digest(verifier, row.code_challenge)
-
-
-def _punish_replay(row: AuthorizationCode, request: TokenRequest, client: Client) -> None:
-    """Revoke all that came of a code (RFC 6749, 4.1.2), and say so in the sign-in log."""
-    revoke_lineage(tenant_id=row.tenant_id, lineage=row.lineage)
-    sender = sender_of(request)
-    note(
-        tenant_id=row.tenant_id,
-        type=_FAILED_EXCHANGE,
-        is_success=False,
-        description="An authorization code was used again: everything that came of it was revoked.",
-        user=row.user,
-        client=client,
-        connection=row.user.connection.name,
-        ip=sender.ip,
-        user_agent=sender.user_agent,
-    )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from authapi.authorize.organizations import named_organization
 from authapi.failures import Case, RequestRefused
-from authapi.grants.entitlements import GrantTerms
 from authapi.models import Client, OrganizationClientGrant
+from authapi.services.grant_terms import GrantTerms
 from identity.models import Organization
 
 _FLOW = "client_credentials"

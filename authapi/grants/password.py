@@ -16,10 +16,10 @@ from authapi.accounts.connections import database_connections, default_directory
 from authapi.accounts.password_login import log_in
 from authapi.failures import Case, RequestRefused
 from authapi.grants.entitlements import user_entitlement
-from authapi.grants.user_grant import Granted, UserGrant, access_of, required, sender_of
+from authapi.grants.user_grant import Granted, UserGrant, access_of, sender_of
 from authapi.models import Client
 from authapi.token_request import TokenRequest
-from authapi.tokens.minting import binding
+from authapi.tokens.bindings import binding
 from authapi.tokens.refresh_tokens import Sender, issue_refresh_token
 from authapi.tokens.user_tokens import UserIssue
 from foundation.database.transactions import unit_of_work
@@ -46,7 +46,7 @@ class PasswordGrant(UserGrant):
     def granted(self, request: TokenRequest, client: Client) -> Granted:
         if oauth2_settings.COMPLIANT_BCP_RFC9700_PASSWORD_GRANT:
             raise RequestRefused(Case.UNSUPPORTED_GRANT, grant=self.name)
-        username, password = required(request, "username"), required(request, "password")
+        username, password = request.required("username"), request.required("password")
         connection = self.connection(request, client)
         _check_organization(request, client)
         # Asked before anybody logs in: what the client may not have at all costs no hash and no line in the log.
@@ -68,7 +68,7 @@ class PasswordRealmGrant(PasswordGrant):
     name = REALM_GRANT
 
     def connection(self, request: TokenRequest, client: Client) -> Connection:
-        named = named_database(request.host.tenant_id, required(request, "realm"))
+        named = named_database(request.host.tenant_id, request.required("realm"))
         if named is None or named not in database_connections(client):
             raise RequestRefused(Case.UNKNOWN_REALM)
         return named

@@ -9,10 +9,10 @@ from typing import Any
 from django.utils import timezone
 
 from authapi.failures import Case, RequestRefused
-from authapi.grants.user_grant import Granted, UserGrant, access_for, required, sender_of, stored_login
+from authapi.grants.user_grant import Granted, UserGrant, access_for, punish, sender_of, stored_login
 from authapi.models import Client, RefreshToken
 from authapi.token_request import TokenRequest
-from authapi.tokens.minting import binding
+from authapi.tokens.bindings import binding
 from authapi.tokens.refresh_policy import RefreshPolicy
 from authapi.tokens.refresh_tokens import (
     give_again,
@@ -21,11 +21,13 @@ from authapi.tokens.refresh_tokens import (
     living_successor,
     locked_refresh_token,
     policy_of,
-    punish_reuse,
     renew,
 )
 from authapi.tokens.user_tokens import UserIssue
 from foundation.database.transactions import unit_of_work
+
+_FAILED_EXCHANGE = "ferrt"
+_REUSED = "A refresh token was used again after its rotation: its family was revoked."
 
 
 class RefreshTokenGrant(UserGrant):
@@ -34,7 +36,7 @@ class RefreshTokenGrant(UserGrant):
     name = "refresh_token"
 
     def granted(self, request: TokenRequest, client: Client) -> Granted:
-        token = required(request, "refresh_token")
+        token = request.required("refresh_token")
         exchanged = _exchanged(request, client, token)
         if exchanged is None:
             raise RequestRefused(Case.INVALID_REFRESH_TOKEN)
@@ -52,7 +54,7 @@ def _exchanged(request: TokenRequest, client: Client, token: str) -> Granted | N
         raise RequestRefused(Case.INVALID_REFRESH_TOKEN)
     policy, now = policy_of(client), timezone.now()
     if is_reused(row, policy, now=now):
-        punish_reuse(row, client, sender_of(request))
+        punish(row, request, client, code=_FAILED_EXCHANGE, description=_REUSED, family=str(row.lineage))
         return None
     if row.user.blocked:
         # Its tokens ended with the block. Clients compare the text, so it is said for as long as the block lasts.

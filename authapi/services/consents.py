@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from authapi.grants.entitlements import UserEntitlement
 from authapi.models import Client, Consent
 from foundation.database.transactions import lock_rows, unit_of_work
 from identity.models import User
+
+if TYPE_CHECKING:
+    # Grants stand above services.
+    from authapi.grants.entitlements import UserEntitlement
 
 _SETTING = "skip_consent_for_verifiable_first_party_clients"
 

@@ -18,7 +18,7 @@ from authapi.services import client_credentials, client_grants, clients, edge_ke
 from authapi.services.access import withdraw_consent
 from authapi.services.sessions import end_session
 from authapi.services.user_blocks import lift_block
-from authapi.tokens.refresh_tokens import revoke_refresh_tokens
+from authapi.tokens.revocation import revoke_refresh_tokens
 from identity.services.bulk_acts import BulkAct, deletion_of_rows, register
 
 

@@ -14,9 +14,9 @@ from joserfc import jws
 from joserfc.jwk import OctKey
 
 from authapi.failures import Case, RequestRefused
-from authapi.grants.user_access import organization_claims
 from authapi.models import Client
 from authapi.tokens.keys import signing_key
+from authapi.tokens.minting import organization_claims
 from authapi.tokens.profile_claims import profile_claims, profile_switches
 from authapi.tokens.user_tokens import UserIssue
 

@@ -9,7 +9,7 @@ from authapi.edge.bodies import MalformedBody, parse_body
 from authapi.engine import PASSWORD_GRANTS
 from authapi.failures import Case, RequestRefused
 from authapi.token_request import TokenRequest
-from authapi.views.chain import Answer, Call, Later, hot_endpoint, json_answer
+from authapi.views.chain import Answer, Call, Later, hot_endpoint
 from foundation.tenancy import tenant_bound
 
 
@@ -30,9 +30,9 @@ def _token(call: Call) -> Answer | Later:
 def _exchanged(request: TokenRequest) -> Answer:
     with tenant_bound(request.host.tenant_id):
         client = client_auth.authenticate(request)
-        answer = engine.server().exchange(request, client)
+        body = engine.server().exchange(request, client)
     # RFC 6749, 5.1.
-    return json_answer(answer, headers={"Cache-Control": "no-store", "Pragma": "no-cache"})
+    return Answer(200, body, {"Cache-Control": "no-store", "Pragma": "no-cache"})
 
 
 token = hot_endpoint(_token, name="token", methods=("POST",))

@@ -8,10 +8,10 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from authapi.edge.bodies import MalformedBody, parse_body
-from authapi.edge.mtls import certificate_of
 from authapi.failures import Case, Failure, RequestRefused
 from authapi.models import Client
 from authapi.token_request import TokenRequest
+from authapi.tokens.bindings import is_held
 from authapi.tokens.opaque_tokens import find_opaque_token
 from authapi.tokens.profile_claims import ProfileSwitches, profile_claims, profile_switches
 from authapi.tokens.verifying import TokenRefused, verify_profile_token
@@ -64,7 +64,8 @@ def _profile(call: Call) -> Answer:
     presented = _presented(call)
     token = presented.token
     opened = _opened_by_jwt(call, token) if token.count(".") == 2 else _opened_by_row(call, token)
-    if opened.user.blocked or not _is_holder(call, opened.confirmation):
+    sender = TokenRequest(host=call.host, address=call.address, headers=call.headers, form={})
+    if opened.user.blocked or not is_held(opened.confirmation, sender):
         raise RequestRefused(Case.INVALID_BEARER)
     if presented.is_in_query and not opened.switches.takes_query_token:
         raise RequestRefused(Case.MALFORMED_REQUEST, reason="The client must send its access token in the Authorization header.")
@@ -133,14 +134,6 @@ def _opened_by_row(call: Call, token: str) -> _Opened:
 
 def _is_usable(client: Client | None) -> bool:
     return client is not None and client.is_usable(None)
-
-
-def _is_holder(call: Call, confirmation: Mapping[str, Any] | None) -> bool:
-    """Tell whether the caller shows what the token is bound to (RFC 8705, 3)."""
-    if not confirmation:
-        return True
-    certificate = certificate_of(TokenRequest(host=call.host, address=call.address, headers=call.headers, form={}))
-    return certificate is not None and certificate.confirms(dict(confirmation))
 
 
 def _challenge(failure: Failure, *, is_missing: bool) -> Answer:

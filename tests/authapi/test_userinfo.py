@@ -13,7 +13,7 @@ from authapi.models import AccessToken
 from authapi.services.api_resources import create_api_resource
 from authapi.services.clients import delete_client, revoke_client
 from authapi.tokens.claims import TokenOrder, new_jti
-from authapi.tokens.verifying import mint
+from authapi.tokens.minting import mint
 from foundation.timestamps import wire_time
 from identity.models import Tenant
 from identity.services.tenants import create_tenant

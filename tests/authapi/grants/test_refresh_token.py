@@ -18,7 +18,8 @@ from authapi.services.client_grants import create_client_grant
 from authapi.services.clients import revoke_client, update_client
 from authapi.services.permissions import Named, add_user_permissions, remove_user_permissions
 from authapi.services.sessions import end_session
-from authapi.tokens.refresh_tokens import locked_refresh_token, revoke_lineage, revoke_refresh_tokens
+from authapi.tokens.refresh_tokens import locked_refresh_token
+from authapi.tokens.revocation import revoke_lineage, revoke_refresh_tokens
 from identity.models import Tenant, User
 from identity.services.tenants import create_tenant
 from identity.services.users import delete_user, update_user
