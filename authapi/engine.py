@@ -11,7 +11,9 @@ from oauth2_provider.scopes import BaseScopes
 from oauthlib.common import Request
 from oauthlib.openid import Server as EngineServer
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.oauth import OAuthCase
+from authapi.failures.requests import RequestCase
 from authapi.grants.authorization_code import AuthorizationCodeGrant
 from authapi.grants.client_credentials import ClientCredentialsGrant
 from authapi.grants.password import PasswordGrant, PasswordRealmGrant
@@ -78,9 +80,9 @@ def requested_grant(token_request: TokenRequest) -> str:
     """Return the grant type asked for; raise `RequestRefused` when there is none or it is not served."""
     grant = token_request.text("grant_type")
     if grant is None:
-        raise RequestRefused(Case.MISSING_PARAMETER, parameter="grant_type")
+        raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="grant_type")
     if grant not in SERVED_GRANTS:
-        raise RequestRefused(Case.UNSUPPORTED_GRANT, grant=grant[:100])
+        raise RequestRefused(OAuthCase.UNSUPPORTED_GRANT, grant=grant[:100])
     return grant
 
 

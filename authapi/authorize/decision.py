@@ -7,7 +7,8 @@ from enum import Enum, auto
 
 from authapi.authorize.asked import Asked
 from authapi.authorize.organizations import Question
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 
 
 class Step(Enum):
@@ -51,14 +52,14 @@ def next_step(asked: Asked, situation: Situation) -> Step:
     to a user who may not be used here: asking once more would ask for ever (Core 1.0, 3.1.2.1, `id_token_hint`).
     """
     if situation.has_logged_in and not situation.is_usable:
-        raise RequestRefused(Case.LOGIN_REQUIRED)
+        raise RequestRefused(LoginCase.LOGIN_REQUIRED)
     step = _step(asked, situation)
     if asked.is_silent and step is not Step.RESPOND:
-        raise RequestRefused(_SILENT_REFUSALS.get(step, Case.LOGIN_REQUIRED) if situation.has_session else Case.LOGIN_REQUIRED)
+        raise RequestRefused(_SILENT_REFUSALS.get(step, LoginCase.LOGIN_REQUIRED) if situation.has_session else LoginCase.LOGIN_REQUIRED)
     return step
 
 
-_SILENT_REFUSALS = {Step.CONSENT: Case.CONSENT_REQUIRED, Step.ORGANIZATION: Case.INTERACTION_REQUIRED}
+_SILENT_REFUSALS = {Step.CONSENT: LoginCase.CONSENT_REQUIRED, Step.ORGANIZATION: LoginCase.INTERACTION_REQUIRED}
 
 
 def _step(asked: Asked, situation: Situation) -> Step:

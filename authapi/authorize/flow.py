@@ -20,7 +20,10 @@ from authapi.authorize.sent import sent_pairs
 from authapi.authorize.visit import Visit, facts_of, visit_of
 from authapi.authorize.waiting import CHOSEN, begin_anew, keep, new_handle, note_progress
 from authapi.client_auth import clients
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.failures.oauth import OAuthCase
+from authapi.failures.requests import RequestCase
 from authapi.grants.front_channel import front_channel
 from authapi.models import AuthorizationRequest, Client, Session
 from authapi.pages.hosted_page import tenant_host
@@ -146,13 +149,13 @@ def _page(visit: Visit, step: Step) -> str:
 
 def _client(host: HostMatch, client_id: str) -> Client:
     if not client_id:
-        raise RequestRefused(Case.MISSING_PARAMETER, parameter="client_id")
+        raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="client_id")
     try:
         client = clients.get((host.tenant_id, client_id[:64]))
     except Client.DoesNotExist as error:
-        raise RequestRefused(Case.UNKNOWN_CLIENT, client_id=client_id[:64]) from error
+        raise RequestRefused(OAuthCase.UNKNOWN_CLIENT, client_id=client_id[:64]) from error
     if client.revoked_at is not None or client.client_id != client_id:
-        raise RequestRefused(Case.UNKNOWN_CLIENT, client_id=client_id[:64])
+        raise RequestRefused(OAuthCase.UNKNOWN_CLIENT, client_id=client_id[:64])
     return client
 
 
@@ -190,11 +193,11 @@ def _answer(visit: Visit) -> HttpResponse:
     """Make what was asked for and send it. Raises `RequestRefused`."""
     session, asked = visit.session, visit.asked
     if session is None:
-        raise RequestRefused(Case.LOGIN_REQUIRED)
+        raise RequestRefused(LoginCase.LOGIN_REQUIRED)
     if visit.organization is not None:
         organizations.check_membership(visit.organization, session.user)
     elif organizations.usage_of(visit.client) == "require":
-        raise RequestRefused(Case.ORGANIZATION_REQUIRED)
+        raise RequestRefused(OAuthCase.ORGANIZATION_REQUIRED)
     entitlement = visit.entitlement(session.user)
     issue = UserIssue(
         host=visit.host,

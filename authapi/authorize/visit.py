@@ -18,7 +18,9 @@ from authapi.authorize.organizations import Question
 from authapi.authorize.parameters import Parameters, checked, target_of
 from authapi.authorize.waiting import CHOSEN
 from authapi.edge.addresses import client_address
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.failures.oauth import OAuthCase
 from authapi.grants.entitlements import UserEntitlement, user_entitlement
 from authapi.models import AuthorizationRequest, Client, Session
 from authapi.services.consents import needs_consent
@@ -79,7 +81,7 @@ class Visit:
         if self.asked.connection:
             enabled = [one for one in enabled if self.asked.connection in (one.name, *one.realms)]
         if not enabled:
-            raise RequestRefused(Case.UNKNOWN_CONNECTION if self.asked.connection else Case.NO_CONNECTION)
+            raise RequestRefused(LoginCase.UNKNOWN_CONNECTION if self.asked.connection else LoginCase.NO_CONNECTION)
         return enabled
 
     @property
@@ -148,7 +150,7 @@ class Visit:
 def visit_of(request: HttpRequest, host: HostMatch, row: AuthorizationRequest) -> Visit:
     """Return the visit of a request that waits. Raises `RequestRefused` when its client or callback is gone."""
     if row.client.revoked_at is not None:
-        raise RequestRefused(Case.UNKNOWN_CLIENT, client_id=row.client.client_id)
+        raise RequestRefused(OAuthCase.UNKNOWN_CLIENT, client_id=row.client.client_id)
     parameters = Parameters(row.parameters, frozenset())
     return Visit(request, host, row.client, parameters, target_of(parameters, facts_of(row.client)), row)
 

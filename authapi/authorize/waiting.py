@@ -12,7 +12,8 @@ from django.conf import settings
 from django.utils import timezone
 
 from authapi.authorize.parameters import Parameters
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.models import AuthorizationRequest, Client, Session
 from foundation.secrets.random_secrets import digest_of, new_secret
 
@@ -39,14 +40,14 @@ def keep(*, client: Client, parameters: Parameters, browser: str) -> tuple[Autho
 def waiting_request(*, tenant_id: str, handle: str, browser: str) -> AuthorizationRequest:
     """Return the request of a handle. Raises `RequestRefused` when there is none any more, or it is another browser's."""
     if not handle or len(handle) > _LONGEST_HANDLE:
-        raise RequestRefused(Case.REQUEST_EXPIRED)
+        raise RequestRefused(LoginCase.REQUEST_EXPIRED)
     rows = AuthorizationRequest.objects.of(tenant_id).select_related("client", "session")
     row = rows.filter(digest=digest_of(handle), expires_at__gt=timezone.now()).first()
     if row is None:
-        raise RequestRefused(Case.REQUEST_EXPIRED)
+        raise RequestRefused(LoginCase.REQUEST_EXPIRED)
     if not browser or row.browser_digest != digest_of(browser):
         # Somebody was sent the address of a login that another person began (OpenID Connect Core 1.0, 3.1.2.1: CSRF).
-        raise RequestRefused(Case.FOREIGN_BROWSER)
+        raise RequestRefused(LoginCase.FOREIGN_BROWSER)
     return row
 
 

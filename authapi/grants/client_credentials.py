@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.oauth import OAuthCase
 from authapi.grants.entitlements import machine_entitlement
 from authapi.grants.machine_organizations import machine_organization
 from authapi.grants.token_grant import Decision, TokenGrant
@@ -20,7 +21,7 @@ class ClientCredentialsGrant(TokenGrant):
 
     def decided(self, request: TokenRequest, client: Client) -> Decision:
         if client.is_public:
-            raise RequestRefused(Case.GRANT_NOT_ALLOWED, grant=self.name)
+            raise RequestRefused(OAuthCase.GRANT_NOT_ALLOWED, grant=self.name)
         entitlement = machine_entitlement(client, request.host, request.text("audience"))
         scopes = entitlement.narrowed(request.text("scope"))
         organization = machine_organization(client, entitlement.grant, request.text("organization"))

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.oauth import OAuthCase
 from authapi.models import ApiResource, Client
 from authapi.services import grant_terms
 from authapi.services.api_resources import ensure_management_api
@@ -51,12 +52,12 @@ def machine_entitlement(client: Client, host: HostMatch, audience: str | None) -
     """
     if audience is None:
         if not client.is_global:
-            raise RequestRefused(Case.AUDIENCE_REQUIRED)
+            raise RequestRefused(OAuthCase.AUDIENCE_REQUIRED)
         audience = f"{host.base_url}/"
     resource = resource_of(host.tenant_id, audience)
     grant = grant_terms.for_clients.get((host.tenant_id, client.pk, resource.pk))
     if grant is None and not (client.is_global and resource.is_system):
-        raise RequestRefused(Case.NO_CLIENT_GRANT, audience=audience)
+        raise RequestRefused(OAuthCase.NO_CLIENT_GRANT, audience=audience)
     scopes = resource.scope_values if grant is None else grant.scopes
     allowed = frozenset(resource.scope_values)
     return Entitlement(audience, resource, tuple(scope for scope in scopes if scope in allowed), grant)
@@ -114,7 +115,7 @@ def _allowed_for_users(client: Client, resource: ApiResource, audience: str) -> 
         return resource.scope_values
     grant = grant_terms.for_users.get((client.tenant_id, client.pk, resource.pk)) if policy == "require_client_grant" else None
     if grant is None:
-        raise RequestRefused(Case.NO_CLIENT_GRANT, audience=audience[:200])
+        raise RequestRefused(OAuthCase.NO_CLIENT_GRANT, audience=audience[:200])
     allowed = frozenset(resource.scope_values)
     return tuple(value for value in grant.scopes if value in allowed)
 
@@ -144,7 +145,7 @@ def resource_of(tenant_id: str, audience: str) -> ApiResource:
     try:
         return _by_audience.get((tenant_id, audience))
     except ApiResource.DoesNotExist as error:
-        raise RequestRefused(Case.UNKNOWN_AUDIENCE, audience=audience[:200]) from error
+        raise RequestRefused(OAuthCase.UNKNOWN_AUDIENCE, audience=audience[:200]) from error
 
 
 def _load_by_audience(key: tuple[str, str]) -> ApiResource:

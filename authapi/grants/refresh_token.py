@@ -8,7 +8,9 @@ from typing import Any
 
 from django.utils import timezone
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.failures.oauth import OAuthCase
 from authapi.grants.user_grant import Granted, UserGrant, access_for, punish, sender_of, stored_login
 from authapi.models import Client, RefreshToken
 from authapi.token_request import TokenRequest
@@ -39,7 +41,7 @@ class RefreshTokenGrant(UserGrant):
         token = request.required("refresh_token")
         exchanged = _exchanged(request, client, token)
         if exchanged is None:
-            raise RequestRefused(Case.INVALID_REFRESH_TOKEN)
+            raise RequestRefused(OAuthCase.INVALID_REFRESH_TOKEN)
         return exchanged
 
 
@@ -51,20 +53,20 @@ def _exchanged(request: TokenRequest, client: Client, token: str) -> Granted | N
     """
     row = locked_refresh_token(tenant_id=request.host.tenant_id, token=token)
     if row is None or row.application_id != client.pk:
-        raise RequestRefused(Case.INVALID_REFRESH_TOKEN)
+        raise RequestRefused(OAuthCase.INVALID_REFRESH_TOKEN)
     policy, now = policy_of(client), timezone.now()
     if is_reused(row, policy, now=now):
         punish(row, request, client, code=_FAILED_EXCHANGE, description=_REUSED, family=str(row.lineage))
         return None
     if row.user.blocked:
         # Its tokens ended with the block. Clients compare the text, so it is said for as long as the block lasts.
-        raise RequestRefused(Case.USER_BLOCKED)
+        raise RequestRefused(LoginCase.USER_BLOCKED)
     if has_ended(row, policy, now=now) or not _is_holder(row, request, client, now=now):
-        raise RequestRefused(Case.INVALID_REFRESH_TOKEN)
+        raise RequestRefused(OAuthCase.INVALID_REFRESH_TOKEN)
     # An answer that was lost: the client gets the same successor again, so that a family never has two living tokens.
     lost = living_successor(row, policy, now=now) if row.is_rotated else None
     if row.is_rotated and lost is None:
-        raise RequestRefused(Case.INVALID_REFRESH_TOKEN)
+        raise RequestRefused(OAuthCase.INVALID_REFRESH_TOKEN)
     login, access, until = access_for(_asked(stored_login(row, request, client, grant="refresh_token"), request, policy))
     issued: dict[str, Any] = {"access": access, "until": until, "policy": policy, "sender": sender_of(request)}
     return Granted(login, access, renew(row, **issued) if lost is None else give_again(lost, **issued))
@@ -89,7 +91,7 @@ def _asked(login: UserIssue, request: TokenRequest, policy: RefreshPolicy) -> Us
     audience, scope = request.text("audience"), request.text("scope")
     if audience is not None and audience != login.audience:
         if audience not in policy.audiences:
-            raise RequestRefused(Case.AUDIENCE_NOT_IN_POLICY, audience=audience[:200])
+            raise RequestRefused(OAuthCase.AUDIENCE_NOT_IN_POLICY, audience=audience[:200])
         known = tuple(value for value in login.scopes if value in _KEPT) + policy.audiences[audience]
         login = replace(login, audience=audience, scopes=known)
     if scope is None:

@@ -8,7 +8,8 @@ from typing import Any
 import orjson
 from oauthlib.oauth2.rfc6749.grant_types.base import GrantTypeBase
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.oauth import OAuthCase
 from authapi.models import Client
 from authapi.token_request import TokenRequest
 from authapi.tokens.minting import Issue
@@ -39,7 +40,7 @@ class TokenGrant(GrantTypeBase):  # type: ignore[misc]  # the engine has no type
         """Do what the engine asks of a grant: check, store, and answer through its token handler, as JSON that is written once."""
         client: Client = request.client
         if not client.allows_grant_type(self.name):
-            raise RequestRefused(Case.GRANT_NOT_ALLOWED, grant=self.name)
+            raise RequestRefused(OAuthCase.GRANT_NOT_ALLOWED, grant=self.name)
         decision = self.decided(request.token_request, client)
         request.issue, request.extra_credentials = decision.access, decision.beside
         request.scopes = None if decision.scopes is None else list(decision.scopes)

@@ -7,7 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from authapi.authorize.organizations import check_membership
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.failures.oauth import OAuthCase
 from authapi.grants.entitlements import UserEntitlement
 from authapi.grants.token_grant import Decision, TokenGrant
 from authapi.grants.user_access import ends_at, still_granted, user_access
@@ -58,7 +60,7 @@ def access_of(login: UserIssue, entitlement: UserEntitlement) -> tuple[UserIssue
     client = login.client
     if login.is_sign_in and client.algorithm == Client.HS256_ALGORITHM and not client.sealed_secret:
         # Found out before anything is used up: there will be no id token.
-        raise RequestRefused(Case.NO_SIGNING_SECRET)
+        raise RequestRefused(OAuthCase.NO_SIGNING_SECRET)
     if entitlement.resource is not None and entitlement.resource.is_system:
         # Edges do not forward certificates to the management interface, so nothing could be proven there.
         login = replace(login, confirmation=None)
@@ -87,7 +89,7 @@ def stored_login(row: AuthorizationCode | RefreshToken, request: TokenRequest, c
         confirmation=binding(request),
     )
     if row.user.blocked:
-        raise RequestRefused(Case.USER_BLOCKED)
+        raise RequestRefused(LoginCase.USER_BLOCKED)
     if row.organization is not None:
         check_membership(row.organization, row.user)
     return replace(login, **changes)

@@ -8,7 +8,8 @@ from django.utils.translation import gettext as _
 from authapi.authorize import flow
 from authapi.authorize.visit import Visit
 from authapi.authorize.waiting import bind, note_progress
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.grants.entitlements import UserEntitlement
 from authapi.models import Session
 from authapi.pages.chain import opened_visit, tenant_page
@@ -33,7 +34,7 @@ def consent_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
             # Another user has logged in since the page was shown: what the first one allows is not theirs.
             return _form(visit, handle, session, entitlement)
         if request.POST.get("answer") != "allow":
-            raise RequestRefused(Case.CONSENT_DENIED)
+            raise RequestRefused(LoginCase.CONSENT_DENIED)
         give_consent(visit.client, session.user, entitlement)
         bind(row, session)
         note_progress(row, has_consented=True)

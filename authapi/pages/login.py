@@ -17,7 +17,8 @@ from authapi.authorize import flow
 from authapi.authorize.decision import Step
 from authapi.authorize.responses import see_other
 from authapi.authorize.visit import Visit
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.pages.chain import opened_visit, tenant_page
 from authapi.pages.hosted_page import with_rate
 from authapi.pages.rendering import visit_page
@@ -53,7 +54,7 @@ def _log_in(visit: Visit, handle: str) -> HttpResponse:
         return _leave(visit, handle, responsible)
     connection = password_connection(visit)
     if connection is None:
-        raise RequestRefused(Case.NO_CONNECTION)
+        raise RequestRefused(LoginCase.NO_CONNECTION)
     if not identifier or not password or len(identifier) > _LONGEST_IDENTIFIER or len(password) > _LONGEST_PASSWORD:
         return _form(visit, handle, identifier=identifier, problem=_text(Refusal.WRONG_CREDENTIALS), status=400)
     attempt = Attempt(
@@ -70,7 +71,7 @@ def _log_in(visit: Visit, handle: str) -> HttpResponse:
         user = log_in(attempt)
     except LoginRefused as refused:
         if refused.reason is Refusal.USER_BLOCKED:
-            raise RequestRefused(Case.USER_BLOCKED) from refused
+            raise RequestRefused(LoginCase.USER_BLOCKED) from refused
         status = _STATUSES.get(refused.reason, 400)
         return with_rate(_form(visit, handle, identifier=identifier, problem=_text(refused.reason), status=status), refused.rate)
     return flow.user_authenticated(

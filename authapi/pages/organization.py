@@ -11,7 +11,8 @@ from authapi.authorize import flow, organizations
 from authapi.authorize.organizations import Question
 from authapi.authorize.visit import Visit
 from authapi.authorize.waiting import CHOSEN, bind, note_progress
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.models import Session
 from authapi.pages.chain import opened_visit, tenant_page
 from authapi.pages.rendering import visit_page
@@ -52,7 +53,7 @@ def _chosen(visit: Visit, handle: str, session: Session) -> HttpResponse:
     is_optional = organizations.usage_of(visit.client) == "allow"
     own = organizations.organizations_of(session.user, session.connection, limit=_SHOWN + 1)
     if not own and not is_optional:
-        raise RequestRefused(Case.NO_ORGANIZATION, user=session.user.user_id)
+        raise RequestRefused(LoginCase.NO_ORGANIZATION, user=session.user.user_id)
     if len(own) + is_optional <= 1:
         return _go_on(visit, handle, own[0] if own else None)
     context: dict[str, Any] = {"user": session.user, "own": own[:_SHOWN], "is_cut": len(own) > _SHOWN, "is_optional": is_optional}

@@ -13,7 +13,8 @@ from authapi.accounts.password_reset import TooManyRequests, ask_for_reset, open
 from authapi.authorize import flow
 from authapi.authorize.decision import Step
 from authapi.authorize.visit import Visit, address_of
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.models import AccountTicket, Client
 from authapi.pages.chain import opened_visit, tenant_page
 from authapi.pages.hosted_page import hosted_page, with_rate
@@ -36,7 +37,7 @@ def request_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
         visit.check()
         connection = password_connection(visit)
         if connection is None:
-            raise RequestRefused(Case.NO_CONNECTION)
+            raise RequestRefused(LoginCase.NO_CONNECTION)
     except RequestRefused as refused:
         return flow.refuse(visit, refused)
     if request.method != "POST":

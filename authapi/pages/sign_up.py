@@ -16,7 +16,8 @@ from authapi.accounts.sign_up_rules import IDENTIFIERS, Demand, demands, usernam
 from authapi.authorize import flow
 from authapi.authorize.decision import Step
 from authapi.authorize.visit import Visit
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.pages.chain import opened_visit, tenant_page
 from authapi.pages.hosted_page import with_rate
 from authapi.pages.login import password_connection
@@ -38,7 +39,7 @@ def sign_up_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
         visit.check()
         connection = password_connection(visit)
         if connection is None or not takes_sign_ups(connection):
-            raise RequestRefused(Case.NO_CONNECTION)
+            raise RequestRefused(LoginCase.NO_CONNECTION)
         if request.method == "POST":
             return _make_account(visit, handle, connection)
         return _form(visit, handle, connection, values={"email": visit.parameters.get("login_hint")})

@@ -12,7 +12,9 @@ from authapi.authorize import flow
 from authapi.authorize.cookies import BROWSER, read_cookie
 from authapi.authorize.responses import see_other, with_parameters
 from authapi.authorize.visit import Visit, address_of, visit_of
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.failures.requests import RequestCase
 from authapi.models import AuthorizationRequest
 from authapi.pages.chain import tenant_page
 from authapi.services import sign_in_log
@@ -38,7 +40,7 @@ def login_callback(request: HttpRequest, host: HostMatch) -> HttpResponse:
     sent = request.POST if request.method == "POST" else request.GET
     repeated = next((name for name in _MEMBERS if len(sent.getlist(name)) > 1), None)
     if repeated is not None:
-        raise RequestRefused(Case.REPEATED_PARAMETER, parameter=repeated)
+        raise RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=repeated)
     answer = {name: sent[name] for name in _MEMBERS if name in sent}
     if request.method == "POST":
         # The cookie may not travel with a form that another site posts; it does with the navigation that follows.
@@ -51,13 +53,13 @@ def _waiting(request: HttpRequest, host: HostMatch, state: str) -> tuple[Authori
     """Return the login that the answer belongs to, and let no other answer have it."""
     found = waiting_for(host.tenant_id, state)
     if found is None:
-        raise RequestRefused(Case.REQUEST_EXPIRED)
+        raise RequestRefused(LoginCase.REQUEST_EXPIRED)
     browser = read_cookie(request, BROWSER)
     if not browser or not hmac.compare_digest(found[0].browser_digest, digest_of(browser)):
         # RFC 9700, 4.7: somebody was sent the answer to the login of another, to end up in that one's account.
-        raise RequestRefused(Case.FOREIGN_BROWSER)
+        raise RequestRefused(LoginCase.FOREIGN_BROWSER)
     if not end_waiting(found[0]):
-        raise RequestRefused(Case.REQUEST_EXPIRED)
+        raise RequestRefused(LoginCase.REQUEST_EXPIRED)
     return found
 
 
@@ -67,7 +69,7 @@ def _finish(visit: Visit, row: AuthorizationRequest, waiting: Waiting, answer: d
         connection = next((one for one in visit.connections if one.pk == waiting.connection_id), None)
         if connection is None:
             # Taken away from the client while the user was elsewhere.
-            raise RequestRefused(Case.UNKNOWN_CONNECTION)
+            raise RequestRefused(LoginCase.UNKNOWN_CONNECTION)
         login = proven(connection, waiting, answer)
         with change_context(context_of(visit.host, visit.client, ip=visit.address, user_agent=visit.user_agent, method="GET")):
             user = user_of(connection, login)

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 from authapi import client_auth
 from authapi.edge.bodies import MalformedBody, parse_body
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.oauth import OAuthCase
+from authapi.failures.requests import RequestCase
 from authapi.models import Client
 from authapi.token_request import TokenRequest
 from authapi.tokens.revocation import revoke_own
@@ -20,7 +22,7 @@ def _revoke(call: Call) -> Answer:
     try:
         form = parse_body(call.headers.get("content-type", ""), call.body)
     except MalformedBody as error:
-        raise RequestRefused(Case.MALFORMED_REQUEST, reason=str(error)) from error
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=str(error)) from error
     request = TokenRequest(host=call.host, address=call.address, headers=call.headers, form=form, charge=call.charge)
     with tenant_bound(call.host.tenant_id):
         client = _client_of(request)
@@ -34,10 +36,10 @@ def _client_of(request: TokenRequest) -> Client:
     try:
         return client_auth.authenticate(request)
     except RequestRefused as refused:
-        if refused.case is not Case.WRONG_CLIENT_AUTHENTICATION:
+        if refused.case is not OAuthCase.WRONG_CLIENT_AUTHENTICATION:
             raise
         # This endpoint says it as RFC 7009, 2.2.1 does.
-        raise RequestRefused(Case.WRONG_CLIENT_AT_REVOCATION) from refused
+        raise RequestRefused(OAuthCase.WRONG_CLIENT_AT_REVOCATION) from refused
 
 
 revocation = hot_endpoint(_revoke, name="revoke", methods=("POST",))
