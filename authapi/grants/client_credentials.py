@@ -6,7 +6,7 @@ from authapi.failures import RequestRefused
 from authapi.failures.oauth import OAuthCase
 from authapi.grants.entitlements import machine_entitlement
 from authapi.grants.machine_organizations import machine_organization
-from authapi.grants.token_grant import Decision, TokenGrant
+from authapi.grants.token_grant import TokenAnswer, TokenGrant
 from authapi.models import Client
 from authapi.token_request import TokenRequest
 from authapi.tokens.bindings import binding
@@ -19,7 +19,7 @@ class ClientCredentialsGrant(TokenGrant):
 
     name = "client_credentials"
 
-    def decided(self, request: TokenRequest, client: Client) -> Decision:
+    def answer(self, request: TokenRequest, client: Client) -> TokenAnswer:
         if client.is_public:
             raise RequestRefused(OAuthCase.GRANT_NOT_ALLOWED, grant=self.name)
         entitlement = machine_entitlement(client, request.host, request.text("audience"))
@@ -36,4 +36,4 @@ class ClientCredentialsGrant(TokenGrant):
             # Edges do not forward certificates to the management interface, so nothing could be proven there.
             confirmation=None if entitlement.resource.is_system else binding(request),
         )
-        return Decision(access, scopes or None)
+        return TokenAnswer(access, scopes or None)

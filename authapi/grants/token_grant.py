@@ -16,10 +16,11 @@ from authapi.tokens.minting import Issue
 
 
 @dataclass(frozen=True)
-class Decision:
-    """What a grant has decided and stored. The access token is signed afterwards; `beside` are the other tokens of the answer.
+class TokenAnswer:
+    """What the token endpoint is about to answer: everything is stored, and the access token is signed when the answer is written.
 
-    `scopes` are named in the answer, even if there are none; None leaves the member out.
+    `scopes` are named in the answer, even where there are none; None leaves the member out. `beside` has the other tokens by the
+    names of their members.
     """
 
     access: Issue
@@ -28,11 +29,11 @@ class Decision:
 
 
 class TokenGrant(GrantTypeBase):  # type: ignore[misc]  # the engine has no types
-    """A grant of the engine. `decided` is what each of them does in its own way."""
+    """A grant of the engine. `answer` is what each of them does in its own way."""
 
     name = ""
 
-    def decided(self, request: TokenRequest, client: Client) -> Decision:
+    def answer(self, request: TokenRequest, client: Client) -> TokenAnswer:
         """Return what is to be issued, with everything stored and committed; raise `RequestRefused`."""
         raise NotImplementedError
 
@@ -41,7 +42,7 @@ class TokenGrant(GrantTypeBase):  # type: ignore[misc]  # the engine has no type
         client: Client = request.client
         if not client.allows_grant_type(self.name):
             raise RequestRefused(OAuthCase.GRANT_NOT_ALLOWED, grant=self.name)
-        decision = self.decided(request.token_request, client)
-        request.issue, request.extra_credentials = decision.access, decision.beside
-        request.scopes = None if decision.scopes is None else list(decision.scopes)
+        answer = self.answer(request.token_request, client)
+        request.issue, request.extra_credentials = answer.access, answer.beside
+        request.scopes = None if answer.scopes is None else list(answer.scopes)
         return {}, orjson.dumps(token_handler.create_token(request)), 200

@@ -11,7 +11,7 @@ from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.failures.oauth import OAuthCase
 from authapi.grants.entitlements import UserEntitlement
-from authapi.grants.token_grant import Decision, TokenGrant
+from authapi.grants.token_grant import TokenAnswer, TokenGrant
 from authapi.grants.user_access import ends_at, still_granted, user_access
 from authapi.models import AuthorizationCode, Client, RefreshToken
 from authapi.services.sign_in_log import note
@@ -40,10 +40,10 @@ class UserGrant(TokenGrant):
         """Return what is to be issued, with everything stored and committed; raise `RequestRefused`."""
         raise NotImplementedError
 
-    def decided(self, request: TokenRequest, client: Client) -> Decision:
+    def answer(self, request: TokenRequest, client: Client) -> TokenAnswer:
         granted = self.granted(request, client)
         # Always in the answer: what was asked for and not granted is missing there (RFC 6749, 5.1).
-        return Decision(granted.access, granted.login.scopes, _beside(granted))
+        return TokenAnswer(granted.access, granted.login.scopes, _beside(granted))
 
 
 def access_for(login: UserIssue) -> tuple[UserIssue, Issue, datetime]:
