@@ -24,7 +24,7 @@ from identity.services.failures import NotFound
 from provisioning.actions.setups import draft_setup
 from provisioning.admin.action_form import SECRETS, ActionForm
 from provisioning.admin.synchronizations import DryRunForm, report_of
-from provisioning.admin.trial_pages import ConnectionTestForm, EventReport, actor_of, report_context
+from provisioning.admin.trial_pages import ConnectionTestForm, actor_of, report_context
 from provisioning.models import Action
 from provisioning.models.actions import SCIM_USER_PROVISIONING
 from provisioning.runs.failures import Misconfigured
@@ -282,7 +282,7 @@ class ConnectPage(TenantPage):
         kinds = {"test": guided_setup.TESTS, "preview": guided_setup.PREVIEWS}.get(step.name)
         trial = setup.newest_trial(kinds) if kinds else None
         shown = {"mapping_url": reverse(f"{site}:provisioning_action_mapping", args=(quote(setup.action.pk),))}
-        return shown | (report_context(EventReport(trial)) if trial is not None else {})
+        return shown | (report_context(trial) if trial is not None else {})
 
     def _setup(self, tenant_id: str, action_id: str) -> GuidedSetup:
         try:
