@@ -33,6 +33,7 @@ _OUTDATED = 'W/"never-a-version"'
 # PUT clears what became empty, PATCH per attribute can remove it, and PATCH without a path keeps it for ever.
 _RECOMMENDED = ("put", "patch_per_attribute", "patch")
 _LEFT_BEHIND = f"Delete it on the server: its userName begins with {MARK}."
+_NOT_TRIED = "Not tried: the server cannot be reached or used."
 
 
 class Canary:
@@ -47,7 +48,7 @@ class Canary:
     @property
     def steps(self) -> list[Step]:
         return [
-            Step("create", "Create a marked user", self._create, is_needed=True, not_taken="Not tried: the server cannot be reached or used."),
+            Step("create", "Create a marked user", self._create, is_needed=True, not_taken=_NOT_TRIED),
             Step("find", "Find it by externalId", self._find),
             *(Step(mode, title, partial(self._update, mode, number)) for number, (mode, title) in enumerate(_MODES.items(), start=1)),
             Step("if_match", "Refuse an outdated write", self._write_outdated),
