@@ -17,6 +17,7 @@ from django.utils.decorators import method_decorator
 from identity.admin.assurance import needs_proof
 from identity.admin.jobs import state_text
 from identity.admin.refusals import add_to_form, refusals
+from identity.admin.scope import actor_of
 from identity.admin.tenant_page import TenantPage
 from identity.audit.entries import record
 from identity.models import User
@@ -24,7 +25,7 @@ from identity.services.failures import NotFound
 from provisioning.actions.setups import draft_setup
 from provisioning.admin.action_form import SECRETS, ActionForm
 from provisioning.admin.synchronizations import DryRunForm, report_of
-from provisioning.admin.trial_pages import ConnectionTestForm, actor_of, report_context
+from provisioning.admin.trial_pages import ConnectionTestForm, report_context
 from provisioning.models import Action
 from provisioning.models.actions import SCIM_USER_PROVISIONING
 from provisioning.runs.failures import Misconfigured

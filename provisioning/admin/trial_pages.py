@@ -9,13 +9,14 @@ from django.conf import settings
 from django.contrib.admin.utils import quote
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from events.record.catalogue import EVENT_TYPES
 from foundation.admin.badges import Tone, badge
+from foundation.admin.beside_rows import page_beside
 from foundation.admin.json_fields import ShapedJSONField, pretty
 from identity.admin.refusals import add_to_form, refusals
+from identity.admin.scope import actor_of
 from provisioning.actions.setups import deployed_setup, draft_setup
 from provisioning.models import Action, Trial
 from provisioning.runs.failures import Misconfigured
@@ -103,20 +104,14 @@ def _page(
         except refusals() as refusal:
             add_to_form(form, refusal)
     context = {
-        **model_admin.admin_site.each_context(request),
-        "title": title,
-        "subtitle": None,
         "explanation": text,
         "original": action,
-        "opts": model_admin.opts,
-        "media": model_admin.media,
         "form": form,
         **report_context(report),
         "outbound_addresses": settings.OUTBOUND_ADDRESSES,
         "back_url": reverse(f"{model_admin.admin_site.name}:provisioning_action_change", args=(quote(action.pk),)),
     }
-    request.current_app = model_admin.admin_site.name
-    return TemplateResponse(request, "admin/action_trial.html", context)
+    return page_beside(model_admin, request, "admin/action_trial.html", title, **context)
 
 
 def report_context(report: TrialReport | Trial | None) -> dict[str, Any]:
@@ -138,7 +133,3 @@ def _changes(report: TrialReport | Trial) -> list[dict[str, Any]]:
 def _cell(value: Any) -> str:
     return "" if value is None else value if isinstance(value, str) else pretty(value)
 
-
-def actor_of(request: HttpRequest) -> str:
-    """Return who asked, as trials and jobs keep it."""
-    return str(getattr(request.user, "email", ""))
