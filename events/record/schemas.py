@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from events.record.shapes import ListOf, OneOf, Rule, SchemaViolation, Shape, Variants, mapping, moment, switch, text, whole
+from foundation.shapes import ListOf, OneOf, Rule, SchemaViolation, Shape, Variants, mapping, moment, switch, text, whole
 
 _PROFILE_DATA = Shape(
     {},
