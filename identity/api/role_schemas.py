@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from foundation.api.list_schemas import LIST_FORMS, TAKE_FORM, fields_of, list_of, reference, taken_list
 from foundation.api.operations import Parameter, Schema
+from identity import shapes
 
 _TEXT: Schema = {"type": "string"}
 
@@ -16,16 +17,7 @@ USERS = list_of("users", SHORT_USER)
 NOTHING: Schema = {"type": "object", "description": "Empty.", "maxProperties": 0}
 # Nothing is required: `fields` leaves out what it does not name.
 COMPONENTS: dict[str, Schema] = {
-    "Role": {
-        "type": "object",
-        "properties": {
-            "id": {**_TEXT, "pattern": "^rol_[A-Za-z0-9]{16}$"},
-            "name": _TEXT,
-            "description": _TEXT,
-            "type": {**_TEXT, "enum": ["tenant", "organization"]},
-            "owner_id": {**_TEXT, "description": "The organization, for a role of one."},
-        },
-    },
+    "Role": {"type": "object", "properties": shapes.ROLE.properties},
     "EffectiveRole": {
         "type": "object",
         "properties": {
@@ -38,7 +30,7 @@ COMPONENTS: dict[str, Schema] = {
         "properties": dict.fromkeys(("user_id", "email", "name", "picture"), _TEXT),
     },
 }
-ROLE_FIELDS = fields_of(COMPONENTS["Role"])
+ROLE_FIELDS = shapes.ROLE.names
 EFFECTIVE_ROLE_FIELDS = fields_of(COMPONENTS["EffectiveRole"])
 SHORT_USER_FIELDS = fields_of(COMPONENTS["ShortUser"])
 
