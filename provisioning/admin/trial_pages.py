@@ -132,4 +132,3 @@ def _changes(report: TrialReport | Trial) -> list[dict[str, Any]]:
 
 def _cell(value: Any) -> str:
     return "" if value is None else value if isinstance(value, str) else pretty(value)
-
