@@ -10,7 +10,6 @@ import asyncio
 import os
 import secrets
 import statistics
-import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -108,9 +107,13 @@ def compare_heads(tenant_id: str) -> None:
         pool = reading.read_pool()
         await pool.open()
         log = reading.LogReader(pool)
-        ask = log.bounds if is_fast else log._bounds_of
         try:
-            return await timed_async(lambda: asyncio.gather(*(ask(tenant_id if is_fast else [tenant_id]) for _ in range(50))), 20) / 50
+            return (
+                await timed_async(
+                    lambda: asyncio.gather(*(log.bounds(tenant_id) if is_fast else log._bounds_of([tenant_id]) for _ in range(50))), 20
+                )
+                / 50
+            )
         finally:
             await pool.close()
 
@@ -179,4 +182,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

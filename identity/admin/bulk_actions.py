@@ -162,8 +162,8 @@ def _page(
     # Of everything that matches one key is enough: the list is asked again.
     keys: Iterable[Any] = [row.pk for row in named[:1]] if is_across else rows.values_list("pk", flat=True)[: AT_ONCE * 10]
     title = f"{act.label.replace(' selected ', f' {count:,} ')}?" if count != 1 else f"{verb} 1 {_noun(model_admin, 1)}?"
-    shown = {"title": title, "verb": verb, "effect": effect, "note": _BY_JOB if is_job else "", "is_dangerous": is_dangerous}
-    return ask(model_admin, request, Chosen(count, [str(row) for row in named], keys, is_across), form, **shown)
+    chosen, note = Chosen(count, [str(row) for row in named], keys, is_across), _BY_JOB if is_job else ""
+    return ask(model_admin, request, chosen, form, title=title, verb=verb, effect=effect, note=note, is_dangerous=is_dangerous)
 
 
 def _noun(model_admin: Any, count: int) -> str:

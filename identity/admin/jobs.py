@@ -56,7 +56,7 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
               "created_at", "updated_at")  # fmt: skip
     readonly_fields = ("what", "state", "progress", "rows", "time_left")
     empty_text = "No jobs yet. Imports and exports of users are started through the management interface, acts on many rows in their lists."
-    object_actions = (
+    object_actions: Sequence[ObjectAction] = (
         ObjectAction(
             name="cancel",
             label="Cancel",

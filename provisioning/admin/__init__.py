@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from events.models import EventStream
+from foundation.admin.panels import Panel
 from identity.admin.jobs import extend_jobs
 from identity.admin.tenant_page import PagesSite
 from identity.models import Job
@@ -63,6 +65,9 @@ def register(site: PagesSite) -> None:
     site.register(DeletionGuard, DeletionGuardAdmin)
     site.register(SynchronizationRow, SynchronizationRowAdmin)
     site.register_page(ConnectPage)
-    reports = {Job.Type.EVENT_REDELIVERY: partial(redrive_progress, site), **dict.fromkeys(TYPES, partial(report_of, site))}
+    reports: dict[str, Callable[[Job], Panel]] = {
+        Job.Type.EVENT_REDELIVERY: partial(redrive_progress, site),
+        **dict.fromkeys(TYPES, partial(report_of, site)),
+    }
     extend_jobs(site, reports, JOB_ACTIONS)
     show_user_pages(site)

@@ -83,7 +83,7 @@ class OpenStream:
         self.log = log
         self.connection = Connection()
         # Beside another stream it follows the same tail.
-        self.tails = beside.tails if beside else Tails(log, ring_bytes=1_000_000)  # type: ignore[arg-type]  # the methods that a tail uses
+        self.tails: Tails = beside.tails if beside else Tails(log, ring_bytes=1_000_000)  # type: ignore[arg-type]  # the methods that a tail uses
         pages = SharedPages(log, limit=1_000_000)  # type: ignore[arg-type]  # the method that pages use
         self.sources = Sources(self.tails, pages, pace or Pace(15.0, 600.0, 20.0, 2000))
         start = Cursor(log.epoch, 0)
