@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from foundation.api.list_schemas import LIST_FORMS, list_of, reference
-from foundation.api.operations import Parameter, Schema
+from foundation.api.operations import TEXT, TIME, Parameter, Schema
 from identity import shapes
 
-_TEXT: Schema = {"type": "string"}
-_TIME: Schema = {"type": "string", "format": "date-time"}
-_TEXTS: Schema = {"type": "array", "items": _TEXT}
+_TEXTS: Schema = {"type": "array", "items": TEXT}
 
 CONNECTION_FIELDS = shapes.CONNECTION.names
 CONNECTION = reference("Connection")
 CONNECTIONS = list_of("connections", CONNECTION)
-DELETED: Schema = {"type": "object", "required": ["deleted_at"], "properties": {"deleted_at": _TIME}}
+DELETED: Schema = {"type": "object", "required": ["deleted_at"], "properties": {"deleted_at": TIME}}
 # Nothing is required: `fields` leaves out what it does not name.
 COMPONENTS: dict[str, Schema] = {"Connection": {"type": "object", "properties": shapes.CONNECTION.properties}}
 
 LIST_PARAMETERS = (
     *LIST_FORMS,
     Parameter("strategy", _TEXTS, "Strategies; repeat the parameter for several."),
-    Parameter("name", _TEXT, "The exact name."),
+    Parameter("name", TEXT, "The exact name."),
 )

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from foundation.api.list_schemas import TAKE_FORM, reference, taken_list
-from foundation.api.operations import Parameter, Schema
+from foundation.api.operations import TEXT, Parameter, Schema
 from identity import shapes
-
-_TEXT: Schema = {"type": "string"}
 
 GROUP_FIELDS = shapes.GROUP.names
 MEMBER_FIELDS = shapes.GROUP_MEMBER.names
@@ -21,8 +19,8 @@ COMPONENTS: dict[str, Schema] = {
 
 LIST_PARAMETERS = (
     *TAKE_FORM,
-    Parameter("connection_id", _TEXT, "Groups of one connection."),
-    Parameter("name", _TEXT, "The exact name."),
-    Parameter("external_id", _TEXT, "The exact external id."),
-    Parameter("search", _TEXT, "A part of the name or of the external id, in any case of letters."),
+    Parameter("connection_id", TEXT, "Groups of one connection."),
+    Parameter("name", TEXT, "The exact name."),
+    Parameter("external_id", TEXT, "The exact external id."),
+    Parameter("search", TEXT, "A part of the name or of the external id, in any case of letters."),
 )

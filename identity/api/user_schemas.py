@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from foundation.api.list_schemas import COUNTING_LIST_FORMS, list_of, reference, sort_parameter
-from foundation.api.operations import Parameter, Schema
+from foundation.api.operations import SWITCH, TEXT, Parameter, Schema
 from identity import shapes
 from identity.api.user_search import SORTS
-
-_TEXT: Schema = {"type": "string"}
-_SWITCH: Schema = {"type": "boolean"}
 
 USER_FIELDS = shapes.USER.names
 USER = reference("User")
@@ -19,12 +16,12 @@ COMPONENTS: dict[str, Schema] = {
     "User": {"type": "object", "description": "Empty fields are left out.", "properties": shapes.USER.properties},
 }
 
-EMAIL = Parameter("email", _TEXT, "The whole address; letters in any case.", is_required=True)
+EMAIL = Parameter("email", TEXT, "The whole address; letters in any case.", is_required=True)
 LIST_PARAMETERS = (
     *COUNTING_LIST_FORMS,
-    Parameter("q", _TEXT, "A search in Lucene's syntax, such as `email:*@corp.com AND NOT blocked:true`."),
+    Parameter("q", TEXT, "A search in Lucene's syntax, such as `email:*@corp.com AND NOT blocked:true`."),
     sort_parameter(*SORTS),
-    Parameter("connection", _TEXT, "Name of a connection."),
+    Parameter("connection", TEXT, "Name of a connection."),
     Parameter("search_engine", {"type": "string", "enum": ["v1", "v2", "v3"]}, "Each is answered as `v3`."),
-    Parameter("primary_order", _SWITCH, "Accepted and without effect."),
+    Parameter("primary_order", SWITCH, "Accepted and without effect."),
 )

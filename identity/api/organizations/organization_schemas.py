@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from foundation.api.list_schemas import LIST_FORMS, list_of, reference, sort_parameter, taken_list
-from foundation.api.operations import Parameter, Schema
+from foundation.api.operations import SWITCH, TEXT, Parameter, Schema
 from identity import shapes
-
-_TEXT: Schema = {"type": "string"}
-_SWITCH: Schema = {"type": "boolean"}
 
 ORGANIZATION = reference("Organization")
 ORGANIZATIONS = list_of("organizations", ORGANIZATION)
@@ -18,7 +15,7 @@ ORGANIZATION_CONNECTIONS = list_of("connections", ORGANIZATION_CONNECTION)
 MEMBER_FIELDS = ("user_id", "email", "name", "picture", "roles")
 MEMBERS = list_of("members", reference("OrganizationMember"))
 TAKEN_MEMBERS = taken_list("members", reference("ShortUser"))
-_MEMBER_ROLE: Schema = {"type": "object", "required": ["id", "name"], "properties": {"id": _TEXT, "name": _TEXT}}
+_MEMBER_ROLE: Schema = {"type": "object", "required": ["id", "name"], "properties": {"id": TEXT, "name": TEXT}}
 COMPONENTS: dict[str, Schema] = {
     # Nothing is required: `fields` leaves out what it does not name.
     "Organization": {"type": "object", "properties": shapes.ORGANIZATION.properties},
@@ -27,7 +24,7 @@ COMPONENTS: dict[str, Schema] = {
     "OrganizationMember": {
         "type": "object",
         "properties": {
-            **dict.fromkeys(("user_id", "email", "name", "picture"), _TEXT),
+            **dict.fromkeys(("user_id", "email", "name", "picture"), TEXT),
             "roles": {"type": "array", "items": _MEMBER_ROLE, "description": "Only when named in `fields`."},
         },
     },
@@ -36,4 +33,4 @@ ORGANIZATION_FIELDS = shapes.ORGANIZATION.names
 ENABLED_CONNECTION_FIELDS = shapes.ENABLED_CONNECTION.names
 ORGANIZATION_CONNECTION_FIELDS = shapes.ORGANIZATION_CONNECTION.names
 LIST_PARAMETERS = (*LIST_FORMS, sort_parameter("name", "display_name", "created_at"))
-IS_ENABLED = Parameter("is_enabled", _SWITCH, "Only enabled or only disabled connections.")
+IS_ENABLED = Parameter("is_enabled", SWITCH, "Only enabled or only disabled connections.")
