@@ -17,6 +17,7 @@ from django.utils.decorators import method_decorator
 from identity.admin.assurance import needs_proof
 from identity.admin.jobs import state_text
 from identity.admin.refusals import add_to_form, refusals
+from identity.admin.scope import actor_of
 from identity.admin.tenant_page import TenantPage
 from identity.audit.entries import record
 from identity.models import User
@@ -24,7 +25,7 @@ from identity.services.failures import NotFound
 from provisioning.actions.setups import draft_setup
 from provisioning.admin.action_form import SECRETS, ActionForm
 from provisioning.admin.synchronizations import DryRunForm, report_of
-from provisioning.admin.trial_pages import ConnectionTestForm, EventReport, actor_of, report_context
+from provisioning.admin.trial_pages import ConnectionTestForm, report_context
 from provisioning.models import Action
 from provisioning.models.actions import SCIM_USER_PROVISIONING
 from provisioning.runs.failures import Misconfigured
@@ -282,7 +283,7 @@ class ConnectPage(TenantPage):
         kinds = {"test": guided_setup.TESTS, "preview": guided_setup.PREVIEWS}.get(step.name)
         trial = setup.newest_trial(kinds) if kinds else None
         shown = {"mapping_url": reverse(f"{site}:provisioning_action_mapping", args=(quote(setup.action.pk),))}
-        return shown | (report_context(EventReport(trial)) if trial is not None else {})
+        return shown | (report_context(trial) if trial is not None else {})
 
     def _setup(self, tenant_id: str, action_id: str) -> GuidedSetup:
         try:

@@ -13,9 +13,9 @@ from django.contrib.admin.utils import quote
 from django.core.exceptions import PermissionDenied
 from django.forms import BaseFormSet, formset_factory
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from foundation.admin.beside_rows import page_beside
 from identity.admin.refusals import as_text, refusals
 from identity.services.failures import Invalid
 from provisioning.actions.setups import draft_setup
@@ -156,12 +156,7 @@ def _page(
     model_admin: Any, request: HttpRequest, action: Action, table: Any, asked: PreviewForm, shown: Preview | None = None
 ) -> HttpResponse:
     context = {
-        **model_admin.admin_site.each_context(request),
-        "title": f"Mapping of {action.name}",
-        "subtitle": None,
         "original": action,
-        "opts": model_admin.opts,
-        "media": model_admin.media,
         "table": table,
         "asked": asked,
         "preview": shown,
@@ -170,5 +165,4 @@ def _page(
         "is_default": action.mapping is None,
         "back_url": reverse(f"{model_admin.admin_site.name}:provisioning_action_change", args=(quote(action.pk),)),
     }
-    request.current_app = model_admin.admin_site.name
-    return TemplateResponse(request, "admin/action_mapping.html", context)
+    return page_beside(model_admin, request, "admin/action_mapping.html", f"Mapping of {action.name}", **context)

@@ -22,7 +22,7 @@ from provisioning.scim.matches import Match
 from provisioning.scim.refusals import PreconditionFailed, ResourceGone
 from provisioning.scim.transport import Request
 from provisioning.scim.user_sync import update_request
-from provisioning.trials.steps import Finding, Steps, failed
+from provisioning.trials.steps import Finding, Step, failed
 
 if TYPE_CHECKING:
     from provisioning.trials.scim_sessions import ScimSession
@@ -33,28 +33,32 @@ _OUTDATED = 'W/"never-a-version"'
 # PUT clears what became empty, PATCH per attribute can remove it, and PATCH without a path keeps it for ever.
 _RECOMMENDED = ("put", "patch_per_attribute", "patch")
 _LEFT_BEHIND = f"Delete it on the server: its userName begins with {MARK}."
+_NOT_TRIED = "Not tried: the server cannot be reached or used."
 
 
 class Canary:
     """One marked user on one server. It is deleted whatever happens in between."""
 
-    def __init__(self, session: ScimSession, steps: Steps) -> None:
+    def __init__(self, session: ScimSession) -> None:
         self._session = session
-        self._steps = steps
         self._key = f"{MARK}|{secrets.token_hex(8)}"
         self._id = ""
         self._good_modes: list[str] = []
 
-    def run(self) -> str:
-        """Take every step; return the recommended update mode, empty when none did what it should."""
-        try:
-            if self._steps.take("create", "Create a marked user", self._create):
-                self._steps.take("find", "Find it by externalId", self._find)
-                for number, (mode, title) in enumerate(_MODES.items(), start=1):
-                    self._steps.take(mode, title, partial(self._update, mode, number))
-                self._steps.take("if_match", "Refuse an outdated write", self._write_outdated)
-        finally:
-            self._steps.take("delete", "Delete it", self._delete)
+    @property
+    def steps(self) -> list[Step]:
+        return [
+            Step("create", "Create a marked user", self._create, is_needed=True, not_taken=_NOT_TRIED),
+            Step("find", "Find it by externalId", self._find),
+            *(Step(mode, title, partial(self._update, mode, number)) for number, (mode, title) in enumerate(_MODES.items(), start=1)),
+            Step("if_match", "Refuse an outdated write", self._write_outdated),
+            Step("delete", "Delete it", self._delete, cleans_up_after="create"),
+            Step("recommendation", "Recommended update mode", self._recommend),
+        ]
+
+    @property
+    def recommended_mode(self) -> str:
+        """The update mode to use; empty when none did what it should."""
         return next((mode for mode in _RECOMMENDED if mode in self._good_modes), "")
 
     def _create(self) -> Finding:
@@ -135,6 +139,14 @@ class Canary:
                 "The server has deactivated the user instead of deleting it.", "warning", f"{_LEFT_BEHIND} It counts as deleted."
             )
         return Finding("The server answered that it deleted the user, and still returns it.", "failed", _LEFT_BEHIND)
+
+    def _recommend(self) -> Finding:
+        mode, used = self.recommended_mode, self._session.options.update_mode
+        if not mode:
+            return Finding("No way of updating did what it should.", "failed", "Users can be created and deleted here, but not changed.")
+        if mode == used:
+            return Finding(f"The action uses {mode}, which works.")
+        return Finding(f"Use {mode}.", "warning", f"Set update_mode to {mode}: the action uses {used}.")
 
     def _id_after_all(self) -> str:
         """Return the id of a user that a failed create has left behind."""

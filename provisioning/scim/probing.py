@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -15,7 +16,7 @@ from provisioning.scim.counting import counted
 from provisioning.scim.refusals import FilterRefused
 from provisioning.scim.schemas import ENTERPRISE_USER, USER
 from provisioning.scim.transport import Request
-from provisioning.trials.steps import Finding, Steps
+from provisioning.trials.steps import Finding, Step
 
 if TYPE_CHECKING:
     from provisioning.trials.scim_sessions import ScimSession
@@ -27,34 +28,25 @@ _EARLIER_FAILED = "Not asked: an earlier step failed."
 class ConnectionProbe:
     """Asks one server, step by step; without an address, a connection or a token the rest is skipped."""
 
-    def __init__(self, session: ScimSession, steps: Steps) -> None:
+    def __init__(self, session: ScimSession) -> None:
         self._session = session
-        self._steps = steps
         self._users: list[dict[str, Any]] = []
         self._total: Any = None
 
-    def run(self) -> bool:
-        """Take every step; tell whether the server can be written to at all."""
-        needed = (
-            ("address", "Address", self._address),
-            ("connection", "Connection and TLS", self._connection),
-            ("authentication", "Authentication", self._authentication),
-        )
-        further = (
-            ("paging", "Paging", self._paging),
-            ("filter", "Search by externalId", self._external_id_filter),
-            ("user_name_filter", "Search by userName", self._user_name_filter),
-            ("configuration", "ServiceProviderConfig", self._configuration),
-            ("schemas", "Schemas", self._schemas),
-        )
-        for place, (name, title, step) in enumerate(needed):
-            if not self._steps.take(name, title, step):
-                for skipped_name, skipped_title, _ in (*needed[place + 1 :], *further):
-                    self._steps.skip(skipped_name, skipped_title, _EARLIER_FAILED)
-                return False
-        for name, title, step in further:
-            self._steps.take(name, title, step)
-        return True
+    @property
+    def steps(self) -> list[Step]:
+        needed = partial(Step, is_needed=True, not_taken=_EARLIER_FAILED)
+        further = partial(Step, not_taken=_EARLIER_FAILED)
+        return [
+            needed("address", "Address", self._address),
+            needed("connection", "Connection and TLS", self._connection),
+            needed("authentication", "Authentication", self._authentication),
+            further("paging", "Paging", self._paging),
+            further("filter", "Search by externalId", self._external_id_filter),
+            further("user_name_filter", "Search by userName", self._user_name_filter),
+            further("configuration", "ServiceProviderConfig", self._configuration),
+            further("schemas", "Schemas", self._schemas),
+        ]
 
     def _address(self) -> Finding:
         session = self._session

@@ -44,7 +44,7 @@ def test_a_create_that_a_taken_name_stands_against_is_foreseen(
 ) -> None:
     holder = server.add(userName=NAME.upper(), **({"externalId": external_id} if external_id else {}))
     dry = run(action, anna, dry_run=True)
-    assert dry.steps.has_failed
+    assert dry.steps.first_failure
     assert f"409: the account {holder['id']}" in at(dry, "write").text
     (note,) = notes(action, anna)
     assert f"409: the account {holder['id']}" in note
@@ -60,7 +60,7 @@ def test_a_create_that_takes_the_account_over_is_foreseen_as_that(
     action = make_action(server.base_url, options={"adopt_on_conflict": True})
     holder = server.add(userName=NAME)
     dry = run(action, anna, dry_run=True)
-    assert not dry.steps.has_failed
+    assert not dry.steps.first_failure
     assert f"the account {holder['id']}, which holds this userName, is then taken over" in at(dry, "write").text
     assert run(action, anna, dry_run=False).summary == "Done: adopted."
 

@@ -58,7 +58,7 @@ def test_a_dry_run_shows_every_step_and_the_difference_and_writes_nothing(action
     existing = server.add(externalId=anna.user_id, userName="old@example.test", title="Boss", name={"givenName": "Anna"})
     report = run(action, anna, dry_run=True)
     assert [step.name for step in report.steps.taken] == ["connect", "scope", "look_up", "match", "map", "write"]
-    assert not report.steps.has_failed, report.document
+    assert not report.steps.first_failure, report.document
     assert at(report, "match").details == {"id": existing["id"]}
     changes = {change["path"]: (change["before"], change["after"]) for change in at(report, "write").details["changes"]}
     assert changes["userName"] == ("old@example.test", "anna@example.test")

@@ -1,15 +1,19 @@
-"""What a value of event data may be: each rule checks a value, and says itself as JSON Schema. Pure."""
+"""What a value may be, as rules that check it and say themselves as JSON Schema, and resources that are declared of them once. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
+
+from foundation.timestamps import wire_time
 
 Schema = dict[str, Any]
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+_EMPTY: tuple[Any, ...] = (None, "", [], {})
 
 
 class SchemaViolation(ValueError):
@@ -135,3 +139,89 @@ switch = Kind(bool, "true or false", "boolean")
 whole = Kind(int, "a whole number", "integer")
 mapping = Kind(dict, "an object", "object")
 moment = Moment()
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a resource: its rule, whether its events have it, and what the OpenAPI document says beyond the type.
+
+    `shown` stands in the place of the rule in the OpenAPI document, where that says less.
+    """
+
+    rule: Rule
+    said: Schema
+    is_recorded: bool = True
+    is_required: bool = False
+    shown: Rule | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """What the OpenAPI document says."""
+        # The pattern of times stands in the schemas of events alone.
+        plain = {"type": "string", "format": "date-time"} if self.rule is moment else (self.shown or self.rule).json_schema()
+        return plain | self.said
+
+
+def always(rule: Rule, **said: Any) -> Field:
+    """Return a field that every event of the resource has."""
+    return Field(rule, said, is_required=True)
+
+
+def maybe(rule: Rule, *, shown: Rule | None = None, **said: Any) -> Field:
+    """Return a field that events leave out when it is empty."""
+    return Field(rule, said, shown=shown)
+
+
+def unrecorded(rule: Rule, **said: Any) -> Field:
+    """Return a field that only the management interface shows."""
+    return Field(rule, said, is_recorded=False)
+
+
+class Resource:
+    """One declaration of a resource, from which its schemas in the OpenAPI document and in events and its document are made.
+
+    The fields stand in the order of the OpenAPI document. Events and documents were published in orders of their own, which stay:
+    `in_events` and `in_documents` name a field that moves and the one that it then follows.
+    """
+
+    def __init__(
+        self, fields: dict[str, Field], *, in_events: Mapping[str, str] | None = None, in_documents: Mapping[str, str] | None = None
+    ) -> None:
+        self.fields = fields
+        self.names = tuple(fields)
+        self.recorded = tuple(name for name in fields if fields[name].is_recorded)
+        self.documented = _moved(self.recorded, in_documents or {})
+        self._in_events = _moved(self.recorded, in_events or {})
+
+    @property
+    def properties(self) -> dict[str, Schema]:
+        """The fields as the OpenAPI document describes them."""
+        return {name: field.schema for name, field in self.fields.items()}
+
+    def shape(self, *, without: str = "", **further: Rule) -> Shape:
+        """Return what events hold of the resource: its recorded fields, and `further` ones that are always there."""
+        rules = {name: self.fields[name].rule for name in self._in_events if name != without}
+        required = {name: rule for name, rule in rules.items() if self.fields[name].is_required}
+        return Shape({**required, **further}, {name: rule for name, rule in rules.items() if name not in required})
+
+    def part(self, *names: str, optional: tuple[str, ...] = ()) -> Shape:
+        """Return what events hold that name the resource by some of its fields."""
+        return Shape({name: self.fields[name].rule for name in names}, {name: self.fields[name].rule for name in optional})
+
+
+def values(read: Callable[[str], Any], names: Iterable[str], **made: Any) -> dict[str, Any]:
+    """Return what `read` says of each name, or what was `made` of it; empty fields are left out."""
+    found = {}
+    for name in names:
+        value = made[name] if name in made else read(name)
+        if value not in _EMPTY:
+            found[name] = wire_time(value) if isinstance(value, datetime) else value
+    return found
+
+
+def _moved(names: tuple[str, ...], behind: Mapping[str, str]) -> tuple[str, ...]:
+    ordered = list(names)
+    for name, other in behind.items():
+        ordered.remove(name)
+        ordered.insert(ordered.index(other) + 1, name)
+    return tuple(ordered)
