@@ -11,15 +11,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import NamedTuple
 from uuid import UUID
 
-from foundation.database.statements import Prepared, execute, fetch_all, fetch_one
+from foundation.database.statements import Prepared, Row, execute, fetch_all, fetch_one, row_as
+from provisioning.runs.outcomes import Claim
 
 # Waits for the lock: it is held for moments only, and a skipped lane would wait for the sweeper.
 _LOCK_NAMED = """
-SELECT l.id, l.token IS NOT NULL, s.status = 'enabled' AND s.held_since IS NULL,
-    extract(epoch FROM greatest(l.not_before, coalesce(l.lease_until, l.not_before)) - clock_timestamp())
+SELECT l.id, l.token IS NOT NULL AS is_leased, s.status = 'enabled' AND s.held_since IS NULL AS is_delivering,
+    extract(epoch FROM greatest(l.not_before, coalesce(l.lease_until, l.not_before)) - clock_timestamp())::float8 AS due_in
 FROM provisioning_lane l JOIN events_eventstream s ON s.id = l.stream_id
 WHERE l.stream_id = %s AND l.key = %s FOR UPDATE OF l
 """
@@ -114,9 +115,9 @@ claimed AS (
     FROM counted WHERE l.id = (SELECT lane.id FROM lane)
     RETURNING l.token, counted.attempts, counted.series_attempts
 )
-SELECT lane.id, lane.stream_id, lane.key, lane.tenant_id, w.id, w.event_id, w.event_type, claimed.attempts, claimed.series_attempts,
-    w.is_redelivery, w.body, w.destination_type, w.destination, w.is_superseded, claimed.token, w.now, w.is_rebuilt,
-    w.position
+SELECT lane.id AS lane_id, claimed.token, lane.stream_id, lane.tenant_id, lane.key, w.destination_type, w.destination, w.id AS delivery_id,
+    w.event_id, w.event_type, w.body, claimed.attempts AS attempt, claimed.series_attempts AS series_attempt, w.is_redelivery,
+    w.now AS started_at, w.is_rebuilt, w.position, w.is_superseded
 FROM lane LEFT JOIN waiting w ON true LEFT JOIN claimed ON true
 """  # noqa: S608
 TAKE_NEXT = Prepared(
@@ -166,34 +167,60 @@ class NamedLane:
     due_in: float
 
 
-@dataclass(frozen=True)
-class Taken:
-    """A locked lane and its first waiting delivery, None when none is seen; with `token` the delivery is claimed."""
+class Taken(NamedTuple):
+    """A locked lane and its first waiting delivery, None when none is seen; with `token` the delivery is claimed.
+
+    The columns of the claiming statements, in their order: one of these is made for each delivery.
+    """
 
     lane_id: int
+    token: UUID | None
     stream_id: str
-    key: str
     tenant_id: str
+    key: str
+    destination_type: str
+    destination: str
     delivery_id: int | None
     event_id: str
     event_type: str
-    attempts: int
-    series_attempts: int
-    is_redelivery: bool
     body: bytes | None
-    destination_type: str
-    destination: dict[str, Any]
+    attempt: int
+    series_attempt: int
+    is_redelivery: bool
+    started_at: datetime
+    is_rebuilt: bool
+    position: int
     is_superseded: bool
-    token: UUID | None
-    now: datetime
-    is_rebuilt: bool | None
-    position: int | None
+
+    def claim(self, *, is_probe: bool = False) -> Claim | None:
+        """Return the claim that the statement has made, if it has made one."""
+        if self.token is None or self.delivery_id is None or self.body is None:
+            return None
+        return Claim(
+            lane_id=self.lane_id,
+            token=self.token,
+            stream_id=self.stream_id,
+            tenant_id=self.tenant_id,
+            key=self.key,
+            destination_type=self.destination_type,
+            destination=json.loads(self.destination),
+            delivery_id=self.delivery_id,
+            event_id=self.event_id,
+            event_type=self.event_type,
+            body=self.body,
+            attempt=self.attempt,
+            series_attempt=self.series_attempt,
+            is_redelivery=self.is_redelivery,
+            is_probe=is_probe,
+            started_at=self.started_at,
+            is_rebuilt=self.is_rebuilt,
+            position=self.position,
+        )
 
 
 def lock_named(stream_id: str, key: str) -> NamedLane | None:
     """Lock the lane; `due_in` is 0 or less when it may be claimed now."""
-    row = fetch_one(_LOCK_NAMED, [stream_id, key])
-    return None if row is None else NamedLane(row[0], row[1], row[2], float(row[3]))
+    return row_as(NamedLane, _LOCK_NAMED, [stream_id, key])
 
 
 def lock_claimed(lane_id: int, token: UUID) -> bool:
@@ -216,8 +243,8 @@ def take_oldest(stream_id: str, *, lease_seconds: float, most_attempts: int, pro
 
 def due_key(stream_id: str) -> str | None:
     """Return the key of the stream's lane that has been due longest and that nobody holds, without locking it."""
-    row = fetch_one(DUE_KEY, {"stream": stream_id, "probe": False})
-    return None if row is None else str(row[0])
+    (key,) = fetch_one(DUE_KEY, {"stream": stream_id, "probe": False}) or (None,)
+    return key
 
 
 def lock_disabled(stream_id: str, *, through: int, limit: int) -> list[int]:
@@ -247,11 +274,6 @@ def leave(lane_id: int, *, delay_seconds: float | None = 0.0, grace_seconds: flo
     return True
 
 
-def taken_of(row: tuple[Any, ...] | None) -> Taken | None:
+def taken_of(row: Row | None) -> Taken | None:
     """Return what a claiming statement answered."""
-    if row is None:
-        return None
-    values = list(row)
-    values[10] = None if values[10] is None else bytes(values[10])
-    values[12] = json.loads(values[12]) if values[12] else {}
-    return Taken(*values)
+    return None if row is None else Taken._make(row)

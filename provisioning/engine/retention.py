@@ -79,7 +79,7 @@ def _clear_bodies() -> int:
 
 def _drop(selection: str, parameters: list[object]) -> int:
     with transaction.atomic():
-        ids = [row[0] for row in fetch_all(selection, parameters)]
+        ids = [delivery_id for (delivery_id,) in fetch_all(selection, parameters)]
         if ids:
             execute(_DROP, {"ids": ids})
         return len(ids)
