@@ -13,7 +13,7 @@ from events.log.envelope import with_stream
 from events.models import Event, EventStream
 from foundation.timestamps import wire_time
 from provisioning.models import Attempt, DeadLetter, Delivery
-from provisioning.runs.executions import execution_id
+from provisioning.documents.executions import execution_id
 
 STATUSES = {
     Delivery.State.TODO: "pending",

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from provisioning.runs.failures import InvalidResponseShape
-from provisioning.scim.schemas import ERROR, LIST_RESPONSE, USER
+from provisioning.mapping.schemas import ERROR, LIST_RESPONSE, USER
 
 
 @dataclass(frozen=True)

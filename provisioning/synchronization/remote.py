@@ -19,7 +19,7 @@ from provisioning.mapping.table import MappedUser, MappingFailed, Operation, Per
 from provisioning.runs.failures import DataFailure
 from provisioning.runs.run_log import RunLog
 from provisioning.scim.client import ScimClient
-from provisioning.scim.exchanges import ExchangeRecorder
+from provisioning.runs.exchanges import ExchangeRecorder
 from provisioning.scim.links import server_of
 from provisioning.scim.listing import Page, page_of_users
 from provisioning.scim.settings import parse_settings

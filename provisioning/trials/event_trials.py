@@ -25,7 +25,7 @@ from foundation.timestamps import wire_time
 from identity.hosts import canonical_host
 from identity.services.failures import Conflict, Invalid, NotFound
 from provisioning.actions.pace import NoTurn
-from provisioning.actions.runner import run_action
+from provisioning.engine.runner import run_action
 from provisioning.actions.setups import Setup, draft_setup, version_setup
 from provisioning.engine import nudges
 from provisioning.links.rows import RunLinks, head_position

@@ -13,7 +13,7 @@ from foundation.outbound.retry_after import retry_after
 from foundation.outbound.session import outbound_session
 from provisioning.runs.failures import ActionError, ConfigurationFailure, DataFailure, TransientFailure
 from provisioning.runs.masking import Mask
-from provisioning.scim.exchanges import ExchangeRecorder
+from provisioning.runs.exchanges import ExchangeRecorder
 from provisioning.webhooks.configuration import WebhookConfiguration, authorization_header
 from provisioning.webhooks.signature import signature
 

@@ -17,7 +17,7 @@ from provisioning.runs.failures import ActionError
 from provisioning.runs.masking import Mask
 from provisioning.runs.results import Result
 from provisioning.runs.run_log import RunLog
-from provisioning.scim.exchanges import ExchangeRecorder
+from provisioning.runs.exchanges import ExchangeRecorder
 from tests.deadlines import own_time
 from tests.factories.links import MemoryLinks, MemoryRun
 from tests.factories.scim import TOKEN

@@ -11,7 +11,7 @@ from pytest_django.fixtures import Settings
 
 from identity.models import Tenant
 from provisioning.actions.event_stream.v1.objects import Api, Event
-from provisioning.actions.runner import ActionOutcome, run_action
+from provisioning.engine.runner import ActionOutcome, run_action
 from provisioning.actions.setups import draft_setup
 from provisioning.links.rows import RunLinks
 from provisioning.models import Action, ActionSecret

@@ -15,7 +15,7 @@ from identity.models import Connection, Tenant
 from provisioning.actions.secrets import open_secrets
 from provisioning.engine.streams import create_stream
 from provisioning.models import Action, ActionVersion, Attempt, Delivery
-from provisioning.runs.executions import execution_id
+from provisioning.documents.executions import execution_id
 from tests.factories.actions import make_deployed_action
 from tests.factories.identity import make_user
 from tests.management import Management

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from provisioning.mapping.table import DEFAULT_TABLE, MappingFailed, MappingRefused, MappingRow, Person, map_user, parse_table, person_of
-from provisioning.scim.schemas import ENTERPRISE_USER, USER
+from provisioning.mapping.schemas import ENTERPRISE_USER, USER
 from tests.depth import sized
 
 ANNA = {

@@ -13,7 +13,7 @@ from provisioning.runs.failures import ActionError, InvalidResponseShape
 from provisioning.scim import responses
 from provisioning.scim.counting import counted
 from provisioning.scim.refusals import FilterRefused
-from provisioning.scim.schemas import ENTERPRISE_USER, USER
+from provisioning.mapping.schemas import ENTERPRISE_USER, USER
 from provisioning.scim.transport import Request
 from provisioning.trials.steps import Finding, Steps
 
