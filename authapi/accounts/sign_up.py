@@ -20,7 +20,7 @@ from foundation.secrets.hashing import hashed
 from identity.models import Connection, User
 from identity.services.failures import AlreadyExists, BeingDeleted, Invalid
 from identity.services.profile_rules import PasswordTooWeak, check_new_profile
-from identity.services.verification import create_user_with_mail
+from identity.mail.verification import create_user_with_mail
 
 _SUCCESS, _FAILURE = "ss", "fs"
 

@@ -24,7 +24,7 @@ from identity.imports.imports import TooManyImports, start_import
 from identity.job_rights import ANY_READER, readers_of
 from identity.models import Job, Organization
 from identity.services.failures import NotFound
-from identity.services.verification import start_verification
+from identity.mail.verification import start_verification
 
 _INEXISTENT_CONNECTION = "inexistent_connection"
 

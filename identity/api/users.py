@@ -28,7 +28,7 @@ from identity.models import Connection, LinkedIdentity, User
 from identity.services import users
 from identity.services.failures import AlreadyExists, NotFound
 from identity.services.profile_rules import PasswordTooWeak, check_new_profile, check_profile_change
-from identity.services.verification import create_user_with_mail, update_user_with_mail
+from identity.mail.verification import create_user_with_mail, update_user_with_mail
 
 INEXISTENT_USER = "inexistent_user"
 _JUDGED_BY_CONNECTION = {"connection", "email", "username", "phone_number", "password", "email_verified"}

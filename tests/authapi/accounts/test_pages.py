@@ -20,7 +20,7 @@ from identity.models import Connection, Job, PasswordCredential, User
 from identity.services.connections import update_connection
 from identity.services.jobs import run_job
 from identity.services.users import update_user
-from identity.services.verification import start_verification
+from identity.mail.verification import start_verification
 from tests.authapi.accounts.logging_in import WRONG, attempt, outcome, protect, suspect
 from tests.authapi.authorize.conftest import Login
 from tests.authapi.browser import Browser, Page
