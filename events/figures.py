@@ -114,8 +114,8 @@ EVENTS = DatabaseFigures(
             "log_oldest_event_age_seconds",
             "Age of the oldest event that is kept for any tenant.",
             # One probe of an index for each tenant.
-            "SELECT max(extract(epoch FROM clock_timestamp() - l.recorded_at)) FROM events_head h"
-            " CROSS JOIN LATERAL (SELECT recorded_at FROM events_logentry WHERE tenant_id = h.tenant_id ORDER BY recorded_at, position LIMIT 1) l",
+            "SELECT max(extract(epoch FROM clock_timestamp() - l.recorded_at)) FROM events_head h CROSS JOIN LATERAL ("
+            "SELECT recorded_at FROM events_logentry WHERE tenant_id = h.tenant_id ORDER BY recorded_at, position LIMIT 1) l",
         ),
         Figure(
             "database_oldest_snapshot_age_seconds",

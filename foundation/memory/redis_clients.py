@@ -18,9 +18,7 @@ def redis_pool(url: str) -> redis.ConnectionPool:
 
 def redis_client(url: str, *, connect_seconds: float = _SECONDS, answer_seconds: float = _SECONDS) -> redis.Redis:
     """Return a client whose commands fail after these times."""
-    return redis.Redis.from_url(
-        url, socket_timeout=answer_seconds, socket_connect_timeout=connect_seconds, retry=Retry(NoBackoff(), 0)
-    )
+    return redis.Redis.from_url(url, socket_timeout=answer_seconds, socket_connect_timeout=connect_seconds, retry=Retry(NoBackoff(), 0))
 
 
 def async_redis_client(url: str, *, connect_seconds: float = _SECONDS, answer_seconds: float | None = _SECONDS) -> redis.asyncio.Redis:

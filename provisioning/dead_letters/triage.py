@@ -39,12 +39,12 @@ FROM chosen WHERE l.id = chosen.id
 """
 _DECIDE_NAMED = f"""
 WITH chosen AS MATERIALIZED ({_DECIDABLE} AND l.id = ANY(%(ids)s) {_LOCKED_IN_ORDER}) {_DECIDE}
-"""  # noqa: S608  (constants of this module)
+"""
 _DECIDE_KIND = f"""
 WITH chosen AS MATERIALIZED (
     {_DECIDABLE} AND l.stream_id = %(stream)s AND l.fingerprint = %(fingerprint)s AND l.state <> 'resolved' {_LOCKED_IN_ORDER}
 ) {_DECIDE}
-"""  # noqa: S608
+"""
 
 
 @unit_of_work

@@ -141,14 +141,14 @@ SELECT l.id FROM events_eventstream s JOIN provisioning_lane l ON l.stream_id = 
 WHERE s.id = %(stream)s AND s.status = 'disabled' AND (l.lease_until IS NULL OR l.lease_until <= clock_timestamp())
     AND EXISTS (SELECT 1 FROM provisioning_delivery d WHERE d.stream_id = s.id AND d.key = l.key AND {_NEEDS_THE_LOG})
 ORDER BY l.key LIMIT %(limit)s FOR NO KEY UPDATE OF s FOR UPDATE OF l
-"""  # noqa: S608  (constants of this module)
+"""  # noqa: S608
 _WAITING_IN = f"""
 SELECT d.id FROM provisioning_lane l JOIN provisioning_delivery d ON d.stream_id = l.stream_id AND d.key = l.key
 WHERE l.id = ANY(%(lanes)s) AND {_NEEDS_THE_LOG} ORDER BY d.position
 """  # noqa: S608
 DROP_IF_EMPTY = f"""
 DELETE FROM provisioning_lane lane WHERE id = %(lane)s AND (SELECT d.id FROM ({_FIRST_WAITING}) d) IS NULL
-"""  # noqa: S608  (constants of this module)
+"""  # noqa: S608
 _FREE_LANE = """
 UPDATE provisioning_lane SET token = NULL, lease_until = NULL, delivery_id = NULL,
     nudged_until = clock_timestamp() + make_interval(secs => %(grace)s),

@@ -24,12 +24,12 @@ from provisioning.actions.registry import EntryPoint, EntryPointRefused, entry_p
 from provisioning.actions.secrets import open_sealed
 from provisioning.actions.setups import Setup
 from provisioning.links.rows import RunLinks
+from provisioning.runs.exchanges import ExchangeRecorder
 from provisioning.runs.failures import ActionCrashed, ActionError, Misconfigured, TransientFailure
 from provisioning.runs.interruption import TimeLimit, TimeSpent
 from provisioning.runs.masking import Mask, one_line
 from provisioning.runs.results import Result, delivered
 from provisioning.runs.run_log import RunLog
-from provisioning.runs.exchanges import ExchangeRecorder
 from provisioning.scim.name_proof import trusted_strategies
 from provisioning.scim.settings import BEARER_TOKEN, NOT_CONFIDENTIAL
 

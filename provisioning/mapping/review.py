@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from provisioning.mapping.expressions import compile_expression, is_constant
-from provisioning.mapping.table import MappingRefused, MappingRow, TableProblem
 from provisioning.mapping.attributes import is_described
+from provisioning.mapping.expressions import compile_expression, is_constant
 from provisioning.mapping.paths import ScimPath, parse_path
+from provisioning.mapping.table import MappingRefused, MappingRow, TableProblem
 from provisioning.mapping.values import Fitting
 
 

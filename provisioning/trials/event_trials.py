@@ -25,9 +25,9 @@ from foundation.timestamps import wire_time
 from identity.hosts import canonical_host
 from identity.services.failures import Conflict, Invalid, NotFound
 from provisioning.actions.pace import NoTurn
-from provisioning.engine.runner import run_action
 from provisioning.actions.setups import Setup, draft_setup, version_setup
 from provisioning.engine import nudges
+from provisioning.engine.runner import run_action
 from provisioning.links.rows import RunLinks, head_position
 from provisioning.models import ActionVersion, Trial
 from provisioning.runs.failures import ActionError, Misconfigured

@@ -18,11 +18,11 @@ from provisioning.actions.setups import Setup
 from provisioning.links.rows import RunLinks, head_position
 from provisioning.mapping.table import MappingRefused, MappingRow, parse_table
 from provisioning.models.actions import SCIM_USER_PROVISIONING
+from provisioning.runs.exchanges import ExchangeRecorder
 from provisioning.runs.failures import Misconfigured
 from provisioning.runs.masking import Mask
 from provisioning.runs.run_log import RunLog
 from provisioning.scim.client import ScimClient
-from provisioning.runs.exchanges import ExchangeRecorder
 from provisioning.scim.links import server_of
 from provisioning.scim.options import OptionsRefused, ScimOptions, parse_options
 from provisioning.scim.settings import BEARER_TOKEN, NOT_CONFIDENTIAL, ScimSettings, parse_settings

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
-import pytest
-
 from events.client.backoff import Backoff
-
-NOW = datetime(2026, 5, 1, 12, 0, 0, tzinfo=UTC)
-
 
 def test_failures_in_a_row_double_the_pause_up_to_its_limit() -> None:
     backoff = Backoff(lambda: 1.0, base_seconds=0.5, longest_seconds=30.0, retry_seconds=0.0)

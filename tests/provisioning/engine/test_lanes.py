@@ -290,7 +290,9 @@ def test_two_streams_of_a_tenant_do_not_wait_for_each_other(tenant: Tenant, stre
     assert _claimed(other).stream_id == other.pk
 
 
-@pytest.mark.parametrize("statement", [lane_rows.TAKE_THIS, lane_rows.TAKE_OLDEST, lane_rows.TAKE_NEXT.call], ids=["this", "oldest", "next"])
+@pytest.mark.parametrize(
+    "statement", [lane_rows.TAKE_THIS, lane_rows.TAKE_OLDEST, lane_rows.TAKE_NEXT.call], ids=["this", "oldest", "next"]
+)
 def test_the_columns_of_a_claiming_statement_are_the_fields_of_what_was_taken(stream: EventStream, statement: str) -> None:
     values = {"lane": -1, "token": uuid.uuid4(), "stream": stream.pk, "probe": False, "lease": 1.0, "most": 1}
     with connection.cursor() as cursor:
