@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from events.client.backoff import Backoff
 
+
 def test_failures_in_a_row_double_the_pause_up_to_its_limit() -> None:
     backoff = Backoff(lambda: 1.0, base_seconds=0.5, longest_seconds=30.0, retry_seconds=0.0)
     assert [backoff.after_failure() for _ in range(9)] == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]
