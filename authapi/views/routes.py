@@ -19,7 +19,7 @@ from authapi.pages.sign_up import sign_up_page
 from authapi.pages.unblock import unblock_page
 from authapi.protocols.oauth.views.authorize import authorize
 from authapi.protocols.oauth.views.logout import confirmed_logout, logged_out, plain_logout, rp_logout
-from identity.services import verification
+from identity.mail import verification
 
 
 def sign_in_urls() -> list[URLPattern]:

@@ -21,13 +21,12 @@ from identity.services.failures import Invalid
 from provisioning.actions.setups import draft_setup
 from provisioning.admin.function_help import FUNCTIONS
 from provisioning.mapping.expressions import MAX_CHARACTERS
-from provisioning.mapping.preview import Preview
 from provisioning.mapping.table import DEFAULT_TABLE, MAX_ROWS
 from provisioning.models import Action
 from provisioning.runs.failures import Misconfigured
-from provisioning.services.action_tests import mapping_preview
 from provisioning.services.action_warnings import warnings_of
 from provisioning.services.actions import update_action
+from provisioning.trials.mapping_preview import Preview, mapping_preview
 
 _MORE_ROWS = 3
 _PLACE = re.compile(r"mapping(?:\[(\d+)\])?(?:\.(\w+))?")

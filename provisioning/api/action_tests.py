@@ -18,12 +18,12 @@ from provisioning.api.action_schemas import BINDINGS, EXECUTION, TESTED, TRIGGER
 from provisioning.api.actions import action_at
 from provisioning.api.offset_page import PAGE_PARAMETERS, answer_page
 from provisioning.documents.actions import TRIGGER_DOCUMENT
+from provisioning.documents.executions import execution_document
 from provisioning.models import Action
-from provisioning.runs.executions import execution_document
 from provisioning.runs.failures import Misconfigured
-from provisioning.services.action_tests import mapping_preview
 from provisioning.trials.connection_test import run_connection_test
 from provisioning.trials.event_trials import run_for_event
+from provisioning.trials.mapping_preview import mapping_preview
 from provisioning.trials.user_run import run_for_user
 
 _READ = ("read:actions",)

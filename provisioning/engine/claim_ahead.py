@@ -64,7 +64,7 @@ class Ahead:
             if not results[0][0]:
                 warn_of_discarded(settled)
         taken = lane_rows.taken_of(results[-1][1])
-        claim = None if taken is None else lanes.claim_of(taken)
+        claim = None if taken is None else taken.claim()
         if claim is None and taken is not None and settled is not None and taken.lane_id == settled.lane_id:
             # What comes next in its lane is no first attempt or must not run, and the lane is still leased.
             _give_back(settled, is_settled=True)

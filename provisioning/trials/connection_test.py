@@ -8,9 +8,9 @@ from django.utils import timezone
 from foundation.timestamps import wire_time
 from provisioning.actions.setups import Setup
 from provisioning.models import Trial
-from provisioning.scim.canary import Canary
 from provisioning.scim.counting import counted
-from provisioning.scim.probing import ConnectionProbe
+from provisioning.trials.canary import Canary
+from provisioning.trials.probing import ConnectionProbe
 from provisioning.trials.scim_sessions import ScimSession, mask_of, open_session, require_scim
 from provisioning.trials.steps import Finding, Step, Steps
 from provisioning.trials.trials import BUDGET_SECONDS, TrialReport, trial

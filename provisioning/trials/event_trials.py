@@ -19,9 +19,9 @@ from events.models import Head
 from foundation.tenancy import tenant_bound
 from identity.services.failures import Conflict, NotFound
 from provisioning.actions.pace import NoTurn
-from provisioning.actions.runner import run_action
 from provisioning.actions.setups import Setup, draft_setup, version_setup
 from provisioning.engine import nudges
+from provisioning.engine.runner import run_action
 from provisioning.links.rows import RunLinks, head_position
 from provisioning.models import ActionVersion, Trial
 from provisioning.runs.failures import ActionError, Misconfigured

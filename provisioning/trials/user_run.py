@@ -18,19 +18,19 @@ from provisioning.engine import dispatch, nudges
 from provisioning.engine.lane_holds import held_lanes, waiting_deliveries
 from provisioning.links.name_holders import foresee
 from provisioning.links.rows import head_position
-from provisioning.mapping.preview import request_of, user_named
 from provisioning.mapping.table import MappedUser, MappingFailed, Operation, Person, map_user, person_of
 from provisioning.models import Trial
 from provisioning.runs.failures import DataFailure
 from provisioning.scim.client import ScimClient
 from provisioning.scim.counting import counted
 from provisioning.scim.matches import Match
-from provisioning.scim.name_proof import proves_name
+from provisioning.scim.name_proof import proves_name, trusted_strategies
 from provisioning.scim.refusals import FilterRefused
 from provisioning.scim.remote_changes import changes
 from provisioning.scim.transport import encoded
 from provisioning.scim.user_sync import Circumstances, UserSync
-from provisioning.trials.scim_sessions import ScimSession, mask_of, open_session, require_scim, trusted_strategies
+from provisioning.trials.mapping_preview import request_of, user_named
+from provisioning.trials.scim_sessions import ScimSession, mask_of, open_session, require_scim
 from provisioning.trials.steps import Finding, Step, Steps
 from provisioning.trials.trials import BUDGET_SECONDS, TrialReport, trial
 

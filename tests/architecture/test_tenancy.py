@@ -26,7 +26,7 @@ ALLOWED = {
     "provisioning/admin/stream_names.py": "names the streams of the rows of a page, which the list has narrowed to its tenant",
     "provisioning/admin/stream_form.py": "an empty choice until the form knows its tenant",
     "identity/hosts.py": "a host names its tenant, so no tenant is known before",
-    "identity/options/redaction.py": "an operator takes old secrets out of the rows of all tenants",
+    "identity/option_redaction.py": "an operator takes old secrets out of the rows of all tenants",
     "identity/services/domains.py": "a host belongs to at most one tenant of the platform",
     "identity/services/jobs.py": "a worker takes a job by its id, and the sweep looks for those nobody works on",
     "identity/services/job_retention.py": "the calendar drops old jobs and links of all tenants",

@@ -16,11 +16,11 @@ from authapi.accounts.attempts import Refusal
 from authapi.models import AccountTicket, RefreshToken, Session, SignIn, TenantSettings
 from authapi.tenant_settings import remembered_settings
 from events.models import Event
+from identity.mail.verification import start_verification
 from identity.models import Connection, Job, PasswordCredential, User
 from identity.services.connections import update_connection
 from identity.services.jobs import run_job
 from identity.services.users import update_user
-from identity.services.verification import start_verification
 from tests.authapi.accounts.logging_in import WRONG, attempt, outcome, protect, suspect
 from tests.authapi.browser import Browser, Page
 from tests.authapi.login.conftest import Login

@@ -11,8 +11,8 @@ from identity.models import Connection, Tenant, User
 from identity.services.users import create_user
 from provisioning.actions.setups import draft_setup
 from provisioning.models import Action
-from provisioning.services.action_tests import mapping_preview
 from provisioning.services.actions import create_action
+from provisioning.trials.mapping_preview import mapping_preview
 from tests.factories.scim import RealServer, by_verb, listing, misbehaving_server, scim_error
 from tests.management import Management
 from tests.provisioning.trials.test_connection_test import at

@@ -19,8 +19,8 @@ from provisioning.engine import delivering, lanes, retention
 from provisioning.engine.lane_holds import LaneBusy, held_lanes
 from provisioning.engine.streams import create_stream
 from provisioning.models import Action, Delivery, Lane, Trial
-from provisioning.services.action_tests import mapping_preview
 from provisioning.services.actions import update_action
+from provisioning.trials.mapping_preview import mapping_preview
 from provisioning.trials.trials import TrialReport
 from provisioning.trials.user_run import run_for_user
 from tests.factories.scim import RealServer, Received, Wire, misbehaving_server

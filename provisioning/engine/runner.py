@@ -24,14 +24,14 @@ from provisioning.actions.registry import EntryPoint, EntryPointRefused, entry_p
 from provisioning.actions.secrets import open_sealed
 from provisioning.actions.setups import Setup
 from provisioning.links.rows import RunLinks
+from provisioning.runs.exchanges import ExchangeRecorder
 from provisioning.runs.failures import ActionCrashed, ActionError, Misconfigured, TransientFailure
 from provisioning.runs.interruption import TimeLimit, TimeSpent
 from provisioning.runs.masking import Mask, one_line
 from provisioning.runs.results import Result, delivered
 from provisioning.runs.run_log import RunLog
-from provisioning.scim.exchanges import ExchangeRecorder
+from provisioning.scim.name_proof import trusted_strategies
 from provisioning.scim.settings import BEARER_TOKEN, NOT_CONFIDENTIAL
-from provisioning.trials.scim_sessions import trusted_strategies
 
 _logger = structlog.get_logger(__name__)
 _caches = ProcessCaches()

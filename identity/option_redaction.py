@@ -11,8 +11,8 @@ from django.db import connection as database
 from django.db import transaction
 
 from foundation.database.transactions import unit_of_work
+from foundation.secrets.hidden_values import HIDDEN
 from foundation.secrets.vault import SecretUnreadable
-from identity.audit.values import HIDDEN
 from identity.models import AuditEntry, Connection
 from identity.options.schemas.nodes import Members, Path, is_declared, joined, split, value_at
 from identity.services.saving import validated_save

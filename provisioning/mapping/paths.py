@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
-from provisioning.scim.attributes import Attribute, attribute_of
-from provisioning.scim.schemas import USER
+from provisioning.mapping.attributes import Attribute, attribute_of
+from provisioning.mapping.schemas import USER
 
 _ATTRIBUTE = r"[A-Za-z][A-Za-z0-9_$-]*"
 _PATH = re.compile(

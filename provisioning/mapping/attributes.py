@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from provisioning.scim.schemas import ENTERPRISE_USER, USER
+from provisioning.mapping.schemas import ENTERPRISE_USER, USER
 
 # RFC 7643, 2.3. The other types of that section occur in no attribute of these two schemas that a client may write.
 Kind = Literal["string", "boolean", "reference", "binary", "complex"]

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from provisioning.mapping.schemas import ENTERPRISE_USER, USER
 from provisioning.runs.failures import ActionError, InvalidResponseShape
 from provisioning.scim import responses
 from provisioning.scim.counting import counted
 from provisioning.scim.refusals import FilterRefused
-from provisioning.scim.schemas import ENTERPRISE_USER, USER
 from provisioning.scim.transport import Request
 from provisioning.trials.steps import Finding, Step
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from provisioning.scim.attributes import Attribute
-from provisioning.scim.paths import ScimPath
+from provisioning.mapping.attributes import Attribute
+from provisioning.mapping.paths import ScimPath
 
 _DEEPEST = 16
 _EXPECTED = {

@@ -16,9 +16,9 @@ from events.models import EventStream
 from foundation.timestamps import wire_time
 from identity.services.failures import NotFound
 from provisioning.actions.registry import TRIGGER
+from provisioning.engine.retention import TRIALS_KEPT_DAYS
 from provisioning.models import Action, Attempt, Trial
 
-KEPT_DAYS = 10
 # RFC 9562, 5.8: version 8 leaves 48 + 12 + 62 bits to us.
 _VERSION = 8
 _LOW = (1 << 62) - 1
@@ -36,7 +36,7 @@ def execution_document(*, tenant_id: str, identifier: str) -> dict[str, Any]:
         wanted = UUID(identifier)
     except ValueError as error:
         raise NotFound("The execution does not exist.") from error
-    since = timezone.now() - timedelta(days=KEPT_DAYS)
+    since = timezone.now() - timedelta(days=TRIALS_KEPT_DAYS)
     found = _of_attempt(tenant_id, wanted, since) if _is_attempt(wanted) else _of_trial(tenant_id, wanted, since)
     if found is None:
         raise NotFound("The execution does not exist.")
