@@ -21,6 +21,7 @@ from identity.services.jobs import run_job
 from identity.services.tenants import create_tenant
 from identity.services.users import create_user
 from tests.factories.identity import make_user
+from tests.factories.models.identity import JobFactory
 from tests.management import Answer, Management, request
 
 BOUNDARY = "----boundary"
@@ -209,8 +210,7 @@ def test_either_scope_reads_jobs_and_no_other_does(api: Management, tenant: Tena
     ],
 )
 def test_jobs_of_streams_are_read_with_scopes_of_streams(tenant: Tenant, job_type: Job.Type, readers: tuple[str, ...]) -> None:
-    job = Job(tenant_id=tenant.pk, type=job_type)
-    job.save(force_insert=True)
+    job = JobFactory.create(tenant_id=tenant.pk, type=job_type)
     for scope in readers:
         client = Management(tenant, scope=scope)
         assert (client.get(f"jobs/{job.pk}").status, client.get(f"jobs/{job.pk}/errors").status) == (200, 204)
