@@ -17,6 +17,7 @@ from provisioning.links.rows import RunLinks
 from provisioning.models import Action, ActionSecret
 from provisioning.runs.failures import ActionCrashed, ActionError, Misconfigured
 from provisioning.services.actions import create_action, deploy_action, set_secret
+from tests.factories.models.provisioning import ActionSecretFactory
 from tests.factories.scim import TOKEN, by_verb, listing, misbehaving_server, reply, scim_error, sequence, user
 from tests.factories.scim_runs import envelope
 
@@ -127,7 +128,7 @@ def test_a_secret_copied_from_another_action_does_not_open(tenant: Tenant) -> No
     first = scim_action(tenant, "http://127.0.0.1:1")
     second = create_action(tenant_id=tenant.pk, name="other", template="scim-user-provisioning")
     for secret in first.secrets.all():
-        ActionSecret.objects.create(action=second, name=secret.name, sealed=secret.sealed)
+        ActionSecretFactory.create(action=second, name=secret.name, sealed=secret.sealed)
     with pytest.raises(Misconfigured, match="cannot be read"):
         run(second)
 

@@ -39,6 +39,7 @@ from provisioning.services.account_links import confirm_links, forget_link
 from provisioning.services.actions import create_action, delete_action
 from tests.deadlines import eventually
 from tests.factories.links import MemoryLinks, MemoryRows
+from tests.factories.models.provisioning import AccountLockFactory
 from tests.factories.scim import TOKEN, RealServer, by_verb, misbehaving_server, reply, running_scim_server, scim_error
 from tests.factories.scim_runs import run_event
 
@@ -225,7 +226,7 @@ def test_a_stream_with_a_server_of_its_own_takes_no_lock(tenant: Tenant, server:
 
 def test_the_lock_of_a_dead_worker_runs_out(tenant: Tenant, server: RealServer) -> None:
     setup = draft_setup(Action.objects.of(tenant.pk).get(pk=stream_to(tenant, server.base_url).destination["action_id"]))
-    AccountLock.objects.create(tenant_id=tenant.pk, server=SERVER, user_id="database|anna", token=uuid4(), until=timezone.now())
+    AccountLockFactory.create(tenant_id=tenant.pk, server=SERVER, user_id="database|anna")
     with RunLinks(setup, 1, shared_servers=frozenset({SERVER})).lock(SERVER, "database|anna", seconds=30):
         assert AccountLock.objects.filter(tenant_id=tenant.pk, until__gt=timezone.now()).exists()
 

@@ -18,6 +18,7 @@ from provisioning.runs.outcomes import Claim
 from provisioning.services.actions import create_action
 from provisioning.trials.read_probe import hold_when_reading_is_refused
 from tests.deadlines import eventually
+from tests.factories.models.provisioning import BreakerFactory
 from tests.factories.scim import TOKEN, Received, by_verb, listing, misbehaving_server, reply, scim_error
 from tests.provisioning.engine.conftest import Answer, Recorder
 from tests.provisioning.engine.logs import append_events
@@ -250,7 +251,7 @@ def test_403_of_one_user_holds_the_stream_when_reading_is_refused_too(
         stream = scim_stream(server.base_url)
         hold_when_reading_is_refused(stream_id=stream.pk, tenant_id=tenant.pk)
         assert reads == []
-        Breaker.objects.create(stream_id=stream.pk, tenant_id=tenant.pk, failures=1, keys=["user:a"], forbidden_keys=["user:a"])
+        BreakerFactory.create(stream_id=stream.pk, tenant_id=tenant.pk, failures=1, keys=["user:a"], forbidden_keys=["user:a"])
 
         hold_when_reading_is_refused(stream_id=stream.pk, tenant_id="t-another")
         hold_when_reading_is_refused(stream_id=stream.pk, tenant_id=tenant.pk)

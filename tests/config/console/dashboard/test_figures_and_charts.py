@@ -21,10 +21,11 @@ from identity.models import Connection, Tenant
 from identity.services.connections import create_connection
 from identity.staff_roles import PROVISIONING_OPERATOR
 from provisioning.engine.streams import create_stream
-from provisioning.models import DeadLetter, Delivery, Lane
+from provisioning.models import Delivery
 from tests.factories.actions import make_deployed_action
 from tests.factories.admin import browser_of, new_staff, new_tenant
 from tests.factories.identity import make_user
+from tests.factories.models.provisioning import DeadLetterFactory, DeliveryFactory, LaneFactory
 
 # The page of one tenant: session, account and tenant (3), what is counted, drawn and judged (13), the first steps, the newest events.
 MOST_QUERIES = 20
@@ -61,9 +62,9 @@ def bury(stream: EventStream, count: int, fingerprint: str) -> None:
         event = {"event_id": f"evt_{number}", "event_type": "user.created", "key": f"user:{fingerprint}{number}"}
         place = {"stream_id": stream.pk, "tenant_id": stream.tenant_id}
         position = number + len(fingerprint) * 10**6
-        delivery = Delivery.objects.create(**event, **place, position=position, event=position, state="dead")
+        delivery = DeliveryFactory.create(**event, **place, position=position, event=position, state="dead")
         failure = {"reason": f"The server said no to {fingerprint}", "error_class": "data", "error_status": 400}
-        DeadLetter.objects.create(delivery=delivery, **event, **place, **failure, fingerprint=fingerprint, attempts=7)
+        DeadLetterFactory.create(delivery=delivery, **failure, fingerprint=fingerprint, attempts=7)
 
 
 def test_the_figures_are_those_of_the_tenant(browser: Client, tenant: Tenant, database_connection: Connection, stream: EventStream) -> None:
@@ -74,7 +75,7 @@ def test_the_figures_are_those_of_the_tenant(browser: Client, tenant: Tenant, da
     number_tenant(tenant.pk)
     deliver(stream, 2, "delivered")
     bury(stream, 1, "once")
-    Lane.objects.create(stream_id=stream.pk, tenant_id=tenant.pk, key="user:1", not_before=datetime.now(UTC) - timedelta(minutes=5))
+    LaneFactory.create(stream_id=stream.pk, tenant_id=tenant.pk, key="user:1", not_before=datetime.now(UTC) - timedelta(minutes=5))
 
     shown = {label: figure.value for label, figure in figures(browser).items()}
 
