@@ -13,7 +13,8 @@ import orjson
 from django.db import connection as database
 from django.utils import timezone
 
-from authapi.api.neutral import neutral_bodies
+from authapi.api.neutral import body_name
+from authapi.api.neutral_table import SETTINGS
 from authapi.models import ClientCredential
 from authapi.services.api_resources import create_api_resource
 from authapi.services.client_credentials import NewCredential, create_credential
@@ -29,6 +30,7 @@ from provisioning.engine.streams import synchronization_target
 from provisioning.synchronization.plan import Plan
 from tests.factories.actions import make_deployed_action
 from tests.factories.identity import make_connection, make_user
+from tests.factories.models.identity import JobFactory
 from tests.factories.organizations import make_group, make_organization, make_role
 from tests.factories.sign_ins import sign_in_rows
 from tests.management import Answer, Management, segment
@@ -215,7 +217,7 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "UsersToChange": {"users": [ids["user"]]},
         "UsersToExport": {"connection_id": ids["connection"]},
         "VersionToDeploy": {"update_draft": True},
-        **neutral_bodies(),
+        **{body_name(row): row.value for row in SETTINGS if row.value},
     }
 
 
@@ -285,10 +287,13 @@ def _finished_synchronization(tenant: Tenant, stream_id: str) -> str:
     """Return a dry run that nobody waits for any more, so that the stream is free for another one."""
     plan = Plan(is_dry_run=True).as_document()
     target = synchronization_target(stream_id)
-    job = Job(tenant_id=tenant.pk, type=Job.Type.STREAM_SYNCHRONIZATION, target=target, status=Job.Status.COMPLETED)
-    job.parameters, job.finished_at = {"stream_id": stream_id, "plan": plan}, timezone.now()
-    job.save(force_insert=True)
-    return job.pk
+    done = {
+        "target": target,
+        "status": Job.Status.COMPLETED,
+        "parameters": {"stream_id": stream_id, "plan": plan},
+        "finished_at": timezone.now(),
+    }
+    return str(JobFactory.create(tenant_id=tenant.pk, type=Job.Type.STREAM_SYNCHRONIZATION, **done).pk)
 
 
 def rows_of(tenant: Tenant) -> dict[str, list[Any]]:

@@ -15,9 +15,10 @@ from foundation.secrets import hashing
 from identity.models import FormerPassword, PasswordCredential, Tenant, User
 from identity.services.connections import create_connection, update_connection
 from identity.services.failures import Invalid
-from identity.services.passwords import password_fits, set_password, was_used_before
+from identity.services.passwords import set_password, was_used_before
 from identity.services.profile_rules import PasswordTooWeak, check_password, personal_data
 from identity.services.users import create_user
+from tests.identity.stored_passwords import password_fits
 
 FIRST, SECOND, THIRD, FOURTH = (f"Correct-Horse-{number}" for number in range(4))
 

@@ -19,8 +19,9 @@ from identity.models import Connection, EnrolledFactor, Job, JobError, PasswordC
 from identity.services import users
 from identity.services.connections import create_connection
 from identity.services.jobs import run_job, run_next_chunk
-from identity.services.passwords import password_fits, set_password
+from identity.services.passwords import set_password
 from tests.events.log_reading import folded, numbered, tables
+from tests.identity.stored_passwords import password_fits
 from tests.identity.sweeps import take_all_unattended_jobs
 
 HASH = "$2b$10$" + "a" * 53
