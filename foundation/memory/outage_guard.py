@@ -14,7 +14,7 @@ Answer = TypeVar("Answer")
 _SECONDS = 5.0
 
 
-class Breaker:
+class OutageGuard:
     """After one failure this process answers for itself; 5 s later one thread tries again."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
