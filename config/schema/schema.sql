@@ -1,4 +1,4 @@
--- sources: a2d13c9095d709bba3a85456e4fab9a710d399d216e76adc04e4ade802711cef
+-- sources: fd09ce87f8b44d4f1555a0f3bed4c4b01706ce3f3271c7bcb1385f4d808e9388
 -- server: 18
 --
 -- PostgreSQL database dump
@@ -2694,10 +2694,10 @@ INSERT INTO public.auth_permission VALUES
 	(331, 'Can change deletion guard', 82, 'change_deletionguard'),
 	(332, 'Can delete deletion guard', 82, 'delete_deletionguard'),
 	(333, 'Can view deletion guard', 82, 'view_deletionguard'),
-	(334, 'Can add synchronised user', 83, 'add_synchronizationrow'),
-	(335, 'Can change synchronised user', 83, 'change_synchronizationrow'),
-	(336, 'Can delete synchronised user', 83, 'delete_synchronizationrow'),
-	(337, 'Can view synchronised user', 83, 'view_synchronizationrow'),
+	(334, 'Can add synchronized user', 83, 'add_synchronizationrow'),
+	(335, 'Can change synchronized user', 83, 'change_synchronizationrow'),
+	(336, 'Can delete synchronized user', 83, 'delete_synchronizationrow'),
+	(337, 'Can view synchronized user', 83, 'view_synchronizationrow'),
 	(338, 'Can add pace', 84, 'add_pace'),
 	(339, 'Can change pace', 84, 'change_pace'),
 	(340, 'Can delete pace', 84, 'delete_pace'),
@@ -3017,7 +3017,8 @@ INSERT INTO public.django_migrations VALUES
 	(90, 'provisioning', '0012_users_not_found', now()),
 	(91, 'provisioning', '0013_links_of_the_past', now()),
 	(92, 'provisioning', '0014_breaker_by_status', now()),
-	(93, 'sessions', '0001_initial', now());
+	(93, 'provisioning', '0015_one_word_per_idea', now()),
+	(94, 'sessions', '0001_initial', now());
 
 --
 -- Data for Name: django_session; Type: TABLE DATA; Schema: public; Owner: -
@@ -3405,7 +3406,7 @@ SELECT pg_catalog.setval('public.django_content_type_id_seq', 87, true);
 -- Name: django_migrations_id_seq; Type: SEQUENCE SET; Schema: public; Owner: -
 --
 
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 93, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 94, true);
 
 --
 -- Name: events_event_id_seq; Type: SEQUENCE SET; Schema: public; Owner: -

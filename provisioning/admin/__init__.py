@@ -13,7 +13,7 @@ from provisioning.admin.deletion_guards import DeletionGuardAdmin
 from provisioning.admin.deliveries import AttemptAdmin, DeliveryAdmin
 from provisioning.admin.guided_setup import ConnectPage
 from provisioning.admin.lanes import BreakerAdmin, LaneAdmin, SweeperAdmin
-from provisioning.admin.redrive_progress import show_progress
+from provisioning.admin.redelivery_progress import show_progress
 from provisioning.admin.streams import StreamAdmin
 from provisioning.admin.synchronizations import SynchronizationRowAdmin, show_synchronizations
 from provisioning.admin.user_pages import show_user_pages

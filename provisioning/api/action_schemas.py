@@ -93,7 +93,7 @@ _TEST_RESULT = {
     "outcome": {**_TEXT, "enum": [Trial.Outcome.PASSED.value, Trial.Outcome.FAILED.value]},
     "summary": _TEXT,
     "steps": _list(_object(_STEP, optional=("advice", "details"))),
-    "recommended_update_mode": {**_TEXT, "description": "Of a canary: the first way of updating that did what it should."},
+    "recommended_update_mode": {**_TEXT, "description": "Of a write check: the first way of updating that did what it should."},
     "outbound_addresses": {**_list(_TEXT), "description": "From where requests come."},
     "method": _TEXT,
     "body": {**_TEXT, "description": "Of a mapping: exactly what would be sent."},

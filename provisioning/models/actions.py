@@ -111,14 +111,15 @@ class ActionVersion(models.Model):
 
 
 class Trial(models.Model):
-    """One run of an action that a person asked for: a connection test, a canary, a dry run, a run for one user or for a test event.
+    """One run of an action that a person asked for: a connection test, a write check, a dry run, a run for one user or for a test event.
 
     It is written when it starts, so that no second one of the same action runs beside it, and it is never a delivery.
     """
 
     class Kind(models.TextChoices):
         CONNECTION = "connection", "Connection test"
-        CANARY = "canary", "Connection test with a canary"
+        # Its name on the wire and in the table is older than the word.
+        WRITE_CHECK = "canary", "Connection test with a write check"
         DRY_RUN = "dry_run", "Dry run for one user"
         USER_RUN = "user_run", "Run for one user"
         EVENT = "event", "Run for a test event"

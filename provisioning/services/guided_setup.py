@@ -22,7 +22,7 @@ from provisioning.synchronization import service as synchronizations
 from provisioning.synchronization.plan import Plan
 
 USER_EVENTS = ("user.created", "user.updated", "user.deleted")
-TESTS = (Trial.Kind.CONNECTION, Trial.Kind.CANARY)
+TESTS = (Trial.Kind.CONNECTION, Trial.Kind.WRITE_CHECK)
 PREVIEWS = (Trial.Kind.DRY_RUN,)
 
 
@@ -39,7 +39,7 @@ class GuidedSetup:
 
     @property
     def dry_run(self) -> Job | None:
-        """The newest dry run of the first synchronisation."""
+        """The newest dry run of the first synchronization."""
         if self.stream is None:
             return None
         jobs = synchronizations.of_stream(tenant_id=self.action.tenant_id, stream_id=self.stream.pk)
@@ -47,7 +47,7 @@ class GuidedSetup:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether a synchronisation of it runs or waits for an answer."""
+        """Whether a synchronization of it runs or waits for an answer."""
         if self.stream is None:
             return False
         jobs = synchronizations.of_stream(tenant_id=self.action.tenant_id, stream_id=self.stream.pk)
@@ -102,13 +102,13 @@ def found(*, tenant_id: str, action_id: str) -> GuidedSetup:
 
 
 def start_dry_run(setup: GuidedSetup, *, plan: Plan, actor: str) -> Job:
-    """Deploy the action, bind a stream to it that stays disabled, and begin a dry run of the first synchronisation."""
+    """Deploy the action, bind a stream to it that stays disabled, and begin a dry run of the first synchronization."""
     stream = _prepared(setup)
     return synchronizations.start(tenant_id=stream.tenant_id, stream_id=stream.pk, plan=plan, actor=actor)
 
 
 def enable(setup: GuidedSetup, *, is_synchronized: bool, actor: str) -> EventStream:
-    """Make the set-up live: begin the first synchronisation, which enables the stream at its end, or enable it at once."""
+    """Make the set-up live: begin the first synchronization, which enables the stream at its end, or enable it at once."""
     if setup.is_at_work:
         raise Conflict("The dry run is at work; wait until it has ended, or cancel its job.")
     dry_run, stream = setup.dry_run, _prepared(setup)

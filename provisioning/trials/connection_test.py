@@ -1,4 +1,4 @@
-"""The connection test of a SCIM action: a read-only probe, and on request a canary. It never goes through deliveries."""
+"""The connection test of a SCIM action: a read-only probe, and on request a write check. It never goes through deliveries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.utils import timezone
 from foundation.timestamps import wire_time
 from provisioning.actions.setups import Setup
 from provisioning.models import Trial
-from provisioning.scim.canary import Canary
+from provisioning.scim.write_check import WriteCheck
 from provisioning.scim.counting import counted
 from provisioning.scim.probing import ConnectionProbe
 from provisioning.trials.scim_sessions import ScimSession, mask_of, open_session, require_scim
@@ -18,15 +18,15 @@ from provisioning.trials.trials import BUDGET_SECONDS, TrialReport, trial
 FINDING = "connection test"
 
 
-def run_connection_test(setup: Setup, *, actor: str, with_canary: bool = False) -> TrialReport:
-    """Probe the server of the set-up and return what was seen; with a canary also write, and recommend an update mode.
+def run_connection_test(setup: Setup, *, actor: str, with_write_check: bool = False) -> TrialReport:
+    """Probe the server of the set-up and return what was seen; with a write check also write, and recommend an update mode.
 
     Nothing is raised about the server: every failure is a step with advice. Raises `NotSupported` for an action that is not
     the SCIM template, `Conflict` while another trial of the action runs, `Misconfigured` for secrets that do not open.
     """
     require_scim(setup)
     steps = Steps(mask := mask_of(setup))
-    with trial(setup, Trial.Kind.CANARY if with_canary else Trial.Kind.CONNECTION, steps, actor=actor) as report:
+    with trial(setup, Trial.Kind.WRITE_CHECK if with_write_check else Trial.Kind.CONNECTION, steps, actor=actor) as report:
         opened: list[ScimSession] = []
 
         def read_settings() -> Finding:
@@ -36,9 +36,9 @@ def run_connection_test(setup: Setup, *, actor: str, with_canary: bool = False) 
         report.findings["outbound_addresses"] = list(settings.OUTBOUND_ADDRESSES)
         if steps.take("settings", "Secrets and options", read_settings):
             is_reached = ConnectionProbe(opened[0], steps).run()
-            if with_canary and is_reached:
+            if with_write_check and is_reached:
                 _fly(opened[0], steps, report)
-            elif with_canary:
+            elif with_write_check:
                 steps.skip("create", "Create a marked user", "Not tried: the server cannot be reached or used.")
         report.summary = _summary(report)
         if opened:
@@ -47,7 +47,7 @@ def run_connection_test(setup: Setup, *, actor: str, with_canary: bool = False) 
 
 
 def _fly(session: ScimSession, steps: Steps, report: TrialReport) -> None:
-    mode = Canary(session, steps).run()
+    mode = WriteCheck(session, steps).run()
     if mode:
         report.findings["recommended_update_mode"] = mode
 

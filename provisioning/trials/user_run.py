@@ -106,7 +106,7 @@ class _UserRun:
         self._client = session.client_of(str(self._document["user_id"]))
         if not session.settings.allows(self._connection_name):
             advice = "Add the connection to SCIM_CONNECTION_ALLOWLIST, or choose another user."
-            return Finding(f"Users of the connection {self._connection_name} are not synchronised.", "failed", advice)
+            return Finding(f"Users of the connection {self._connection_name} are not synchronized.", "failed", advice)
         greeting = session.sender.greet(session.settings.base_url, deadline=session.deadline)
         return Finding(f"Connected to {greeting.address}" + (f" with {greeting.tls_version}." if greeting.tls_version else " without TLS."))
 

@@ -77,7 +77,7 @@ _REFUSED = {
 }
 _FORMAL_CODES = {"invalid_body", "invalid_query_string", "invalid_uri"}
 _UNSAID = (
-    # What a synchronisation is asked for as a whole, and the two languages of its match rule.
+    # What a synchronization is asked for as a whole, and the two languages of its match rule.
     "A run that writes nothing cannot enable",
     "needs the expression it is compared with",
     "is no path such as",

@@ -23,7 +23,7 @@ from identity.models import Connection, Job, Tenant, User
 from identity.services.jobs import cancel_job, run_job
 from identity.services.users import create_user, delete_user, update_user
 from provisioning.actions.setups import draft_setup
-from provisioning.dead_letters.redrives import Selection, progress_of, start_redrive
+from provisioning.dead_letters.redelivery_jobs import Selection, progress_of, start_redelivery_job
 from provisioning.engine import breaker, delivering, dispatch, lanes
 from provisioning.engine.deletion_guard import allow_deletions, set_guard
 from provisioning.engine.streams import create_stream
@@ -147,7 +147,7 @@ def test_13_five_hundred_are_redelivered_by_a_job_that_is_cancelled_half_way_and
         update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"name": "Newer"})
     assert deliver(stream) == {"dead": 500, "delivered": 50}
 
-    job = start_redrive(
+    job = start_redelivery_job(
         tenant_id=tenant.pk, stream_id=stream.pk, selection=Selection(), actor="ada@example.test", reason="fixed", rate_per_second=20
     )
     for _ in range(6):
@@ -160,7 +160,9 @@ def test_13_five_hundred_are_redelivered_by_a_job_that_is_cancelled_half_way_and
     assert (half.total, half.left, half.under_way, half.failed) == (500, 260, 0, 0)
     assert half.done + half.superseded == 240
 
-    rest = start_redrive(tenant_id=tenant.pk, stream_id=stream.pk, selection=Selection(), actor="bob@example.test", rate_per_second=100)
+    rest = start_redelivery_job(
+        tenant_id=tenant.pk, stream_id=stream.pk, selection=Selection(), actor="bob@example.test", rate_per_second=100
+    )
     for _ in range(4):
         run_job(rest.pk)
         deliver(stream)

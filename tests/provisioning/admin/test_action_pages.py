@@ -213,7 +213,7 @@ def test_a_connection_test_shows_rows_and_where_requests_come_from(
     with running_scim_server() as server:
         action = action_at(tenant, server.base_url)
         assert "203.0.113.7" in browser.get(page(action, "connection-test")).content.decode()
-        shown = browser.post(page(action, "connection-test"), {"with_canary": "on"}).content.decode()
+        shown = browser.post(page(action, "connection-test"), {"with_write_check": "on"}).content.decode()
         assert server.users() == []
     assert "Update by PATCH per attribute" in shown
     assert "Recommended update mode" in shown

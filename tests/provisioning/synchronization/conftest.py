@@ -56,7 +56,7 @@ Synchronize = Callable[..., Job]
 
 @pytest.fixture
 def synchronize(tenant: Tenant, stream: EventStream) -> Synchronize:
-    """Start a synchronisation of the stream and work on it until it ends or waits."""
+    """Start a synchronization of the stream and work on it until it ends or waits."""
 
     def run(**plan: Any) -> Job:
         job = service.start(tenant_id=tenant.pk, stream_id=stream.pk, plan=replace(FAST, **plan), actor="a test")

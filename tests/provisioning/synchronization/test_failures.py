@@ -1,4 +1,4 @@
-"""What a synchronisation does when the server is wrong, busy or away, and when its worker dies."""
+"""What a synchronization does when the server is wrong, busy or away, and when its worker dies."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ def test_the_log_is_kept_from_the_cursor_on_while_a_job_will_enable_its_stream(
             hold.position
             for follower in followers()
             for hold in follower.holds(tenant.pk, through=10**9)
-            if "synchronisation" in hold.holder
+            if "synchronization" in hold.holder
         ]
 
     assert held() == [job.parameters["position"]]
@@ -287,7 +287,7 @@ def test_a_log_that_has_started_over_does_not_let_the_stream_be_enabled_behind_i
     assert stream.status == "disabled"
 
 
-def test_one_synchronisation_of_a_stream_at_a_time_and_none_of_what_cannot_be(tenant: Tenant, server: RealServer) -> None:
+def test_one_synchronization_of_a_stream_at_a_time_and_none_of_what_cannot_be(tenant: Tenant, server: RealServer) -> None:
     stream = stream_to(tenant, server.base_url)
     known = {"tenant_id": tenant.pk, "stream_id": stream.pk, "actor": "a test"}
     for plan in (Plan(rate=0), Plan(match="employeeNumber"), Plan(deletion_limit="many"), Plan(is_dry_run=True, enables_stream=True)):
@@ -324,7 +324,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was_and_creates_nobody_twice(
 ) -> None:
     users(database_connection, 60)
     stream = stream_to(tenant, server.base_url)
-    command = [sys.executable, "manage.py", "provision", "backfill", stream.pk, "--yes", "--rate", "200"]
+    command = [sys.executable, "manage.py", "provision", "synchronize", stream.pk, "--yes", "--rate", "200"]
     environment = {**os.environ, "DATABASE_URL": worker.test_database_url(), "DELIVERY_NUDGES_ENABLED": "0"}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:

@@ -1,4 +1,4 @@
-"""The canary: a marked user that is created, changed in every way there is, read after each change, and deleted again.
+"""The write check: a marked user that is created, changed in every way there is, read after each change, and deleted again.
 
 What a server answers to a write says little about what it did, so every step reads the user back and compares.
 """
@@ -35,7 +35,7 @@ _RECOMMENDED = ("put", "patch_per_attribute", "patch")
 _LEFT_BEHIND = f"Delete it on the server: its userName begins with {MARK}."
 
 
-class Canary:
+class WriteCheck:
     """One marked user on one server. It is deleted whatever happens in between."""
 
     def __init__(self, session: ScimSession, steps: Steps) -> None:

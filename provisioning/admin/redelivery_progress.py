@@ -9,7 +9,7 @@ from foundation.admin.panels import Cell, Panel
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.models import Job
 from provisioning.admin.dead_letter_search import address_of
-from provisioning.dead_letters.redrives import progress_of
+from provisioning.dead_letters.redelivery_jobs import progress_of
 
 
 def show_progress(site: admin.AdminSite) -> None:
