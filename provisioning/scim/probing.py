@@ -11,11 +11,10 @@ import orjson
 
 from provisioning.runs.failures import ActionError, InvalidResponseShape
 from provisioning.scim import responses
-from provisioning.scim.counting import counted
 from provisioning.scim.refusals import FilterRefused
 from provisioning.scim.schemas import ENTERPRISE_USER, USER
 from provisioning.scim.transport import Request
-from provisioning.trials.steps import Finding, Steps
+from provisioning.trials.steps import Finding, Steps, counted
 
 if TYPE_CHECKING:
     from provisioning.trials.scim_sessions import ScimSession
@@ -114,10 +113,14 @@ class ConnectionProbe:
 
     def _known_external_id(self, known: str) -> Finding:
         if not known:
-            return Finding("Finds nobody for a value that nobody has. No user with an externalId was seen to search for; try the write check.")
+            return Finding(
+                "Finds nobody for a value that nobody has. No user with an externalId was seen to search for; try the write check."
+            )
         found = self._session.client.filtered("externalId", known)
         if not found:
-            advice = "Updates and deletions will not find their users: the filter must compare externalId. The write check shows it in full."
+            advice = (
+                "Updates and deletions will not find their users: the filter must compare externalId. The write check shows it in full."
+            )
             return Finding("A user is listed with an externalId and not found by it.", "failed", advice)
         return Finding("Exact: it finds the one it should, and nobody for values that nobody has.")
 

@@ -16,13 +16,12 @@ import orjson
 from provisioning.mapping.table import MappedUser, MappingFailed, Person, map_user, person_of
 from provisioning.runs.failures import ActionError, DataFailure, InvalidResponseShape
 from provisioning.scim.client import if_match_of
-from provisioning.scim.counting import counted
 from provisioning.scim.lookups import user_path
 from provisioning.scim.matches import Match
 from provisioning.scim.refusals import PreconditionFailed, ResourceGone
 from provisioning.scim.transport import Request
 from provisioning.scim.user_sync import update_request
-from provisioning.trials.steps import Finding, Steps, failed
+from provisioning.trials.steps import Finding, Steps, counted, failed
 
 if TYPE_CHECKING:
     from provisioning.trials.scim_sessions import ScimSession

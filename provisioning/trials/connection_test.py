@@ -8,11 +8,10 @@ from django.utils import timezone
 from foundation.timestamps import wire_time
 from provisioning.actions.setups import Setup
 from provisioning.models import Trial
-from provisioning.scim.write_check import WriteCheck
-from provisioning.scim.counting import counted
 from provisioning.scim.probing import ConnectionProbe
+from provisioning.scim.write_check import WriteCheck
 from provisioning.trials.scim_sessions import ScimSession, mask_of, open_session, require_scim
-from provisioning.trials.steps import Finding, Steps
+from provisioning.trials.steps import Finding, Steps, counted
 from provisioning.trials.trials import BUDGET_SECONDS, TrialReport, trial
 
 FINDING = "connection test"

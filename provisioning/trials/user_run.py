@@ -22,7 +22,6 @@ from provisioning.mapping.table import MappedUser, MappingFailed, Operation, Per
 from provisioning.models import Trial
 from provisioning.runs.failures import DataFailure
 from provisioning.scim.client import ScimClient
-from provisioning.scim.counting import counted
 from provisioning.scim.matches import Match
 from provisioning.scim.name_proof import proves_name
 from provisioning.scim.refusals import FilterRefused
@@ -30,7 +29,7 @@ from provisioning.scim.remote_changes import changes
 from provisioning.scim.transport import encoded
 from provisioning.scim.user_sync import Circumstances, UserSync
 from provisioning.trials.scim_sessions import ScimSession, mask_of, open_session, require_scim, trusted_strategies
-from provisioning.trials.steps import Finding, Steps
+from provisioning.trials.steps import Finding, Steps, counted
 from provisioning.trials.trials import BUDGET_SECONDS, TrialReport, trial
 
 # The lanes are held a little longer than the run may take.
