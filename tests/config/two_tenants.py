@@ -16,7 +16,6 @@ from django.utils import timezone
 from authapi.api.neutral import body_name
 from authapi.api.neutral_table import SETTINGS
 from authapi.models import ClientCredential
-from authapi.services.api_resources import create_api_resource
 from authapi.services.client_credentials import NewCredential, create_credential
 from authapi.services.client_grants import create_client_grant
 from authapi.services.clients import create_client
@@ -25,12 +24,12 @@ from identity.exports.exports import start_export
 from identity.models import Job, Tenant
 from identity.services import groups, memberships
 from identity.services.domains import add_domain, verify_domain
-from identity.services.tenants import create_tenant
 from provisioning.engine.streams import synchronization_target
 from provisioning.synchronization.plan import Plan
 from tests.factories.actions import make_deployed_action
 from tests.factories.identity import make_connection, make_user
-from tests.factories.models.identity import JobFactory
+from tests.factories.models.authapi import ApiResourceFactory
+from tests.factories.models.identity import JobFactory, TenantFactory
 from tests.factories.organizations import make_group, make_organization, make_role
 from tests.factories.sign_ins import sign_in_rows
 from tests.management import Answer, Management, segment
@@ -230,7 +229,7 @@ def names_rows(body: str) -> bool:
 def make_other_tenant() -> Tenant:
     """Create a second tenant."""
     tenant_id = f"o-{secrets.token_hex(6)}"
-    return create_tenant(tenant_id=tenant_id, name=tenant_id, host=f"{tenant_id}.example.test")
+    return TenantFactory.create(id=tenant_id, name=tenant_id, host=f"{tenant_id}.example.test")
 
 
 def ids_of(tenant: Tenant, name: str) -> Ids:
@@ -240,7 +239,7 @@ def ids_of(tenant: Tenant, name: str) -> Ids:
     role, group, organization = make_role(tenant, name), make_group(tenant, name), make_organization(tenant, name)
     client, _ = create_client(tenant_id=tenant.pk, name=name)
     audience = f"https://{name}.example.test"
-    server = create_api_resource(tenant_id=tenant.pk, identifier=audience, scopes=[{"value": "read:orders"}])
+    server = ApiResourceFactory.create(tenant_id=tenant.pk, identifier=audience, scopes=[{"value": "read:orders"}])
     grant = create_client_grant(tenant_id=tenant.pk, client_id=client.client_id, api_resource=server)
     inside = {"tenant_id": tenant.pk, "organization_id": organization.pk}
     memberships.add_connection(**inside, connection_id=people.pk)

@@ -19,7 +19,6 @@ from config.console.dashboard.checklist import Checklist
 from config.console.dashboard.health import Finding
 from events.models import EventStream, Mark, Outbox
 from identity.models import AuditEntry, Tenant
-from identity.services.connections import create_connection
 from identity.staff_roles import AUDITOR
 from provisioning.engine.streams import create_stream
 from provisioning.models import Sweeper
@@ -28,7 +27,7 @@ from tests.factories.admin import browser_of, new_staff, new_tenant
 from tests.factories.identity import make_user
 from tests.factories.models.authapi import ClientCredentialFactory, SigningKeyFactory
 from tests.factories.models.events import EventStreamFactory
-from tests.factories.models.identity import CustomDomainFactory
+from tests.factories.models.identity import ConnectionFactory, CustomDomainFactory
 from tests.factories.models.provisioning import BreakerFactory, LaneFactory
 
 
@@ -131,7 +130,7 @@ def test_the_first_steps_are_ticked_off_one_by_one_and_vanish_with_the_last(brow
     links = [step.url for step in browser.get("/admin/").context["checklist"].steps]
     assert all(browser.get(link).status_code == 200 for link in links)
 
-    make_user(connection=create_connection(tenant_id=tenant.pk, name="people", strategy="database"))
+    make_user(connection=ConnectionFactory.create(tenant_id=tenant.pk, name="people", strategy="database"))
     client, _ = create_client(tenant_id=tenant.pk, name="Reader")
     assert [name for name, is_done in steps(browser).items() if is_done] == [
         "Add a connection",
