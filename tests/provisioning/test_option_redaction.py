@@ -17,13 +17,12 @@ from django.db import DatabaseError, connection, transaction
 from events.log.numbering import number_tenant
 from events.models import Event, LogEntry
 from identity.models import AuditEntry, Connection, Tenant
-from identity.services.connections import create_connection, update_connection
-from identity.services.tenants import create_tenant
+from identity.services.connections import update_connection
 from provisioning.models import Attempt
 from provisioning.option_redaction import REMOVED, redact_attempts, redact_letters
 from provisioning.runs.masking import Mask
 from tests.events.log_reading import folded, numbered, tables
-from tests.factories.models.identity import AuditEntryFactory
+from tests.factories.models.identity import AuditEntryFactory, ConnectionFactory, TenantFactory
 from tests.factories.models.provisioning import AttemptFactory, DeadLetterFactory, DeliveryFactory
 from tests.factories.option_secrets import hidden_text
 
@@ -46,7 +45,7 @@ class Published:
 def published(tenant: Tenant) -> Published:
     """Make what an earlier version left behind in every table."""
     hidden = {path: hidden_text() for path in ("twilio_token", "gateway_authentication/secret", "homemade")}
-    row = create_connection(tenant_id=tenant.pk, name="texts", strategy="sms", options={"from": "+123"})
+    row = ConnectionFactory.create(tenant_id=tenant.pk, name="texts", strategy="sms", options={"from": "+123"})
     left = Published(tenant, row, hidden)
     update_connection(tenant_id=tenant.pk, connection_id=row.pk, changes={"display_name": "Texts"})
     number_tenant(tenant.pk)
@@ -106,7 +105,7 @@ def here(tenant: Tenant) -> Published:
 @pytest.fixture
 def there(tenant: Tenant) -> Published:
     tenant_id = f"t-{secrets.token_hex(6)}"
-    return published(create_tenant(tenant_id=tenant_id, name=tenant_id, host=f"{tenant_id}.example.test"))
+    return published(TenantFactory.create(id=tenant_id, name=tenant_id, host=f"{tenant_id}.example.test"))
 
 
 def holding(left: Published) -> set[str]:

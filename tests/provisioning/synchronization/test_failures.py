@@ -20,21 +20,21 @@ from django.utils import timezone
 
 from events.hooks import followers
 from identity.models import Connection, Job, Tenant, User
-from identity.services.connections import create_connection
 from identity.services.failures import Conflict, Invalid, NotFound, NotSupported
 from identity.services.jobs import cancel_job
-from identity.services.tenants import create_tenant
 from identity.services.users import delete_user, update_user
 from provisioning.engine import streams
 from provisioning.links.rows import write_links
 from provisioning.models import SynchronizationRow
 from provisioning.scim.links import Link, server_of
-from provisioning.services.actions import create_action, deploy_action, set_secret
+from provisioning.services.actions import deploy_action, set_secret
 from provisioning.synchronization import service
 from provisioning.synchronization.plan import Plan
 from provisioning.synchronization.state import outcomes_of
 from tests.deadlines import eventually
 from tests.factories.identity import make_user
+from tests.factories.models.identity import ConnectionFactory, TenantFactory
+from tests.factories.models.provisioning import ActionFactory
 from tests.factories.scim import (
     TOKEN,
     MisbehavingServer,
@@ -137,8 +137,8 @@ def test_a_comparison_calls_no_user_missing_whose_account_the_listing_holds(tena
 def test_accounts_of_another_tenant_are_neither_noted_nor_deleted(tenant: Tenant, database_connection: Connection) -> None:
     users(database_connection, 1)
     theirs = user("9", externalId="database|theirs", userName="theirs@example.test")
-    other = create_tenant(tenant_id=f"o-{uuid4().hex[:12]}", name="other", host=f"{uuid4().hex}.example.test")
-    action = create_action(tenant_id=other.pk, name="theirs", template="scim-user-provisioning")
+    other = TenantFactory.create(id=f"o-{uuid4().hex[:12]}", name="other", host=f"{uuid4().hex}.example.test")
+    action = ActionFactory.create(tenant_id=other.pk, name="theirs", template="scim-user-provisioning")
 
     def answer(request: Received) -> Wire:
         if request.verb == "GET":
@@ -243,7 +243,7 @@ def test_only_users_of_allowed_connections_are_sent(
     tenant: Tenant, database_connection: Connection, server: RealServer, settings: Any
 ) -> None:
     (allowed,) = users(database_connection, 1)
-    staff = create_connection(tenant_id=tenant.pk, name="staff", strategy=settings.DATABASE_STRATEGY)
+    staff = ConnectionFactory.create(tenant_id=tenant.pk, name="staff", strategy=settings.DATABASE_STRATEGY)
     other = make_user(connection=staff, email="boss@example.test")
     server.add(userName="boss@example.test", externalId=other.user_id)
     stream = stream_to(tenant, server.base_url, SCIM_CONNECTION_ALLOWLIST="people")
@@ -364,9 +364,9 @@ def test_an_account_with_the_id_of_a_user_of_another_tenant_is_not_deleted_altho
     tenant: Tenant, database_connection: Connection
 ) -> None:
     users(database_connection, 1)
-    other = create_tenant(tenant_id=f"o-{uuid4().hex[:12]}", name="other", host=f"{uuid4().hex}.example.test")
-    create_action(tenant_id=other.pk, name="theirs", template="scim-user-provisioning")
-    theirs = make_user(connection=create_connection(tenant_id=other.pk, name="people", strategy="database"), email="t@example.test")
+    other = TenantFactory.create(id=f"o-{uuid4().hex[:12]}", name="other", host=f"{uuid4().hex}.example.test")
+    ActionFactory.create(tenant_id=other.pk, name="theirs", template="scim-user-provisioning")
+    theirs = make_user(connection=ConnectionFactory.create(tenant_id=other.pk, name="people", strategy="database"), email="t@example.test")
     account = user("9", externalId=theirs.user_id, userName="t@example.test")
 
     def answer(request: Received) -> Wire:

@@ -21,7 +21,7 @@ from provisioning.models import Action, Delivery, Trial
 from provisioning.services.actions import create_action, update_action
 from provisioning.trials.connection_test import run_connection_test
 from provisioning.trials.trials import TrialReport
-from tests.factories.models.provisioning import TrialFactory
+from tests.factories.models.provisioning import ActionFactory, TrialFactory
 from tests.factories.scim import (
     HANG_UP,
     TOKEN,
@@ -220,7 +220,7 @@ def test_a_certificate_of_an_unknown_authority_is_told_and_the_token_is_not_sent
 
 
 def test_missing_secrets_are_a_step_and_no_error(tenant: Tenant) -> None:
-    bare = create_action(tenant_id=tenant.pk, name="bare", template="scim-user-provisioning")
+    bare = ActionFactory.create(tenant_id=tenant.pk, name="bare", template="scim-user-provisioning")
     report = probed(bare)
     assert states(report) == {"settings": "failed"}
     assert "SCIM_BASE_URL, SCIM_BEARER_TOKEN" in report.summary
