@@ -29,8 +29,9 @@ from provisioning.engine.deletion_guard import allow_deletions, set_guard
 from provisioning.engine.streams import create_stream
 from provisioning.models import Action, Attempt, DeadLetter, Delivery, Lane
 from provisioning.services.action_tests import mapping_preview
-from provisioning.services.actions import create_action
 from tests.factories.admin import browser_of, new_staff
+from tests.factories.models.identity import UserFactory
+from tests.factories.models.provisioning import ActionFactory
 from tests.factories.scim import HANG_UP, TOKEN, MisbehavingServer, RealServer, reply, scim_error
 from tests.factories.scim_relay import Relay
 from tests.management import Management
@@ -47,7 +48,7 @@ def make_stream(tenant: Tenant) -> MakeStream:
 
     def make(base_url: str, **options: Any) -> EventStream:
         secrets = {"SCIM_BASE_URL": base_url, "SCIM_BEARER_TOKEN": TOKEN, "SCIM_MAX_RETRIES": "0"}
-        action = create_action(
+        action = ActionFactory.create(
             tenant_id=tenant.pk, name="to scim", template="scim-user-provisioning", secrets=secrets, options=options, deploy=True
         )
         bound = {"action_id": str(action.pk)}
@@ -68,7 +69,9 @@ def deliver(stream: EventStream) -> dict[str, int]:
 
 
 def people(tenant: Tenant, connection_of: Connection, count: int) -> list[User]:
-    return [create_user(tenant_id=tenant.pk, connection=connection_of, email=f"user{at}@example.test", name="Old") for at in range(count)]
+    return [
+        UserFactory.create(tenant_id=tenant.pk, connection=connection_of, email=f"user{at}@example.test", name="Old") for at in range(count)
+    ]
 
 
 @pytest.mark.parametrize(("asked", "least", "most"), [("1", 0, 5), ("120", 115, 150), ("soon", 0, 5), (str(10**9), 3590, 3700)])
