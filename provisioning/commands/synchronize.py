@@ -28,15 +28,15 @@ Without --yes it shows what it would do first (a dry run) and asks. Run it as of
 nothing that is right already. It is a job, so Ctrl+C and crashes cost nothing; --resume goes on.
 
 Examples
-  manage.py provision synchronize est_... --dry-run                       what would happen; nothing is written
-  manage.py provision synchronize est_... --enable                        bring everybody there, then enable the stream from
+  manage.py provision synchronize est_... --dry-run                    what would happen; nothing is written
+  manage.py provision synchronize est_... --enable                     bring all users there, then enable the stream from
                                                                        before the first user was read: nothing is missed
-  manage.py provision synchronize est_... --match none                    link nobody; accounts without externalId stay
+  manage.py provision synchronize est_... --match none                 link no account; those without externalId stay
   manage.py provision synchronize est_... --match 'employeeNumber=app_metadata.employee_number'
                                                                        link by an attribute that you trust
   manage.py provision synchronize est_... --delete-missing --deletion-limit 5%
                                                                        also delete accounts of users that are gone here
-  manage.py provision synchronize est_... --report users.jsonl            one line of JSON per user
+  manage.py provision synchronize est_... --report users.jsonl         one line of JSON per user
 
 Exit status
   {DONE}    every user was dealt with

@@ -77,7 +77,7 @@ class TrialFactory(RowFactory[Trial]):
 
     action = SubFactory(ActionFactory)
     kind = Trial.Kind.CONNECTION
-    actor = "somebody"
+    actor = "an administrator"
 
 
 class PaceFactory(RowFactory[Pace]):
@@ -201,7 +201,7 @@ class SynchronizationRowFactory(RowFactory[SynchronizationRow]):
 
     job = SubFactory(JobFactory)
     outcome = SynchronizationRow.Outcome.CREATED
-    user_id = "database|somebody"
+    user_id = "database|unknown"
 
 
 class DeletionGuardFactory(RowFactory[DeletionGuard]):

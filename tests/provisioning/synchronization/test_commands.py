@@ -1,4 +1,4 @@
-"""`manage.py provision synchronize` and `compare`, as somebody at a terminal uses them."""
+"""`manage.py provision synchronize` and `compare`, as they are used at a terminal."""
 
 from __future__ import annotations
 
