@@ -1,4 +1,4 @@
--- sources: fd09ce87f8b44d4f1555a0f3bed4c4b01706ce3f3271c7bcb1385f4d808e9388
+-- sources: c114cbea55b133014966212af649a6b530dabe84a566a5276a6418f2b8c70022
 -- server: 18
 --
 -- PostgreSQL database dump
@@ -3017,7 +3017,7 @@ INSERT INTO public.django_migrations VALUES
 	(90, 'provisioning', '0012_users_not_found', now()),
 	(91, 'provisioning', '0013_links_of_the_past', now()),
 	(92, 'provisioning', '0014_breaker_by_status', now()),
-	(93, 'provisioning', '0015_one_word_per_idea', now()),
+	(93, 'provisioning', '0016_one_word_per_idea', now()),
 	(94, 'sessions', '0001_initial', now());
 
 --
