@@ -86,8 +86,8 @@ def test_a_comparison_says_by_its_exit_status_whether_there_is_drift(
 
 def test_the_former_names_of_the_commands_still_work(database_connection: Connection, stream: EventStream, server: RealServer) -> None:
     make_user(connection=database_connection, email="anna@example.test")
-    assert provision("reconcile", stream.pk)[0] == 1
-    assert provision("backfill", stream.pk, "--yes")[0] == 0
+    comparison, synchronization = ["reconcile", stream.pk], ["backfill", stream.pk, "--yes"]
+    assert [provision(*command)[0] for command in (comparison, synchronization, comparison)] == [1, 0, 0]
     assert len(server.users()) == 1
 
 
