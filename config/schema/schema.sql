@@ -1,4 +1,4 @@
--- sources: e1f2b7958c035369f1c525ad6c248fd43dde5e6106fc38175dfa7c592945a4ba
+-- sources: 722b349b68f42e0273326a3c3b686a2ff23709a7f481ce7ffee93786da48347d
 -- server: 18
 --
 -- PostgreSQL database dump
@@ -2728,10 +2728,10 @@ INSERT INTO public.auth_permission VALUES
 	(335, 'Can change deletion guard', 83, 'change_deletionguard'),
 	(336, 'Can delete deletion guard', 83, 'delete_deletionguard'),
 	(337, 'Can view deletion guard', 83, 'view_deletionguard'),
-	(338, 'Can add synchronised user', 84, 'add_synchronizationrow'),
-	(339, 'Can change synchronised user', 84, 'change_synchronizationrow'),
-	(340, 'Can delete synchronised user', 84, 'delete_synchronizationrow'),
-	(341, 'Can view synchronised user', 84, 'view_synchronizationrow'),
+	(338, 'Can add synchronized user', 84, 'add_synchronizationrow'),
+	(339, 'Can change synchronized user', 84, 'change_synchronizationrow'),
+	(340, 'Can delete synchronized user', 84, 'delete_synchronizationrow'),
+	(341, 'Can view synchronized user', 84, 'view_synchronizationrow'),
 	(342, 'Can add pace', 85, 'add_pace'),
 	(343, 'Can change pace', 85, 'change_pace'),
 	(344, 'Can delete pace', 85, 'delete_pace'),
@@ -3058,7 +3058,8 @@ INSERT INTO public.django_migrations VALUES
 	(92, 'provisioning', '0012_users_not_found', now()),
 	(93, 'provisioning', '0013_links_of_the_past', now()),
 	(94, 'provisioning', '0014_breaker_by_status', now()),
-	(95, 'sessions', '0001_initial', now());
+	(95, 'provisioning', '0016_one_word_per_idea', now()),
+	(96, 'sessions', '0001_initial', now());
 
 --
 -- Data for Name: django_session; Type: TABLE DATA; Schema: public; Owner: -
@@ -3452,7 +3453,7 @@ SELECT pg_catalog.setval('public.django_content_type_id_seq', 88, true);
 -- Name: django_migrations_id_seq; Type: SEQUENCE SET; Schema: public; Owner: -
 --
 
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 95, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 96, true);
 
 --
 -- Name: events_event_id_seq; Type: SEQUENCE SET; Schema: public; Owner: -

@@ -31,7 +31,7 @@ class Order:
     staff: Staff | None = None
     force: bool = False
     with_current_profile: bool = False
-    redrive: str = ""
+    job_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def _note(letter: DeadLetter, order: Order) -> None:
     letter.redelivered_by = order.staff
     letter.redelivery_actor = order.actor[:254]
     letter.redelivery_reason = order.reason
-    letter.redrive = order.redrive
+    letter.redelivery_job = order.job_id
     letter.save(
         update_fields=[
             "rebuilt_body",
@@ -123,7 +123,7 @@ def _note(letter: DeadLetter, order: Order) -> None:
             "redelivered_by",
             "redelivery_actor",
             "redelivery_reason",
-            "redrive",
+            "redelivery_job",
         ]
     )
 

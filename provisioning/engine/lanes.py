@@ -51,7 +51,6 @@ class Step:
     next: Claim | None = None
     is_waiting: bool = False  # Something is left in the lane, and nobody has it.
     retry_in: float | None = None  # The lane pauses for a retry.
-    trips_breaker: bool = False
     is_discarded: bool = False  # The claim did not hold any more; nothing was written.
 
 

@@ -14,7 +14,6 @@ from events.log import restoring, retention
 from events.log.retention import Pruned
 from events.models import Event, EventStream, Head
 from identity.models import Tenant
-from identity.services.tenants import create_tenant
 from provisioning.dead_letters.redelivery import redeliver
 from provisioning.engine import delivering, dispatch, lanes, sweeper
 from provisioning.engine.streams import disable_stream, enable_stream
@@ -22,6 +21,7 @@ from provisioning.models import DeadLetter, Delivery, Lane
 from provisioning.runs.failures import DataFailure
 from provisioning.runs.outcomes import Claim, Success
 from tests.events.long_logs import remaining
+from tests.factories.models.identity import TenantFactory
 from tests.provisioning.engine.conftest import Recorder
 from tests.provisioning.engine.logs import append_events
 
@@ -243,7 +243,7 @@ def test_a_stream_beyond_the_restored_head_goes_back_to_it_and_misses_nothing_ne
 
 def test_another_tenants_streams_are_left_alone_by_a_restore(tenant: Tenant, stream: EventStream) -> None:
     EventStream.objects.of(tenant.pk).update(position=9)
-    other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
+    other = TenantFactory.create(id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
     restoring.start_over(other.pk)
     assert EventStream.objects.of(tenant.pk).get(pk=stream.pk).position == 9
     assert Head.objects.get(pk=tenant.pk).epoch == 1

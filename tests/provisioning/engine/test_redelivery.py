@@ -6,11 +6,11 @@ from pytest_django.fixtures import Settings
 from events.models import Event, EventStream
 from identity.models import Tenant
 from identity.services.failures import NotFound
-from identity.services.tenants import create_tenant
 from provisioning.dead_letters import redelivery
 from provisioning.engine import delivering, dispatch
 from provisioning.models import Attempt, DeadLetter, Delivery
 from provisioning.runs.failures import DataFailure
+from tests.factories.models.identity import TenantFactory
 from tests.provisioning.engine.conftest import Answer, Recorder
 from tests.provisioning.engine.logs import append_events, make_stream
 
@@ -161,7 +161,7 @@ def test_an_event_that_the_log_has_dropped_is_redelivered_from_its_letter(tenant
 
 def test_the_letters_of_another_tenant_are_out_of_reach(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     event = _dead_letter(tenant, stream, recorder)
-    other = create_tenant(tenant_id=f"{tenant.pk}-b", name="other", host=f"{tenant.pk}-b.example.test")
+    other = TenantFactory.create(id=f"{tenant.pk}-b", name="other", host=f"{tenant.pk}-b.example.test")
 
     assert _redeliver(other, _letter(event)) == 0
     with pytest.raises(NotFound):
