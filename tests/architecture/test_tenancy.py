@@ -12,14 +12,10 @@ UNBOUND = re.compile(r"\.all_tenants\b|\._default_manager\b|\._base_manager\b")
 
 ALLOWED = {
     "authapi/tokens/keys.py": "the calendar rotates the keys of all tenants",
-    "authapi/services/account_tickets.py": "the calendar drops old links of all tenants",
-    "authapi/accounts/brute_force.py": "the calendar drops old counts of failed logins of all tenants",
-    "authapi/login/transactions.py": "the calendar drops expired requests of all tenants",
     "authapi/protocols/oauth/logout_notices.py": "a worker takes a notice by its id, and the calendar looks for those that are due",
     "authapi/login/sessions.py": "the calendar ends expired sessions of all tenants",
-    "authapi/client_auth/replays.py": "used assertions of all tenants that are refused for their age are dropped by the calendar",
     "authapi/logs/browsing.py": "an operator who has chosen no tenant reads the sign-in log of all; keys come from rows that are narrowed",
-    "authapi/services/tokens.py": "expired rows of all tenants are dropped by the calendar; a revocation names its tenant",
+    "authapi/expiry.py": "the calendar drops rows of all tenants that are over",
     "config/console/dashboard/checklist.py": "the rows of one tenant, named in a join with it",
     "config/console/dashboard/health.py": "the start page of a platform operator looks at the keys of all tenants",
     "config/console/dashboard/state.py": "the start page of a platform operator counts all tenants",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from authapi import client_auth, tenant_settings
 from authapi.edge import mtls
-from authapi.tokens import entitlements, keys, token_state
+from authapi.grants import entitlements
+from authapi.services import grant_terms
+from authapi.tokens import keys, token_state
 from identity.hosts import forget_hosts
 
 
@@ -14,8 +16,8 @@ def forget_all() -> None:
         client_auth.clients,
         keys.trust,
         token_state.token_states,
-        entitlements._granted,
-        entitlements._granted_for_users,
+        grant_terms.for_clients,
+        grant_terms.for_users,
         entitlements._management,
         entitlements._by_audience,
         tenant_settings.remembered_settings,

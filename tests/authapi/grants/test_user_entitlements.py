@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from authapi.failures import Case, RequestRefused
+from authapi.failures.oauth import OAuthCase
+from authapi.grants.entitlements import UserEntitlement, user_entitlement
 from authapi.models import ApiResource
 from authapi.services.api_resources import create_api_resource, ensure_management_api
 from authapi.services.client_grants import create_client_grant
 from authapi.services.permissions import Named, add_role_permissions, add_user_permissions
 from authapi.services.tenant_settings import update_tenant_settings
-from authapi.tokens.entitlements import UserEntitlement, user_entitlement
 from identity.models import Organization, Tenant, User
 from identity.services.groups import add_group_members, assign_group_roles
 from identity.services.memberships import add_members, assign_member_roles
@@ -49,12 +50,12 @@ def refusal(tenant: Tenant, registered: Registered, audience: str | None = API, 
 
 
 def test_an_unknown_audience_is_refused(tenant: Tenant) -> None:
-    assert refusal(tenant, web_client(tenant), "urn:unknown") is Case.UNKNOWN_AUDIENCE
+    assert refusal(tenant, web_client(tenant), "urn:unknown") is OAuthCase.UNKNOWN_AUDIENCE
 
 
 def test_an_api_of_another_tenant_is_unknown(tenant: Tenant) -> None:
     api(create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test"))
-    assert refusal(tenant, web_client(tenant)) is Case.UNKNOWN_AUDIENCE
+    assert refusal(tenant, web_client(tenant)) is OAuthCase.UNKNOWN_AUDIENCE
 
 
 def test_without_an_audience_only_the_profile_is_left(tenant: Tenant) -> None:
@@ -108,7 +109,7 @@ def test_lasting_access_needs_a_client_that_refreshes_and_an_api_that_allows_it(
 
 def test_an_api_can_be_closed_to_users(tenant: Tenant) -> None:
     api(tenant, subject_type_authorization={"user": {"policy": "deny_all"}})
-    assert refusal(tenant, web_client(tenant)) is Case.NO_CLIENT_GRANT
+    assert refusal(tenant, web_client(tenant)) is OAuthCase.NO_CLIENT_GRANT
 
 
 def test_an_api_can_ask_for_a_client_grant_for_users(tenant: Tenant) -> None:
@@ -119,8 +120,8 @@ def test_an_api_can_ask_for_a_client_grant_for_users(tenant: Tenant) -> None:
     create_grant(client_id=machine.client_id, scopes=["read"])
     assert entitled(tenant, granted, some_user(tenant), "openid read write").scopes == ("openid", "read")
     # A grant for the client itself says nothing about users.
-    assert refusal(tenant, machine) is Case.NO_CLIENT_GRANT
-    assert refusal(tenant, other) is Case.NO_CLIENT_GRANT
+    assert refusal(tenant, machine) is OAuthCase.NO_CLIENT_GRANT
+    assert refusal(tenant, other) is OAuthCase.NO_CLIENT_GRANT
 
 
 # --- Permissions ------------------------------------------------------------------------------------------------------
@@ -179,4 +180,4 @@ def test_a_login_at_a_global_client_makes_nobody_an_administrator(tenant: Tenant
 
 
 def test_another_client_needs_a_grant_for_users_of_the_management_interface(tenant: Tenant) -> None:
-    assert refusal(tenant, web_client(tenant), f"{host_of(tenant).base_url}/", "read:users") is Case.NO_CLIENT_GRANT
+    assert refusal(tenant, web_client(tenant), f"{host_of(tenant).base_url}/", "read:users") is OAuthCase.NO_CLIENT_GRANT

@@ -1,4 +1,4 @@
-"""Minting access tokens, and the one verifier of them, used by the management interface and by the stream alike."""
+"""The one verifier of access tokens, used by the management interface and by the stream alike."""
 
 from __future__ import annotations
 
@@ -14,17 +14,8 @@ from joserfc import jws
 from joserfc.errors import JoseError
 
 from authapi.tokens.audiences import is_issuer, is_management_audience, is_userinfo_audience
-from authapi.tokens.claims import (
-    LEEWAY_SECONDS,
-    AccessTokenClaims,
-    Malformed,
-    TokenOrder,
-    read_claims,
-    read_key_id,
-    token_claims,
-    token_header,
-)
-from authapi.tokens.keys import PublicKey, Trust, signing_key, trust
+from authapi.tokens.claims import LEEWAY_SECONDS, AccessTokenClaims, Malformed, read_claims, read_key_id
+from authapi.tokens.keys import PublicKey, Trust, trust
 from authapi.tokens.profile_claims import ProfileSwitches
 from authapi.tokens.token_state import TokenKey, TokenState, gathered_token_states, token_states
 from foundation.memory import executor
@@ -84,13 +75,6 @@ class VerifiedToken(AccessTokenClaims):
     client_name: str
     client_metadata: Mapping[str, Any]
     tenant_id: str
-
-
-def mint(order: TokenOrder, *, tenant_id: str) -> str:
-    """Sign an access token with the tenant's current key. Nothing is stored."""
-    kid, key = signing_key(tenant_id)
-    payload = orjson.dumps(token_claims(order, now=int(time.time())))
-    return jws.serialize_compact(token_header(order, kid=kid), payload, key, algorithms=["RS256"])
 
 
 def verify_access_token(token: str, *, host: HostMatch) -> VerifiedToken:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 from django.conf import settings
 
-from authapi.failures import Case, RequestRefused
-from authapi.models import ApiResource, Client, ClientGrant
+from authapi.failures import RequestRefused
+from authapi.failures.oauth import OAuthCase
+from authapi.models import ApiResource, Client
+from authapi.services import grant_terms
 from authapi.services.api_resources import ensure_management_api
+from authapi.services.grant_terms import GrantTerms
 from authapi.services.permissions import permission_values
 from authapi.tenant_settings import sign_in_settings
 from authapi.tokens.audiences import is_management_audience, is_userinfo_audience
@@ -20,17 +22,6 @@ from identity.hosts import HostMatch
 from identity.models import Organization, User
 
 _REMEMBERED_SECONDS = 1.0
-_GRANTS_REMEMBERED_SECONDS = 0.2
-
-
-@dataclass(frozen=True)
-class GrantTerms:
-    """What a client grant says: its scopes, and whether it counts in organizations (`deny`, `allow` or `require`), in which."""
-
-    grant_id: str
-    scopes: tuple[str, ...]
-    organization_usage: str
-    is_for_any_organization: bool
 
 
 @dataclass(frozen=True)
@@ -61,12 +52,12 @@ def machine_entitlement(client: Client, host: HostMatch, audience: str | None) -
     """
     if audience is None:
         if not client.is_global:
-            raise RequestRefused(Case.AUDIENCE_REQUIRED)
+            raise RequestRefused(OAuthCase.AUDIENCE_REQUIRED)
         audience = f"{host.base_url}/"
     resource = resource_of(host.tenant_id, audience)
-    grant = _granted.get((host.tenant_id, client.pk, resource.pk))
+    grant = grant_terms.for_clients.get((host.tenant_id, client.pk, resource.pk))
     if grant is None and not (client.is_global and resource.is_system):
-        raise RequestRefused(Case.NO_CLIENT_GRANT, audience=audience)
+        raise RequestRefused(OAuthCase.NO_CLIENT_GRANT, audience=audience)
     scopes = resource.scope_values if grant is None else grant.scopes
     allowed = frozenset(resource.scope_values)
     return Entitlement(audience, resource, tuple(scope for scope in scopes if scope in allowed), grant)
@@ -122,9 +113,9 @@ def _allowed_for_users(client: Client, resource: ApiResource, audience: str) -> 
         policy = "allow_all" if client.is_global else "require_client_grant"
     if policy in (None, "allow_all"):
         return resource.scope_values
-    grant = _granted_for_users.get((client.tenant_id, client.pk, resource.pk)) if policy == "require_client_grant" else None
+    grant = grant_terms.for_users.get((client.tenant_id, client.pk, resource.pk)) if policy == "require_client_grant" else None
     if grant is None:
-        raise RequestRefused(Case.NO_CLIENT_GRANT, audience=audience[:200])
+        raise RequestRefused(OAuthCase.NO_CLIENT_GRANT, audience=audience[:200])
     allowed = frozenset(resource.scope_values)
     return tuple(value for value in grant.scopes if value in allowed)
 
@@ -147,12 +138,6 @@ def _may_refresh(client: Client, resource: ApiResource | None) -> bool:
     return client.allows_grant_type("refresh_token") and (resource is None or bool(resource.settings.get("allow_offline_access")))
 
 
-def forget_grant(tenant_id: str, client_pk: int, resource_pk: str) -> None:
-    """Let this process see a changed grant at once."""
-    _granted.forget((tenant_id, client_pk, resource_pk))
-    _granted_for_users.forget((tenant_id, client_pk, resource_pk))
-
-
 def resource_of(tenant_id: str, audience: str) -> ApiResource:
     """Return the API that `audience` names, as it was at most a second ago. Raises `RequestRefused`."""
     if is_management_audience(audience, trust.get(tenant_id).hosts):
@@ -160,7 +145,7 @@ def resource_of(tenant_id: str, audience: str) -> ApiResource:
     try:
         return _by_audience.get((tenant_id, audience))
     except ApiResource.DoesNotExist as error:
-        raise RequestRefused(Case.UNKNOWN_AUDIENCE, audience=audience[:200]) from error
+        raise RequestRefused(OAuthCase.UNKNOWN_AUDIENCE, audience=audience[:200]) from error
 
 
 def _load_by_audience(key: tuple[str, str]) -> ApiResource:
@@ -168,19 +153,5 @@ def _load_by_audience(key: tuple[str, str]) -> ApiResource:
     return ApiResource.objects.of(tenant_id).get(identifier=audience, is_system=False)
 
 
-def _load_granted(key: tuple[str, int, str], *, subject_type: str = ClientGrant.SubjectType.CLIENT) -> GrantTerms | None:
-    tenant_id, client_pk, resource_pk = key
-    grants = ClientGrant.objects.of(tenant_id).filter(client_id=client_pk, api_resource_id=resource_pk)
-    grant = grants.filter(subject_type=subject_type).select_related("api_resource").first()
-    if grant is None:
-        return None
-    usage = grant.settings.get("organization_usage") or "deny"
-    return GrantTerms(grant.pk, grant.granted_scopes, usage, bool(grant.settings.get("allow_any_organization")))
-
-
 _management: Remembered[str, ApiResource] = Remembered(ensure_management_api, seconds=_REMEMBERED_SECONDS)
 _by_audience: Remembered[tuple[str, str], ApiResource] = Remembered(_load_by_audience, seconds=_REMEMBERED_SECONDS)
-_granted: Remembered[tuple[str, int, str], GrantTerms | None] = Remembered(_load_granted, seconds=_GRANTS_REMEMBERED_SECONDS)
-_granted_for_users: Remembered[tuple[str, int, str], GrantTerms | None] = Remembered(
-    partial(_load_granted, subject_type=ClientGrant.SubjectType.USER), seconds=_GRANTS_REMEMBERED_SECONDS
-)

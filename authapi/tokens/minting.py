@@ -1,17 +1,21 @@
-"""What a grant decided to issue, and the one function that turns it into an access token."""
+"""Access tokens as they are issued: what a grant decided, and the signed token that comes of it. A JWT is stored nowhere."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from authapi.edge.mtls import certificate_of
+import orjson
+from joserfc import jws
+
 from authapi.models import Client
-from authapi.token_request import TokenRequest
-from authapi.tokens.access_tokens import mint
-from authapi.tokens.claims import TokenOrder, new_jti
+from authapi.tenant_settings import sign_in_settings
+from authapi.tokens.claims import TokenOrder, new_jti, token_claims, token_header
+from authapi.tokens.keys import signing_key
 from identity.hosts import HostMatch
+from identity.models import Organization
 
 
 @dataclass(frozen=True)
@@ -35,23 +39,6 @@ class Issue:
     opaque: str = field(default="", repr=False)
 
 
-def binding(request: TokenRequest) -> Mapping[str, Any] | None:
-    """Return the `cnf` of what is issued now: a certificate that came along binds the tokens to it (RFC 8705, 3)."""
-    certificate = certificate_of(request)
-    return certificate.confirmation if certificate is not None else None
-
-
-def access_token(request: Any) -> str:
-    """Mint the access token of an engine request whose grant has left an `Issue`."""
-    return minted(request.issue, client=request.client, host=request.token_request.host)
-
-
-def token_seconds(request: Any) -> int:
-    """Return the life of the token that `access_token` mints."""
-    issue: Issue = request.issue
-    return issue.seconds
-
-
 def minted(issue: Issue, *, client: Client, host: HostMatch) -> str:
     """Return the access token, signed now where it is a JWT."""
     if issue.opaque:
@@ -73,3 +60,20 @@ def minted(issue: Issue, *, client: Client, host: HostMatch) -> str:
         confirmation=issue.confirmation,
     )
     return mint(order, tenant_id=host.tenant_id)
+
+
+def mint(order: TokenOrder, *, tenant_id: str) -> str:
+    """Sign an access token with the tenant's current key. Nothing is stored."""
+    kid, key = signing_key(tenant_id)
+    payload = orjson.dumps(token_claims(order, now=int(time.time())))
+    return jws.serialize_compact(token_header(order, kid=kid), payload, key, algorithms=["RS256"])
+
+
+def organization_claims(organization: Organization | None, tenant_id: str) -> dict[str, str]:
+    """Return what every token says of an organization: `org_id`, and `org_name` where the tenant names organizations in logins."""
+    if organization is None:
+        return {}
+    claims = {"org_id": organization.pk}
+    if sign_in_settings(tenant_id).takes_organization_names:
+        claims["org_name"] = organization.name.lower()
+    return claims

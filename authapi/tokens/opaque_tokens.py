@@ -6,8 +6,8 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from authapi.grants.user_tokens import UserIssue
 from authapi.models import AccessToken
+from authapi.tokens.user_tokens import UserIssue
 from foundation.secrets.random_secrets import digest_of, new_secret
 
 

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.utils import timezone
 
-from authapi.grants.user_tokens import CodeParameters, UserIssue
 from authapi.models import AuthorizationCode
+from authapi.tokens.user_tokens import CodeParameters, UserIssue
 from foundation.secrets.random_secrets import digest_of, new_secret
 
 

@@ -1,35 +1,27 @@
-"""Refresh tokens: issued, exchanged, rotated and revoked. Only checksums are kept; a family is everything of one lineage.
+"""Refresh tokens: issued, exchanged and rotated. Only checksums are kept; a family is everything of one lineage.
 
-Two exchanges of one token at once, in any processes, wait for each other at its row. A family is revoked with all its rows
-locked first, since a token that is being exchanged right now is about to have a successor.
+Two exchanges of one token at once, in any processes, wait for each other at its row.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from uuid import UUID
+from datetime import datetime
 
-from django.db.models import Max, Q, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from authapi.edge.addresses import stored_address
-from authapi.grants.issuing import Issue
-from authapi.grants.user_tokens import UserIssue
-from authapi.models import AccessToken, AuthorizationCode, Client, RefreshToken, RevokedToken
-from authapi.services.sign_in_log import note
-from authapi.tokens.claims import lineage_key
+from authapi.models import Client, RefreshToken
+from authapi.tokens.minting import Issue
 from authapi.tokens.refresh_policy import RefreshPolicy, refresh_policy
+from authapi.tokens.user_tokens import UserIssue
 from foundation.database.compiled_select import CompiledSelect
-from foundation.database.transactions import unit_of_work
 from foundation.json_values import storable
 from foundation.secrets import vault
 from foundation.secrets.random_secrets import digest_of, new_secret
 
-# A row that was rotated or revoked within this time may have been so while we waited for its lock.
-_LOCK_MARGIN = timedelta(minutes=1)
 _LONGEST_AGENT = 500
-_REUSED = "ferrt"
 
 
 def _locked(tenant_id: str, checksum: str) -> QuerySet[RefreshToken]:
@@ -154,74 +146,6 @@ def give_again(successor: Successor, *, access: Issue, until: datetime, policy: 
     _used(row, access=access, until=until, policy=policy, now=now, sender=sender)
     row.save(update_fields=[*_USED])
     return successor.text
-
-
-def punish_reuse(row: RefreshToken, client: Client, sender: Sender) -> None:
-    """Revoke the family of a token that was presented again, and say so in the sign-in log. For the holder of its lock."""
-    revoke_lineage(tenant_id=row.tenant_id, lineage=row.lineage)
-    note(
-        tenant_id=row.tenant_id,
-        type=_REUSED,
-        is_success=False,
-        description="A refresh token was used again after its rotation: its family was revoked.",
-        user=row.user,
-        client=client,
-        connection=row.user.connection.name,
-        ip=sender.ip,
-        user_agent=sender.user_agent,
-        details={"family": str(row.lineage)},
-    )
-
-
-@unit_of_work
-def revoke_lineage(*, tenant_id: str, lineage: UUID) -> None:
-    """End everything that came of one login at one client: refresh tokens, opaque tokens and JWTs, codes included. Twice is once."""
-    family = RefreshToken.objects.of(tenant_id).filter(lineage=lineage)
-    _revoke_locked(family)
-    AccessToken.objects.of(tenant_id).filter(lineage=lineage).delete()
-    codes = AuthorizationCode.objects.of(tenant_id).filter(lineage=lineage)
-    codes.filter(used_at__isnull=True).update(used_at=timezone.now())
-    ends = [rows.aggregate(last=Max("issued_until"))["last"] for rows in (family, codes)]
-    until = max((end for end in ends if end is not None), default=None)
-    if until is not None and until > timezone.now():
-        RevokedToken.objects.of(tenant_id).update_or_create(
-            jti=lineage_key(lineage), defaults={"tenant_id": tenant_id, "expires_at": until}
-        )
-
-
-@unit_of_work
-def revoke_refresh_tokens(
-    *, tenant_id: str, user_id: int | None = None, client_id: str | None = None, audience: str | None = None, ids: list[str] | None = None
-) -> int:
-    """Revoke the refresh tokens that fit all that is given; return how many were alive. Access tokens run out by themselves.
-
-    `user_id` is the key of the user's row, `client_id` and `ids` are those of the wire; an empty audience is the profile.
-    """
-    given = {"user_id": user_id, "application__client_id": client_id, "audience": audience, "wire_id__in": ids}
-    narrowed = {name: value for name, value in given.items() if value is not None}
-    if not narrowed:
-        raise ValueError("Say which refresh tokens are to be revoked.")
-    rows = RefreshToken.objects.of(tenant_id).filter(**narrowed)
-    if ids is not None:
-        # Ids change with every rotation; what is meant is the family.
-        lineages = list(rows.values_list("lineage", flat=True))
-        rows = RefreshToken.objects.of(tenant_id).filter(lineage__in=lineages)
-    return _revoke_locked(rows)
-
-
-def _revoke_locked(rows: QuerySet[RefreshToken]) -> int:
-    """Revoke the living ones of `rows`, those included that are born while we wait for the lock of their predecessor."""
-    known: set[int] = set()
-    while True:
-        # A row that was alive when the statement began comes back as rotated, for its lock was waited for. Its successor
-        # is seen by the next statement only, so ask until nothing new has come: by then every row is ours.
-        recent = Q(revoked__isnull=True) | Q(revoked__gt=timezone.now() - _LOCK_MARGIN)
-        locked = set(rows.filter(recent).order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
-        if locked <= known:
-            break
-        known |= locked
-    rows.filter(pk__in=known, sealed_until__isnull=False).update(sealed_successor="", sealed_until=None)
-    return rows.filter(pk__in=known, revoked__isnull=True).update(revoked=timezone.now(), updated=timezone.now())
 
 
 def _stored(row: RefreshToken, text: str, *, access: Issue, until: datetime, policy: RefreshPolicy, now: datetime, sender: Sender) -> str:

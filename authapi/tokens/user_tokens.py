@@ -17,7 +17,7 @@ from identity.models import Connection, Organization, User
 class UserIssue:
     """One user at one client. An empty `audience` asks for an opaque token that opens the profile and nothing else.
 
-    `scopes` are granted already (`authapi.tokens.entitlements.user_entitlement`). `lineage` is new for each login at a client and
+    `scopes` are granted already (`authapi.grants.entitlements.user_entitlement`). `lineage` is new for each login at a client and
     joins everything that comes of it. `methods` is a list of {"name", "timestamp"}. `grant` is the `gty` of the default
     dialect, empty for logins in a browser.
     """
