@@ -25,8 +25,15 @@ class LoginCase(Case):
     TOO_MANY_LOGINS = 429, "too_many_requests", "Too many logins of this user from this address. Try again later."
     SUSPICIOUS_ADDRESS = 429, "too_many_attempts", "Too many failed logins from this address. Try again later."
     PASSWORD_LEAKED = 401, "password_leaked", "This password was part of a breach elsewhere. Choose a new one."
+    # Shown on a page: no address of the client is trusted yet (RFC 6749, 4.1.2.1).
+    UNKNOWN_CLIENT = 400, "invalid_request", "Unknown client: {client_id}"
+    NO_CALLBACK = 400, "invalid_request", "The client has no callback address."
+    CALLBACK_MISMATCH = 400, "invalid_request", "Callback URL mismatch. {redirect_uri} is not in the list of allowed callback URLs."
     UNKNOWN_CONNECTION = 400, "invalid_request", "The connection was not found or is not enabled for the client."
     NO_CONNECTION = 400, "invalid_request", "No connection is enabled for the client."
+    ORGANIZATION_REQUIRED = 400, "invalid_request", "parameter organization is required for this client"
+    ORGANIZATION_NOT_ALLOWED = 400, "invalid_request", "parameter organization is not allowed for this client"
+    UNKNOWN_ORGANIZATION = 400, "invalid_request", "parameter organization is invalid"
     NOT_A_MEMBER = 403, "access_denied", "user {user} is not part of the {organization} organization"
     NO_ORGANIZATION = 403, "access_denied", "user {user} is not part of any organization"
     # Clients compare these texts.

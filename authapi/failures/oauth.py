@@ -42,10 +42,7 @@ class OAuthCase(Case):
     # RFC 6750, 3.1. Both stand beside a challenge, which the token endpoint never sends.
     INVALID_BEARER = 401, "invalid_token", "Unauthorized"
     BEARER_LACKS_SCOPE = 403, "insufficient_scope", "The access token lacks the scope {scope}."
-    # Of the authorization endpoint. The first four are shown on a page: no address is trusted yet (RFC 6749, 4.1.2.1).
-    UNKNOWN_CLIENT = 400, "invalid_request", "Unknown client: {client_id}"
-    NO_CALLBACK = 400, "invalid_request", "The client has no callback address."
-    CALLBACK_MISMATCH = 400, "invalid_request", "Callback URL mismatch. {redirect_uri} is not in the list of allowed callback URLs."
+    # Of the authorization endpoint. The first is shown on a page: no address is trusted yet (RFC 6749, 4.1.2.1).
     WEB_ORIGIN_NOT_ALLOWED = 400, "invalid_request", "The origin {origin} is not among the client's web origins."
     ORIGIN_NOT_ALLOWED = 403, "access_denied", "The origin {origin} is not among the client's allowed origins."
     # RFC 9449, 5: its error code, so that a client sees that no token would be bound.
@@ -59,9 +56,6 @@ class OAuthCase(Case):
     REQUEST_OBJECT_NOT_SUPPORTED = 400, "request_not_supported", "Request objects are not supported."
     REQUEST_URI_NOT_SUPPORTED = 400, "request_uri_not_supported", "The parameter request_uri is not supported."
     REGISTRATION_NOT_SUPPORTED = 400, "registration_not_supported", "The parameter registration is not supported."
-    ORGANIZATION_REQUIRED = 400, "invalid_request", "parameter organization is required for this client"
-    ORGANIZATION_NOT_ALLOWED = 400, "invalid_request", "parameter organization is not allowed for this client"
-    UNKNOWN_ORGANIZATION = 400, "invalid_request", "parameter organization is invalid"
     NO_GRANT_IN_ORGANIZATION = 403, "access_denied", "The client has no grant for this API in the {organization} organization"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.failures.oauth import OAuthCase
 from authapi.login.organizations import named_organization
 from authapi.models import Client, OrganizationClientGrant
@@ -20,12 +21,12 @@ def machine_organization(client: Client, grant: GrantTerms | None, named: str | 
     usage = grant.organization_usage if grant is not None else "deny"
     if grant is None or usage == "deny":
         if named is not None:
-            raise RequestRefused(OAuthCase.ORGANIZATION_NOT_ALLOWED)
+            raise RequestRefused(LoginCase.ORGANIZATION_NOT_ALLOWED)
         return None
     wanted = named or _default(client)
     if wanted is None:
         if usage == "require":
-            raise RequestRefused(OAuthCase.ORGANIZATION_REQUIRED)
+            raise RequestRefused(LoginCase.ORGANIZATION_REQUIRED)
         return None
     organization = named_organization(client.tenant_id, wanted)
     if not grant.is_for_any_organization:

@@ -79,9 +79,9 @@ class PasswordRealmGrant(PasswordGrant):
 def _check_organization(request: TokenRequest, client: Client) -> None:
     """Raise `RequestRefused` where the login is to be for an organization: nobody is asked here whether the user may enter it."""
     if request.text("organization") is not None:
-        raise RequestRefused(OAuthCase.ORGANIZATION_NOT_ALLOWED)
+        raise RequestRefused(LoginCase.ORGANIZATION_NOT_ALLOWED)
     if client.settings.get("organization_usage") == "require":
-        raise RequestRefused(OAuthCase.ORGANIZATION_REQUIRED)
+        raise RequestRefused(LoginCase.ORGANIZATION_REQUIRED)
 
 
 def _logged_in(request: TokenRequest, client: Client, connection: Connection, username: str, password: str, sender: Sender) -> User:

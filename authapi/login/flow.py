@@ -9,7 +9,6 @@ from django.utils import timezone
 
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
-from authapi.failures.oauth import OAuthCase
 from authapi.login import organizations
 from authapi.login.browser import see_other, with_parameters
 from authapi.login.connections import takes_sign_ups
@@ -175,7 +174,7 @@ def _answer(login: Login) -> HttpResponse:
     if login.organization is not None:
         organizations.check_membership(login.organization, session.user)
     elif organizations.usage_of(login.client) == "require":
-        raise RequestRefused(OAuthCase.ORGANIZATION_REQUIRED)
+        raise RequestRefused(LoginCase.ORGANIZATION_REQUIRED)
     complete = CompleteLogin(session, login.organization, login.terms(session.user))
     answer = login.protocol.answer(login.http_request, login.request, complete)
     _note_silent(login)

@@ -10,7 +10,6 @@ from django.utils import timezone
 
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
-from authapi.failures.oauth import OAuthCase
 from authapi.login import organizations
 from authapi.login.browser import address_of, user_agent_of
 from authapi.login.connections import client_connections
@@ -69,7 +68,7 @@ class Login:
         return self._session
 
     def go_on_with(self, session: Session | None) -> None:
-        """Let this session count from now on, whatever the browser sent."""
+        """Use this session from now on in place of the one that the browser sent."""
         self._session, self._is_session_known = session, True
 
     @cached_property
@@ -163,7 +162,7 @@ def new_login(http_request: HttpRequest, protocol: Protocol, request: ProtocolRe
 def kept_login(http_request: HttpRequest, host: HostMatch, row: LoginTransaction) -> Login:
     """Return the login of a request that was kept. Raises `RequestRefused` when its client or address is gone."""
     if row.client.revoked_at is not None:
-        raise RequestRefused(OAuthCase.UNKNOWN_CLIENT, client_id=row.client.client_id)
+        raise RequestRefused(LoginCase.UNKNOWN_CLIENT, client_id=row.client.client_id)
     try:
         protocol = protocol_named(row.protocol)
     except KeyError as error:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from authapi.clients.callbacks import is_registered
 from authapi.clients.origins import web_origin_of
 from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.failures.oauth import OAuthCase
 from authapi.failures.requests import RequestCase
 from authapi.protocols.oauth.authorization_request import AuthorizationRequest, ClientFacts, Target
@@ -118,14 +119,14 @@ def checked(parameters: Parameters, client: ClientFacts, target: Target) -> Auth
 
 
 def response_types(text: str) -> frozenset[str]:
-    """Return the set behind a response type, whatever the order of its words."""
+    """Return the set behind a response type: the order of its words does not count."""
     return frozenset(text.split())
 
 
 def _redirect_uri(given: str, client: ClientFacts) -> str:
     """Return the address for answers: the given one when it matches a registered one, the first registered one without it."""
     if not client.callbacks:
-        raise RequestRefused(OAuthCase.NO_CALLBACK)
+        raise RequestRefused(LoginCase.NO_CALLBACK)
     if not given:
         # A wildcard is no address.
         first = next((callback for callback in client.callbacks if "*" not in callback), None)
@@ -133,7 +134,7 @@ def _redirect_uri(given: str, client: ClientFacts) -> str:
             raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="redirect_uri")
         return first
     if not is_registered(given, client.callbacks, takes_wildcards=client.takes_wildcards, is_native=client.is_native):
-        raise RequestRefused(OAuthCase.CALLBACK_MISMATCH, redirect_uri=given[:200])
+        raise RequestRefused(LoginCase.CALLBACK_MISMATCH, redirect_uri=given[:200])
     return given
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.login.decision import Situation, Step, next_step
 from authapi.login.wish import Presentation, Prompt, Wish
@@ -64,7 +64,7 @@ def test_each_situation_has_its_step(name: str) -> None:
         (at(LOGGED_IN, needs_consent=True), LoginCase.CONSENT_REQUIRED),
     ],
 )
-def test_a_silent_request_fails_where_a_page_would_be_due(situation: Situation, case: Case) -> None:
+def test_a_silent_request_fails_where_a_page_would_be_due(situation: Situation, case: LoginCase) -> None:
     with pytest.raises(RequestRefused) as refused:
         next_step(wish(is_silent=True), situation)
     assert refused.value.case is case

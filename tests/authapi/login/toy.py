@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
 from authapi.failures import RequestRefused
-from authapi.failures.oauth import OAuthCase
+from authapi.failures.logins import LoginCase
 from authapi.failures.requests import RequestCase
 from authapi.login import flow
 from authapi.login.browser import form_target, post_form, see_other, with_parameters
@@ -31,7 +31,7 @@ from identity.models import Organization, User
 def ask(request: HttpRequest, host: HostMatch) -> HttpResponse:
     client = Client.objects.of(host.tenant_id).filter(client_id=request.GET.get("app", "")).first()
     if client is None:
-        raise RequestRefused(OAuthCase.UNKNOWN_CLIENT, client_id=request.GET.get("app", ""))
+        raise RequestRefused(LoginCase.UNKNOWN_CLIENT, client_id=request.GET.get("app", ""))
     state = {name: request.GET.get(name, "") for name in ("to", "takes", "silent", "anew", "posts", "bye")}
     return flow.begin(request, TOY, ProtocolRequest(host, client, state))
 
@@ -39,7 +39,7 @@ def ask(request: HttpRequest, host: HostMatch) -> HttpResponse:
 def wish_of(request: ProtocolRequest) -> Wish:
     state = request.state
     if state["to"] not in request.client.redirect_uris.split():
-        raise RequestRefused(OAuthCase.CALLBACK_MISMATCH, redirect_uri=state["to"])
+        raise RequestRefused(LoginCase.CALLBACK_MISMATCH, redirect_uri=state["to"])
     presentation = Presentation(form_target(state["to"]))
     if state["silent"] and state["anew"]:
         return Wish(presentation, refusal=RequestRefused(RequestCase.MALFORMED_REQUEST, reason="A silent login cannot be a new one."))

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 
 from authapi.client_auth import clients
 from authapi.failures import RequestRefused
-from authapi.failures.oauth import OAuthCase
+from authapi.failures.logins import LoginCase
 from authapi.failures.requests import RequestCase
 from authapi.login import flow
 from authapi.login.protocol import ProtocolRequest
@@ -35,7 +35,7 @@ def _client(host: HostMatch, client_id: str) -> Client:
     try:
         client = clients.get((host.tenant_id, client_id[:64]))
     except Client.DoesNotExist as error:
-        raise RequestRefused(OAuthCase.UNKNOWN_CLIENT, client_id=client_id[:64]) from error
+        raise RequestRefused(LoginCase.UNKNOWN_CLIENT, client_id=client_id[:64]) from error
     if client.revoked_at is not None or client.client_id != client_id:
-        raise RequestRefused(OAuthCase.UNKNOWN_CLIENT, client_id=client_id[:64])
+        raise RequestRefused(LoginCase.UNKNOWN_CLIENT, client_id=client_id[:64])
     return client

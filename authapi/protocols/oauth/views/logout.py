@@ -11,7 +11,6 @@ from django.http import HttpRequest, HttpResponse
 from authapi.clients.logout_addresses import is_allowed
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
-from authapi.failures.oauth import OAuthCase
 from authapi.login import round_trips
 from authapi.login.browser import address_of, see_other, user_agent_of, with_parameters
 from authapi.login.cookies import SESSION, drop_cookie, form_token, is_own_form, read_cookie
@@ -177,7 +176,7 @@ def _question(request: HttpRequest, host: HostMatch, ending: Ending, sent: Mappi
     fields = {name: value for name, value in sent.items() if value} | ({"federated": "1"} if ending.is_federated else {})
     user = ending.session.user if ending.session is not None else None
     context = {"user": user, "fields": fields, "form_token": form_token(read_cookie(request, SESSION))}
-    # The answer leads to whatever address was checked above, and may lead on from there.
+    # The answer redirects to the address that was checked above, which may redirect further.
     own_scheme = urlsplit(ending.address).scheme
     targets = dict.fromkeys(("https:", "http:", *([f"{own_scheme}:"] if own_scheme else ())))
     return hosted_page(request, host, "logout", context, form_targets=targets)
@@ -196,7 +195,7 @@ def _named_client(host: HostMatch, client_id: str) -> Client | None:
         return None
     client = Client.objects.of(host.tenant_id).filter(client_id=client_id[:64], revoked_at=None).first()
     if client is None or client.client_id != client_id:
-        raise RequestRefused(OAuthCase.UNKNOWN_CLIENT, client_id=client_id[:64])
+        raise RequestRefused(LoginCase.UNKNOWN_CLIENT, client_id=client_id[:64])
     return client
 
 

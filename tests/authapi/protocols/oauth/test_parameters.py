@@ -9,6 +9,7 @@ import pytest
 
 from authapi.clients.origins import web_origin_of
 from authapi.failures import Case, RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.failures.oauth import OAuthCase
 from authapi.failures.requests import RequestCase
 from authapi.protocols.oauth.authorization_request import AuthorizationRequest, ClientFacts, Target
@@ -76,13 +77,13 @@ def test_an_address_that_is_not_registered_to_the_letter_is_never_redirected_to(
     client = ClientFacts(**FACTS)
     with pytest.raises(RequestRefused) as refused:
         target_of(read(with_changes(redirect_uri=address).items()), client)
-    assert refused.value.case is OAuthCase.CALLBACK_MISMATCH
+    assert refused.value.case is LoginCase.CALLBACK_MISMATCH
 
 
 def test_a_client_without_callbacks_has_nowhere_to_go() -> None:
     with pytest.raises(RequestRefused) as refused:
         target_of(read(with_changes(redirect_uri=None).items()), ClientFacts("c"))
-    assert refused.value.case is OAuthCase.NO_CALLBACK
+    assert refused.value.case is LoginCase.NO_CALLBACK
 
 
 @pytest.mark.parametrize("name", ["client_id", "redirect_uri"])
