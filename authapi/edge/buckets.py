@@ -14,11 +14,10 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-import redis
 from django.conf import settings
 
 from foundation.memory.outage_guard import OutageGuard
-from foundation.memory.redis_clients import redis_pool
+from foundation.memory.redis_clients import redis_client
 
 _OWN_LIMIT = 65_536
 # KEYS: the bucket. ARGV: now, milliseconds per token, size, how many to take. All or nothing.
@@ -57,7 +56,7 @@ class Buckets:
 
     def __init__(self, redis_url: str, *, prefix: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._prefix = prefix
-        self._script: Any = redis.Redis(connection_pool=redis_pool(redis_url)).register_script(_SCRIPT)
+        self._script: Any = redis_client(redis_url).register_script(_SCRIPT)
         self._guard = OutageGuard(clock=clock)
         self._own: dict[str, float] = {}
         self._lock = Lock()

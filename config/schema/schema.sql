@@ -1,4 +1,4 @@
--- sources: 722b349b68f42e0273326a3c3b686a2ff23709a7f481ce7ffee93786da48347d
+-- sources: e274ca1051b91826f37fdec782c941ce07ab57007fffa8dafcdd8fd9d7d55a81
 -- server: 18
 --
 -- PostgreSQL database dump
@@ -3058,8 +3058,9 @@ INSERT INTO public.django_migrations VALUES
 	(92, 'provisioning', '0012_users_not_found', now()),
 	(93, 'provisioning', '0013_links_of_the_past', now()),
 	(94, 'provisioning', '0014_breaker_by_status', now()),
-	(95, 'provisioning', '0016_one_word_per_idea', now()),
-	(96, 'sessions', '0001_initial', now());
+	(95, 'provisioning', '0015_lookups_of_lanes', now()),
+	(96, 'provisioning', '0016_one_word_per_idea', now()),
+	(97, 'sessions', '0001_initial', now());
 
 --
 -- Data for Name: django_session; Type: TABLE DATA; Schema: public; Owner: -
@@ -3453,7 +3454,7 @@ SELECT pg_catalog.setval('public.django_content_type_id_seq', 88, true);
 -- Name: django_migrations_id_seq; Type: SEQUENCE SET; Schema: public; Owner: -
 --
 
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 96, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 97, true);
 
 --
 -- Name: events_event_id_seq; Type: SEQUENCE SET; Schema: public; Owner: -
@@ -7032,7 +7033,7 @@ CREATE INDEX provisioning_ignoredkind_tenant_id_2945e269_like ON public.provisio
 -- Name: provisioning_lane_by_due; Type: INDEX; Schema: public; Owner: -
 --
 
-CREATE INDEX provisioning_lane_by_due ON public.provisioning_lane USING btree (stream_id, not_before, id);
+CREATE INDEX provisioning_lane_by_due ON public.provisioning_lane USING btree (stream_id, not_before, ((id + 0)));
 
 --
 -- Name: provisioning_nameddeletions_stream_id_3e450dea_like; Type: INDEX; Schema: public; Owner: -

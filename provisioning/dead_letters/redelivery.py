@@ -42,13 +42,6 @@ class Redelivered:
     blocked: int = 0
 
 
-def redeliver(
-    *, tenant_id: str, letter_ids: Iterable[int], actor: str, reason: str = "", staff: Staff | None = None, force: bool = False
-) -> int:
-    """Let these dead letters of the tenant be delivered again; return how many were undelivered. See `redeliver_letters`."""
-    return redeliver_letters(tenant_id=tenant_id, letter_ids=letter_ids, order=Order(actor, reason, staff, force)).count
-
-
 def redeliver_letters(*, tenant_id: str, letter_ids: Iterable[int], order: Order) -> Redelivered:
     """Let these dead letters of the tenant be delivered again.
 

@@ -118,7 +118,7 @@ def fail(claim: Claim, failure: Failure, *, go_on: bool) -> Step:
             step = Step(next=following, retry_in=delay)
         failpoints.reach("failing")
     failpoints.reach("failed" if delay is not None else "buried")
-    return Step(step.next, step.is_waiting, step.retry_in, trips)
+    return step
 
 
 def release(claim: Claim, failure: Failure) -> None:

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('provisioning', '0014_breaker_by_status'),
+        ('provisioning', '0015_lookups_of_lanes'),
     ]
 
     operations = [

@@ -10,7 +10,7 @@ from events.log.numbering import number_tenant
 from events.models import EventStream
 from identity.models import Connection, Tenant, User
 from identity.services.users import create_user, delete_user, update_user
-from provisioning.dead_letters.redelivery import redeliver
+from provisioning.dead_letters.redelivery import Order, redeliver_letters
 from provisioning.engine import delivering, dispatch, lanes
 from provisioning.engine.streams import create_stream
 from provisioning.models import Attempt, DeadLetter, Delivery
@@ -93,7 +93,7 @@ class Side:
     def redeliver_all(self, *, force: bool) -> None:
         """Send every dead letter again and deal with all of them."""
         letters = list(DeadLetter.objects.filter(stream_id=self.stream.pk).values_list("pk", flat=True))
-        redeliver(tenant_id=self.tenant_id, letter_ids=letters, actor="ada@example.test", reason="again", force=force)
+        redeliver_letters(tenant_id=self.tenant_id, letter_ids=letters, order=Order("ada@example.test", reason="again", force=force))
         self.deliver()
 
     def deliver(self) -> Outcome:

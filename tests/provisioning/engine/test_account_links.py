@@ -399,7 +399,8 @@ def test_the_accounts_of_a_deleted_action_stay_with_their_users(tenant: Tenant, 
 
 def redeliver_letter(tenant: Tenant, stream: EventStream) -> list[str]:
     letters = list(DeadLetter.objects.filter(stream_id=stream.pk, state="open").values_list("pk", flat=True))
-    assert redelivery.redeliver(tenant_id=tenant.pk, letter_ids=letters, actor="ada@example.test") == len(letters) == 1
+    done = redelivery.redeliver_letters(tenant_id=tenant.pk, letter_ids=letters, order=redelivery.Order("ada@example.test"))
+    assert done.count == len(letters) == 1
     return deliver(tenant, stream)
 
 

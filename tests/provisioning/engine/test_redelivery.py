@@ -37,7 +37,8 @@ def _letter(event: Event) -> DeadLetter:
 
 def _redeliver(tenant: Tenant, *letters: DeadLetter, force: bool = False) -> int:
     ids = [letter.pk for letter in letters]
-    return redelivery.redeliver(tenant_id=tenant.pk, letter_ids=ids, actor="ada@example.test", reason="field widened", force=force)
+    order = redelivery.Order("ada@example.test", reason="field widened", force=force)
+    return redelivery.redeliver_letters(tenant_id=tenant.pk, letter_ids=ids, order=order).count
 
 
 def test_a_redelivered_event_is_delivered_with_a_fresh_series_of_attempts(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
