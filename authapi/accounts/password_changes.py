@@ -8,7 +8,7 @@ from authapi.accounts.brute_force import lift_blocks
 from authapi.models import AccountTicket, Initiator
 from authapi.services.account_tickets import use_up
 from authapi.services.refresh_tokens import revoke_refresh_tokens
-from authapi.services.sessions import end_sessions_of
+from authapi.login.sessions import end_sessions_of
 from identity.models import User
 
 

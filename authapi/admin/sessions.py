@@ -11,7 +11,7 @@ from django.utils import timezone
 from authapi.models import Consent, Initiator, LogoutNotice, RefreshToken, Session, SessionClient
 from authapi.services.access import revoke_session, withdraw_consent
 from authapi.services.row_acts import END_SESSIONS, REVOKE_TOKENS, WITHDRAW_CONSENTS, revoke_token
-from authapi.services.sessions import end_session
+from authapi.login.sessions import end_session
 from foundation.admin.badges import badge
 from foundation.admin.panels import Cell, Panel
 from identity.admin.bulk_actions import bulk_action

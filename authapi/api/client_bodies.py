@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from authapi.api.client_member_bodies import FurtherMembers
 from authapi.api.credential_bodies import MethodsToCreate, MethodsToName
-from authapi.authorize.callbacks import wildcard_problem
+from authapi.clients.callbacks import wildcard_problem
 from authapi.models import Client, Initiator
 from foundation.api.fields import Closed, JsonObject, ListOf, Switch, Text
 

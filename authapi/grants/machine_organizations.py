@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from authapi.authorize.organizations import named_organization
+from authapi.login.organizations import named_organization
 from authapi.failures import Case, RequestRefused
 from authapi.models import Client, OrganizationClientGrant
 from authapi.tokens.entitlements import GrantTerms

@@ -12,7 +12,7 @@ from django.utils import timezone
 from oauth2_provider.settings import oauth2_settings
 
 from authapi.accounts.attempts import Attempt, LoginRefused, Refusal
-from authapi.accounts.connections import database_connections, default_directory, named_database
+from authapi.login.connections import database_connections, default_directory, named_database
 from authapi.accounts.password_login import log_in
 from authapi.failures import Case, RequestRefused
 from authapi.grants.issuing import binding

@@ -9,7 +9,7 @@ from typing import Any
 
 from oauthlib.oauth2.rfc6749.grant_types.base import GrantTypeBase
 
-from authapi.authorize.organizations import check_membership
+from authapi.login.organizations import check_membership
 from authapi.failures import Case, RequestRefused
 from authapi.grants.issuing import Issue, binding
 from authapi.grants.user_access import ends_at, still_granted, user_access

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 
-from authapi.authorize import flow
-from authapi.authorize.decision import Step
-from authapi.authorize.responses import see_other, with_parameters
-from authapi.authorize.waiting import bind, note_progress
+from authapi.login import flow
+from authapi.login.decision import Step
+from authapi.protocols.oauth.responses import see_other, with_parameters
+from authapi.login.transactions import bind, note_progress
 from authapi.failures import RequestRefused
-from authapi.pages.chain import opened_visit, tenant_page
+from authapi.pages.tenant_page import opened_visit, tenant_page
 from authapi.pages.rendering import visit_page
 from identity.hosts import HostMatch
 

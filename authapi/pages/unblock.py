@@ -7,8 +7,8 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 
 from authapi.accounts.password_reset import lift_with_link, open_unblock
-from authapi.authorize.visit import address_of
-from authapi.pages.chain import tenant_page
+from authapi.login.visit import address_of
+from authapi.pages.tenant_page import tenant_page
 from authapi.pages.hosted_page import hosted_page
 from authapi.pages.reset_password import login_address
 from authapi.services.account_tickets import TicketExpired, TicketUnknown, TicketUsed

@@ -17,7 +17,7 @@ from authapi.models import (
 from authapi.services import client_credentials, client_grants, clients, edge_keys, resource_changes
 from authapi.services.access import withdraw_consent
 from authapi.services.refresh_tokens import revoke_refresh_tokens
-from authapi.services.sessions import end_session
+from authapi.login.sessions import end_session
 from authapi.services.user_blocks import lift_block
 from identity.services.bulk_acts import BulkAct, deletion_of_rows, register
 

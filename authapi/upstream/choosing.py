@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from authapi.accounts.connections import client_connections
+from authapi.login.connections import client_connections
 from authapi.models import Client
 from authapi.upstream.provider import STRATEGIES
 from identity.models import Connection

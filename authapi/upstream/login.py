@@ -18,7 +18,7 @@ from authapi.upstream.id_token import verified_claims
 from authapi.upstream.metadata import Metadata, keys_of, metadata_of
 from authapi.upstream.profile import needs_userinfo
 from authapi.upstream.provider import Provider, passed_on, provider_of
-from authapi.upstream.waiting import Waiting, begin_waiting
+from authapi.upstream.authentication_requests import Waiting, begin_waiting
 from identity.hosts import HostMatch
 from identity.models import Connection
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from authapi.accounts.connections import client_connections, named_database, takes_passwords
+from authapi.login.connections import client_connections, named_database, takes_passwords
 from authapi.accounts.event_context import context_of
 from authapi.accounts.password_reset import TooManyRequests, ask_for_reset
 from authapi.accounts.password_rules import as_text, rules_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from authapi.authorize.parameters import PROMPTS
+from authapi.protocols.oauth.parameters import PROMPTS
 from authapi.client_auth import assertion, mutual_tls, public, secret_basic, secret_post
 from authapi.edge import mtls
 from authapi.engine import SERVED_GRANTS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from typing import Any
 
-from authapi.authorize.known_browser import known_browser
+from authapi.login.known_browser import known_browser
 from authapi.edge.address_rates import charged_debt, debt_of
 from authapi.edge.open_rates import StrangerRefused, admitted_stranger_async
 from authapi.edge.throttling import Rate

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 from django.test import RequestFactory
 
-from authapi.authorize.visit import address_of
+from authapi.login.visit import address_of
 from authapi.edge import mtls
 from authapi.models import ClientCredential, SignIn
 from authapi.services.client_credentials import NewCredential

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import pytest
 from pytest_django.plugin import DjangoDbBlocker
 
-from authapi.authorize.cookies import form_token
+from authapi.login.cookies import form_token
 from authapi.models import Client, Session
 from config.launcher.tls import ServerCertificate, server_certificate
 from identity.models import Tenant

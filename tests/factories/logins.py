@@ -14,7 +14,7 @@ from authapi.grants.user_tokens import CodeParameters, UserIssue
 from authapi.models import Client
 from authapi.services.authorization_codes import issue_code
 from authapi.services.clients import create_client
-from authapi.services.sessions import begin_session
+from authapi.login.sessions import begin_session
 from authapi.tokens.entitlements import user_entitlement
 from identity.models import Connection, Tenant, User
 from identity.services.connections import create_connection

@@ -8,7 +8,7 @@ from django.conf import settings
 
 from authapi.models import Client, Session
 from authapi.services.clients import create_client
-from authapi.services.sessions import begin_session
+from authapi.login.sessions import begin_session
 from identity.models import Connection, Tenant, User
 from identity.services.connections import create_connection
 from identity.services.users import create_user

@@ -9,7 +9,7 @@ from typing import Any
 from django.utils import timezone
 
 from authapi.models import Client, Consent, LoginFailures, RefreshToken, Session, SignIn, SigningKey
-from authapi.services.sessions import begin_session, note_client
+from authapi.login.sessions import begin_session, note_client
 from authapi.tokens.key_pairs import KeyPair, new_key_pair
 from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.models import User

@@ -11,7 +11,7 @@ from authapi.edge import buckets
 from authapi.models import Client
 from authapi.tenant_settings import remembered_settings
 from identity.models import Connection, Tenant, User
-from tests.authapi.authorize.conftest import login  # noqa: F401  (a fixture here, too)
+from tests.authapi.login.conftest import login  # noqa: F401  (a fixture here, too)
 from tests.factories.sign_in import people, person, web_client
 
 

@@ -11,14 +11,14 @@ import pytest
 import time_machine
 
 from authapi.accounts import password_login, password_reset
-from authapi.authorize import parked
+from authapi.login import parked
 from authapi.edge.buckets import Bucket
 from authapi.models import Client
 from authapi.views import HOT_ENDPOINTS
 from identity.models import Tenant
 from tests.authapi.accounts.logging_in import protect, suspect
 from tests.authapi.asgi_client import FORM, Received, send
-from tests.authapi.authorize.conftest import Login
+from tests.authapi.login.conftest import Login
 from tests.authapi.browser import Page
 from tests.factories.sign_in import PASSWORD, people, person, web_client
 

@@ -1,0 +1,46 @@
+"""Where a browser may be sent after a logout. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from urllib.parse import SplitResult, urlsplit
+
+from authapi.clients.callbacks import wildcard_problem
+
+_WILDCARD = "*."
+
+
+def is_allowed(address: str, registered: Iterable[str]) -> bool:
+    """Tell whether an address is registered, its query and fragment left out of the comparison.
+
+    `https://*.example.com/...` stands for one further label, never for the domain itself nor for labels below.
+    """
+    asked = _split(address)
+    return asked is not None and any(_matches(asked, pattern) for pattern in registered)
+
+
+def _split(address: str) -> SplitResult | None:
+    # Browsers take a backslash for a slash and drop control characters: what they would read is not what was compared.
+    if not address.isprintable() or "\\" in address or " " in address:
+        return None
+    try:
+        parts = urlsplit(address)
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts if parts.scheme and "@" not in parts.netloc else None
+
+
+def _matches(asked: SplitResult, pattern: str) -> bool:
+    registered = _split(pattern)
+    if (
+        registered is None
+        or wildcard_problem(pattern) is not None
+        or (asked.scheme, asked.path or "/") != (registered.scheme, registered.path or "/")
+    ):
+        return False
+    wanted, given = registered.netloc.lower(), asked.netloc.lower()
+    if not wanted.startswith(_WILDCARD):
+        return given == wanted
+    label, separator, rest = given.partition(".")
+    return bool(label) and separator == "." and rest == wanted.removeprefix(_WILDCARD) and "*" not in label

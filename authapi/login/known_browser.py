@@ -1,0 +1,55 @@
+"""The mark of a browser that completed a login. The browsers of an account have one budget, apart from those of their addresses.
+
+A mark is signed, and a keyed digest stands in it for the account. With a random mark per login, one account could get any number
+of budgets. A missing mark and one that another tenant signed count as none.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.core.signing import BadSignature, TimestampSigner
+from django.http import HttpResponse
+from django.utils.crypto import salted_hmac
+
+from authapi.login.cookies import cookie_name, set_cookie
+from authapi.edge.addresses import AddressKey
+from identity.models import User
+
+KNOWN = "known"
+_LIFE = timedelta(days=30)
+_LONGEST = 128
+# Every cookie of a browser that we could have set fits many times over; longer headers are not searched.
+_LONGEST_HEADER = 8192
+
+
+def known_browser(tenant_id: str, cookies: str) -> AddressKey | None:
+    """Return the key of the account whose login the browser behind a `Cookie` header completed of late, None without one."""
+    value = _value_of(cookies)
+    mark = _mark_of(tenant_id, value) if value else None
+    return AddressKey(mark) if mark else None
+
+
+def remember_browser(answer: HttpResponse, user: User) -> None:
+    """Mark the browser that gets this answer: the user has completed a login in it."""
+    mark = salted_hmac("authapi.known-browser", f"{user.tenant_id}/{user.pk}", algorithm="sha256").hexdigest()
+    set_cookie(answer, KNOWN, _signer(user.tenant_id).sign(mark), seconds=int(_LIFE.total_seconds()))
+
+
+def _value_of(cookies: str) -> str:
+    name = f"{cookie_name(KNOWN)}="
+    if len(cookies) > _LONGEST_HEADER or name not in cookies:
+        return ""
+    values = [part.strip().removeprefix(name) for part in cookies.split(";") if part.strip().startswith(name)]
+    return values[0].strip('"') if len(values) == 1 and len(values[0]) <= _LONGEST else ""
+
+
+def _mark_of(tenant_id: str, value: str) -> str | None:
+    try:
+        return _signer(tenant_id).unsign(value, max_age=_LIFE) if value else None
+    except BadSignature:
+        return None
+
+
+def _signer(tenant_id: str) -> TimestampSigner:
+    return TimestampSigner(salt=f"known-account:{tenant_id}")

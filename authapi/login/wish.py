@@ -1,0 +1,89 @@
+"""What a client wants of a login, and what it gets, in words that every protocol shares. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from authapi.failures import RequestRefused
+
+
+class Prompt(Enum):
+    """A page that a client asks for, even where the login could do without it."""
+
+    LOGIN = auto()
+    CREATE = auto()
+    SELECT_ACCOUNT = auto()
+    CONSENT = auto()
+
+
+@dataclass(frozen=True)
+class UserHint:
+    """The user whom a client expects. `refusal` says why the hint cannot be read; the login raises it where the user is known."""
+
+    user_id: str = ""
+    refusal: RequestRefused | None = None
+
+    def names(self, user_id: str) -> bool:
+        """Tell whether the hint is about this user. Raises `RequestRefused` for a hint that cannot be read."""
+        if self.refusal is not None:
+            raise self.refusal
+        return self.user_id == user_id
+
+
+@dataclass(frozen=True)
+class Presentation:
+    """How the pages of a login are shown.
+
+    `languages` are those the client prefers, best first. `form_target` is what a content policy must name so that the answer of
+    a form may redirect to the client. `keeps_opener` is for logins in a window that the application has opened and listens to.
+    """
+
+    form_target: str
+    languages: tuple[str, ...] = ()
+    keeps_opener: bool = False
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the login has to do before it may answer. Absent texts are empty.
+
+    `refusal` is why the client's request cannot be granted; the login raises it before it uses any other member, so these may
+    be left out. `presentation` counts in any case: a page that is open stays open.
+    """
+
+    presentation: Presentation
+    refusal: RequestRefused | None = None
+    connection: str = ""
+    organization: str = ""
+    prompts: frozenset[Prompt] = frozenset()
+    # Seconds since the user last proved who they are; an older proof has to be renewed, and 0 always has.
+    max_age: int | None = None
+    # No page may be shown: the login answers at once, or refuses.
+    is_silent: bool = False
+    # A user without a session sees the sign-up page first.
+    prefers_sign_up: bool = False
+    user_hint: UserHint | None = None
+    # What the user will type as their name; shown in forms and told to providers.
+    login_hint: str = ""
+    # Classes or methods of authentication that the client asks for, best first (`acr_values`, `RequestedAuthnContext`).
+    factors: tuple[str, ...] = ()
+    # Members of the client's request by their names on the wire, of which a connection may pass some on to its provider.
+    parameters: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the client gets for one user, and what the user allows by that.
+
+    A consent is remembered for an `audience` and `scopes`; without scopes there is nothing to ask for. `texts` says in words
+    what the scopes allow, and `resource` names the API that they are for, empty for the profile of the user.
+    """
+
+    audience: str = ""
+    scopes: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    resource: str = ""
+    # Clients of the tenant itself get it without a question.
+    is_implied_for_first_party: bool = True

@@ -1,0 +1,101 @@
+"""`/login/callback`: where providers send the browser back to, with a code or with a refusal."""
+
+from __future__ import annotations
+
+import hmac
+
+from django.http import HttpRequest, HttpResponse
+
+from authapi.accounts.event_context import context_of
+from authapi.accounts.password_login import note_login_without_signals
+from authapi.login import flow
+from authapi.login.cookies import BROWSER, read_cookie
+from authapi.protocols.oauth.responses import see_other, with_parameters
+from authapi.login.visit import Visit, address_of, visit_of
+from authapi.failures import Case, RequestRefused
+from authapi.models import AuthorizationRequest
+from authapi.pages.tenant_page import tenant_page
+from authapi.services import sign_in_log
+from authapi.upstream.failures import UpstreamFailed
+from authapi.upstream.login import proven
+from authapi.upstream.logout import kept_for_logout
+from authapi.upstream.people import user_of
+from authapi.upstream.authentication_requests import Waiting, end_waiting, waiting_for
+from foundation.change_context import change_context
+from foundation.secrets.random_secrets import digest_of
+from identity.hosts import HostMatch
+from identity.models import Connection, User
+
+# What of an answer has a meaning here (OpenID Connect Core 1.0, 3.1.2.5 and 3.1.2.6; RFC 9207, 2).
+_MEMBERS = ("code", "state", "iss", "error", "error_description")
+_METHOD = "federated"
+_SUCCESS, _FAILURE = "s", "f"
+
+
+@tenant_page("login_callback")
+def login_callback(request: HttpRequest, host: HostMatch) -> HttpResponse:
+    """Finish a login elsewhere and go on with the client's request, which is told where it fails."""
+    sent = request.POST if request.method == "POST" else request.GET
+    repeated = next((name for name in _MEMBERS if len(sent.getlist(name)) > 1), None)
+    if repeated is not None:
+        raise RequestRefused(Case.REPEATED_PARAMETER, parameter=repeated)
+    answer = {name: sent[name] for name in _MEMBERS if name in sent}
+    if request.method == "POST":
+        # The cookie may not travel with a form that another site posts; it does with the navigation that follows.
+        return see_other(request, with_parameters(request.path, answer))
+    row, waiting = _waiting(request, host, answer.get("state", ""))
+    return _finish(visit_of(request, host, row), row, waiting, answer)
+
+
+def _waiting(request: HttpRequest, host: HostMatch, state: str) -> tuple[AuthorizationRequest, Waiting]:
+    """Return the login that the answer belongs to, and let no other answer have it."""
+    found = waiting_for(host.tenant_id, state)
+    if found is None:
+        raise RequestRefused(Case.REQUEST_EXPIRED)
+    browser = read_cookie(request, BROWSER)
+    if not browser or not hmac.compare_digest(found[0].browser_digest, digest_of(browser)):
+        # RFC 9700, 4.7: somebody was sent the answer to the login of another, to end up in that one's account.
+        raise RequestRefused(Case.FOREIGN_BROWSER)
+    if not end_waiting(found[0]):
+        raise RequestRefused(Case.REQUEST_EXPIRED)
+    return found
+
+
+def _finish(visit: Visit, row: AuthorizationRequest, waiting: Waiting, answer: dict[str, str]) -> HttpResponse:
+    connection: Connection | None = None
+    try:
+        connection = next((one for one in visit.connections if one.pk == waiting.connection_id), None)
+        if connection is None:
+            # Taken away from the client while the user was elsewhere.
+            raise RequestRefused(Case.UNKNOWN_CONNECTION)
+        login = proven(connection, waiting, answer)
+        with change_context(context_of(visit.host, visit.client, ip=visit.address, user_agent=visit.user_agent, method="GET")):
+            user = user_of(connection, login)
+    except RequestRefused as refused:
+        _note(visit, connection, None, refused)
+        return flow.refuse(visit, refused)
+    note_login_without_signals(user, visit.address)
+    _note(visit, connection, user, None)
+    return flow.user_authenticated(
+        row=row,
+        user=user,
+        connection=connection,
+        methods=(_METHOD,),
+        upstream=kept_for_logout(connection, login),
+        request=visit.request,
+    )
+
+
+def _note(visit: Visit, connection: Connection | None, user: User | None, refused: RequestRefused | None) -> None:
+    detail = refused.detail if isinstance(refused, UpstreamFailed) else ""
+    sign_in_log.note(
+        tenant_id=visit.host.tenant_id,
+        type=_FAILURE if refused else _SUCCESS,
+        is_success=refused is None,
+        description=" ".join(part for part in (refused.failure.description, detail) if part) if refused else "",
+        user=user,
+        client=visit.client,
+        connection=connection.name if connection else "",
+        ip=address_of(visit.request),
+        user_agent=visit.user_agent,
+    )

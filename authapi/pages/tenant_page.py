@@ -1,0 +1,93 @@
+"""The chain before a page of a tenant: method, host, the page itself, and one place where refusals become pages.
+
+The address or the browser has paid for the page before it came here (`authapi.edge.open_rates`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import wraps
+from urllib.parse import urlsplit
+
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.csrf import csrf_exempt
+
+from authapi.login.cookies import BROWSER, is_own_form, read_cookie
+from authapi.login.flow import HANDLE
+from authapi.protocols.oauth.responses import see_other, with_parameters
+from authapi.login.visit import Visit, visit_of
+from authapi.login.transactions import waiting_request
+from authapi.failures import Case, Failure, RequestRefused
+from authapi.pages.hosted_page import hosted_page, tenant_host, with_rate
+from authapi.tenant_settings import sign_in_settings
+from foundation.tenancy import tenant_bound
+from identity.hosts import HostMatch
+
+logger = logging.getLogger(__name__)
+
+View = Callable[[HttpRequest, HostMatch], HttpResponse]
+# Failures of the person and not of the service; the others are worth coming back to.
+_SHOWN_ELSEWHERE = (400, 403)
+
+
+def tenant_page(name: str, *, methods: tuple[str, ...] = ("GET", "POST")) -> Callable[[View], Callable[[HttpRequest], HttpResponse]]:
+    """Make a view of a page; `name` stands in the log.
+
+    Django's own protection of forms stays out: its cookie belongs to the staff, and our forms are bound to the request that
+    waits and to its browser (`opened_visit`).
+    """
+
+    def decorate(view: View) -> Callable[[HttpRequest], HttpResponse]:
+        @csrf_exempt
+        @wraps(view)
+        def page(request: HttpRequest) -> HttpResponse:
+            host = tenant_host(request)
+            with tenant_bound(host.tenant_id):
+                return _answered(request, host, view, methods, name=name)
+
+        return page
+
+    return decorate
+
+
+def _answered(request: HttpRequest, host: HostMatch, view: View, methods: tuple[str, ...], *, name: str) -> HttpResponse:
+    try:
+        if request.method not in (*methods, "HEAD"):
+            raise RequestRefused(Case.METHOD_NOT_ALLOWED, allowed=" and ".join(methods))
+        return view(request, host)
+    except RequestRefused as refused:
+        answer = with_rate(error_page(request, host, refused.failure), refused.rate)
+        if refused.case is Case.METHOD_NOT_ALLOWED:
+            answer["Allow"] = ", ".join(methods)
+        return answer
+    except (OperationalError, InterfaceError) as error:
+        # Expected whenever the database is away; its trace would say no more.
+        logger.warning("The database did not answer the page %s: %s", name, type(error).__name__)
+        answer = HttpResponse("The service cannot answer right now. Try again.", status=503, content_type="text/plain; charset=utf-8")
+        answer["Retry-After"] = "2"
+        return answer
+
+
+def error_page(request: HttpRequest, host: HostMatch, failure: Failure) -> HttpResponse:
+    """Show what cannot be told to a client, on the tenant's own page where it has one."""
+    address = sign_in_settings(host.tenant_id).error_page_url
+    # A page of this very host could fail as well, and the browser would go round in a circle.
+    if address and failure.status in _SHOWN_ELSEWHERE and urlsplit(address).netloc != request.META.get("HTTP_HOST"):
+        told = {"error": failure.error, "error_description": failure.description}
+        return see_other(request, with_parameters(address, told))
+    return hosted_page(request, host, "authorize_error", {"failure": failure}, status=failure.status)
+
+
+def opened_visit(request: HttpRequest, host: HostMatch) -> tuple[Visit, str]:
+    """Return the request that a page is about, and its handle.
+
+    Raises `RequestRefused` when it is gone or belongs to another browser, and, for a form, when it was not made here.
+    """
+    sent = request.POST if request.method == "POST" else request.GET
+    handle, browser = sent.get(HANDLE, ""), read_cookie(request, BROWSER)
+    row = waiting_request(tenant_id=host.tenant_id, handle=handle, browser=browser)
+    if request.method == "POST" and not is_own_form(request, browser):
+        raise RequestRefused(Case.FOREIGN_BROWSER)
+    return visit_of(request, host, row), handle

@@ -1,0 +1,1 @@
+"""The protocols in which clients ask for logins. Each is an entry of the table in `authapi.login.protocol`."""

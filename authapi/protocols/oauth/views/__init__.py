@@ -1,0 +1,1 @@
+"""The pages of the front channel: `/authorize` and the logout endpoints."""

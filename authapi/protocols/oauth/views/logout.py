@@ -1,0 +1,200 @@
+"""`/v2/logout` and `/oidc/logout`: the session ends here, at the clients that want to be told, and, if asked, elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from django.http import HttpRequest, HttpResponse
+
+from authapi.login.cookies import SESSION, drop_cookie, form_token, is_own_form, read_cookie
+from authapi.protocols.oauth.parameters import Parameters, read, single
+from authapi.protocols.oauth.responses import see_other, with_parameters
+from authapi.protocols.oauth.sent import sent_pairs
+from authapi.login.visit import address_of
+from authapi.failures import Case, RequestRefused
+from authapi.clients.logout_addresses import is_allowed
+from authapi.models import Client, Initiator, Session
+from authapi.pages.tenant_page import tenant_page
+from authapi.pages.hosted_page import hosted_page
+from authapi.services import sign_in_log
+from authapi.login.sessions import end_session, find_session
+from authapi.tenant_settings import sign_in_settings
+from authapi.tokens.id_token_hints import Hint, read_hint
+from authapi.upstream import federated_logout_address
+from identity.hosts import HostMatch
+
+_DONE = "/u/logged-out"
+_NAMES = ("id_token_hint", "logout_hint", "post_logout_redirect_uri", "client_id", "state", "ui_locales", "federated")
+
+
+@dataclass(frozen=True)
+class Ending:
+    """A checked logout: whose, and where to afterwards; an empty address is our own page."""
+
+    session: Session | None
+    client: Client | None
+    address: str
+    is_federated: bool
+
+
+@tenant_page("logout", methods=("GET",))
+def plain_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
+    """`/v2/logout`: end the session of this browser and go where the client, or without one the tenant, allows.
+
+    The contract ends the session at any GET, also that of an image on a page elsewhere. Here a navigation ends it; otherwise the
+    person is asked first.
+    """
+    sent = _sent(request.GET)
+    client = _named_client(host, single(sent, "client_id"))
+    allowed = _allowed(host, client)
+    address = single(sent, "returnTo")
+    if address and not is_allowed(address, allowed):
+        raise RequestRefused(Case.LOGOUT_ADDRESS_NOT_ALLOWED, address=address[:200])
+    first = next((one for one in allowed if "*" not in one), "") if client is not None else ""
+    session = find_session(tenant_id=host.tenant_id, cookie=read_cookie(request, SESSION))
+    # `federated` is there or not; it needs no value.
+    ending = Ending(session, client, address or first, "federated" in request.GET)
+    if session is None or is_navigation(request):
+        return _end(request, host, ending)
+    asked = {"client_id": client.client_id if client else "", "returnTo": ending.address}
+    return _question(request, host, ending, asked)
+
+
+@tenant_page("logout")
+def rp_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
+    """`/oidc/logout` (OpenID Connect RP-Initiated Logout 1.0): end the session, after asking where nothing proves who wants it."""
+    sent = sent_pairs(request)
+    parameters = read(sent)
+    for name in _NAMES:
+        single(parameters, name)
+    hint = read_hint(parameters.get("id_token_hint"), tenant_id=host.tenant_id) if parameters.get("id_token_hint") else None
+    ending = _checked(request, host, parameters, hint, is_federated=any(name == "federated" for name, _ in sent))
+    if ending.session is None or not _must_ask(request, host, parameters, hint, ending.session):
+        return _end(request, host, ending)
+    return _question(request, host, ending, {name: parameters.get(name) for name in _NAMES})
+
+
+@tenant_page("logout", methods=("POST",))
+def confirmed_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
+    """Take the answer of the page that asks whether to log out."""
+    parameters = _sent(request.POST)
+    hint = read_hint(parameters.get("id_token_hint"), tenant_id=host.tenant_id) if parameters.get("id_token_hint") else None
+    ending = _checked(request, host, parameters, hint, is_federated="federated" in request.POST)
+    if ending.session is not None and not is_own_form(request, read_cookie(request, SESSION)):
+        raise RequestRefused(Case.FOREIGN_BROWSER)
+    if request.POST.get("answer") != "yes":
+        return see_other(request, ending.address) if ending.address else hosted_page(request, host, "logout", {"is_kept": True})
+    return _end(request, host, ending)
+
+
+@tenant_page("logout", methods=("GET",))
+def logged_out(request: HttpRequest, host: HostMatch) -> HttpResponse:
+    """Say that the logout is done, where the browser is to go nowhere else."""
+    return _done(request, host)
+
+
+def _checked(request: HttpRequest, host: HostMatch, parameters: Parameters, hint: Hint | None, *, is_federated: bool) -> Ending:
+    """Return the logout that is asked for. Raises `RequestRefused` where hints contradict, or the address is not allowed."""
+    client_id = parameters.get("client_id")
+    if hint is not None and client_id and hint.client_id != client_id:
+        raise RequestRefused(Case.LOGOUT_HINT_MISMATCH, parameter="client_id")
+    if hint is not None and parameters.get("logout_hint") and hint.sid != parameters.get("logout_hint"):
+        raise RequestRefused(Case.LOGOUT_HINT_MISMATCH, parameter="logout_hint")
+    client = _named_client(host, client_id or (hint.client_id if hint else ""))
+    address = parameters.get("post_logout_redirect_uri")
+    if back := parameters.get("returnTo"):
+        # The question was asked by `/v2/logout`, which leaves the query of an address to the client.
+        if not is_allowed(back, _allowed(host, client)):
+            raise RequestRefused(Case.LOGOUT_ADDRESS_NOT_ALLOWED, address=back[:200])
+        session = find_session(tenant_id=host.tenant_id, cookie=read_cookie(request, SESSION))
+        return Ending(session, client, back, is_federated)
+    # RP-Initiated Logout 1.0, 3.1: to the letter, and a wildcard is no address.
+    if address and ("*" in address or address not in _allowed(host, client)):
+        raise RequestRefused(Case.LOGOUT_ADDRESS_NOT_ALLOWED, address=address[:200])
+    if address and parameters.get("state"):
+        address = with_parameters(address, {"state": parameters.get("state")})
+    session = find_session(tenant_id=host.tenant_id, cookie=read_cookie(request, SESSION))
+    return Ending(session, client, address, is_federated)
+
+
+def is_navigation(request: HttpRequest) -> bool:
+    """Tell whether a browser says that the request loads a page into a window of its own (Fetch Metadata, 2).
+
+    Images, scripts, frames and prefetches of other pages are none, nor is a request of a browser that does not say what it is.
+    """
+    headers = request.headers
+    is_page = (headers.get("Sec-Fetch-Mode"), headers.get("Sec-Fetch-Dest")) == ("navigate", "document")
+    return is_page and request.method != "HEAD" and "prefetch" not in headers.get("Sec-Purpose", "")
+
+
+def _must_ask(request: HttpRequest, host: HostMatch, parameters: Parameters, hint: Hint | None, session: Session) -> bool:
+    """Tell whether the person is asked: nothing in the request shows that it is about this session.
+
+    Otherwise any page could log people out (RP-Initiated Logout 1.0, 6). A tenant may forgo the question where there is no
+    hint at all, for navigations; a hint about another user is always asked about.
+    """
+    if hint is not None:
+        return session.pk != hint.sid and (session.user.user_id != hint.subject or bool(hint.sid))
+    if parameters.get("logout_hint"):
+        return parameters.get("logout_hint") != session.pk
+    return sign_in_settings(host.tenant_id).is_logout_prompt_enabled or not is_navigation(request)
+
+
+def _end(request: HttpRequest, host: HostMatch, ending: Ending) -> HttpResponse:
+    """End the session and send the browser on: first to the provider elsewhere, where that was asked for and can be done."""
+    session = ending.session
+    back = ending.address or f"{host.issuer.rstrip('/')}{_DONE}"
+    elsewhere = federated_logout_address(session, return_to=back) if session is not None and ending.is_federated else None
+    if session is not None:
+        end_session(session, reason=Initiator.RP_LOGOUT)
+        sign_in_log.note(
+            tenant_id=host.tenant_id,
+            type="slo",
+            is_success=True,
+            user=session.user,
+            client=ending.client,
+            connection=session.connection.name,
+            ip=address_of(request),
+            user_agent=request.headers.get("User-Agent", ""),
+        )
+    address = elsewhere or ending.address
+    answer = see_other(request, address) if address else _done(request, host)
+    answer["Cache-Control"] = "no-store"
+    drop_cookie(answer, SESSION)
+    return answer
+
+
+def _question(request: HttpRequest, host: HostMatch, ending: Ending, sent: Mapping[str, str]) -> HttpResponse:
+    """Ask the person of the session; `sent` is what the form repeats, as `/oidc/logout` names it."""
+    asked = {name: value for name, value in sent.items() if value} | ({"federated": "1"} if ending.is_federated else {})
+    user = ending.session.user if ending.session is not None else None
+    context = {"user": user, "asked": asked, "form_token": form_token(read_cookie(request, SESSION))}
+    # The answer leads to whatever address was checked above, and may lead on from there.
+    own_scheme = urlsplit(ending.address).scheme
+    targets = dict.fromkeys(("https:", "http:", *([f"{own_scheme}:"] if own_scheme else ())))
+    return hosted_page(request, host, "logout", context, form_targets=targets)
+
+
+def _done(request: HttpRequest, host: HostMatch) -> HttpResponse:
+    return hosted_page(request, host, "logout", {"is_done": True})
+
+
+def _sent(values: Mapping[str, str]) -> Parameters:
+    return read((name, value) for name, each in values.lists() for value in each)  # type: ignore[attr-defined]  # a QueryDict
+
+
+def _named_client(host: HostMatch, client_id: str) -> Client | None:
+    if not client_id:
+        return None
+    client = Client.objects.of(host.tenant_id).filter(client_id=client_id[:64], revoked_at=None).first()
+    if client is None or client.client_id != client_id:
+        raise RequestRefused(Case.UNKNOWN_CLIENT, client_id=client_id[:64])
+    return client
+
+
+def _allowed(host: HostMatch, client: Client | None) -> tuple[str, ...]:
+    if client is not None:
+        return tuple(client.post_logout_redirect_uris.split())
+    return sign_in_settings(host.tenant_id).allowed_logout_urls

@@ -1,0 +1,41 @@
+"""The addresses of `/authorize`, of its pages and of logouts."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path
+
+from authapi.accounts.account_mails import RESET_PATH, RESET_REQUEST_PATH, UNBLOCK_PATH
+from authapi.pages.branding import PATH as BRAND_PATH
+from authapi.pages.branding import brand_stylesheet
+from authapi.pages.consent import consent_page
+from authapi.pages.email_verification import verify_email
+from authapi.pages.login import login_page
+from authapi.pages.organization import organization_page
+from authapi.pages.reset_password import request_page, reset_page
+from authapi.pages.select_account import select_account_page
+from authapi.pages.sign_up import sign_up_page
+from authapi.pages.unblock import unblock_page
+from authapi.protocols.oauth.views.authorize import authorize
+from authapi.protocols.oauth.views.logout import confirmed_logout, logged_out, plain_logout, rp_logout
+from identity.services import verification
+
+
+def sign_in_urls() -> list[URLPattern]:
+    """Return the addresses at which people log in and out."""
+    return [
+        path("authorize", authorize),
+        path("u/login", login_page, name="hosted_login"),
+        path("u/signup", sign_up_page),
+        path(RESET_REQUEST_PATH.removeprefix("/"), request_page),
+        path(RESET_PATH.removeprefix("/"), reset_page),
+        path(UNBLOCK_PATH.removeprefix("/"), unblock_page),
+        path(verification.PATH.removeprefix("/"), verify_email),
+        path(BRAND_PATH.removeprefix("/"), brand_stylesheet),
+        path("u/organization", organization_page, name="hosted_organization"),
+        path("u/consent", consent_page, name="hosted_consent"),
+        path("u/select-account", select_account_page, name="hosted_select_account"),
+        path("v2/logout", plain_logout),
+        path("oidc/logout", rp_logout),
+        path("u/logout", confirmed_logout, name="hosted_logout"),
+        path("u/logged-out", logged_out),
+    ]

@@ -1,0 +1,35 @@
+"""Staff and end users on one host, as on loopback: two logins in one browser that know nothing of each other."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from authapi.models import Session
+from identity.hosts import forget_hosts
+from identity.models import Staff
+from tests.authapi.login.conftest import Login
+from tests.authapi.browser import Browser
+
+
+def test_neither_login_ends_nor_opens_the_other(login: Login, settings: Any) -> None:
+    settings.LOCALHOST_TENANT = login.tenant.pk
+    forget_hosts()
+    browser = login.browser = Browser(login.tenant, host="localhost")
+    email, password = f"{secrets.token_hex(6)}@staff.example.test", "a-long-password-of-staff"
+    Staff.objects.create_superuser(email, password)
+
+    login.begin_session()
+    assert browser.get("/admin/").status == 302
+    entry = browser.submit(browser.get("/admin/login/"), username=email, password=password)
+    assert entry.status == 302, entry.text
+    assert browser.get("/admin/").status == 200
+    assert "code" in login.ask(prompt="none").answer
+
+    form = login.browser.follow(login.ask(prompt="login"))
+    assert "code" in login.log_in(form).answer
+    assert browser.get("/admin/").status == 200
+
+    browser.get("/v2/logout")
+    assert not Session.objects.of(login.tenant.pk).exists()
+    assert browser.get("/admin/").status == 200

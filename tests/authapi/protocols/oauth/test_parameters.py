@@ -1,0 +1,214 @@
+"""Parameters of `/authorize`, judged without a database: each refusal, and who is told of it."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from authapi.protocols.oauth.authorization_request import Asked, ClientFacts, Target
+from authapi.protocols.oauth.parameters import checked, origin_of, read, single, target_of
+from authapi.failures import Case, RequestRefused
+
+CALLBACK = "https://app.example.test/callback?tenant=1"
+CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+GOOD = {"client_id": "c", "response_type": "code", "redirect_uri": CALLBACK, "code_challenge": CHALLENGE, "code_challenge_method": "S256"}
+FACTS: dict[str, Any] = {
+    "client_id": "c",
+    "callbacks": (CALLBACK, "https://app.example.test/other", "com.example.app:/done"),
+    "web_origins": ("https://app.example.test",),
+    "grant_types": frozenset({"authorization_code", "implicit"}),
+}
+
+
+def judged(sent: dict[str, str] | list[tuple[str, str]], **facts: Any) -> Asked:
+    client = ClientFacts(**{**FACTS, **facts})
+    parameters = read(sent.items() if isinstance(sent, dict) else sent)
+    return checked(parameters, client, target_of(parameters, client))
+
+
+def with_changes(**changes: str | None) -> dict[str, str]:
+    return {name: value for name, value in {**GOOD, **changes}.items() if value is not None}
+
+
+# --- Told to the person: no address can be trusted yet -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://app.example.test/callback",
+        "https://app.example.test/callback?tenant=2",
+        "https://app.example.test/callback?tenant=1&more=1",
+        "https://app.example.test/callback?tenant=1#",
+        "https://app.example.test/callback?tenant=1/",
+        "https://app.example.test/Callback?tenant=1",
+        "https://APP.example.test/callback?tenant=1",
+        "https://app.example.test:443/callback?tenant=1",
+        "http://app.example.test/callback?tenant=1",
+        "https://app.example.test/./callback?tenant=1",
+        "https://app.example.test/x/../callback?tenant=1",
+        "https://app.example.test/%63allback?tenant=1",
+        "https://app.example.test@evil.test/callback?tenant=1",
+        "https://user@app.example.test/callback?tenant=1",
+        "https://app.example.test.evil.test/callback?tenant=1",
+        "https://evil.test/?https://app.example.test/callback?tenant=1",
+        "https://evil.test/callback?tenant=1",
+        "//app.example.test/callback?tenant=1",
+        "/callback?tenant=1",
+        "https:app.example.test/callback?tenant=1",
+        "https://app.example.test\\@evil.test/callback?tenant=1",
+        " https://app.example.test/callback?tenant=1",
+        "https://app.example.test/callback?tenant=1 ",
+        "https://app.example.test/callback?tenant=1\t",
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "com.example.app:/Done",
+        "com.example.app://done",
+        f"{CALLBACK} https://evil.test/",
+    ],
+)
+def test_an_address_that_is_not_registered_to_the_letter_is_never_redirected_to(address: str) -> None:
+    client = ClientFacts(**FACTS)
+    with pytest.raises(RequestRefused) as refused:
+        target_of(read(with_changes(redirect_uri=address).items()), client)
+    assert refused.value.case is Case.CALLBACK_MISMATCH
+
+
+def test_a_client_without_callbacks_has_nowhere_to_go() -> None:
+    with pytest.raises(RequestRefused) as refused:
+        target_of(read(with_changes(redirect_uri=None).items()), ClientFacts("c"))
+    assert refused.value.case is Case.NO_CALLBACK
+
+
+@pytest.mark.parametrize("name", ["client_id", "redirect_uri"])
+def test_what_says_where_an_answer_goes_comes_once(name: str) -> None:
+    parameters = read([*GOOD.items(), (name, "https://app.example.test/other")])
+    with pytest.raises(RequestRefused) as refused:
+        single(parameters, name)
+    assert refused.value.case is Case.REPEATED_PARAMETER
+
+
+@pytest.mark.parametrize("origins", [(), ("https://other.example.test",), ("http://app.example.test",), ("https://app.example.test:8443",)])
+def test_a_message_goes_to_registered_origins_only(origins: tuple[str, ...]) -> None:
+    with pytest.raises(RequestRefused) as refused:
+        judged(with_changes(response_mode="web_message"), web_origins=origins)
+    assert refused.value.case is Case.WEB_ORIGIN_NOT_ALLOWED
+
+
+@pytest.mark.parametrize("sent", [{"state": "a\x00b"}, {"state": "x" * 10_240}])
+def test_what_nobody_could_keep_is_refused(sent: dict[str, str]) -> None:
+    with pytest.raises(RequestRefused) as refused:
+        judged({**GOOD, **sent})
+    assert refused.value.case is Case.MALFORMED_REQUEST
+
+
+# --- Told to the client ---------------------------------------------------------------------------------------------------
+
+CODE_ALONE: dict[str, Any] = {"grant_types": frozenset({"authorization_code"})}
+REFUSALS: dict[str, tuple[dict[str, str | None], dict[str, Any], Case]] = {
+    "no response type": ({"response_type": None}, {}, Case.MISSING_PARAMETER),
+    "unset response type": ({"response_type": "undefined"}, {}, Case.MISSING_PARAMETER),
+    "unknown response type": ({"response_type": "code banana"}, {}, Case.UNSUPPORTED_RESPONSE_TYPE),
+    "response type none": ({"response_type": "none"}, {}, Case.UNSUPPORTED_RESPONSE_TYPE),
+    "blank response type": ({"response_type": " "}, {}, Case.UNSUPPORTED_RESPONSE_TYPE),
+    "code not enabled": ({}, {"grant_types": frozenset({"implicit"})}, Case.RESPONSE_TYPE_NOT_ALLOWED),
+    "implicit not enabled": ({"response_type": "token"}, CODE_ALONE, Case.RESPONSE_TYPE_NOT_ALLOWED),
+    "hybrid half enabled": ({"response_type": "code id_token", "nonce": "n"}, CODE_ALONE, Case.RESPONSE_TYPE_NOT_ALLOWED),
+    "unknown mode": ({"response_mode": "jwt"}, {}, Case.MALFORMED_REQUEST),
+    "tokens in the query": ({"response_type": "token", "response_mode": "query"}, {}, Case.MALFORMED_REQUEST),
+    "no nonce": ({"response_type": "id_token"}, {}, Case.MISSING_PARAMETER),
+    "no nonce in hybrid": ({"response_type": "code id_token"}, {}, Case.MISSING_PARAMETER),
+    "public without PKCE": ({"code_challenge": None, "code_challenge_method": None}, {"is_public": True}, Case.MISSING_PARAMETER),
+    "method without challenge": ({"code_challenge": None}, {}, Case.MISSING_PARAMETER),
+    "plain": ({"code_challenge_method": "plain"}, {}, Case.MALFORMED_REQUEST),
+    "plain by leaving the method out": ({"code_challenge_method": None}, {}, Case.MALFORMED_REQUEST),
+    "unknown method": ({"code_challenge_method": "S512"}, {}, Case.MALFORMED_REQUEST),
+    "method in lower case": ({"code_challenge_method": "s256"}, {}, Case.MALFORMED_REQUEST),
+    "challenge too short": ({"code_challenge": "short"}, {}, Case.MALFORMED_REQUEST),
+    "challenge that is no base64url": ({"code_challenge": CHALLENGE[:-1] + "="}, {}, Case.MALFORMED_REQUEST),
+    "plain challenge too short": (
+        {"code_challenge": "x" * 42, "code_challenge_method": "plain"}, {"takes_plain": True}, Case.MALFORMED_REQUEST,
+    ),
+    "unknown prompt": ({"prompt": "banana"}, {}, Case.MALFORMED_REQUEST),
+    "prompt none beside another": ({"prompt": "none login"}, {}, Case.MALFORMED_REQUEST),
+    "max_age that is no number": ({"max_age": "-1"}, {}, Case.MALFORMED_REQUEST),
+    "max_age of other digits": ({"max_age": "\u0661"}, {}, Case.MALFORMED_REQUEST),
+    "max_age too large": ({"max_age": "9999999999"}, {}, Case.MALFORMED_REQUEST),
+    "request object": ({"request": "e.y.J"}, {}, Case.REQUEST_OBJECT_NOT_SUPPORTED),
+    "request uri": ({"request_uri": "https://a.test/"}, {}, Case.REQUEST_URI_NOT_SUPPORTED),
+    "registration": ({"registration": "{}"}, {}, Case.REGISTRATION_NOT_SUPPORTED),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_request_that_cannot_be_answered_has_its_row_of_the_table(name: str) -> None:
+    changes, facts, case = REFUSALS[name]
+    with pytest.raises(RequestRefused) as refused:
+        judged(with_changes(**changes), **facts)
+    assert refused.value.case is case
+
+
+@pytest.mark.parametrize("name", ["scope", "state", "response_type", "code_challenge", "unknown"])
+def test_a_repeated_parameter_is_refused(name: str) -> None:
+    with pytest.raises(RequestRefused) as refused:
+        judged([*GOOD.items(), (name, "a"), (name, "b")])
+    assert refused.value.case is Case.REPEATED_PARAMETER
+
+
+# --- What is understood ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_every_set_of_response_types_is_taken_in_every_order(size: int) -> None:
+    for words in itertools.permutations(("code", "token", "id_token"), size):
+        asked = judged(with_changes(response_type=" ".join(words), nonce="n"))
+        assert asked.response_types == frozenset(words)
+        assert asked.target.mode == ("query" if words == ("code",) else "fragment")
+
+
+@pytest.mark.parametrize("mode", ["form_post", "web_message", "fragment"])
+def test_a_mode_that_is_asked_for_is_used_for_any_type(mode: str) -> None:
+    for response_type in ("code", "token", "id_token token"):
+        assert judged(with_changes(response_type=response_type, response_mode=mode, nonce="n")).target.mode == mode
+
+
+def test_without_an_address_the_first_one_is_used() -> None:
+    asked = judged(with_changes(redirect_uri=None))
+    assert (asked.target, asked.is_redirect_uri_given) == (Target(CALLBACK, "query"), False)
+
+
+def test_a_confidential_client_may_do_without_pkce_and_one_that_asked_may_use_plain() -> None:
+    assert judged(with_changes(code_challenge=None, code_challenge_method=None)).code_challenge == ""
+    assert judged(with_changes(code_challenge="x" * 43, code_challenge_method=None), takes_plain=True).code_challenge_method == "plain"
+
+
+def test_unset_values_count_as_absent_and_unknown_names_are_ignored() -> None:
+    asked = judged(with_changes(scope="", audience="undefined", prompt="", max_age="", response_mode="", auth0Client="e30", owp="1"))
+    assert (asked.scope, asked.audience, asked.prompts, asked.max_age) == ("openid", None, frozenset(), None)
+
+
+def test_an_error_travels_in_the_mode_that_an_answer_would_have() -> None:
+    client = ClientFacts(**FACTS)
+    for response_type, mode, expected in [
+        ("", "", "query"),
+        ("code", "fragment", "fragment"),
+        ("token", "query", "fragment"),
+        ("banana", "", "fragment"),
+        ("", "form_post", "form_post"),
+    ]:
+        parameters = read(with_changes(response_type=response_type, response_mode=mode).items())
+        assert target_of(parameters, client).mode == expected
+
+
+@pytest.mark.parametrize(
+    ("address", "origin"),
+    [
+        ("https://a.test/x", "https://a.test"), ("https://A.test:443", "https://a.test"), ("http://a.test:80/", "http://a.test"),
+        ("http://127.0.0.1:3000/cb", "http://127.0.0.1:3000"), ("http://[::1]:3000/", "http://[::1]:3000"), ("com.app:/x", ""),
+        ("https://u@a.test/", "https://a.test"), ("https://a.test:x/", ""), ("https:///x", ""), ("*", ""),
+    ],
+)  # fmt: skip
+def test_an_origin_is_what_a_browser_makes_of_an_address(address: str, origin: str) -> None:
+    assert origin_of(address) == origin
