@@ -14,6 +14,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 MAX_CERTIFICATE_CHARACTERS = 16_384
+_MOST_CERTIFICATES = 10
 _SPACE = re.compile(r"\s+")
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.*?)-----END CERTIFICATE-----", re.DOTALL)
 
@@ -54,3 +55,13 @@ def fingerprint_of(certificate: x509.Certificate) -> str:
     """Return the SHA-256 fingerprint as people compare it: upper-case pairs with colons."""
     digest = hashlib.sha256(certificate.public_bytes(Encoding.DER)).hexdigest().upper()
     return ":".join(digest[place : place + 2] for place in range(0, len(digest), 2))
+
+
+def certificates_of(text: str) -> tuple[x509.Certificate, ...]:
+    """Read every certificate of a text: several in PEM one after the other, for a rollover, or a single one in base64."""
+    if len(text) > _MOST_CERTIFICATES * MAX_CERTIFICATE_CHARACTERS:
+        raise UnreadableCertificate
+    found = _PEM.findall(text)
+    if len(found) > _MOST_CERTIFICATES:
+        raise UnreadableCertificate(f"There are more than {_MOST_CERTIFICATES} certificates.")
+    return tuple(certificate_of(each) for each in (found or ([text] if text.strip() else [])))
