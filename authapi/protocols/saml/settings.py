@@ -52,6 +52,7 @@ class SamlSettings:
     passes_unmapped: bool = True
     maps_unknown_as_is: bool = False
     maps_identities: bool = True
+    claims_prefix: str = ""
     signature: str = "rsa-sha256"
     digest: str = "sha256"
     signs_response: bool = False
@@ -119,6 +120,7 @@ def settings_of(addon: Mapping[str, Any]) -> SamlSettings:
         passes_unmapped=_switch(addon, "passthroughClaimsWithNoMapping", default=True),
         maps_unknown_as_is=_switch(addon, "mapUnknownClaimsAsIs", default=False),
         maps_identities=_switch(addon, "mapIdentities", default=True),
+        claims_prefix=addon.get("claimsPrefix") or "",
         signature=addon.get("signatureAlgorithm") or "rsa-sha256",
         digest=addon.get("digestAlgorithm") or "sha256",
         signs_response=signs_response,
