@@ -143,13 +143,6 @@ def chosen_context(request: AuthnRequest, settings: SamlSettings, *, has_second_
     return found
 
 
-def wants_second_factor(request: AuthnRequest) -> bool:
-    """Tell whether only a second factor can satisfy the request."""
-    if not request.contexts or request.comparison == "maximum":
-        return False
-    return request.comparison == "better" or all(each in SECOND_FACTOR_CLASSES for each in request.contexts)
-
-
 def _read(root: Element) -> AuthnRequest:
     policy = child(root, qualified(SAMLP, "NameIDPolicy"))
     asked = child(root, qualified(SAMLP, "RequestedAuthnContext"))
@@ -208,3 +201,10 @@ def _number(text: str | None) -> int | None:
     if not text.strip().isdecimal() or not 0 <= int(text) <= 65_535:
         raise RequestUnusable("The AssertionConsumerServiceIndex of the SAML request is no index.")
     return int(text)
+
+
+def stated_issuer(sent: Sent) -> str:
+    """Return who a message says that it is from, unverified: it selects whose certificates have to verify it. Raises `XmlError`."""
+    root = parse(posted_message(sent.message) if sent.query is None else redirected_message(sent.message))
+    found = child(root, qualified(SAML, "Issuer"))
+    return "" if found is None else text_of(found)
