@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from authapi.xml import algorithms
 from authapi.xml.building import element as new_element
 from authapi.xml.certificates import base64_of
-from authapi.xml.failures import AlgorithmRefused, DecryptionFailed
+from authapi.xml.failures import AlgorithmRefused, DecryptionFailed, XmlError
 from authapi.xml.names import DS, XENC, XENC11, qualified
 from authapi.xml.parsing import Element, child, parse, serialized, text_of
 
@@ -75,8 +75,16 @@ def decrypted(holder: Element, private_keys: Sequence[rsa.RSAPrivateKey]) -> Ele
         for private_key in private_keys:
             opened = _opened(skeleton, private_key)
             if opened is not None:
-                return parse(opened)
+                return _parsed(opened)
     raise DecryptionFailed
+
+
+def _parsed(opened: bytes) -> Element:
+    try:
+        return parse(opened)
+    except XmlError as error:
+        # Told apart from a wrong key, it would be an oracle for the padding of CBC.
+        raise DecryptionFailed from error
 
 
 def _opened(skeleton: bytes, private_key: rsa.RSAPrivateKey) -> bytes | None:

@@ -31,9 +31,7 @@ def is_signed(element: Element) -> bool:
     return next(element.iterchildren(_SIGNATURE), None) is not None
 
 
-def verified(
-    element: Element, certificates: Sequence[x509.Certificate], *, allow_sha1: bool = False, id_attribute: str = "ID"
-) -> Element:
+def verified(element: Element, certificates: Sequence[x509.Certificate], *, allow_sha1: bool = False, id_attribute: str = "ID") -> Element:
     """Return `element` as it was signed by the key of one of the certificates; use the result and forget the argument.
 
     1. The whole document has no id twice.

@@ -38,7 +38,11 @@ def test_no_other_room_imports_a_library_of_xml() -> None:
 
 def test_one_module_verifies_one_signs_and_one_decrypts() -> None:
     for library, modules in KNOWN_TO.items():
-        users = {Path(name).name for name in sources() if name.startswith(ROOM) and library in {each.partition(".")[0] for each in imported(ROOT / name)}}
+        users = {
+            Path(name).name
+            for name in sources()
+            if name.startswith(ROOM) and library in {each.partition(".")[0] for each in imported(ROOT / name)}
+        }
         assert users == modules
 
 

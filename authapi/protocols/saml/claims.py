@@ -8,8 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from authapi.protocols.saml.names import (
-    EMAIL_ADDRESS, EMAIL_NAME, NAME, NAME_IDENTIFIER, OTHER_SPELLINGS, PERSISTENT_NAME, TRANSIENT_NAME, UNSPECIFIED_NAME, UPN,
-)  # fmt: skip
+    EMAIL_ADDRESS,
+    EMAIL_NAME,
+    NAME,
+    NAME_IDENTIFIER,
+    OTHER_SPELLINGS,
+    PERSISTENT_NAME,
+    TRANSIENT_NAME,
+    UNSPECIFIED_NAME,
+    UPN,
+)
 from authapi.protocols.saml.settings import SamlSettings
 
 Value = str | bool | int | float

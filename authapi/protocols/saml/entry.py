@@ -89,7 +89,14 @@ def answer(http_request: HttpRequest, request: ProtocolRequest, login: CompleteL
         raise RequestRefused(Case.SAML_CONTEXT_UNAVAILABLE)
     answering = _answering(request, asked, settings)
     authenticated = authenticated_of(
-        session.user, request.client, settings, asked=asked, issuer=answering.issuer, context=context, organization=login.organization, session=session
+        session.user,
+        request.client,
+        settings,
+        asked=asked,
+        issuer=answering.issuer,
+        context=context,
+        organization=login.organization,
+        session=session,
     )
     message = success(answering, authenticated, settings, signer_of(request.client.tenant_id, settings))
     participation = Participation(authenticated.name_id, authenticated.session_index)
@@ -241,7 +248,6 @@ def _posted(http_request: HttpRequest, address: str, fields: Mapping[str, str]) 
     made["Pragma"] = "no-cache"
     made["Referrer-Policy"] = "no-referrer"
     return made
-
 
 
 SAML = Protocol(NAME, wish_of, terms, answer, refuse, end_session)

@@ -123,7 +123,14 @@ def logout_request(*, issuer: str, address: str, request_id: str, participation:
 
 
 def logout_response(
-    *, issuer: str, address: str, response_id: str, in_response_to: str, now: datetime, codes: tuple[str, ...] = (SUCCESS,), message: str = ""
+    *,
+    issuer: str,
+    address: str,
+    response_id: str,
+    in_response_to: str,
+    now: datetime,
+    codes: tuple[str, ...] = (SUCCESS,),
+    message: str = "",
 ) -> Element:
     """Return the answer to an application's request."""
     outer, *inner = codes

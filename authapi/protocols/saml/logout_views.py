@@ -15,8 +15,13 @@ from authapi.models import Client, Initiator, Session, SessionClient
 from authapi.protocols.saml.addresses import entity_id, logout_address
 from authapi.protocols.saml.entry import NAME, client_settings, handle_of, message_call, new_id, signer_of
 from authapi.protocols.saml.logout import (
-    PARTLY, LogoutRequest, Participation, logout_response, read_logout_answer, read_logout_request,
-)  # fmt: skip
+    PARTLY,
+    LogoutRequest,
+    Participation,
+    logout_response,
+    read_logout_answer,
+    read_logout_request,
+)
 from authapi.protocols.saml.names import REQUEST_DENIED, REQUESTER, SUCCESS, UNKNOWN_PRINCIPAL
 from authapi.protocols.saml.requests import RequestUnusable, Sent
 from authapi.protocols.saml.settings import SamlSettings

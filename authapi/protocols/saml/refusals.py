@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from authapi.failures import Case
 from authapi.protocols.saml.names import (
-    AUTHN_FAILED, INVALID_NAME_ID_POLICY, NO_AUTHN_CONTEXT, NO_PASSIVE, REQUEST_DENIED, REQUEST_UNSUPPORTED, REQUESTER, RESPONDER,
-    UNKNOWN_PRINCIPAL, UNSUPPORTED_BINDING,
-)  # fmt: skip
+    AUTHN_FAILED,
+    INVALID_NAME_ID_POLICY,
+    NO_AUTHN_CONTEXT,
+    NO_PASSIVE,
+    REQUEST_DENIED,
+    REQUEST_UNSUPPORTED,
+    REQUESTER,
+    RESPONDER,
+    UNKNOWN_PRINCIPAL,
+    UNSUPPORTED_BINDING,
+)
 
 _NEEDS_A_PAGE = frozenset({Case.LOGIN_REQUIRED, Case.CONSENT_REQUIRED, Case.INTERACTION_REQUIRED})
 _CODES: dict[Case, tuple[str, str]] = {

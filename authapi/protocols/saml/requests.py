@@ -7,12 +7,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from authapi.protocols.saml.names import (
-    PASSWORD_CLASS, PROTECTED_PASSWORD_CLASS, REQUEST_UNSUPPORTED, SECOND_FACTOR_CLASSES, UNSPECIFIED_CLASS, UNSUPPORTED_BINDING,
-)  # fmt: skip
+    PASSWORD_CLASS,
+    PROTECTED_PASSWORD_CLASS,
+    REQUEST_UNSUPPORTED,
+    SECOND_FACTOR_CLASSES,
+    UNSPECIFIED_CLASS,
+    UNSUPPORTED_BINDING,
+)
 from authapi.protocols.saml.settings import SamlSettings
 from authapi.xml.bindings import (
-    HTTP_POST, REQUEST, is_query_signed, posted_message, redirected_message, verify_query,
-)  # fmt: skip
+    HTTP_POST,
+    is_query_signed,
+    posted_message,
+    redirected_message,
+    verify_query,
+)
 from authapi.xml.failures import SignatureMissing, XmlError
 from authapi.xml.names import SAML, SAMLP, qualified
 from authapi.xml.parsing import Element, child, children, local_name, parse, text_of

@@ -12,8 +12,14 @@ from typing import Any
 from cryptography import x509
 
 from authapi.protocols.saml.names import (
-    EMAIL_ADDRESS, GIVEN_NAME, NAME, NAME_IDENTIFIER, SURNAME, UNSPECIFIED_CLASS, UNSPECIFIED_NAME,
-)  # fmt: skip
+    EMAIL_ADDRESS,
+    GIVEN_NAME,
+    NAME,
+    NAME_IDENTIFIER,
+    SURNAME,
+    UNSPECIFIED_CLASS,
+    UNSPECIFIED_NAME,
+)
 from authapi.xml.algorithms import CONTENT_ENCRYPTION_NAMES, DIGEST_NAMES, RSA_SHA1, SHA1, SIGNATURE_NAMES
 from authapi.xml.bindings import HTTP_POST
 from authapi.xml.certificates import certificate_of, certificates_of

@@ -70,7 +70,9 @@ def metadata(request: HttpRequest, host: HostMatch, client_id: str) -> HttpRespo
     client = client_of(host, client_id, None) if client_id else None
     settings = client_settings(client) if client is not None else SamlSettings()
     answer = HttpResponse(metadata_of(host, client_id, settings), content_type=CONTENT_TYPE)
-    answer["Content-Disposition"] = 'attachment; filename="metadata.xml"' if "download" in request.GET else 'inline; filename="metadata.xml"'
+    answer["Content-Disposition"] = (
+        'attachment; filename="metadata.xml"' if "download" in request.GET else 'inline; filename="metadata.xml"'
+    )
     # Partners load it each hour or each day, and see a new certificate soon.
     answer["Cache-Control"] = "public, max-age=300"
     return answer

@@ -22,8 +22,12 @@ SUBJECT = qualified(SAML, "Subject")
 NAME_ID = qualified(SAML, "NameID")
 
 
-@cache
 def trusted(name: str = "first") -> x509.Certificate:
+    return _trusted(name)
+
+
+@cache
+def _trusted(name: str) -> x509.Certificate:
     return certificate_of(certificate(name))
 
 

@@ -14,7 +14,10 @@ from authapi.xml.verifying import verified
 from tests.authapi.xml.signed_messages import assertion, key, name_in, signed_assertion, trusted
 
 
-@pytest.mark.parametrize(("place", "names"), [(0, ["Signature", "Issuer", "Subject"]), (1, ["Issuer", "Signature", "Subject"]), (None, ["Issuer", "Subject", "Signature"])])
+@pytest.mark.parametrize(
+    ("place", "names"),
+    [(0, ["Signature", "Issuer", "Subject"]), (1, ["Issuer", "Signature", "Subject"]), (None, ["Issuer", "Subject", "Signature"])],
+)
 def test_the_signature_stands_where_it_is_asked_for(place: int | None, names: list[str]) -> None:
     made = signed(assertion(), private_key=key(), certificate=trusted(), place=place)
     assert [local_name(each) for each in made] == names

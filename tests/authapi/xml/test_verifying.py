@@ -16,8 +16,18 @@ from authapi.xml.parsing import Element, parse, serialized
 from authapi.xml.signing import sign_octets, signed
 from authapi.xml.verifying import is_signed, verified, verify_octets
 from tests.authapi.xml.signed_messages import (
-    NAME_ID, SUBJECT, assertion, changed, inner_assertion, key, name_in, response, signed_assertion, signed_response, trusted,
-)  # fmt: skip
+    NAME_ID,
+    SUBJECT,
+    assertion,
+    changed,
+    inner_assertion,
+    key,
+    name_in,
+    response,
+    signed_assertion,
+    signed_response,
+    trusted,
+)
 
 ENVELOPED = f'<ds:Transform Algorithm="{algorithms.ENVELOPED}"/>'.encode()
 
@@ -51,7 +61,9 @@ def test_prefixes_of_an_outer_element_that_the_signature_includes_are_kept() -> 
 
 @pytest.mark.parametrize("id_attribute", ["ID", "AssertionID"])
 def test_the_id_may_have_the_name_that_saml_1_1_gives_it(id_attribute: str) -> None:
-    made = signed(element("{urn:x}Token", {id_attribute: "_t"}, "text"), private_key=key(), certificate=trusted(), id_attribute=id_attribute)
+    made = signed(
+        element("{urn:x}Token", {id_attribute: "_t"}, "text"), private_key=key(), certificate=trusted(), id_attribute=id_attribute
+    )
     assert verified(made, [trusted()], id_attribute=id_attribute).text == "text"
 
 
@@ -118,7 +130,7 @@ def test_a_key_value_in_key_info_is_not_used() -> None:
 
 def test_what_key_info_says_is_ignored_where_the_trusted_key_verifies() -> None:
     raw = signed_response()
-    assert name_in(judged(changed(raw, base64_of(trusted()).encode()[:64], b"A" * 64))) == "ada@example.test"
+    assert name_in(judged(changed(raw, base64_of(trusted()).encode()[:40], b"A" * 40))) == "ada@example.test"
 
 
 @pytest.mark.parametrize(("signature", "digest"), [(algorithms.RSA_SHA1, algorithms.SHA256), (algorithms.RSA_SHA256, algorithms.SHA1)])
@@ -237,7 +249,9 @@ def test_a_length_of_the_output_is_refused() -> None:
         judged(root)
 
 
-@pytest.mark.parametrize("name", ["ada@example.test<!-- -->.evil.test", "<!-- x -->ada@example.test.evil.test", "ada@example.test.ev<!---->il.test"])
+@pytest.mark.parametrize(
+    "name", ["ada@example.test<!-- -->.evil.test", "<!-- x -->ada@example.test.evil.test", "ada@example.test.ev<!---->il.test"]
+)
 def test_a_comment_inside_of_a_name_does_not_shorten_it(name: str) -> None:
     raw = serialized(response(signed_assertion(name_id="ada@example.test.evil.test")))
     root = changed(raw, b"ada@example.test.evil.test", name.encode())
@@ -268,7 +282,11 @@ def test_octets_are_verified_with_the_trusted_key_alone() -> None:
     octets = b"SAMLRequest=a%2Bb&RelayState=c"
     made = sign_octets(octets, private_key=key())
     verify_octets(octets, made, algorithms.RSA_SHA256, [trusted("second"), trusted()])
-    for wrong in ((octets + b"x", made, algorithms.RSA_SHA256), (octets, made[:-1], algorithms.RSA_SHA256), (octets, made, algorithms.RSA_SHA512)):
+    for wrong in (
+        (octets + b"x", made, algorithms.RSA_SHA256),
+        (octets, made[:-1], algorithms.RSA_SHA256),
+        (octets, made, algorithms.RSA_SHA512),
+    ):
         with pytest.raises(SignatureInvalid):
             verify_octets(*wrong, [trusted()])
     with pytest.raises(SignatureInvalid):
@@ -282,7 +300,9 @@ def test_octets_are_signed_with_sha1_by_opt_in_only() -> None:
     verify_octets(b"x", made, algorithms.RSA_SHA1, [trusted()], allow_sha1=True)
 
 
-@pytest.mark.parametrize("name", ["", "rsa-sha256", "http://www.w3.org/2000/09/xmldsig#hmac-sha1", "http://www.w3.org/2000/09/xmldsig#dsa-sha1"])
+@pytest.mark.parametrize(
+    "name", ["", "rsa-sha256", "http://www.w3.org/2000/09/xmldsig#hmac-sha1", "http://www.w3.org/2000/09/xmldsig#dsa-sha1"]
+)
 def test_octets_of_another_algorithm_are_refused(name: str) -> None:
     with pytest.raises(AlgorithmRefused):
         verify_octets(b"x", b"y", name, [trusted()], allow_sha1=True)
