@@ -10,8 +10,8 @@ class AuthapiConfig(AppConfig):
 
         from authapi.accounts.account_changes import end_what_rested_on_it  # noqa: PLC0415  (models are loaded only now)
         from authapi.accounts.password_changes import end_what_it_began  # noqa: PLC0415  (models are loaded only now)
-        from authapi.services.administrative_log import note_work  # noqa: PLC0415  (models are loaded only now)
         from authapi.login.sessions import end_with_identity, end_with_user  # noqa: PLC0415  (models are loaded only now)
+        from authapi.services.administrative_log import note_work  # noqa: PLC0415  (models are loaded only now)
         from authapi.services.staff_lines import note_entry  # noqa: PLC0415  (models are loaded only now)
         from foundation.hooks import account_changed, audit_noted, password_changed, work_ends  # noqa: PLC0415  (models are loaded only now)
         from identity.purging import cover  # noqa: PLC0415  (models are loaded only now)

@@ -90,6 +90,14 @@ class Case(Enum):
     LOGOUT_ADDRESS_NOT_ALLOWED = auto()
     LOGOUT_HINT_MISMATCH = auto()
     INVALID_ID_TOKEN_HINT = auto()
+    SAML_OFF = auto()
+    SAML_REQUEST_REFUSED = auto()
+    SAML_REQUEST_UNSUPPORTED = auto()
+    SAML_BINDING_UNSUPPORTED = auto()
+    SAML_NAME_ID_UNAVAILABLE = auto()
+    SAML_CONTEXT_UNAVAILABLE = auto()
+    SAML_OTHER_USER = auto()
+    SAML_NO_LOGOUT_ADDRESS = auto()
     UPSTREAM_MISCONFIGURED = auto()
     UPSTREAM_UNREACHABLE = auto()
     UPSTREAM_ODD_ANSWER = auto()
@@ -191,6 +199,17 @@ FAILURES: dict[Case, Failure] = {
     Case.LOGOUT_ADDRESS_NOT_ALLOWED: Failure(400, "invalid_request", "The address {address} is not in the list of allowed logout URLs."),
     Case.LOGOUT_HINT_MISMATCH: Failure(400, "invalid_request", "The parameter {parameter} does not belong to the id_token_hint."),
     Case.INVALID_ID_TOKEN_HINT: Failure(400, "invalid_request", "The id_token_hint is not an id token of this issuer."),
+    # Of SAML: the first two and the last are shown on a page, the others are told to the application in a response.
+    Case.SAML_OFF: Failure(400, "invalid_request", "SAML is off for this application: its add-on samlp is not set."),
+    Case.SAML_REQUEST_REFUSED: Failure(400, "invalid_request", "{reason}"),
+    Case.SAML_REQUEST_UNSUPPORTED: Failure(400, "invalid_request", "{reason}"),
+    Case.SAML_BINDING_UNSUPPORTED: Failure(400, "invalid_request", "Responses are sent by HTTP-POST only."),
+    Case.SAML_NAME_ID_UNAVAILABLE: Failure(400, "invalid_request", "The user has no NameID in the format that the request asks for."),
+    Case.SAML_CONTEXT_UNAVAILABLE: Failure(
+        400, "invalid_request", "The user did not log in with any of the authentication contexts that the request asks for."
+    ),
+    Case.SAML_OTHER_USER: Failure(403, "access_denied", "The user who logged in is not the one that the request names."),
+    Case.SAML_NO_LOGOUT_ADDRESS: Failure(400, "invalid_request", "The application has no address for answers to logouts."),
     # Of logins at a provider elsewhere: told to the client, or on a page where nobody's address is trusted.
     Case.UPSTREAM_MISCONFIGURED: Failure(500, "server_error", "The connection is not configured completely."),
     Case.UPSTREAM_UNREACHABLE: Failure(503, "temporarily_unavailable", "The identity provider cannot be reached. Try again."),

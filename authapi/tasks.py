@@ -10,12 +10,12 @@ from django.utils import timezone
 
 from authapi.accounts import account_mails  # noqa: F401  (it registers what its jobs do)
 from authapi.accounts.brute_force import prune_failures
+from authapi.login.sessions import end_expired_sessions
 from authapi.login.transactions import prune_requests
 from authapi.protocols.oauth.back_channel import send_notice
+from authapi.protocols.oauth.logout_notices import SEND_NOTICE, due_notices
 from authapi.services import row_acts  # noqa: F401  (it registers what jobs of the admin do)
 from authapi.services.account_tickets import prune_tickets
-from authapi.protocols.oauth.logout_notices import SEND_NOTICE, due_notices
-from authapi.login.sessions import end_expired_sessions
 from authapi.services.tokens import forget_successors, prune_expired
 from authapi.tokens.keys import rotate_due_keys
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.utils import timezone
 
+from authapi.login.sessions import end_sessions_of
 from authapi.models import AuthorizationCode, Initiator
 from authapi.services.refresh_tokens import revoke_refresh_tokens
-from authapi.login.sessions import end_sessions_of
 from identity.models import User
 
 # The connection whose users prove an address and nothing else. Providers elsewhere identify a user by a subject.

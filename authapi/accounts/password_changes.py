@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from authapi.accounts.brute_force import lift_blocks
+from authapi.login.sessions import end_sessions_of
 from authapi.models import AccountTicket, Initiator
 from authapi.services.account_tickets import use_up
 from authapi.services.refresh_tokens import revoke_refresh_tokens
-from authapi.login.sessions import end_sessions_of
 from identity.models import User
 
 

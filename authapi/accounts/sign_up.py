@@ -9,10 +9,10 @@ from typing import Any, NoReturn
 
 from django.core.exceptions import ValidationError
 
-from authapi.login.connections import takes_sign_ups
 from authapi.accounts.sign_up_rules import IDENTIFIERS, Demand, demands, metadata_problem, username_lengths
 from authapi.accounts.suspicion import SIGN_UP, count_attempt, rate_of_suspicious
 from authapi.edge.throttling import Rate
+from authapi.login.connections import takes_sign_ups
 from authapi.models import Client
 from authapi.services import sign_in_log
 from foundation.json_values import text_problem

@@ -10,9 +10,9 @@ from rest_framework.response import Response
 
 from authapi.api.sign_in_documents import session_resource
 from authapi.api.sign_in_schemas import ACCEPTED, SESSION, SESSION_FIELDS, SESSIONS
+from authapi.login.sessions import end_session, end_sessions_of
 from authapi.models import Initiator, Session
 from authapi.services.access import revoke_access, revoke_session, update_session_metadata
-from authapi.login.sessions import end_session, end_sessions_of
 from foundation.api.endpoint import Endpoint
 from foundation.api.fields import Closed, JsonObject, Switch, Text
 from foundation.api.list_schemas import TAKE_FORM

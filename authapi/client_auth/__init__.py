@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from authapi.client_auth import assertion, mutual_tls, public, secret_basic, secret_post
 from authapi.client_auth.credential import Assertion, Credential, MalformedCredential
-from authapi.clients.origins import is_origin_allowed
 from authapi.client_auth.replays import use_once
+from authapi.clients.origins import is_origin_allowed
 from authapi.failures import Case, RequestRefused
 from authapi.models import Client, ClientCredential
 from authapi.token_request import TokenRequest

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from authapi.login.organizations import named_organization
 from authapi.failures import Case, RequestRefused
+from authapi.login.organizations import named_organization
 from authapi.models import Client, OrganizationClientGrant
 from authapi.tokens.entitlements import GrantTerms
 from identity.models import Organization

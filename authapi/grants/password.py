@@ -12,12 +12,12 @@ from django.utils import timezone
 from oauth2_provider.settings import oauth2_settings
 
 from authapi.accounts.attempts import Attempt, LoginRefused, Refusal
-from authapi.login.connections import database_connections, default_directory, named_database
 from authapi.accounts.password_login import log_in
 from authapi.failures import Case, RequestRefused
 from authapi.grants.issuing import binding
 from authapi.grants.user_grant import Granted, UserGrant, access_of, required, sender_of
 from authapi.grants.user_tokens import UserIssue
+from authapi.login.connections import database_connections, default_directory, named_database
 from authapi.models import Client
 from authapi.services.refresh_tokens import Sender, issue_refresh_token
 from authapi.token_request import TokenRequest

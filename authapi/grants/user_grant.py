@@ -9,11 +9,11 @@ from typing import Any
 
 from oauthlib.oauth2.rfc6749.grant_types.base import GrantTypeBase
 
-from authapi.login.organizations import check_membership
 from authapi.failures import Case, RequestRefused
 from authapi.grants.issuing import Issue, binding
 from authapi.grants.user_access import ends_at, still_granted, user_access
 from authapi.grants.user_tokens import UserIssue
+from authapi.login.organizations import check_membership
 from authapi.models import AuthorizationCode, Client, RefreshToken
 from authapi.services.refresh_tokens import Sender
 from authapi.token_request import TokenRequest

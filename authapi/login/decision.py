@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from authapi.protocols.oauth.authorization_request import Asked
-from authapi.login.organizations import Question
 from authapi.failures import Case, RequestRefused
+from authapi.login.organizations import Question
+from authapi.protocols.oauth.authorization_request import Asked
 
 
 class Step(Enum):

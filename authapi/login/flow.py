@@ -8,25 +8,25 @@ from uuid import uuid4
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from authapi.login.connections import takes_sign_ups
+from authapi.client_auth import clients
+from authapi.failures import Case, RequestRefused
+from authapi.grants.user_tokens import CodeParameters, UserIssue
 from authapi.login import organizations
+from authapi.login.connections import takes_sign_ups
 from authapi.login.cookies import BROWSER, SESSION, browser_of, set_cookie
 from authapi.login.decision import Step, next_step
 from authapi.login.known_browser import remember_browser
-from authapi.protocols.oauth.parameters import read, single, target_of
 from authapi.login.parked import TooMuchParked, require_room
-from authapi.protocols.oauth.responses import respond, see_other, with_parameters
-from authapi.protocols.oauth.sent import sent_pairs
-from authapi.login.visit import Visit, facts_of, visit_of
+from authapi.login.sessions import begin_session, end_session, note_client, renew_session
 from authapi.login.transactions import CHOSEN, begin_anew, keep, new_handle, note_progress
-from authapi.client_auth import clients
-from authapi.failures import Case, RequestRefused
-from authapi.protocols.oauth.front_channel import front_channel
-from authapi.grants.user_tokens import CodeParameters, UserIssue
+from authapi.login.visit import Visit, facts_of, visit_of
 from authapi.models import AuthorizationRequest, Client, Session
 from authapi.pages.hosted_page import tenant_host
+from authapi.protocols.oauth.front_channel import front_channel
+from authapi.protocols.oauth.parameters import read, single, target_of
+from authapi.protocols.oauth.responses import respond, see_other, with_parameters
+from authapi.protocols.oauth.sent import sent_pairs
 from authapi.services import sign_in_log
-from authapi.login.sessions import begin_session, end_session, note_client, renew_session
 from authapi.tenant_settings import sign_in_settings
 from foundation.tenancy import tenant_bound
 from identity.hosts import HostMatch

@@ -12,8 +12,8 @@ from django.core.signing import BadSignature, TimestampSigner
 from django.http import HttpResponse
 from django.utils.crypto import salted_hmac
 
-from authapi.login.cookies import cookie_name, set_cookie
 from authapi.edge.addresses import AddressKey
+from authapi.login.cookies import cookie_name, set_cookie
 from identity.models import User
 
 KNOWN = "known"

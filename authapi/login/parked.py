@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from django.conf import settings
 
-from authapi.login.known_browser import known_browser
-from authapi.login.visit import Visit
 from authapi.edge.addresses import customer_keys
 from authapi.edge.rate_figures import PARKED_BY_ADDRESS, PARKED_BY_BROWSER, PARKED_BY_HIDDEN
 from authapi.edge.throttling import Rate
 from authapi.failures import Case, RequestRefused
+from authapi.login.known_browser import known_browser
+from authapi.login.visit import Visit
 
 _UNIT_BYTES = 1024
 

@@ -11,9 +11,9 @@ from datetime import timedelta
 from django.conf import settings
 from django.utils import timezone
 
-from authapi.protocols.oauth.parameters import Parameters
 from authapi.failures import Case, RequestRefused
 from authapi.models import AuthorizationRequest, Client, Session
+from authapi.protocols.oauth.parameters import Parameters
 from foundation.secrets.random_secrets import digest_of, new_secret
 
 # Under which name the progress of a request keeps the organization that was chosen.

@@ -9,19 +9,19 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils import timezone
 
-from authapi.login.connections import client_connections
+from authapi.edge.addresses import client_address
+from authapi.failures import Case, RequestRefused
 from authapi.login import organizations
-from authapi.protocols.oauth.authorization_request import Asked, ClientFacts, Target
+from authapi.login.connections import client_connections
+from authapi.login.consents import needs_consent
 from authapi.login.cookies import SESSION, read_cookie
 from authapi.login.decision import Situation
 from authapi.login.organizations import Question
-from authapi.protocols.oauth.parameters import Parameters, checked, target_of
-from authapi.login.transactions import CHOSEN
-from authapi.edge.addresses import client_address
-from authapi.failures import Case, RequestRefused
-from authapi.models import AuthorizationRequest, Client, Session
-from authapi.login.consents import needs_consent
 from authapi.login.sessions import find_session
+from authapi.login.transactions import CHOSEN
+from authapi.models import AuthorizationRequest, Client, Session
+from authapi.protocols.oauth.authorization_request import Asked, ClientFacts, Target
+from authapi.protocols.oauth.parameters import Parameters, checked, target_of
 from authapi.tokens.entitlements import UserEntitlement, user_entitlement
 from authapi.tokens.id_token_hints import read_hint
 from identity.hosts import HostMatch

@@ -5,14 +5,14 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from authapi.login import flow
-from authapi.login.visit import Visit
-from authapi.login.transactions import bind, note_progress
 from authapi.failures import Case, RequestRefused
-from authapi.models import Session
-from authapi.pages.tenant_page import opened_visit, tenant_page
-from authapi.pages.rendering import visit_page
+from authapi.login import flow
 from authapi.login.consents import give_consent
+from authapi.login.transactions import bind, note_progress
+from authapi.login.visit import Visit
+from authapi.models import Session
+from authapi.pages.rendering import visit_page
+from authapi.pages.tenant_page import opened_visit, tenant_page
 from authapi.tokens.entitlements import UserEntitlement
 from identity.hosts import HostMatch
 

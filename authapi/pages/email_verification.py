@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 
 from authapi.login.visit import address_of
-from authapi.pages.tenant_page import tenant_page
 from authapi.pages.hosted_page import hosted_page
+from authapi.pages.tenant_page import tenant_page
 from authapi.services import sign_in_log
 from identity.hosts import HostMatch
 from identity.services import verification

@@ -11,16 +11,16 @@ from django.utils.translation import gettext as _
 from authapi import upstream
 from authapi.accounts.account_mails import RESET_REQUEST_PATH
 from authapi.accounts.attempts import Attempt, LoginRefused, Refusal
-from authapi.login.connections import takes_passwords, takes_sign_ups
 from authapi.accounts.password_login import log_in
-from authapi.login import flow
-from authapi.login.decision import Step
-from authapi.protocols.oauth.responses import see_other
-from authapi.login.visit import Visit
 from authapi.failures import Case, RequestRefused
-from authapi.pages.tenant_page import opened_visit, tenant_page
+from authapi.login import flow
+from authapi.login.connections import takes_passwords, takes_sign_ups
+from authapi.login.decision import Step
+from authapi.login.visit import Visit
 from authapi.pages.hosted_page import with_rate
 from authapi.pages.rendering import visit_page
+from authapi.pages.tenant_page import opened_visit, tenant_page
+from authapi.protocols.oauth.responses import see_other
 from authapi.services import sign_in_log
 from authapi.tenant_settings import sign_in_settings
 from identity.hosts import HostMatch

@@ -8,19 +8,19 @@ from django.http import HttpRequest, HttpResponse
 
 from authapi.accounts.event_context import context_of
 from authapi.accounts.password_login import note_login_without_signals
+from authapi.failures import Case, RequestRefused
 from authapi.login import flow
 from authapi.login.cookies import BROWSER, read_cookie
-from authapi.protocols.oauth.responses import see_other, with_parameters
 from authapi.login.visit import Visit, address_of, visit_of
-from authapi.failures import Case, RequestRefused
 from authapi.models import AuthorizationRequest
 from authapi.pages.tenant_page import tenant_page
+from authapi.protocols.oauth.responses import see_other, with_parameters
 from authapi.services import sign_in_log
+from authapi.upstream.authentication_requests import Waiting, end_waiting, waiting_for
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.login import proven
 from authapi.upstream.logout import kept_for_logout
 from authapi.upstream.people import user_of
-from authapi.upstream.authentication_requests import Waiting, end_waiting, waiting_for
 from foundation.change_context import change_context
 from foundation.secrets.random_secrets import digest_of
 from identity.hosts import HostMatch

@@ -7,14 +7,14 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
+from authapi.failures import Case, RequestRefused
 from authapi.login import flow, organizations
 from authapi.login.organizations import Question
-from authapi.login.visit import Visit
 from authapi.login.transactions import CHOSEN, bind, note_progress
-from authapi.failures import Case, RequestRefused
+from authapi.login.visit import Visit
 from authapi.models import Session
-from authapi.pages.tenant_page import opened_visit, tenant_page
 from authapi.pages.rendering import visit_page
+from authapi.pages.tenant_page import opened_visit, tenant_page
 from identity.hosts import HostMatch
 from identity.models import Organization
 

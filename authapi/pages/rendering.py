@@ -8,9 +8,9 @@ from django.http import HttpResponse
 from django.utils import translation
 
 from authapi.login.cookies import BROWSER, form_token, read_cookie
-from authapi.protocols.oauth.responses import form_target
 from authapi.login.visit import Visit
 from authapi.pages.hosted_page import hosted_page
+from authapi.protocols.oauth.responses import form_target
 from authapi.tenant_settings import sign_in_settings
 
 

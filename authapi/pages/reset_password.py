@@ -10,16 +10,16 @@ from django.utils.translation import gettext as _
 
 from authapi.accounts.event_context import context_of
 from authapi.accounts.password_reset import TooManyRequests, ask_for_reset, open_reset, set_new_password
+from authapi.failures import Case, RequestRefused
 from authapi.login import flow
 from authapi.login.decision import Step
 from authapi.login.visit import Visit, address_of
-from authapi.failures import Case, RequestRefused
 from authapi.models import AccountTicket, Client
-from authapi.pages.tenant_page import opened_visit, tenant_page
 from authapi.pages.hosted_page import hosted_page, with_rate
 from authapi.pages.login import password_connection
 from authapi.pages.password_hints import password_hints, refusal_text
 from authapi.pages.rendering import visit_page
+from authapi.pages.tenant_page import opened_visit, tenant_page
 from authapi.services.account_tickets import TicketExpired, TicketUnknown, TicketUsed
 from foundation.change_context import change_context
 from identity.hosts import HostMatch

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 
+from authapi.failures import RequestRefused
 from authapi.login import flow
 from authapi.login.decision import Step
-from authapi.protocols.oauth.responses import see_other, with_parameters
 from authapi.login.transactions import bind, note_progress
-from authapi.failures import RequestRefused
-from authapi.pages.tenant_page import opened_visit, tenant_page
 from authapi.pages.rendering import visit_page
+from authapi.pages.tenant_page import opened_visit, tenant_page
+from authapi.protocols.oauth.responses import see_other, with_parameters
 from identity.hosts import HostMatch
 
 

@@ -8,20 +8,20 @@ from urllib.parse import urlencode
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from authapi.login.connections import takes_sign_ups
 from authapi.accounts.event_context import context_of
 from authapi.accounts.password_login import note_login_without_signals
 from authapi.accounts.sign_up import Reason, SignUp, SignUpRefused, sign_up
 from authapi.accounts.sign_up_rules import IDENTIFIERS, Demand, demands, username_lengths
+from authapi.failures import Case, RequestRefused
 from authapi.login import flow
+from authapi.login.connections import takes_sign_ups
 from authapi.login.decision import Step
 from authapi.login.visit import Visit
-from authapi.failures import Case, RequestRefused
-from authapi.pages.tenant_page import opened_visit, tenant_page
 from authapi.pages.hosted_page import with_rate
 from authapi.pages.login import password_connection
 from authapi.pages.password_hints import password_hints, refusal_text
 from authapi.pages.rendering import visit_page
+from authapi.pages.tenant_page import opened_visit, tenant_page
 from foundation.change_context import change_context
 from identity.hosts import HostMatch
 from identity.models import Connection

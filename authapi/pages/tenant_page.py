@@ -14,13 +14,13 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
+from authapi.failures import Case, Failure, RequestRefused
 from authapi.login.cookies import BROWSER, is_own_form, read_cookie
 from authapi.login.flow import HANDLE
-from authapi.protocols.oauth.responses import see_other, with_parameters
-from authapi.login.visit import Visit, visit_of
 from authapi.login.transactions import waiting_request
-from authapi.failures import Case, Failure, RequestRefused
+from authapi.login.visit import Visit, visit_of
 from authapi.pages.hosted_page import hosted_page, tenant_host, with_rate
+from authapi.protocols.oauth.responses import see_other, with_parameters
 from authapi.tenant_settings import sign_in_settings
 from foundation.tenancy import tenant_bound
 from identity.hosts import HostMatch

@@ -8,9 +8,9 @@ from django.http import HttpRequest, HttpResponse
 
 from authapi.accounts.password_reset import lift_with_link, open_unblock
 from authapi.login.visit import address_of
-from authapi.pages.tenant_page import tenant_page
 from authapi.pages.hosted_page import hosted_page
 from authapi.pages.reset_password import login_address
+from authapi.pages.tenant_page import tenant_page
 from authapi.services.account_tickets import TicketExpired, TicketUnknown, TicketUsed
 from identity.hosts import HostMatch
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from authapi.login.sessions import end_session, end_sessions_of
 from authapi.models import Consent, Initiator, RefreshToken, Session
 from authapi.services.refresh_tokens import revoke_refresh_tokens
-from authapi.login.sessions import end_session, end_sessions_of
 from foundation.database.transactions import lock_rows, unit_of_work
 from foundation.json_values import json_problem
 from identity.models import User

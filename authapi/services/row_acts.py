@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from authapi.login.sessions import end_session
 from authapi.models import (
     ApiResource,
     Client,
@@ -17,7 +18,6 @@ from authapi.models import (
 from authapi.services import client_credentials, client_grants, clients, edge_keys, resource_changes
 from authapi.services.access import withdraw_consent
 from authapi.services.refresh_tokens import revoke_refresh_tokens
-from authapi.login.sessions import end_session
 from authapi.services.user_blocks import lift_block
 from identity.services.bulk_acts import BulkAct, deletion_of_rows, register
 

@@ -12,13 +12,13 @@ from authlib.oauth2.client import OAuth2Client
 
 from authapi.failures import Case
 from authapi.models import AuthorizationRequest
+from authapi.upstream.authentication_requests import Waiting, begin_waiting
 from authapi.upstream.exchange import ProviderSession
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.id_token import verified_claims
 from authapi.upstream.metadata import Metadata, keys_of, metadata_of
 from authapi.upstream.profile import needs_userinfo
 from authapi.upstream.provider import Provider, passed_on, provider_of
-from authapi.upstream.authentication_requests import Waiting, begin_waiting
 from identity.hosts import HostMatch
 from identity.models import Connection
 

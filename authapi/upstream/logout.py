@@ -7,8 +7,8 @@ from urllib.parse import urlencode, urlsplit
 
 import orjson
 
-from authapi.models import Session
 from authapi.login.sessions import upstream_of
+from authapi.models import Session
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.login import Proven
 from authapi.upstream.metadata import discovered, is_browser_address

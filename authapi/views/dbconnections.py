@@ -12,7 +12,6 @@ from typing import Any
 
 import orjson
 
-from authapi.login.connections import client_connections, named_database, takes_passwords
 from authapi.accounts.event_context import context_of
 from authapi.accounts.password_reset import TooManyRequests, ask_for_reset
 from authapi.accounts.password_rules import as_text, rules_of
@@ -21,6 +20,7 @@ from authapi.accounts.sign_up_rules import IDENTIFIERS, NAMES
 from authapi.client_auth import check_origin
 from authapi.edge.bodies import MalformedBody, parse_body
 from authapi.edge.throttling import Rate
+from authapi.login.connections import client_connections, named_database, takes_passwords
 from authapi.models import Client
 from authapi.views.chain import Answer, Call, Later, hot_endpoint, json_answer
 from foundation.change_context import change_context

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from authapi.protocols.oauth.authorization_request import Asked, ClientFacts, Target
 from authapi.clients.callbacks import is_registered
 from authapi.failures import Case, RequestRefused
+from authapi.protocols.oauth.authorization_request import Asked, ClientFacts, Target
 
 RESPONSE_TYPES = frozenset({"code", "token", "id_token"})
 MODES = ("query", "fragment", "form_post", "web_message")

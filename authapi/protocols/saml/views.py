@@ -57,10 +57,7 @@ def sign_on(request: HttpRequest, host: HostMatch, client_id: str) -> HttpRespon
     settings = client_settings(client)
     extras = {name: _extra(request, name) for name in _EXTRAS}
     languages = tuple(_extra(request, "ui_locales").split())
-    if sent is None:
-        asked = AuthnRequest(relay_state=_relay_state(request))
-    else:
-        asked = _checked(request, host, client, settings, sent)
+    asked = AuthnRequest(relay_state=_relay_state(request)) if sent is None else _checked(request, host, client, settings, sent)
     login = SamlLogin(asked, languages=languages, **extras)
     return flow.begin(request, SAML, ProtocolRequest(host, client, login.state()))
 

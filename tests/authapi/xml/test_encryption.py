@@ -97,8 +97,7 @@ def test_every_way_of_failing_reads_the_same(algorithm: str) -> None:
         text[place] = "A" if text[place] != "A" else "B"
         value.text = "".join(text)
         with pytest.raises(XmlError) as caught:
-            opened = decrypted(made, [key()])
-            raise AssertionError(serialized(opened))
+            decrypted(made, [key()])
         texts.add(str(caught.value))
     assert texts <= {str(DecryptionFailed())}
 

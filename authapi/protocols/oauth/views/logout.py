@@ -8,18 +8,18 @@ from urllib.parse import urlsplit
 
 from django.http import HttpRequest, HttpResponse
 
+from authapi.clients.logout_addresses import is_allowed
+from authapi.failures import Case, RequestRefused
 from authapi.login.cookies import SESSION, drop_cookie, form_token, is_own_form, read_cookie
+from authapi.login.sessions import end_session, find_session
+from authapi.login.visit import address_of
+from authapi.models import Client, Initiator, Session
+from authapi.pages.hosted_page import hosted_page
+from authapi.pages.tenant_page import tenant_page
 from authapi.protocols.oauth.parameters import Parameters, read, single
 from authapi.protocols.oauth.responses import see_other, with_parameters
 from authapi.protocols.oauth.sent import sent_pairs
-from authapi.login.visit import address_of
-from authapi.failures import Case, RequestRefused
-from authapi.clients.logout_addresses import is_allowed
-from authapi.models import Client, Initiator, Session
-from authapi.pages.tenant_page import tenant_page
-from authapi.pages.hosted_page import hosted_page
 from authapi.services import sign_in_log
-from authapi.login.sessions import end_session, find_session
 from authapi.tenant_settings import sign_in_settings
 from authapi.tokens.id_token_hints import Hint, read_hint
 from authapi.upstream import federated_logout_address
