@@ -8,14 +8,18 @@ class AuthapiConfig(AppConfig):
     def ready(self) -> None:
         from django.db.models.signals import post_delete, pre_delete  # noqa: PLC0415  (models are loaded only now)
 
-        from authapi.accounts.account_changes import end_what_rested_on_it  # noqa: PLC0415  (models are loaded only now)
+        from authapi.accounts.account_changes import end_what_rested_on_it, end_with_identity  # noqa: PLC0415  (models are loaded only now)
         from authapi.accounts.password_changes import end_what_it_began  # noqa: PLC0415  (models are loaded only now)
-        from authapi.login.sessions import end_with_identity, end_with_user  # noqa: PLC0415  (models are loaded only now)
+        from authapi.login.protocol import register  # noqa: PLC0415  (models are loaded only now)
+        from authapi.login.sessions import end_with_user  # noqa: PLC0415  (models are loaded only now)
+        from authapi.protocols import PROTOCOLS  # noqa: PLC0415  (models are loaded only now)
         from authapi.services.administrative_log import note_work  # noqa: PLC0415  (models are loaded only now)
         from authapi.services.staff_lines import note_entry  # noqa: PLC0415  (models are loaded only now)
         from foundation.hooks import account_changed, audit_noted, password_changed, work_ends  # noqa: PLC0415  (models are loaded only now)
         from identity.purging import cover  # noqa: PLC0415  (models are loaded only now)
 
+        for protocol in PROTOCOLS:
+            register(protocol)
         cover("authapi", are_credentials=True)
         pre_delete.connect(end_with_user, sender="identity.User", dispatch_uid="authapi.end_with_user")
         post_delete.connect(end_with_identity, sender="identity.LinkedIdentity", dispatch_uid="authapi.end_with_identity")

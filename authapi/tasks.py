@@ -8,13 +8,13 @@ from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
+from authapi import row_acts  # noqa: F401  (it registers what jobs of the admin do)
 from authapi.accounts import account_mails  # noqa: F401  (it registers what its jobs do)
 from authapi.accounts.brute_force import prune_failures
 from authapi.login.sessions import end_expired_sessions
-from authapi.login.transactions import prune_requests
+from authapi.login.transactions import prune_transactions
 from authapi.protocols.oauth.back_channel import send_notice
 from authapi.protocols.oauth.logout_notices import SEND_NOTICE, due_notices
-from authapi.services import row_acts  # noqa: F401  (it registers what jobs of the admin do)
 from authapi.services.account_tickets import prune_tickets
 from authapi.services.tokens import forget_successors, prune_expired
 from authapi.tokens.keys import rotate_due_keys
@@ -38,9 +38,9 @@ def rotate_keys() -> None:
 
 @shared_task(name="authapi.prune_sign_ins")
 def prune_sign_ins() -> None:
-    """End the sessions whose time is over; drop requests that cannot be finished any more, and successors past their leeway."""
+    """End the sessions whose time is over; drop login transactions that have expired, and successors past their leeway."""
     end_expired_sessions()
-    prune_requests()
+    prune_transactions()
     forget_successors()
 
 

@@ -1,13 +1,15 @@
-"""What ends when an administrator blocks a user, or when the user gets another address."""
+"""What ends when an administrator blocks a user, when the user gets another address, or when a linked identity goes."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.utils import timezone
 
-from authapi.login.sessions import end_sessions_of
-from authapi.models import AuthorizationCode, Initiator
+from authapi.login.sessions import end_session, end_sessions_of
+from authapi.models import AuthorizationCode, Initiator, RefreshToken, Session
 from authapi.services.refresh_tokens import revoke_refresh_tokens
-from identity.models import User
+from identity.models import LinkedIdentity, User
 
 # The connection whose users prove an address and nothing else. Providers elsewhere identify a user by a subject.
 _BY_ADDRESS = "email"
@@ -28,3 +30,12 @@ def end_what_rested_on_it(user: User, *, changed: frozenset[str], **_: object) -
         revoke_refresh_tokens(tenant_id=user.tenant_id, user_id=user.pk)
     elif user.connection.is_database or user.connection.strategy == _BY_ADDRESS:
         end_sessions_of(tenant_id=user.tenant_id, user_id=user.pk, reason=Initiator.EMAIL_IDENTIFIER_CHANGED)
+
+
+def end_with_identity(sender: type[LinkedIdentity], instance: LinkedIdentity, **_: Any) -> None:
+    """Hear that a linked identity has been taken off its user, inside that transaction: what was begun through it ends."""
+    begun = Session.objects.of(instance.tenant_id).filter(user_id=instance.user_id, connection_id=instance.connection_id)
+    for session in begun.select_related("user").order_by("pk"):
+        offline = RefreshToken.objects.of(instance.tenant_id).filter(sid=session.pk, revoked__isnull=True)
+        end_session(session, reason=Initiator.SESSION_REVOKED)
+        offline.update(revoked=timezone.now(), updated=timezone.now())

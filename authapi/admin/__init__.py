@@ -12,16 +12,15 @@ from authapi.admin.keys import RevokedTokenAdmin, SigningKeyAdmin
 from authapi.admin.permissions import OrganizationClientGrantAdmin, PermissionAdmin, RolePermissionAdmin, UserPermissionAdmin
 from authapi.admin.resources import ApiResourceAdmin, ClientGrantAdmin
 from authapi.admin.sessions import ConsentAdmin, LogoutNoticeAdmin, RefreshTokenAdmin, SessionAdmin, SessionClientAdmin
+from authapi.admin.short_lived import AccountTicketAdmin, LoginTransactionAdmin, LogoutTransactionAdmin, UsedAssertionAdmin
 from authapi.admin.sign_ins import SignInAdmin
 from authapi.admin.tenant_settings import TenantSettingsAdmin
 from authapi.admin.user_panels import UserPanels
-from authapi.admin.waiting import AccountTicketAdmin, AuthorizationRequestAdmin, UsedAssertionAdmin
 from authapi.models import (
     AccessToken,
     AccountTicket,
     ApiResource,
     AuthorizationCode,
-    AuthorizationRequest,
     Client,
     ClientCredential,
     ClientGrant,
@@ -30,7 +29,9 @@ from authapi.models import (
     EdgeKey,
     IDToken,
     LoginFailures,
+    LoginTransaction,
     LogoutNotice,
+    LogoutTransaction,
     OrganizationClientGrant,
     Permission,
     RefreshToken,
@@ -82,6 +83,7 @@ def _register_sign_in(site: admin.AdminSite) -> None:
     site.register(Consent, ConsentAdmin)
     site.register(LoginFailures, LoginFailuresAdmin)
     site.register(LogoutNotice, LogoutNoticeAdmin)
-    site.register(AuthorizationRequest, AuthorizationRequestAdmin)
+    site.register(LoginTransaction, LoginTransactionAdmin)
+    site.register(LogoutTransaction, LogoutTransactionAdmin)
     site.register(AccountTicket, AccountTicketAdmin)
     site.register(TenantSettings, TenantSettingsAdmin)

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 from django.contrib import admin
 from django.http import HttpRequest
 
+from authapi.accounts.user_blocks import lift_block
 from authapi.admin.sessions import EndableAdmin, may_change
 from authapi.models import LoginFailures
-from authapi.services.row_acts import LIFT_BLOCKS
-from authapi.services.user_blocks import lift_block
+from authapi.row_acts import LIFT_BLOCKS
 from foundation.admin.badges import badge
 from identity.admin.bulk_actions import bulk_action
 from identity.admin.object_actions import ObjectAction

@@ -8,10 +8,10 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.utils import timezone
 
+from authapi.accounts.access import revoke_session, withdraw_consent
 from authapi.login.sessions import end_session
 from authapi.models import Consent, Initiator, LogoutNotice, RefreshToken, Session, SessionClient
-from authapi.services.access import revoke_session, withdraw_consent
-from authapi.services.row_acts import END_SESSIONS, REVOKE_TOKENS, WITHDRAW_CONSENTS, revoke_token
+from authapi.row_acts import END_SESSIONS, REVOKE_TOKENS, WITHDRAW_CONSENTS, revoke_token
 from foundation.admin.badges import badge
 from foundation.admin.panels import Cell, Panel
 from identity.admin.bulk_actions import bulk_action

@@ -13,11 +13,11 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from authapi.accounts.access import revoke_access
+from authapi.accounts.user_blocks import blocks_of_user, lift_blocks_of_user
 from authapi.logs.browsing import Question, browse
 from authapi.logs.sign_in_types import in_words
 from authapi.models import RefreshToken, Session
-from authapi.services.access import revoke_access
-from authapi.services.user_blocks import blocks_of_user, lift_blocks_of_user
 from foundation.admin.panels import Cell, Panel
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.models import User

@@ -9,6 +9,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from authapi.accounts.access import update_refresh_token_metadata
 from authapi.api.clients import INEXISTENT_CLIENT, client_at
 from authapi.api.sessions import MOST_METADATA
 from authapi.api.sign_in_documents import refresh_token_resource
@@ -21,7 +22,6 @@ from authapi.api.sign_in_schemas import (
     TOKENS_OF_USER,
 )
 from authapi.models import RefreshToken
-from authapi.services.access import update_refresh_token_metadata
 from authapi.services.refresh_tokens import revoke_refresh_tokens
 from foundation.api.endpoint import Endpoint
 from foundation.api.fields import Closed, JsonObject, ListOf, Text

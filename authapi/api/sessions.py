@@ -8,11 +8,11 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from authapi.accounts.access import revoke_access, revoke_session, update_session_metadata
 from authapi.api.sign_in_documents import session_resource
 from authapi.api.sign_in_schemas import ACCEPTED, SESSION, SESSION_FIELDS, SESSIONS
 from authapi.login.sessions import end_session, end_sessions_of
 from authapi.models import Initiator, Session
-from authapi.services.access import revoke_access, revoke_session, update_session_metadata
 from foundation.api.endpoint import Endpoint
 from foundation.api.fields import Closed, JsonObject, Switch, Text
 from foundation.api.list_schemas import TAKE_FORM

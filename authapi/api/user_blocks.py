@@ -7,10 +7,10 @@ from typing import ClassVar
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from authapi.accounts.user_blocks import blocks_of_identifier, blocks_of_user, lift_blocks_of_identifier, lift_blocks_of_user
 from authapi.api.sign_in_documents import block_entry
 from authapi.api.sign_in_schemas import BLOCKS, CONSIDER_ENABLEMENT, IDENTIFIER
 from authapi.models import LoginFailures
-from authapi.services.user_blocks import blocks_of_identifier, blocks_of_user, lift_blocks_of_identifier, lift_blocks_of_user
 from authapi.tenant_settings import sign_in_settings
 from foundation.api.endpoint import Endpoint
 from foundation.api.operations import Operation

@@ -7,10 +7,10 @@ from typing import ClassVar
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from authapi.accounts.access import withdraw_consent, withdraw_consents_of
 from authapi.api.sign_in_documents import user_grant
 from authapi.api.sign_in_schemas import GRANT_PARAMETERS, GRANTS_OF_USER, USER_GRANT_FIELDS, USER_GRANTS
 from authapi.models import Consent
-from authapi.services.access import withdraw_consent, withdraw_consents_of
 from foundation.api.endpoint import Endpoint
 from foundation.api.operations import Operation
 from foundation.api.paging import Listing, answer_list

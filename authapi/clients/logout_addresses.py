@@ -15,8 +15,8 @@ def is_allowed(address: str, registered: Iterable[str]) -> bool:
 
     `https://*.example.com/...` stands for one further label, never for the domain itself nor for labels below.
     """
-    asked = _split(address)
-    return asked is not None and any(_matches(asked, pattern) for pattern in registered)
+    requested = _split(address)
+    return requested is not None and any(_matches(requested, pattern) for pattern in registered)
 
 
 def _split(address: str) -> SplitResult | None:
@@ -31,15 +31,15 @@ def _split(address: str) -> SplitResult | None:
     return parts if parts.scheme and "@" not in parts.netloc else None
 
 
-def _matches(asked: SplitResult, pattern: str) -> bool:
+def _matches(requested: SplitResult, pattern: str) -> bool:
     registered = _split(pattern)
     if (
         registered is None
         or wildcard_problem(pattern) is not None
-        or (asked.scheme, asked.path or "/") != (registered.scheme, registered.path or "/")
+        or (requested.scheme, requested.path or "/") != (registered.scheme, registered.path or "/")
     ):
         return False
-    wanted, given = registered.netloc.lower(), asked.netloc.lower()
+    wanted, given = registered.netloc.lower(), requested.netloc.lower()
     if not wanted.startswith(_WILDCARD):
         return given == wanted
     label, separator, rest = given.partition(".")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from urllib.parse import urlsplit
 
 from authapi.clients.callbacks import matches_wildcard
-from authapi.protocols.oauth.parameters import origin_of
 
 
 def is_origin_allowed(origin: str | None, *, allowed: Iterable[str], known: Iterable[str]) -> bool:
@@ -17,9 +17,23 @@ def is_origin_allowed(origin: str | None, *, allowed: Iterable[str], known: Iter
     registered = tuple(allowed)
     if not registered or origin is None:
         return True
-    given = origin_of(origin)
+    given = web_origin_of(origin)
     if not given or given != origin.lower():
         return False
-    if any(given == origin_of(address) for address in (*registered, *known) if "*" not in address):
+    if any(given == web_origin_of(address) for address in (*registered, *known) if "*" not in address):
         return True
     return any(matches_wildcard(given, pattern.rstrip("/")) for pattern in registered)
+
+
+def web_origin_of(address: str) -> str:
+    """Return scheme, host and port as a browser writes them; empty for what has no origin."""
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:
+        return ""
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return ""
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    is_default = port in (None, 443 if parts.scheme == "https" else 80)
+    return f"{parts.scheme}://{host}" if is_default else f"{parts.scheme}://{host}:{port}"

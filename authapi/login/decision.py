@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from authapi.failures import Case, RequestRefused
-from authapi.login.organizations import Question
-from authapi.protocols.oauth.authorization_request import Asked
+from authapi.login.wish import Prompt, Wish
 
 
 class Step(Enum):
@@ -21,12 +20,19 @@ class Step(Enum):
     RESPOND = auto()
 
 
+class Question(Enum):
+    """When people are asked for the organization that a request leaves open."""
+
+    BEFORE_LOGIN = auto()
+    AFTER_LOGIN = auto()
+
+
 @dataclass(frozen=True)
 class Situation:
     """What is known of the person at the browser.
 
     `is_usable` tells whether the session may be used for this request at all: its connection is enabled for the client and
-    is the one that was asked for, and the id token hint, where there is one, is about the same user.
+    is the one that the wish names, and the user hint, where there is one, is about the same user.
     """
 
     has_session: bool = False
@@ -44,16 +50,16 @@ class Situation:
     question: Question | None = None
 
 
-def next_step(asked: Asked, situation: Situation) -> Step:
+def next_step(wish: Wish, situation: Situation) -> Step:
     """Return the step that is due now.
 
-    Raises `RequestRefused` where a step is due and `prompt=none` forbids it, and where the login that was asked for has led
+    Raises `RequestRefused` where a step is due and the wish is silent, and where the login that the client wanted has led
     to a user who may not be used here: asking once more would ask for ever (Core 1.0, 3.1.2.1, `id_token_hint`).
     """
     if situation.has_logged_in and not situation.is_usable:
         raise RequestRefused(Case.LOGIN_REQUIRED)
-    step = _step(asked, situation)
-    if asked.is_silent and step is not Step.RESPOND:
+    step = _step(wish, situation)
+    if wish.is_silent and step is not Step.RESPOND:
         raise RequestRefused(_SILENT_REFUSALS.get(step, Case.LOGIN_REQUIRED) if situation.has_session else Case.LOGIN_REQUIRED)
     return step
 
@@ -61,27 +67,26 @@ def next_step(asked: Asked, situation: Situation) -> Step:
 _SILENT_REFUSALS = {Step.CONSENT: Case.CONSENT_REQUIRED, Step.ORGANIZATION: Case.INTERACTION_REQUIRED}
 
 
-def _step(asked: Asked, situation: Situation) -> Step:
+def _step(wish: Wish, situation: Situation) -> Step:
     if situation.question is Question.BEFORE_LOGIN:
         return Step.ORGANIZATION
-    if _must_log_in(asked, situation):
-        is_new = "create" in asked.prompts or asked.screen_hint == "signup"
-        return Step.CREATE if is_new else Step.LOGIN
-    if "select_account" in asked.prompts and not (situation.has_selected or situation.has_logged_in):
+    if _must_log_in(wish, situation):
+        return Step.CREATE if Prompt.CREATE in wish.prompts or wish.prefers_sign_up else Step.LOGIN
+    if Prompt.SELECT_ACCOUNT in wish.prompts and not (situation.has_selected or situation.has_logged_in):
         return Step.SELECT_ACCOUNT
     if situation.question is Question.AFTER_LOGIN:
         return Step.ORGANIZATION
-    if not situation.has_consented and (situation.needs_consent or "consent" in asked.prompts):
+    if not situation.has_consented and (situation.needs_consent or Prompt.CONSENT in wish.prompts):
         return Step.CONSENT
     return Step.RESPOND
 
 
-def _must_log_in(asked: Asked, situation: Situation) -> bool:
+def _must_log_in(wish: Wish, situation: Situation) -> bool:
     if not situation.has_session or not situation.is_usable:
         return True
     if situation.has_logged_in:
         return False
-    if asked.prompts & {"login", "create"} or not situation.is_own:
+    if wish.prompts & {Prompt.LOGIN, Prompt.CREATE} or not situation.is_own:
         return True
     # Core 1.0, 3.1.2.1: older than max_age is to be proven anew; 0 always is.
-    return asked.max_age is not None and (asked.max_age == 0 or situation.age > asked.max_age)
+    return wish.max_age is not None and (wish.max_age == 0 or situation.age > wish.max_age)

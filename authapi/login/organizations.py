@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import Enum, auto
 
 from authapi.failures import Case, RequestRefused
+from authapi.login.decision import Question
 from authapi.models import Client
 from authapi.tenant_settings import sign_in_settings
 from identity.models import Connection, Organization, OrganizationConnection, OrganizationMember, User
 
 _PREFIX = "org_"
 _LONGEST = 64
-
-
-class Question(Enum):
-    """When people are asked for the organization that a request leaves open."""
-
-    BEFORE_LOGIN = auto()
-    AFTER_LOGIN = auto()
 
 
 def usage_of(client: Client) -> str:
@@ -37,8 +30,8 @@ def question_of(client: Client) -> Question | None:
     return None
 
 
-def asked_organization(client: Client, named: str) -> Organization | None:
-    """Return the organization that a request names by id, or by name where the tenant has switched that on.
+def wished_organization(client: Client, named: str) -> Organization | None:
+    """Return the organization that a wish names by id, or by name where the tenant has switched that on.
 
     Raises `RequestRefused` where the client takes none, needs one and asks nobody, or there is no such one.
     """
@@ -98,6 +91,6 @@ def check_membership(organization: Organization, user: User) -> None:
 
 
 def joins_on_login(organization: Organization, connection: Connection) -> bool:
-    """Tell whether whoever logs in through the connection becomes a member by that."""
+    """Tell whether a login through the connection makes the user a member."""
     rows = OrganizationConnection.objects.of(organization.tenant_id).filter(organization=organization, connection=connection)
     return rows.filter(is_enabled=True, assign_membership_on_login=True).exists()

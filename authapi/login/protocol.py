@@ -128,7 +128,7 @@ def register(protocol: Protocol) -> None:
 
 
 def unregister(protocol: Protocol) -> None:
-    """Remove an entry; logins of the protocol that wait end with its name being unknown. For tests."""
+    """Remove an entry; logins of the protocol that are under way count as expired. For tests."""
     _TABLE.pop(protocol.name, None)
 
 

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+import orjson
 from django.utils import timezone
 
 from authapi.edge.addresses import stored_address
-from authapi.models import Client, Initiator, RefreshToken, Session, SessionClient
-from authapi.protocols.oauth.logout_notices import leave_notices
+from authapi.login.protocol import Participant, RoundTrip, SessionEnd, protocols
+from authapi.models import Client, Initiator, Session, SessionClient
 from authapi.tenant_settings import sign_in_settings
 from foundation.database.transactions import lock_rows, unit_of_work
 from foundation.json_values import storable
 from foundation.secrets import vault
 from foundation.secrets.random_secrets import digest_of, new_secret
-from identity.models import Connection, LinkedIdentity, Organization, User
+from identity.models import Connection, Organization, User
 
 # A session that is in use is written to this often and no oftener.
 _TOUCHED_EVERY = timedelta(minutes=1)
-# A refresh token with this scope lives as long as its session.
-_ONLINE_SCOPE = "online_access"
 _LONGEST_AGENT = 500
 _PRUNED_AT_ONCE = 1000
 _PRUNE_SECONDS = 10.0
@@ -118,26 +117,38 @@ def upstream_of(session: Session) -> str | None:
     return vault.unseal(session.sealed_upstream, place=_upstream_place(session)) if session.sealed_upstream else None
 
 
-def note_client(session: Session, client: Client) -> None:
-    """Remember that `client` got tokens in this session: it is told when the session ends. Twice is once."""
-    row = SessionClient(tenant_id=session.tenant_id, session=session, client=client)
-    SessionClient.objects.of(session.tenant_id).bulk_create([row], ignore_conflicts=True)
+def note_client(session: Session, client: Client, *, protocol: str, state: Mapping[str, Any] | None = None) -> None:
+    """Remember that `client` was answered in this session: its protocol tells it when the session ends. Twice is once.
+
+    `state` is JSON of the protocol's own, which `end_session` gives back; a newer one takes the place of an older one.
+    """
+    row = SessionClient(tenant_id=session.tenant_id, session=session, client=client, protocol=protocol)
+    rows = SessionClient.objects.of(session.tenant_id)
+    if state is None:
+        rows.bulk_create([row], ignore_conflicts=True)
+        return
+    row.sealed_state = vault.seal(orjson.dumps(dict(state)).decode(), place=_participant_place(row))
+    rows.bulk_create([row], update_conflicts=True, unique_fields=["session", "client", "protocol"], update_fields=["sealed_state"])
 
 
 @unit_of_work
-def end_session(session: Session, *, reason: str) -> None:
-    """Delete a session, end the refresh tokens that live with it, and leave a notice to each client that wants to be told.
+def end_session(session: Session, *, reason: str, browser_handle: str = "") -> list[RoundTrip]:
+    """Delete a session, and have each protocol tell its participants; return those that only the browser can tell.
 
-    `reason` is an initiator of back-channel logouts. A session that has ended meanwhile is left alone: nobody is told twice.
+    `reason` is an initiator of logouts, and `browser_handle` what a participant sends the browser back with, where there is one. A
+    session that has ended meanwhile is left alone, so that no participant is told twice.
     """
     lock_rows(Session, [session.pk])
     rows = Session.objects.of(session.tenant_id).filter(pk=session.pk)
     if not rows.exists():
-        return
-    leave_notices(session, reason=reason)
-    online = RefreshToken.objects.of(session.tenant_id).filter(sid=session.pk, revoked__isnull=True)
-    online.filter(scope__regex=rf"(^| ){_ONLINE_SCOPE}( |$)").update(revoked=timezone.now())
+        return []
+    participants = _participants(session)
+    round_trips: list[RoundTrip] = []
+    for protocol in protocols():
+        ending = SessionEnd(session, participants.get(protocol.name, []), reason, browser_handle)
+        round_trips.extend(protocol.end_session(ending))
     rows.delete()
+    return round_trips
 
 
 def end_sessions_of(*, tenant_id: str, user_id: int, reason: str, except_id: str | None = None) -> int:
@@ -149,17 +160,8 @@ def end_sessions_of(*, tenant_id: str, user_id: int, reason: str, except_id: str
 
 
 def end_with_user(sender: type[User], instance: User, **_: Any) -> None:
-    """Hear that a user is about to be deleted, inside that transaction: the rows would go anyway, but nobody would be told."""
+    """Hear that a user is about to be deleted, inside that transaction: the rows would go anyway, but no participant would be told."""
     end_sessions_of(tenant_id=instance.tenant_id, user_id=instance.pk, reason=Initiator.ACCOUNT_DELETED)
-
-
-def end_with_identity(sender: type[LinkedIdentity], instance: LinkedIdentity, **_: Any) -> None:
-    """Hear that a linked identity has been taken off its user, inside that transaction: what was begun through it ends."""
-    begun = Session.objects.of(instance.tenant_id).filter(user_id=instance.user_id, connection_id=instance.connection_id)
-    for session in begun.select_related("user").order_by("pk"):
-        offline = RefreshToken.objects.of(instance.tenant_id).filter(sid=session.pk, revoked__isnull=True)
-        end_session(session, reason=Initiator.SESSION_REVOKED)
-        offline.update(revoked=timezone.now(), updated=timezone.now())
 
 
 def end_expired_sessions() -> int:
@@ -199,3 +201,16 @@ def _sender(ip: str | None, user_agent: str) -> dict[str, Any]:
 
 def _upstream_place(session: Session) -> str:
     return f"{session.tenant_id}:session:{session.pk}:upstream"
+
+
+def _participants(session: Session) -> dict[str, list[Participant]]:
+    """Return the participants of a session by the name of their protocol, in the order in which they came."""
+    found: dict[str, list[Participant]] = {}
+    for row in session.session_clients.select_related("client"):
+        state = orjson.loads(vault.unseal(row.sealed_state, place=_participant_place(row))) if row.sealed_state else {}
+        found.setdefault(row.protocol, []).append(Participant(row.client, state))
+    return found
+
+
+def _participant_place(row: SessionClient) -> str:
+    return f"{row.tenant_id}:session:{row.session_id}:participant:{row.client_id}:{row.protocol}"

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("authapi", "0012_administrative_log"), ("identity", "0001_initial")]
+    dependencies = [("authapi", "0014_participants_by_protocol"), ("identity", "0001_initial")]
 
     operations = [
         migrations.CreateModel(

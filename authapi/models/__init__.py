@@ -1,11 +1,11 @@
 """The rows of the authentication interface; each module holds one noun."""
 
-from authapi.models.authorization_requests import AuthorizationRequest, Consent
 from authapi.models.client_credentials import ClientCredential, EdgeKey, UsedAssertion
 from authapi.models.clients import Client
 from authapi.models.credentials import AccessToken, AuthorizationCode, DeviceGrant, IDToken, RefreshToken
 from authapi.models.keys import RevokedToken, SamlKey, SigningKey
 from authapi.models.log_lines import AdministrativeLine, SignIn
+from authapi.models.logins import Consent, LoginTransaction, LogoutTransaction
 from authapi.models.permissions import OrganizationClientGrant, Permission, RolePermission, UserPermission
 from authapi.models.resources import ApiResource, ClientGrant
 from authapi.models.sessions import Initiator, LogoutNotice, Session, SessionClient
@@ -18,7 +18,6 @@ __all__ = [
     "AdministrativeLine",
     "ApiResource",
     "AuthorizationCode",
-    "AuthorizationRequest",
     "Client",
     "ClientCredential",
     "ClientGrant",
@@ -28,7 +27,9 @@ __all__ = [
     "IDToken",
     "Initiator",
     "LoginFailures",
+    "LoginTransaction",
     "LogoutNotice",
+    "LogoutTransaction",
     "OrganizationClientGrant",
     "Permission",
     "RefreshToken",

@@ -69,14 +69,22 @@ class Session(UnrecordedOwned):
 
 
 class SessionClient(UnrecordedOwned):
-    """A client that got tokens in a session: it is told when the session ends."""
+    """A client that was answered in a session: its protocol tells it when the session ends."""
 
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="session_clients")
     client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+")
+    protocol = models.CharField(max_length=32, default="oauth", db_default="oauth", editable=False)
+    sealed_state = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="What the protocol has to know in order to tell the client, encrypted.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta(UnrecordedOwned.Meta):
-        constraints = [models.UniqueConstraint(fields=["session", "client"], name="authapi_sessionclient_unique")]
+        constraints = [models.UniqueConstraint(fields=["session", "client", "protocol"], name="authapi_sessionclient_protocol")]
         # The list of the admin, page by page from a key.
         indexes = [models.Index(fields=["tenant", "id"], name="authapi_sessionclient_listed")]
         ordering = ("id",)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 
-from authapi.login.visit import address_of
+from authapi.login.browser import address_of, user_agent_of
 from authapi.pages.hosted_page import hosted_page
 from authapi.pages.tenant_page import tenant_page
 from authapi.services import sign_in_log
@@ -30,7 +30,7 @@ def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
                 user=ticket.user,
                 user_name=ticket.email,
                 ip=address_of(request),
-                user_agent=request.headers.get("User-Agent", ""),
+                user_agent=user_agent_of(request),
             )
             return _page(request, host, "done", email=ticket.email)
         ticket = verification.usable_ticket(tenant_id=host.tenant_id, token=token)

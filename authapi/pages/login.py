@@ -14,13 +14,14 @@ from authapi.accounts.attempts import Attempt, LoginRefused, Refusal
 from authapi.accounts.password_login import log_in
 from authapi.failures import Case, RequestRefused
 from authapi.login import flow
+from authapi.login.browser import see_other
 from authapi.login.connections import takes_passwords, takes_sign_ups
 from authapi.login.decision import Step
-from authapi.login.visit import Visit
+from authapi.login.flow import ProvenUser
+from authapi.login.login import Login
 from authapi.pages.hosted_page import with_rate
-from authapi.pages.rendering import visit_page
-from authapi.pages.tenant_page import opened_visit, tenant_page
-from authapi.protocols.oauth.responses import see_other
+from authapi.pages.rendering import render_page
+from authapi.pages.tenant_page import opened_login, tenant_page
 from authapi.services import sign_in_log
 from authapi.tenant_settings import sign_in_settings
 from identity.hosts import HostMatch
@@ -34,37 +35,37 @@ _STATUSES = {Refusal.TOO_MANY_ATTEMPTS: 429, Refusal.TOO_MANY_LOGINS: 429, Refus
 @tenant_page("login")
 def login_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     """Show the form, log in, or send the browser to the provider that it names."""
-    visit, handle = opened_visit(request, host)
+    login, handle = opened_login(request, host)
     try:
-        visit.check()
+        login.check()
         if request.method == "POST":
-            return _log_in(visit, handle)
-        elsewhere = _elsewhere(visit, request.GET.get("connection", ""))
-        return _form(visit, handle) if elsewhere is None else _leave(visit, handle, elsewhere)
+            return _log_in(login, handle)
+        elsewhere = _elsewhere(login, request.GET.get("connection", ""))
+        return _form(login, handle) if elsewhere is None else _leave(login, handle, elsewhere)
     except RequestRefused as refused:
-        return flow.refuse(visit, refused)
+        return flow.refuse(login, refused)
 
 
-def _log_in(visit: Visit, handle: str) -> HttpResponse:
-    sent = visit.request.POST
+def _log_in(login: Login, handle: str) -> HttpResponse:
+    sent = login.http_request.POST
     identifier, password = sent.get("username", "").strip(), sent.get("password", "")
-    responsible = upstream.connection_for_email(visit.client, identifier)
-    if responsible is not None and responsible in visit.connections:
-        return _leave(visit, handle, responsible)
-    connection = password_connection(visit)
+    responsible = upstream.connection_for_email(login.client, identifier)
+    if responsible is not None and responsible in login.connections:
+        return _leave(login, handle, responsible)
+    connection = password_connection(login)
     if connection is None:
         raise RequestRefused(Case.NO_CONNECTION)
     if not identifier or not password or len(identifier) > _LONGEST_IDENTIFIER or len(password) > _LONGEST_PASSWORD:
-        return _form(visit, handle, identifier=identifier, problem=_text(Refusal.WRONG_CREDENTIALS), status=400)
+        return _form(login, handle, identifier=identifier, problem=_text(Refusal.WRONG_CREDENTIALS), status=400)
     attempt = Attempt(
-        tenant_id=visit.host.tenant_id,
+        tenant_id=login.host.tenant_id,
         connection=connection,
         identifier=identifier,
         password=password,
-        ip=visit.address,
-        user_agent=visit.user_agent,
-        client=visit.client,
-        address=visit.host.issuer.rstrip("/"),
+        ip=login.address,
+        user_agent=login.user_agent,
+        client=login.client,
+        address=login.host.issuer.rstrip("/"),
     )
     try:
         user = log_in(attempt)
@@ -72,64 +73,62 @@ def _log_in(visit: Visit, handle: str) -> HttpResponse:
         if refused.reason is Refusal.USER_BLOCKED:
             raise RequestRefused(Case.USER_BLOCKED) from refused
         status = _STATUSES.get(refused.reason, 400)
-        return with_rate(_form(visit, handle, identifier=identifier, problem=_text(refused.reason), status=status), refused.rate)
-    return flow.user_authenticated(
-        row=visit.waiting, user=user, connection=connection, methods=["pwd"], upstream=None, request=visit.request, handle=handle
-    )
+        return with_rate(_form(login, handle, identifier=identifier, problem=_text(refused.reason), status=status), refused.rate)
+    return flow.user_authenticated(login, ProvenUser(user, connection, methods=("pwd",)), handle=handle)
 
 
-def password_connection(visit: Visit) -> Connection | None:
+def password_connection(login: Login) -> Connection | None:
     """Return where a password is checked: the tenant's default directory if it may be used here, else the oldest that may."""
-    databases = [connection for connection in visit.connections if takes_passwords(connection)]
-    default = sign_in_settings(visit.host.tenant_id).default_directory
+    databases = [connection for connection in login.connections if takes_passwords(connection)]
+    default = sign_in_settings(login.host.tenant_id).default_directory
     return next((one for one in databases if one.name == default), next(iter(databases), None))
 
 
-def _elsewhere(visit: Visit, named: str) -> Connection | None:
+def _elsewhere(login: Login, named: str) -> Connection | None:
     """Return the provider to leave for at once: the one that was clicked, or the only way there is."""
-    usable = visit.connections
+    usable = login.connections
     if named:
-        found = upstream.named_connection(visit.client, named)
+        found = upstream.named_connection(login.client, named)
         return found if found in usable else None
     if len(usable) == 1:
-        return upstream.named_connection(visit.client, usable[0].name)
+        return upstream.named_connection(login.client, usable[0].name)
     return None
 
 
-def _leave(visit: Visit, handle: str, connection: Connection) -> HttpResponse:
+def _leave(login: Login, handle: str, connection: Connection) -> HttpResponse:
     try:
-        return see_other(visit.request, upstream.begin(request_row=visit.waiting, connection=connection, host=visit.host))
+        return see_other(login.http_request, upstream.begin(login, connection))
     except upstream.UpstreamFailed as failed:
         # People are told nothing of it; whoever runs the tenant is.
         sign_in_log.note(
-            tenant_id=visit.host.tenant_id,
+            tenant_id=login.host.tenant_id,
             type="f",
             is_success=False,
             description=f"{failed.failure.description} {failed.detail}",
-            client=visit.client,
+            client=login.client,
             connection=connection.name,
-            ip=visit.address,
-            user_agent=visit.user_agent,
+            ip=login.address,
+            user_agent=login.user_agent,
         )
-        return _form(visit, handle, problem=_("The other service cannot be reached. Try again later."), status=502)
+        return _form(login, handle, problem=_("The other service cannot be reached. Try again later."), status=502)
 
 
-def _form(visit: Visit, handle: str, *, identifier: str = "", problem: str = "", status: int = 200) -> HttpResponse:
-    database = password_connection(visit)
-    offered = upstream.buttons(visit.client)
+def _form(login: Login, handle: str, *, identifier: str = "", problem: str = "", status: int = 200) -> HttpResponse:
+    database = password_connection(login)
+    offered = upstream.buttons(login.client)
     context: dict[str, Any] = {
-        "identifier": identifier or visit.parameters.get("login_hint"),
+        "identifier": identifier or login.wish.login_hint,
         "takes_password": database is not None,
         "links": [
             {"name": one.display_name or one.name, "address": f"?{urlencode({flow.HANDLE: handle, 'connection': one.name})}"}
-            for one in visit.connections
+            for one in login.connections
             if one in offered
         ],
         "problems": [problem] if problem else [],
         "sign_up": f"{flow.PAGES[Step.CREATE]}?{urlencode({flow.HANDLE: handle})}" if database and takes_sign_ups(database) else "",
         "reset": f"{RESET_REQUEST_PATH}?{urlencode({flow.HANDLE: handle})}" if database else "",
     }
-    return visit_page(visit, handle, "login", context, status=status)
+    return render_page(login, handle, "login", context, status=status)
 
 
 def _text(reason: Refusal) -> str:

@@ -10,13 +10,14 @@ from authapi.accounts.event_context import context_of
 from authapi.accounts.password_login import note_login_without_signals
 from authapi.failures import Case, RequestRefused
 from authapi.login import flow
+from authapi.login.browser import see_other, with_parameters
 from authapi.login.cookies import BROWSER, read_cookie
-from authapi.login.visit import Visit, address_of, visit_of
-from authapi.models import AuthorizationRequest
+from authapi.login.flow import ProvenUser
+from authapi.login.login import Login, kept_login
+from authapi.models import LoginTransaction
 from authapi.pages.tenant_page import tenant_page
-from authapi.protocols.oauth.responses import see_other, with_parameters
 from authapi.services import sign_in_log
-from authapi.upstream.authentication_requests import Waiting, end_waiting, waiting_for
+from authapi.upstream.authentication_requests import AuthenticationRequest, end_request, request_for
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.login import proven
 from authapi.upstream.logout import kept_for_logout
@@ -43,59 +44,53 @@ def login_callback(request: HttpRequest, host: HostMatch) -> HttpResponse:
     if request.method == "POST":
         # The cookie may not travel with a form that another site posts; it does with the navigation that follows.
         return see_other(request, with_parameters(request.path, answer))
-    row, waiting = _waiting(request, host, answer.get("state", ""))
-    return _finish(visit_of(request, host, row), row, waiting, answer)
+    row, sent_request = _answered_request(request, host, answer.get("state", ""))
+    return _finish(kept_login(request, host, row), sent_request, answer)
 
 
-def _waiting(request: HttpRequest, host: HostMatch, state: str) -> tuple[AuthorizationRequest, Waiting]:
+def _answered_request(request: HttpRequest, host: HostMatch, state: str) -> tuple[LoginTransaction, AuthenticationRequest]:
     """Return the login that the answer belongs to, and let no other answer have it."""
-    found = waiting_for(host.tenant_id, state)
+    found = request_for(host.tenant_id, state)
     if found is None:
         raise RequestRefused(Case.REQUEST_EXPIRED)
     browser = read_cookie(request, BROWSER)
     if not browser or not hmac.compare_digest(found[0].browser_digest, digest_of(browser)):
-        # RFC 9700, 4.7: somebody was sent the answer to the login of another, to end up in that one's account.
+        # RFC 9700, 4.7: an attacker sent the answer to a login of their own to another person, who would end up in the attacker's account.
         raise RequestRefused(Case.FOREIGN_BROWSER)
-    if not end_waiting(found[0]):
+    if not end_request(found[0]):
         raise RequestRefused(Case.REQUEST_EXPIRED)
     return found
 
 
-def _finish(visit: Visit, row: AuthorizationRequest, waiting: Waiting, answer: dict[str, str]) -> HttpResponse:
+def _finish(login: Login, sent_request: AuthenticationRequest, answer: dict[str, str]) -> HttpResponse:
     connection: Connection | None = None
     try:
-        connection = next((one for one in visit.connections if one.pk == waiting.connection_id), None)
+        connection = next((one for one in login.connections if one.pk == sent_request.connection_id), None)
         if connection is None:
             # Taken away from the client while the user was elsewhere.
             raise RequestRefused(Case.UNKNOWN_CONNECTION)
-        login = proven(connection, waiting, answer)
-        with change_context(context_of(visit.host, visit.client, ip=visit.address, user_agent=visit.user_agent, method="GET")):
-            user = user_of(connection, login)
+        elsewhere = proven(connection, sent_request, answer)
+        with change_context(context_of(login.host, login.client, ip=login.address, user_agent=login.user_agent, method="GET")):
+            user = user_of(connection, elsewhere)
     except RequestRefused as refused:
-        _note(visit, connection, None, refused)
-        return flow.refuse(visit, refused)
-    note_login_without_signals(user, visit.address)
-    _note(visit, connection, user, None)
-    return flow.user_authenticated(
-        row=row,
-        user=user,
-        connection=connection,
-        methods=(_METHOD,),
-        upstream=kept_for_logout(connection, login),
-        request=visit.request,
-    )
+        _note(login, connection, None, refused)
+        return flow.refuse(login, refused)
+    note_login_without_signals(user, login.address)
+    _note(login, connection, user, None)
+    upstream = kept_for_logout(connection, elsewhere)
+    return flow.user_authenticated(login, ProvenUser(user, connection, methods=(_METHOD,), upstream=upstream))
 
 
-def _note(visit: Visit, connection: Connection | None, user: User | None, refused: RequestRefused | None) -> None:
+def _note(login: Login, connection: Connection | None, user: User | None, refused: RequestRefused | None) -> None:
     detail = refused.detail if isinstance(refused, UpstreamFailed) else ""
     sign_in_log.note(
-        tenant_id=visit.host.tenant_id,
+        tenant_id=login.host.tenant_id,
         type=_FAILURE if refused else _SUCCESS,
         is_success=refused is None,
         description=" ".join(part for part in (refused.failure.description, detail) if part) if refused else "",
         user=user,
-        client=visit.client,
+        client=login.client,
         connection=connection.name if connection else "",
-        ip=address_of(visit.request),
-        user_agent=visit.user_agent,
+        ip=login.address,
+        user_agent=login.user_agent,
     )

@@ -9,12 +9,12 @@ from django.utils.translation import gettext as _
 
 from authapi.failures import Case, RequestRefused
 from authapi.login import flow, organizations
-from authapi.login.organizations import Question
+from authapi.login.decision import Question
+from authapi.login.login import Login
 from authapi.login.transactions import CHOSEN, bind, note_progress
-from authapi.login.visit import Visit
 from authapi.models import Session
-from authapi.pages.rendering import visit_page
-from authapi.pages.tenant_page import opened_visit, tenant_page
+from authapi.pages.rendering import render_page
+from authapi.pages.tenant_page import opened_login, tenant_page
 from identity.hosts import HostMatch
 from identity.models import Organization
 
@@ -25,59 +25,59 @@ _SHOWN = 100
 @tenant_page("organization")
 def organization_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     """Show the question, and take the answer."""
-    visit, handle = opened_visit(request, host)
+    login, handle = opened_login(request, host)
     try:
-        if visit.question is Question.BEFORE_LOGIN:
-            return _named(visit, handle)
-        session = visit.session
-        if visit.question is None or session is None or not visit.situation().is_usable:
-            return flow.advance(visit, handle=handle)
-        return _chosen(visit, handle, session)
+        if login.question is Question.BEFORE_LOGIN:
+            return _named(login, handle)
+        session = login.session
+        if login.question is None or session is None or not login.situation().is_usable:
+            return flow.advance(login, handle=handle)
+        return _chosen(login, handle, session)
     except RequestRefused as refused:
-        return flow.refuse(visit, refused)
+        return flow.refuse(login, refused)
 
 
-def _named(visit: Visit, handle: str) -> HttpResponse:
-    if visit.request.method != "POST":
-        return _page(visit, handle)
-    name = visit.request.POST.get("name", "").strip()
-    found = organizations.find_organization(visit.host.tenant_id, name) if name else None
+def _named(login: Login, handle: str) -> HttpResponse:
+    if login.http_request.method != "POST":
+        return _page(login, handle)
+    name = login.http_request.POST.get("name", "").strip()
+    found = organizations.find_organization(login.host.tenant_id, name) if name else None
     if found is None:
-        return _page(visit, handle, name=name, problems=[_("There is no organization of this name.")], status=400)
-    return _go_on(visit, handle, found)
+        return _page(login, handle, name=name, problems=[_("There is no organization of this name.")], status=400)
+    return _go_on(login, handle, found)
 
 
-def _chosen(visit: Visit, handle: str, session: Session) -> HttpResponse:
+def _chosen(login: Login, handle: str, session: Session) -> HttpResponse:
     """Let a user choose; where there is nothing to choose between, go on."""
-    is_optional = organizations.usage_of(visit.client) == "allow"
+    is_optional = organizations.usage_of(login.client) == "allow"
     own = organizations.organizations_of(session.user, session.connection, limit=_SHOWN + 1)
     if not own and not is_optional:
         raise RequestRefused(Case.NO_ORGANIZATION, user=session.user.user_id)
     if len(own) + is_optional <= 1:
-        return _go_on(visit, handle, own[0] if own else None)
+        return _go_on(login, handle, own[0] if own else None)
     context: dict[str, Any] = {"user": session.user, "own": own[:_SHOWN], "is_cut": len(own) > _SHOWN, "is_optional": is_optional}
-    sent = visit.request.POST
+    sent = login.http_request.POST
     # Another user may have logged in since the page was shown: what the first one chose is not theirs.
-    if visit.request.method != "POST" or sent.get("user") != session.user.user_id:
-        return _page(visit, handle, **context)
+    if login.http_request.method != "POST" or sent.get("user") != session.user.user_id:
+        return _page(login, handle, **context)
     if is_optional and sent.get("answer") == "none":
-        return _go_on(visit, handle, None)
+        return _go_on(login, handle, None)
     named = sent.get("answer") or sent.get("name", "").strip()
-    found = organizations.find_organization(visit.host.tenant_id, named) if named else None
+    found = organizations.find_organization(login.host.tenant_id, named) if named else None
     if found is None or not organizations.is_open_to(found, session.user, session.connection):
-        return _page(visit, handle, **context, problems=[_("This is none of your organizations.")], status=400)
-    return _go_on(visit, handle, found)
+        return _page(login, handle, **context, problems=[_("This is none of your organizations.")], status=400)
+    return _go_on(login, handle, found)
 
 
-def _go_on(visit: Visit, handle: str, organization: Organization | None) -> HttpResponse:
-    session, row = visit.session, visit.waiting
-    if visit.question is Question.AFTER_LOGIN and session is not None:
+def _go_on(login: Login, handle: str, organization: Organization | None) -> HttpResponse:
+    session, row = login.session, login.row
+    if login.question is Question.AFTER_LOGIN and session is not None:
         bind(row, session)
         session.organization = organization
         session.save(update_fields=["organization"])
     note_progress(row, **{CHOSEN: organization.pk if organization else ""})
-    return flow.resume(visit.request, visit.host, row, handle=handle)
+    return flow.resume(login.http_request, login.host, row, handle=handle)
 
 
-def _page(visit: Visit, handle: str, *, status: int = 200, **context: Any) -> HttpResponse:
-    return visit_page(visit, handle, "organization", context, status=status)
+def _page(login: Login, handle: str, *, status: int = 200, **context: Any) -> HttpResponse:
+    return render_page(login, handle, "organization", context, status=status)

@@ -12,14 +12,15 @@ from authapi.accounts.event_context import context_of
 from authapi.accounts.password_reset import TooManyRequests, ask_for_reset, open_reset, set_new_password
 from authapi.failures import Case, RequestRefused
 from authapi.login import flow
+from authapi.login.browser import address_of, user_agent_of
 from authapi.login.decision import Step
-from authapi.login.visit import Visit, address_of
+from authapi.login.login import Login
 from authapi.models import AccountTicket, Client
 from authapi.pages.hosted_page import hosted_page, with_rate
 from authapi.pages.login import password_connection
 from authapi.pages.password_hints import password_hints, refusal_text
-from authapi.pages.rendering import visit_page
-from authapi.pages.tenant_page import opened_visit, tenant_page
+from authapi.pages.rendering import render_page
+from authapi.pages.tenant_page import opened_login, tenant_page
 from authapi.services.account_tickets import TicketExpired, TicketUnknown, TicketUsed
 from foundation.change_context import change_context
 from identity.hosts import HostMatch
@@ -31,32 +32,32 @@ _LONGEST_IDENTIFIER, _LONGEST_PASSWORD = 254, 4096
 @tenant_page("reset_password")
 def request_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     """Ask for the name of the account, and have a link mailed to whoever has it. The answer is the same for everybody."""
-    visit, handle = opened_visit(request, host)
+    login, handle = opened_login(request, host)
     try:
-        visit.check()
-        connection = password_connection(visit)
+        login.check()
+        connection = password_connection(login)
         if connection is None:
             raise RequestRefused(Case.NO_CONNECTION)
     except RequestRefused as refused:
-        return flow.refuse(visit, refused)
+        return flow.refuse(login, refused)
     if request.method != "POST":
-        return _request(visit, handle, {"identifier": visit.parameters.get("login_hint")})
+        return _request(login, handle, {"identifier": login.wish.login_hint})
     identifier = request.POST.get("username", "").strip()
     if not identifier or len(identifier) > _LONGEST_IDENTIFIER:
         problems = [{"field": "username", "text": _("Enter the e-mail address or username of your account.")}]
-        return _request(visit, handle, {"problems": problems}, status=400)
-    sender: dict[str, Any] = {"client": visit.client, "ip": visit.address, "user_agent": visit.user_agent}
+        return _request(login, handle, {"problems": problems}, status=400)
+    sender: dict[str, Any] = {"client": login.client, "ip": login.address, "user_agent": login.user_agent}
     try:
         ask_for_reset(connection=connection, identifier=identifier, address=host.issuer.rstrip("/"), **sender)
     except TooManyRequests as refused:
         problems = [{"field": "", "text": _("Too many requests for this account. Wait some minutes, then try again.")}]
-        return with_rate(_request(visit, handle, {"identifier": identifier, "problems": problems}, status=429), refused.rate)
-    return _request(visit, handle, {"is_sent": True})
+        return with_rate(_request(login, handle, {"identifier": identifier, "problems": problems}, status=429), refused.rate)
+    return _request(login, handle, {"is_sent": True})
 
 
-def _request(visit: Visit, handle: str, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
+def _request(login: Login, handle: str, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
     log_in = f"{flow.PAGES[Step.LOGIN]}?{urlencode({flow.HANDLE: handle})}"
-    return visit_page(visit, handle, "reset_password_request", {"log_in": log_in, **context}, status=status)
+    return render_page(login, handle, "reset_password_request", {"log_in": log_in, **context}, status=status)
 
 
 @tenant_page("reset_password")
@@ -82,7 +83,7 @@ def _set(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret: s
         return _ask(request, host, ticket, secret, {"field": "password", "text": _("Choose a password.")})
     if password != request.POST.get("repeated", ""):
         return _ask(request, host, ticket, secret, {"field": "repeated", "text": _("The two passwords are not the same.")})
-    ip, agent = address_of(request), request.headers.get("User-Agent", "")
+    ip, agent = address_of(request), user_agent_of(request)
     try:
         with change_context(context_of(host, ticket.client, ip=ip, user_agent=agent)):
             set_new_password(tenant_id=host.tenant_id, secret=secret, password=password, ip=ip, user_agent=agent)

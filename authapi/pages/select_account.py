@@ -6,28 +6,29 @@ from django.http import HttpRequest, HttpResponse
 
 from authapi.failures import RequestRefused
 from authapi.login import flow
+from authapi.login.browser import see_other, with_parameters
 from authapi.login.decision import Step
 from authapi.login.transactions import bind, note_progress
-from authapi.pages.rendering import visit_page
-from authapi.pages.tenant_page import opened_visit, tenant_page
-from authapi.protocols.oauth.responses import see_other, with_parameters
+from authapi.pages.rendering import render_page
+from authapi.pages.tenant_page import opened_login, tenant_page
 from identity.hosts import HostMatch
 
 
 @tenant_page("select_account")
 def select_account_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     """Show the account, and take the answer."""
-    visit, handle = opened_visit(request, host)
-    session, row = visit.session, visit.row
+    login, handle = opened_login(request, host)
+    session = login.session
     try:
-        if session is None or row is None:
-            return flow.advance(visit, handle=handle)
+        if session is None:
+            return flow.advance(login, handle=handle)
         if request.method != "POST":
-            return visit_page(visit, handle, "select_account", {"user": session.user})
+            # A wish that is refused by now is refused after the answer: the page that is open stays open.
+            return render_page(login, handle, "select_account", {"user": session.user})
         if request.POST.get("answer") != session.user.user_id:
             return see_other(request, with_parameters(flow.PAGES[Step.LOGIN], {flow.HANDLE: handle}))
-        bind(row, session)
-        note_progress(row, has_selected=True)
-        return flow.advance(visit, handle=handle)
+        bind(login.row, session)
+        note_progress(login.row, has_selected=True)
+        return flow.advance(login, handle=handle)
     except RequestRefused as refused:
-        return flow.refuse(visit, refused)
+        return flow.refuse(login, refused)

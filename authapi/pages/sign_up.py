@@ -16,12 +16,13 @@ from authapi.failures import Case, RequestRefused
 from authapi.login import flow
 from authapi.login.connections import takes_sign_ups
 from authapi.login.decision import Step
-from authapi.login.visit import Visit
+from authapi.login.flow import ProvenUser
+from authapi.login.login import Login
 from authapi.pages.hosted_page import with_rate
 from authapi.pages.login import password_connection
 from authapi.pages.password_hints import password_hints, refusal_text
-from authapi.pages.rendering import visit_page
-from authapi.pages.tenant_page import opened_visit, tenant_page
+from authapi.pages.rendering import render_page
+from authapi.pages.tenant_page import opened_login, tenant_page
 from foundation.change_context import change_context
 from identity.hosts import HostMatch
 from identity.models import Connection
@@ -33,51 +34,49 @@ _LONGEST = {"email": 254, "username": 128, "phone_number": 40}
 @tenant_page("signup")
 def sign_up_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     """Show the form, or make the account and go on to the client."""
-    visit, handle = opened_visit(request, host)
+    login, handle = opened_login(request, host)
     try:
-        visit.check()
-        connection = password_connection(visit)
+        login.check()
+        connection = password_connection(login)
         if connection is None or not takes_sign_ups(connection):
             raise RequestRefused(Case.NO_CONNECTION)
         if request.method == "POST":
-            return _make_account(visit, handle, connection)
-        return _form(visit, handle, connection, values={"email": visit.parameters.get("login_hint")})
+            return _make_account(login, handle, connection)
+        return _form(login, handle, connection, values={"email": login.wish.login_hint})
     except RequestRefused as refused:
-        return flow.refuse(visit, refused)
+        return flow.refuse(login, refused)
 
 
-def _make_account(visit: Visit, handle: str, connection: Connection) -> HttpResponse:
-    sent = visit.request.POST
+def _make_account(login: Login, handle: str, connection: Connection) -> HttpResponse:
+    sent = login.http_request.POST
     values = {name: sent.get(name, "").strip()[: _LONGEST[name]] for name in IDENTIFIERS}
     password = sent.get("password", "")
     if not password or len(password) > _LONGEST_PASSWORD:
         return _form(
-            visit, handle, connection, values=values, problems=[{"field": "password", "text": _("Choose a password.")}], status=400
+            login, handle, connection, values=values, problems=[{"field": "password", "text": _("Choose a password.")}], status=400
         )
     asked = SignUp(
         connection=connection,
         password=password,
         profile={name: value for name, value in values.items() if value},
-        client=visit.client,
-        ip=visit.address,
-        user_agent=visit.user_agent,
-        address=visit.host.issuer.rstrip("/"),
+        client=login.client,
+        ip=login.address,
+        user_agent=login.user_agent,
+        address=login.host.issuer.rstrip("/"),
     )
     try:
-        with change_context(context_of(visit.host, visit.client, ip=visit.address, user_agent=visit.user_agent)):
+        with change_context(context_of(login.host, login.client, ip=login.address, user_agent=login.user_agent)):
             user = sign_up(asked)
     except SignUpRefused as refused:
         status = 429 if refused.reason is Reason.SUSPICIOUS_ADDRESS else 400
-        page = _form(visit, handle, connection, values=values, problems=_problems(connection, refused), status=status)
+        page = _form(login, handle, connection, values=values, problems=_problems(connection, refused), status=status)
         return with_rate(page, refused.rate)
-    note_login_without_signals(user, visit.address)
-    return flow.user_authenticated(
-        row=visit.waiting, user=user, connection=connection, methods=["pwd"], upstream=None, request=visit.request, handle=handle
-    )
+    note_login_without_signals(user, login.address)
+    return flow.user_authenticated(login, ProvenUser(user, connection, methods=("pwd",)), handle=handle)
 
 
 def _form(
-    visit: Visit,
+    login: Login,
     handle: str,
     connection: Connection,
     *,
@@ -102,7 +101,7 @@ def _form(
         "problems": problems or [],
         "log_in": f"{flow.PAGES[Step.LOGIN]}?{urlencode({flow.HANDLE: handle})}",
     }
-    return visit_page(visit, handle, "sign_up", context, status=status)
+    return render_page(login, handle, "sign_up", context, status=status)
 
 
 def _field(name: str, *, is_only: bool) -> dict[str, Any]:

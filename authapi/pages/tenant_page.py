@@ -15,12 +15,12 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
 from authapi.failures import Case, Failure, RequestRefused
+from authapi.login.browser import see_other, with_parameters
 from authapi.login.cookies import BROWSER, is_own_form, read_cookie
 from authapi.login.flow import HANDLE
-from authapi.login.transactions import waiting_request
-from authapi.login.visit import Visit, visit_of
+from authapi.login.login import Login, kept_login
+from authapi.login.transactions import kept_transaction
 from authapi.pages.hosted_page import hosted_page, tenant_host, with_rate
-from authapi.protocols.oauth.responses import see_other, with_parameters
 from authapi.tenant_settings import sign_in_settings
 from foundation.tenancy import tenant_bound
 from identity.hosts import HostMatch
@@ -35,8 +35,8 @@ _SHOWN_ELSEWHERE = (400, 403)
 def tenant_page(name: str, *, methods: tuple[str, ...] = ("GET", "POST")) -> Callable[[View], Callable[[HttpRequest], HttpResponse]]:
     """Make a view of a page; `name` stands in the log.
 
-    Django's own protection of forms stays out: its cookie belongs to the staff, and our forms are bound to the request that
-    waits and to its browser (`opened_visit`).
+    Django's own protection of forms stays out: its cookie belongs to the staff, and our forms are bound to the login and to
+    its browser (`opened_login`).
     """
 
     def decorate(view: View) -> Callable[[HttpRequest], HttpResponse]:
@@ -80,14 +80,14 @@ def error_page(request: HttpRequest, host: HostMatch, failure: Failure) -> HttpR
     return hosted_page(request, host, "authorize_error", {"failure": failure}, status=failure.status)
 
 
-def opened_visit(request: HttpRequest, host: HostMatch) -> tuple[Visit, str]:
-    """Return the request that a page is about, and its handle.
+def opened_login(request: HttpRequest, host: HostMatch) -> tuple[Login, str]:
+    """Return the login that a page is about, and its handle.
 
     Raises `RequestRefused` when it is gone or belongs to another browser, and, for a form, when it was not made here.
     """
     sent = request.POST if request.method == "POST" else request.GET
     handle, browser = sent.get(HANDLE, ""), read_cookie(request, BROWSER)
-    row = waiting_request(tenant_id=host.tenant_id, handle=handle, browser=browser)
+    row = kept_transaction(tenant_id=host.tenant_id, handle=handle, browser=browser)
     if request.method == "POST" and not is_own_form(request, browser):
         raise RequestRefused(Case.FOREIGN_BROWSER)
-    return visit_of(request, host, row), handle
+    return kept_login(request, host, row), handle

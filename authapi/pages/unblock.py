@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 
 from authapi.accounts.password_reset import lift_with_link, open_unblock
-from authapi.login.visit import address_of
+from authapi.login.browser import address_of, user_agent_of
 from authapi.pages.hosted_page import hosted_page
 from authapi.pages.reset_password import login_address
 from authapi.pages.tenant_page import tenant_page
@@ -21,7 +21,7 @@ def unblock_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     secret = (request.POST if request.method == "POST" else request.GET).get("ticket", "")
     try:
         if request.method == "POST":
-            sender = {"ip": address_of(request), "user_agent": request.headers.get("User-Agent", "")}
+            sender = {"ip": address_of(request), "user_agent": user_agent_of(request)}
             ticket = lift_with_link(tenant_id=host.tenant_id, secret=secret, **sender)
             return _page(request, host, {"state": "done", "log_in": login_address(ticket.client)})
         open_unblock(tenant_id=host.tenant_id, secret=secret)

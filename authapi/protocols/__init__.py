@@ -1,1 +1,5 @@
 """The protocols in which clients ask for logins. Each is an entry of the table in `authapi.login.protocol`."""
+
+from authapi.protocols.oauth.entry import OAUTH
+
+PROTOCOLS = (OAUTH,)

@@ -1,6 +1,6 @@
-"""What a login elsewhere needs to remember until the browser comes back, sealed in the row of the waiting request.
+"""Authentication requests to providers: what a login needs to remember until the browser comes back, sealed in its row.
 
-The provider gets a `state` of its own and never the handle of the request: whoever reads the provider's logs can do nothing here.
+The provider gets a `state` of its own and never the handle of the login: a reader of the provider's logs can do nothing here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 import orjson
 from django.utils import timezone
 
-from authapi.models import AuthorizationRequest
+from authapi.models import LoginTransaction
 from foundation.secrets import vault
 from foundation.secrets.random_secrets import digest_of, new_secret
 
@@ -20,7 +20,7 @@ _STATE = re.compile(r"([0-9]{1,18})\.([A-Za-z0-9_-]{43})")
 
 
 @dataclass(frozen=True)
-class Waiting:
+class AuthenticationRequest:
     """One login that is under way: through which connection, at which issuer, and the secrets that tie the answer to it."""
 
     connection_id: str
@@ -31,34 +31,35 @@ class Waiting:
     verifier: str = field(repr=False)
 
 
-def begin_waiting(row: AuthorizationRequest, *, connection_id: str, issuer: str, callback: str) -> tuple[Waiting, str]:
-    """Remember a new login in the row, in place of an earlier one; return it with the `state` for the provider."""
+def begin_request(row: LoginTransaction, *, connection_id: str, issuer: str, callback: str) -> tuple[AuthenticationRequest, str]:
+    """Remember a new login elsewhere in the row, in place of an earlier one; return it with the `state` for the provider."""
     secret = new_secret()
-    waiting = Waiting(connection_id, issuer, callback, digest_of(secret), nonce=new_secret(), verifier=new_secret())
-    row.sealed_upstream = vault.seal(orjson.dumps(asdict(waiting)).decode(), place=_place(row))
+    request = AuthenticationRequest(connection_id, issuer, callback, digest_of(secret), nonce=new_secret(), verifier=new_secret())
+    row.sealed_upstream = vault.seal(orjson.dumps(asdict(request)).decode(), place=_place(row))
     row.save(update_fields=["sealed_upstream"])
-    return waiting, f"{row.pk}.{secret}"
+    return request, f"{row.pk}.{secret}"
 
 
-def waiting_for(tenant_id: str, state: str) -> tuple[AuthorizationRequest, Waiting] | None:
-    """Return the request that a `state` belongs to, if it still waits for this very answer."""
+def request_for(tenant_id: str, state: str) -> tuple[LoginTransaction, AuthenticationRequest] | None:
+    """Return the login that a `state` belongs to, if it still expects this very answer."""
     match = _STATE.fullmatch(state)
     if match is None:
         return None
-    rows = AuthorizationRequest.objects.of(tenant_id).select_related("client", "session")
+    rows = LoginTransaction.objects.of(tenant_id).select_related("client", "session")
     row = rows.filter(pk=match.group(1), expires_at__gt=timezone.now()).exclude(sealed_upstream="").first()
     if row is None:
         return None
-    waiting = Waiting(**orjson.loads(vault.unseal(row.sealed_upstream, place=_place(row))))
-    return (row, waiting) if hmac.compare_digest(waiting.state_digest, digest_of(match.group(2))) else None
+    request = AuthenticationRequest(**orjson.loads(vault.unseal(row.sealed_upstream, place=_place(row))))
+    return (row, request) if hmac.compare_digest(request.state_digest, digest_of(match.group(2))) else None
 
 
-def end_waiting(row: AuthorizationRequest) -> bool:
-    """Take the answer, once: return False when another request took it first."""
-    rows = AuthorizationRequest.objects.of(row.tenant_id).filter(pk=row.pk, sealed_upstream=row.sealed_upstream)
+def end_request(row: LoginTransaction) -> bool:
+    """Take the answer, once: return False when another HTTP request took it first."""
+    rows = LoginTransaction.objects.of(row.tenant_id).filter(pk=row.pk, sealed_upstream=row.sealed_upstream)
     row.sealed_upstream = ""
     return rows.update(sealed_upstream="") == 1
 
 
-def _place(row: AuthorizationRequest) -> str:
+def _place(row: LoginTransaction) -> str:
+    # The name of the table: rows of the version before open, too.
     return f"{row.tenant_id}:authorization_request:{row.pk}:upstream"

@@ -11,19 +11,19 @@ from authlib.common.errors import AuthlibBaseError
 from authlib.oauth2.client import OAuth2Client
 
 from authapi.failures import Case
-from authapi.models import AuthorizationRequest
-from authapi.upstream.authentication_requests import Waiting, begin_waiting
+from authapi.login.login import Login
+from authapi.login.wish import Prompt
+from authapi.upstream.authentication_requests import AuthenticationRequest, begin_request
 from authapi.upstream.exchange import ProviderSession
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.id_token import verified_claims
 from authapi.upstream.metadata import Metadata, keys_of, metadata_of
 from authapi.upstream.profile import needs_userinfo
 from authapi.upstream.provider import Provider, passed_on, provider_of
-from identity.hosts import HostMatch
 from identity.models import Connection
 
 CALLBACK_PATH = "login/callback"
-# What the client asked of us and what a provider may be told: whom it is about, and in which language.
+# What a provider may be told of the client's wish: whom it is about, and in which language.
 _HINTS = ("login_hint", "ui_locales")
 _LONGEST_CODE = 4096
 _LONGEST_TOLD = 300
@@ -42,33 +42,33 @@ class Proven:
         return str(self.claims["sub"])
 
 
-def begin(*, request_row: AuthorizationRequest, connection: Connection, host: HostMatch) -> str:
+def begin(login: Login, connection: Connection) -> str:
     """Return the address at the provider to which the browser goes. Raises `UpstreamFailed`.
 
     State, nonce and PKCE verifier are new each time (RFC 9700, 2.1.1 and 4.7): a second button ends the first way.
     """
     provider = provider_of(connection)
     metadata = metadata_of(provider)
-    callback = host.issuer + CALLBACK_PATH
-    waiting, state = begin_waiting(request_row, connection_id=connection.pk, issuer=metadata.issuer, callback=callback)
-    asked = request_row.parameters
-    hints = {name: asked[name] for name in _HINTS if isinstance(asked.get(name), str)}
+    callback = login.host.issuer + CALLBACK_PATH
+    request, state = begin_request(login.row, connection_id=connection.pk, issuer=metadata.issuer, callback=callback)
+    wish = login.wish
+    hints = {name: wish.parameters[name] for name in _HINTS if name in wish.parameters}
     # A user who must prove themselves again to us must do so there as well.
-    prompt = {"prompt": "login"} if "login" in str(asked.get("prompt", "")).split() else {}
-    parameters = {**hints, **prompt, **provider.parameters, **passed_on(connection, asked)}
+    prompt = {"prompt": "login"} if Prompt.LOGIN in wish.prompts else {}
+    parameters = {**hints, **prompt, **provider.parameters, **passed_on(connection, wish.parameters)}
     for name in ("state", "nonce", "response_type", "redirect_uri", "client_id", "scope", "code_challenge", "code_challenge_method"):
         parameters.pop(name, None)
     address, _ = _client(provider, callback).create_authorization_url(
         metadata.browser_address("authorization_endpoint"),
         state=state,
-        nonce=waiting.nonce,
-        code_verifier=waiting.verifier if provider.uses_pkce else None,
+        nonce=request.nonce,
+        code_verifier=request.verifier if provider.uses_pkce else None,
         **parameters,
     )
     return str(address)
 
 
-def proven(connection: Connection, waiting: Waiting, answer: Mapping[str, str]) -> Proven:
+def proven(connection: Connection, request: AuthenticationRequest, answer: Mapping[str, str]) -> Proven:
     """Exchange the answer of a provider for claims. Raises `UpstreamFailed`.
 
     1. The answer is from the issuer that was asked (RFC 9207, 2.4).
@@ -79,29 +79,29 @@ def proven(connection: Connection, waiting: Waiting, answer: Mapping[str, str]) 
     """
     provider = provider_of(connection)
     metadata = metadata_of(provider)
-    _check_issuer(metadata, waiting, answer.get("iss"))
+    _check_issuer(metadata, request, answer.get("iss"))
     if answer.get("error"):
         raise _refusal(answer)
     code = answer.get("code", "")
     if not 0 < len(code) <= _LONGEST_CODE:
         raise UpstreamFailed(Case.UPSTREAM_ODD_ANSWER, "The answer has neither a code nor an error.")
-    tokens = _tokens(provider, metadata, waiting, code)
+    tokens = _tokens(provider, metadata, request, code)
     claims = verified_claims(
         tokens.get("id_token"),
         issuer=metadata.issuer,
         client_id=provider.client_id,
-        nonce=waiting.nonce,
+        nonce=request.nonce,
         access_token=tokens.get("access_token"),
         keys=partial(keys_of, metadata.address("jwks_uri")),
     )
     return Proven(claims, _userinfo(metadata, claims, tokens), str(tokens["id_token"]))
 
 
-def _check_issuer(metadata: Metadata, waiting: Waiting, named: str | None) -> None:
+def _check_issuer(metadata: Metadata, request: AuthenticationRequest, named: str | None) -> None:
     # Mix-up: the connection may have been pointed elsewhere meanwhile, and another provider may have sent the browser.
-    if metadata.issuer != waiting.issuer:
+    if metadata.issuer != request.issuer:
         raise UpstreamFailed(Case.UPSTREAM_ISSUER_MISMATCH, "The connection has another issuer than when the login began.")
-    if named != waiting.issuer and (named is not None or metadata.sends_issuer):
+    if named != request.issuer and (named is not None or metadata.sends_issuer):
         raise UpstreamFailed(Case.UPSTREAM_ISSUER_MISMATCH, "The `iss` of the answer is not the issuer that was asked.")
 
 
@@ -111,10 +111,10 @@ def _refusal(answer: Mapping[str, str]) -> UpstreamFailed:
     return UpstreamFailed(Case.UPSTREAM_DENIED, detail)
 
 
-def _tokens(provider: Provider, metadata: Metadata, waiting: Waiting, code: str) -> dict[str, Any]:
-    verifier = {"code_verifier": waiting.verifier} if provider.uses_pkce else {}
+def _tokens(provider: Provider, metadata: Metadata, request: AuthenticationRequest, code: str) -> dict[str, Any]:
+    verifier = {"code_verifier": request.verifier} if provider.uses_pkce else {}
     try:
-        tokens = _client(provider, waiting.callback).fetch_token(
+        tokens = _client(provider, request.callback).fetch_token(
             metadata.address("token_endpoint"), grant_type="authorization_code", code=code, **verifier
         )
     except AuthlibBaseError as error:

@@ -88,11 +88,11 @@ def _parameters(named: Any) -> dict[str, str]:
     return {name: rule["value"] for name, rule in named.items() if isinstance(rule, dict) and isinstance(rule.get("value"), str)}
 
 
-def passed_on(connection: Connection, asked: Mapping[str, Any]) -> dict[str, str]:
+def passed_on(connection: Connection, parameters: Mapping[str, str]) -> dict[str, str]:
     """Return the parameters that the connection takes over from the client's own request (`upstream_params` with an alias)."""
     named = connection.options.get("upstream_params")
     if not isinstance(named, dict):
         return {}
     aliases = {name: rule.get("alias") for name, rule in named.items() if isinstance(rule, dict)}
-    found = {name: asked.get(alias) for name, alias in aliases.items() if isinstance(alias, str)}
+    found = {name: parameters.get(alias) for name, alias in aliases.items() if isinstance(alias, str)}
     return {name: value for name, value in found.items() if isinstance(value, str)}

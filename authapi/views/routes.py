@@ -1,15 +1,17 @@
-"""The addresses of `/authorize`, of its pages and of logouts."""
+"""The addresses of logins: of the endpoints that begin them, of their pages, and of logouts."""
 
 from __future__ import annotations
 
 from django.urls import URLPattern, path
 
 from authapi.accounts.account_mails import RESET_PATH, RESET_REQUEST_PATH, UNBLOCK_PATH
+from authapi.login.round_trips import NEXT_PATH
 from authapi.pages.branding import PATH as BRAND_PATH
 from authapi.pages.branding import brand_stylesheet
 from authapi.pages.consent import consent_page
 from authapi.pages.email_verification import verify_email
 from authapi.pages.login import login_page
+from authapi.pages.logout_round_trip import next_participant
 from authapi.pages.organization import organization_page
 from authapi.pages.reset_password import request_page, reset_page
 from authapi.pages.select_account import select_account_page
@@ -38,4 +40,5 @@ def sign_in_urls() -> list[URLPattern]:
         path("oidc/logout", rp_logout),
         path("u/logout", confirmed_logout, name="hosted_logout"),
         path("u/logged-out", logged_out),
+        path(NEXT_PATH.removeprefix("/"), next_participant),
     ]

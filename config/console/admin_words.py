@@ -38,7 +38,8 @@ ABOUT: Mapping[str, str] = {
     "authapi.userpermission": "Permissions that users have by themselves, without any role.",
     "authapi.sessionclient": "Which applications got tokens in which session. They are told when it ends.",
     "authapi.logoutnotice": "Applications that are still to be told that a session has ended.",
-    "authapi.authorizationrequest": "People who are on the login pages now, and have not finished.",
+    "authapi.logintransaction": "People who are on the login pages now, and have not finished.",
+    "authapi.logouttransaction": "Browsers that are visiting applications after a logout, so that these end their sessions, too.",
     # Streams
     "events.logentry": "Everything that happened, newest first. The stream sends the same events, oldest first.",
     "events.eventstream": "Where events are sent: each stream has one destination, an action or a webhook, and the events it wants.",

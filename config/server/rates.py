@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from typing import Any
 
-from authapi.login.known_browser import known_browser
 from authapi.edge.address_rates import charged_debt, debt_of
 from authapi.edge.open_rates import StrangerRefused, admitted_stranger_async
 from authapi.edge.throttling import Rate
 from authapi.failures import FAILURES, TOO_MANY_REQUESTS, Case
+from authapi.login.known_browser import known_browser
 from config.server.hosts import Application, Receive, Scope, Send, answer, header
 from events.stream.admission import RATE_HEADER, origin_of_scope, wire_headers
 from events.stream.refusals import Refused

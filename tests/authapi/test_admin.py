@@ -18,7 +18,7 @@ from identity.models import Tenant
 SECRETS = {
     "code", "token", "token_checksum", "device_code", "user_code", "jti",
     "secret_digest", "sealed_secret", "sealed_private_key", "client_secret", "digest", "browser_digest", "sealed_upstream",
-    "sealed_successor",
+    "sealed_successor", "sealed_request", "sealed_state", "sealed_route", "parameters",
 }  # fmt: skip
 
 

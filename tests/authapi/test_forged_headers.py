@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 import pytest
 from django.test import RequestFactory
 
-from authapi.login.visit import address_of
 from authapi.edge import mtls
+from authapi.login.browser import address_of
 from authapi.models import ClientCredential, SignIn
 from authapi.services.client_credentials import NewCredential
 from authapi.services.edge_keys import renew_edge_key

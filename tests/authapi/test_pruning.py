@@ -12,8 +12,8 @@ from authapi.models import (
     AccessToken,
     AccountTicket,
     AuthorizationCode,
-    AuthorizationRequest,
     LoginFailures,
+    LoginTransaction,
     RefreshToken,
     RevokedToken,
     SignIn,
@@ -76,13 +76,13 @@ def test_the_sign_in_log_is_kept_for_the_days_of_the_setting(tenant: Tenant, set
 def test_waiting_requests_links_and_failures_go_when_their_time_is_over(tenant: Tenant) -> None:
     user, registered, now = some_user(tenant), web_client(tenant), timezone.now()
     for digest, moment in (("a" * 64, now - timedelta(seconds=1)), ("b" * 64, now + timedelta(hours=1))):
-        AuthorizationRequest(tenant=tenant, digest=digest, browser_digest=digest, client=registered.client, expires_at=moment).save()
+        LoginTransaction(tenant=tenant, digest=digest, browser_digest=digest, client=registered.client, expires_at=moment).save()
         AccountTicket(tenant=tenant, purpose="unblock", user=user, digest=digest, expires_at=moment).save()
         RevokedToken(tenant=tenant, jti=digest, expires_at=moment).save()
         last_failed_at = moment - timedelta(days=30)
         LoginFailures(tenant=tenant, connection=user.connection, identifier=digest, last_failed_at=last_failed_at).save()
     prune_expired()
-    for model, field in ((AuthorizationRequest, "digest"), (AccountTicket, "digest"), (RevokedToken, "jti"), (LoginFailures, "identifier")):
+    for model, field in ((LoginTransaction, "digest"), (AccountTicket, "digest"), (RevokedToken, "jti"), (LoginFailures, "identifier")):
         assert list(model.objects.of(tenant.pk).values_list(field, flat=True)) == ["b" * 64]
 
 

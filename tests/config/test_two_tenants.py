@@ -10,10 +10,10 @@ from django.urls import get_resolver
 from pytest_django.fixtures import Settings
 
 from authapi.api.neutral_table import ABSENT
-from authapi.views.routes import sign_in_urls
 from authapi.services.clients import create_client
 from authapi.upstream.login import CALLBACK_PATH
 from authapi.views import HOT_ENDPOINTS
+from authapi.views.routes import sign_in_urls
 from config.asgi import routes
 from identity.models import Tenant
 from tests.config.two_tenants import (

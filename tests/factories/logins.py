@@ -11,10 +11,10 @@ from typing import Any
 from django.utils import timezone
 
 from authapi.grants.user_tokens import CodeParameters, UserIssue
+from authapi.login.sessions import begin_session
 from authapi.models import Client
 from authapi.services.authorization_codes import issue_code
 from authapi.services.clients import create_client
-from authapi.login.sessions import begin_session
 from authapi.tokens.entitlements import user_entitlement
 from identity.models import Connection, Tenant, User
 from identity.services.connections import create_connection

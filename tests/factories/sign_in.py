@@ -6,9 +6,9 @@ from typing import Any
 
 from django.conf import settings
 
+from authapi.login.sessions import begin_session
 from authapi.models import Client, Session
 from authapi.services.clients import create_client
-from authapi.login.sessions import begin_session
 from identity.models import Connection, Tenant, User
 from identity.services.connections import create_connection
 from identity.services.users import create_user

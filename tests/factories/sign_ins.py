@@ -8,8 +8,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from authapi.models import Client, Consent, LoginFailures, RefreshToken, Session, SignIn, SigningKey
 from authapi.login.sessions import begin_session, note_client
+from authapi.models import Client, Consent, LoginFailures, RefreshToken, Session, SignIn, SigningKey
 from authapi.tokens.key_pairs import KeyPair, new_key_pair
 from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.models import User
@@ -27,7 +27,7 @@ def make_session(user: User, client: Client | None = None, **changes: Any) -> Se
         is_persistent=True,
     )
     if client is not None:
-        note_client(session, client)
+        note_client(session, client, protocol="oauth")
     if changes:
         Session.objects.of(user.tenant_id).filter(pk=session.pk).update(**changes)
         session.refresh_from_db()

@@ -1,4 +1,4 @@
-"""What `/authorize` was asked, once it is checked, and what of a client decides about that. Pure."""
+"""An authorization request, once it is checked, and what of a client decides about it. Pure."""
 
 from __future__ import annotations
 
@@ -28,9 +28,14 @@ class Target:
     state: str | None = None
     web_origin: str = ""
 
+    @property
+    def is_framed(self) -> bool:
+        """Whether the pages stand in a window that the application has opened and listens to."""
+        return self.mode == "web_message"
+
 
 @dataclass(frozen=True)
-class Asked:
+class AuthorizationRequest:
     """A request that may be answered. Absent texts are empty, but `state` and `audience`, where empty and absent differ."""
 
     target: Target
@@ -53,10 +58,5 @@ class Asked:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nobody may be shown anything (Core 1.0, 3.1.2.1)."""
+        """Whether no page may be shown (Core 1.0, 3.1.2.1)."""
         return "none" in self.prompts
-
-    @property
-    def is_framed(self) -> bool:
-        """Whether the pages stand in a window that the application has opened and listens to."""
-        return self.target.mode == "web_message"

@@ -6,6 +6,7 @@ made up for by the calendar, since the row stays due.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -22,7 +23,7 @@ from foundation.hooks import work_waits
 from identity.hosts import canonical_address
 
 SEND_NOTICE = "authapi.send_logout_notice"
-# Whoever registers an address is told of these; every other initiator is asked for.
+# A client that registers an address is told of these; it asks for every other initiator.
 _ALWAYS = frozenset({Initiator.RP_LOGOUT, Initiator.IDP_LOGOUT})
 # Longer than one attempt may take: a worker that died in between has not sent it.
 _LEASE = timedelta(seconds=30)
@@ -36,13 +37,12 @@ class Claim:
     client: Client
 
 
-def leave_notices(session: Session, *, reason: str) -> None:
-    """Leave a notice for each client of the session that wants to hear of `reason`. For use inside the transaction that ends it.
+def leave_notices(session: Session, clients: Iterable[Client], *, reason: str) -> None:
+    """Leave a notice for each client that wants to hear of `reason`. For use inside the transaction that ends the session.
 
     Raises `ValueError` for a reason that is no initiator.
     """
     reason = Initiator(reason).value
-    clients = Client.objects.of(session.tenant_id).filter(pk__in=session.session_clients.values("client_id"), revoked_at=None)
     now = timezone.now()
     issuer = session.issuer or f"{canonical_address(session.tenant_id)}/"
     notices = [
@@ -51,6 +51,7 @@ def leave_notices(session: Session, *, reason: str) -> None:
             issuer=issuer, due_at=now,
         )
         for client in clients
+        if client.revoked_at is None
         for url in logout_addresses(client, reason)
     ]  # fmt: skip
     for notice in LogoutNotice.objects.of(session.tenant_id).bulk_create(notices):

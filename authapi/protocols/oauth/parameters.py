@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from authapi.clients.callbacks import is_registered
+from authapi.clients.origins import web_origin_of
 from authapi.failures import Case, RequestRefused
-from authapi.protocols.oauth.authorization_request import Asked, ClientFacts, Target
+from authapi.protocols.oauth.authorization_request import AuthorizationRequest, ClientFacts, Target
 
 RESPONSE_TYPES = frozenset({"code", "token", "id_token"})
 MODES = ("query", "fragment", "form_post", "web_message")
@@ -42,7 +42,7 @@ class Parameters:
 
 
 def read(pairs: Iterable[tuple[str, str]]) -> Parameters:
-    """Return what was sent, unset values dropped. Raises `RequestRefused` for what nobody could keep or send back."""
+    """Return what was sent, unset values dropped. Raises `RequestRefused` for what cannot be kept or sent back."""
     values: dict[str, str] = {}
     repeated: set[str] = set()
     for name, value in pairs:
@@ -76,13 +76,13 @@ def target_of(parameters: Parameters, client: ClientFacts) -> Target:
     target = Target(redirect_uri, mode if is_usable else default, parameters.values.get("state"))
     if target.mode != "web_message":
         return target
-    origin = origin_of(redirect_uri)
-    if origin not in {origin_of(allowed) for allowed in client.web_origins}:
+    origin = web_origin_of(redirect_uri)
+    if origin not in {web_origin_of(allowed) for allowed in client.web_origins}:
         raise RequestRefused(Case.WEB_ORIGIN_NOT_ALLOWED, origin=origin[:200])
     return Target(target.redirect_uri, target.mode, target.state, origin)
 
 
-def checked(parameters: Parameters, client: ClientFacts, target: Target) -> Asked:
+def checked(parameters: Parameters, client: ClientFacts, target: Target) -> AuthorizationRequest:
     """Return the request when it may be answered; raise `RequestRefused` for the client otherwise."""
     for name in sorted(parameters.repeated):
         raise RequestRefused(Case.REPEATED_PARAMETER, parameter=name[:100])
@@ -99,7 +99,7 @@ def checked(parameters: Parameters, client: ClientFacts, target: Target) -> Aske
         raise RequestRefused(Case.MISSING_PARAMETER, parameter="nonce")
     challenge, method = _challenge(parameters, client, is_code="code" in types)
     texts = {name: parameters.get(name) for name in ("nonce", "organization", "login_hint", "screen_hint", "ui_locales", "id_token_hint")}
-    return Asked(
+    return AuthorizationRequest(
         target=target,
         client_id=client.client_id,
         response_types=types,
@@ -118,20 +118,6 @@ def checked(parameters: Parameters, client: ClientFacts, target: Target) -> Aske
 def response_types(text: str) -> frozenset[str]:
     """Return the set behind a response type, whatever the order of its words."""
     return frozenset(text.split())
-
-
-def origin_of(address: str) -> str:
-    """Return scheme, host and port as a browser writes them; empty for what has no origin."""
-    try:
-        parts = urlsplit(address)
-        port = parts.port
-    except ValueError:
-        return ""
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        return ""
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    is_default = port in (None, 443 if parts.scheme == "https" else 80)
-    return f"{parts.scheme}://{host}" if is_default else f"{parts.scheme}://{host}:{port}"
 
 
 def _redirect_uri(given: str, client: ClientFacts) -> str:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from authapi.models import LogoutNotice, RefreshToken, Session
 from authapi.login.sessions import find_session, note_client
+from authapi.models import LogoutNotice, RefreshToken, Session
 from identity.models import Tenant, User
 from identity.services.connections import create_connection
 from identity.services.users import block_user, create_user, unblock_user, update_user
@@ -32,7 +32,7 @@ def notices(tenant: Tenant) -> list[tuple[str, str]]:
 
 def open_session(user: User, registered: Registered) -> str:
     session, cookie = session_of(user)
-    note_client(session, registered.client)
+    note_client(session, registered.client, protocol="oauth")
     return cookie
 
 

@@ -22,8 +22,8 @@ from identity.services.jobs import run_job
 from identity.services.users import update_user
 from identity.services.verification import start_verification
 from tests.authapi.accounts.logging_in import WRONG, attempt, outcome, protect, suspect
-from tests.authapi.login.conftest import Login
 from tests.authapi.browser import Browser, Page
+from tests.authapi.login.conftest import Login
 from tests.factories.admin import new_tenant
 from tests.factories.sign_in import PASSWORD, session_of
 

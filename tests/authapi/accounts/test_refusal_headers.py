@@ -11,15 +11,15 @@ import pytest
 import time_machine
 
 from authapi.accounts import password_login, password_reset
-from authapi.login import parked
 from authapi.edge.buckets import Bucket
+from authapi.login import parked
 from authapi.models import Client
 from authapi.views import HOT_ENDPOINTS
 from identity.models import Tenant
 from tests.authapi.accounts.logging_in import protect, suspect
 from tests.authapi.asgi_client import FORM, Received, send
-from tests.authapi.login.conftest import Login
 from tests.authapi.browser import Page
+from tests.authapi.login.conftest import Login
 from tests.factories.sign_in import PASSWORD, people, person, web_client
 
 BEGIN = datetime(2031, 5, 1, 12, 0, tzinfo=UTC)

@@ -12,13 +12,13 @@ from django.db import connections, transaction
 from django.utils import timezone
 
 from authapi import tasks
+from authapi.login.sessions import end_session
 from authapi.models import RefreshToken, SignIn
 from authapi.services.api_resources import create_api_resource
 from authapi.services.client_grants import create_client_grant
 from authapi.services.clients import revoke_client, update_client
 from authapi.services.permissions import Named, add_user_permissions, remove_user_permissions
 from authapi.services.refresh_tokens import locked_refresh_token, revoke_lineage, revoke_refresh_tokens
-from authapi.login.sessions import end_session
 from identity.models import Tenant, User
 from identity.services.tenants import create_tenant
 from identity.services.users import delete_user, update_user

@@ -8,8 +8,8 @@ from typing import Any
 from authapi.models import Session
 from identity.hosts import forget_hosts
 from identity.models import Staff
-from tests.authapi.login.conftest import Login
 from tests.authapi.browser import Browser
+from tests.authapi.login.conftest import Login
 
 
 def test_neither_login_ends_nor_opens_the_other(login: Login, settings: Any) -> None:

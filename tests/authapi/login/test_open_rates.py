@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 import time_machine
 
-from authapi.login import parked
 from authapi.edge import throttling
 from authapi.edge.buckets import Bucket
 from authapi.edge.rate_figures import browser_figure
-from authapi.models import AuthorizationRequest
+from authapi.login import parked
+from authapi.models import LoginTransaction
 from identity.models import Tenant
 from identity.services.tenants import create_tenant
 from tests.authapi.asgi_client import get
-from tests.authapi.login.conftest import Login
 from tests.authapi.browser import Browser, Page
+from tests.authapi.login.conftest import Login
 from tests.factories.sign_in import people, person, web_client
 
 NOON = 1_935_489_600
@@ -168,7 +168,7 @@ def test_waiting_requests_of_one_address_are_bounded_in_bytes(login: Login, monk
     assert statuses(answers) == [302, 302, 429, 429]
     assert "location" not in answers[-1].headers
     assert int(answers[-1].headers["retry-after"]) >= 1
-    assert AuthorizationRequest.objects.of(login.tenant.pk).count() == 2
+    assert LoginTransaction.objects.of(login.tenant.pk).count() == 2
     # What it has left is enough for a request of an ordinary size, and other addresses have their own.
     assert login.ask().status == 302
     login.browser.address = "192.0.2.9"
@@ -182,7 +182,7 @@ def test_waiting_requests_behind_a_proxy_that_names_no_client_are_bounded_per_te
     monkeypatch.setattr(parked, "PARKED_BY_HIDDEN", Bucket("parked-by-hidden", 24, 150.0))
     large = {"state": "x" * 10_000}
     assert statuses([login.ask(**large) for _ in range(3)]) == [302, 302, 429]
-    assert AuthorizationRequest.objects.of(login.tenant.pk).count() == 2
+    assert LoginTransaction.objects.of(login.tenant.pk).count() == 2
     # An address that is known has its own, and so has another tenant.
     login.browser.address = "198.51.100.7"
     assert login.ask(**large).status == 302

@@ -8,15 +8,16 @@ import pytest
 from django.utils import timezone
 
 from authapi import tasks, tenant_settings
-from authapi.models import AuthorizationCode, AuthorizationRequest, Consent, Session, TenantSettings
-from authapi.services.api_resources import create_api_resource
 from authapi.login.sessions import end_session
+from authapi.login.transactions import kept_state
+from authapi.models import AuthorizationCode, Consent, LoginTransaction, Session, TenantSettings
+from authapi.services.api_resources import create_api_resource
 from foundation.secrets.random_secrets import digest_of
 from identity.models import Organization, OrganizationConnection, OrganizationMember
 from identity.services.memberships import add_connection, add_members
 from identity.services.organizations import create_organization
-from tests.authapi.login.conftest import Login, set_client
 from tests.authapi.browser import Page
+from tests.authapi.login.conftest import Login, set_client
 from tests.factories.sign_in import person
 
 API = "urn:orders"
@@ -194,10 +195,10 @@ def test_a_connection_that_is_not_the_organizations_is_no_way_in(login: Login) -
 
 def test_requests_that_nobody_can_finish_are_dropped(login: Login) -> None:
     login.ask()
-    AuthorizationRequest.objects.of(login.tenant.pk).update(expires_at=timezone.now())
+    LoginTransaction.objects.of(login.tenant.pk).update(expires_at=timezone.now())
     login.ask(state="another")
     tasks.prune_sign_ins()
-    assert [row.parameters["state"] for row in AuthorizationRequest.objects.of(login.tenant.pk)] == ["another"]
+    assert [kept_state(row)["state"] for row in LoginTransaction.objects.of(login.tenant.pk)] == ["another"]
 
 
 # --- Choosing an organization -------------------------------------------------------------------------------------------------

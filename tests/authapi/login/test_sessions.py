@@ -10,8 +10,8 @@ import time_machine
 from django.utils import timezone
 
 from authapi import tasks, tenant_settings
-from authapi.models import LogoutNotice, RefreshToken, Session, SessionClient, TenantSettings
 from authapi.login.sessions import begin_session, end_session, end_sessions_of, find_session, note_client, renew_session, upstream_of
+from authapi.models import LogoutNotice, RefreshToken, Session, SessionClient, TenantSettings
 from identity.models import Connection, Tenant, User
 from identity.services.connections import create_connection
 from identity.services.tenants import create_tenant
@@ -158,8 +158,8 @@ ADDRESS = {"oidc_logout": {"backchannel_logout_urls": ["https://app.example.test
 def test_a_session_that_has_ended_opens_nothing_and_ends_once(user: User, tenant: Tenant) -> None:
     client, _ = web_client(tenant, settings=ADDRESS)
     session, cookie = session_of(user)
-    note_client(session, client)
-    note_client(session, client)
+    note_client(session, client, protocol="oauth")
+    note_client(session, client, protocol="oauth")
     assert SessionClient.objects.of(tenant.pk).count() == 1
     end_session(session, reason="rp-logout")
     end_session(session, reason="rp-logout")
@@ -190,7 +190,7 @@ def test_the_calendar_ends_what_is_over_and_tells_the_clients_that_asked_to_know
     over, _ = session_of(user)
     going_on, _ = session_of(user)
     for client in (asked, plain):
-        note_client(over, client)
+        note_client(over, client, protocol="oauth")
     Session.objects.of(tenant.pk).filter(pk=over.pk).update(idle_expires_at=timezone.now())
     tasks.prune_sign_ins()
     assert rows(tenant) == [going_on.pk]
@@ -201,7 +201,7 @@ def test_a_user_who_is_deleted_is_logged_out_everywhere_and_the_clients_hear_of_
     initiators = {"mode": "custom", "selected_initiators": ["account-deleted"]}
     client, _ = web_client(tenant, settings={"oidc_logout": {**ADDRESS["oidc_logout"], "backchannel_logout_initiators": initiators}})
     session, cookie = session_of(user)
-    note_client(session, client)
+    note_client(session, client, protocol="oauth")
     delete_user(tenant_id=tenant.pk, user_id=user.user_id)
     assert find_session(tenant_id=tenant.pk, cookie=cookie) is None
     (notice,) = LogoutNotice.objects.of(tenant.pk)

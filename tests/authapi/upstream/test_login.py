@@ -13,7 +13,7 @@ import pytest
 from django.test import Client as Browser
 from joserfc.jwk import RSAKey
 
-from authapi.models import AuthorizationRequest, Session, SignIn
+from authapi.models import LoginTransaction, Session, SignIn
 from authapi.upstream import buttons, connection_for_email, federated_logout_address, metadata, named_connection
 from events.models import Event
 from identity.models import LinkedIdentity, Tenant, User
@@ -88,7 +88,7 @@ def test_a_state_of_another_tenant_is_unknown(login: Login, second_tenant: Tenan
 
 def test_an_expired_request_is_over(login: Login) -> None:
     sent = login.leave()
-    AuthorizationRequest.objects.of(login.tenant.pk).update(expires_at="2020-01-01T00:00:00Z")
+    LoginTransaction.objects.of(login.tenant.pk).update(expires_at="2020-01-01T00:00:00Z")
     assert login.come_back(sent).status_code == 400
 
 

@@ -10,14 +10,15 @@ from django.http import HttpRequest, HttpResponse
 
 from authapi.clients.logout_addresses import is_allowed
 from authapi.failures import Case, RequestRefused
+from authapi.login import round_trips
+from authapi.login.browser import address_of, see_other, user_agent_of, with_parameters
 from authapi.login.cookies import SESSION, drop_cookie, form_token, is_own_form, read_cookie
-from authapi.login.sessions import end_session, find_session
-from authapi.login.visit import address_of
+from authapi.login.protocol import BrowserCall
+from authapi.login.sessions import find_session
 from authapi.models import Client, Initiator, Session
 from authapi.pages.hosted_page import hosted_page
 from authapi.pages.tenant_page import tenant_page
 from authapi.protocols.oauth.parameters import Parameters, read, single
-from authapi.protocols.oauth.responses import see_other, with_parameters
 from authapi.protocols.oauth.sent import sent_pairs
 from authapi.services import sign_in_log
 from authapi.tenant_settings import sign_in_settings
@@ -58,8 +59,8 @@ def plain_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
     ending = Ending(session, client, address or first, "federated" in request.GET)
     if session is None or is_navigation(request):
         return _end(request, host, ending)
-    asked = {"client_id": client.client_id if client else "", "returnTo": ending.address}
-    return _question(request, host, ending, asked)
+    fields = {"client_id": client.client_id if client else "", "returnTo": ending.address}
+    return _question(request, host, ending, fields)
 
 
 @tenant_page("logout")
@@ -143,12 +144,13 @@ def _must_ask(request: HttpRequest, host: HostMatch, parameters: Parameters, hin
 
 
 def _end(request: HttpRequest, host: HostMatch, ending: Ending) -> HttpResponse:
-    """End the session and send the browser on: first to the provider elsewhere, where that was asked for and can be done."""
+    """End the session and send the browser on: to the participants that only it can tell, then to the provider elsewhere, then back."""
     session = ending.session
     back = ending.address or f"{host.issuer.rstrip('/')}{_DONE}"
     elsewhere = federated_logout_address(session, return_to=back) if session is not None and ending.is_federated else None
+    first = None
     if session is not None:
-        end_session(session, reason=Initiator.RP_LOGOUT)
+        first = round_trips.begin(session, reason=Initiator.RP_LOGOUT, then=BrowserCall(elsewhere or back))
         sign_in_log.note(
             tenant_id=host.tenant_id,
             type="slo",
@@ -157,10 +159,12 @@ def _end(request: HttpRequest, host: HostMatch, ending: Ending) -> HttpResponse:
             client=ending.client,
             connection=session.connection.name,
             ip=address_of(request),
-            user_agent=request.headers.get("User-Agent", ""),
+            user_agent=user_agent_of(request),
         )
     address = elsewhere or ending.address
     answer = see_other(request, address) if address else _done(request, host)
+    if first is not None:
+        answer = round_trips.send(request, first)
     answer["Cache-Control"] = "no-store"
     drop_cookie(answer, SESSION)
     return answer
@@ -168,9 +172,9 @@ def _end(request: HttpRequest, host: HostMatch, ending: Ending) -> HttpResponse:
 
 def _question(request: HttpRequest, host: HostMatch, ending: Ending, sent: Mapping[str, str]) -> HttpResponse:
     """Ask the person of the session; `sent` is what the form repeats, as `/oidc/logout` names it."""
-    asked = {name: value for name, value in sent.items() if value} | ({"federated": "1"} if ending.is_federated else {})
+    fields = {name: value for name, value in sent.items() if value} | ({"federated": "1"} if ending.is_federated else {})
     user = ending.session.user if ending.session is not None else None
-    context = {"user": user, "asked": asked, "form_token": form_token(read_cookie(request, SESSION))}
+    context = {"user": user, "fields": fields, "form_token": form_token(read_cookie(request, SESSION))}
     # The answer leads to whatever address was checked above, and may lead on from there.
     own_scheme = urlsplit(ending.address).scheme
     targets = dict.fromkeys(("https:", "http:", *([f"{own_scheme}:"] if own_scheme else ())))

@@ -12,7 +12,7 @@ from joserfc import jwt
 from joserfc.jwk import KeySet
 
 from authapi import tenant_settings
-from authapi.models import AuthorizationCode, AuthorizationRequest, Session, SignIn, TenantSettings
+from authapi.models import AuthorizationCode, LoginTransaction, Session, SignIn, TenantSettings
 from authapi.services.api_resources import create_api_resource
 from authapi.services.clients import revoke_client
 from authapi.tokens.keys import published_keys
@@ -21,8 +21,8 @@ from identity.hosts import forget_hosts
 from identity.models import Tenant
 from identity.services.tenants import create_tenant
 from identity.services.users import update_user
-from tests.authapi.login.conftest import Login, set_client
 from tests.authapi.browser import Browser, Page
+from tests.authapi.login.conftest import Login, set_client
 from tests.factories.sign_in import CALLBACK, PASSWORD, people, person, web_client
 
 NOON = datetime(2031, 5, 1, 12, 0, tzinfo=UTC)
@@ -234,7 +234,7 @@ def test_a_browser_with_a_session_is_answered_at_once(login: Login) -> None:
     for prompt in (None, "none"):
         page = login.ask(prompt=prompt)
         assert page.answer.keys() == {"code", "state", "iss"}
-    assert AuthorizationRequest.objects.of(login.tenant.pk).count() == 1
+    assert LoginTransaction.objects.of(login.tenant.pk).count() == 1
     assert SignIn.objects.of(login.tenant.pk).filter(type="ssa", is_success=True).count() == 1
 
 

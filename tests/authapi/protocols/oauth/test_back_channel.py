@@ -12,10 +12,10 @@ from joserfc import jwt
 from joserfc.jwk import KeySet, OctKey
 
 from authapi import tasks
-from authapi.models import Client, LogoutNotice, SignIn
-from authapi.services.clients import revoke_client, update_client
-from authapi.protocols.oauth.logout_notices import claim_notice, due_notices, logout_addresses
 from authapi.login.sessions import end_session, note_client
+from authapi.models import Client, LogoutNotice, SignIn
+from authapi.protocols.oauth.logout_notices import claim_notice, due_notices, logout_addresses
+from authapi.services.clients import revoke_client, update_client
 from authapi.tokens.keys import published_keys
 from foundation.hooks import work_waits
 from identity.models import Tenant
@@ -30,7 +30,7 @@ def ended(tenant: Tenant, *urls: str, **changes: Any) -> Client:
     """End a session in which a client with these addresses took part, and return the client."""
     client, _ = web_client(tenant, settings={"oidc_logout": {"backchannel_logout_urls": list(urls)}}, **changes)
     session, _ = session_of(person(people(tenant)), issuer=ISSUER)
-    note_client(session, client)
+    note_client(session, client, protocol="oauth")
     end_session(session, reason="rp-logout")
     return client
 
@@ -109,7 +109,7 @@ def test_a_message_that_was_lost_is_made_up_for(tenant: Tenant) -> None:
 def test_a_revoked_client_is_told_nothing(tenant: Tenant) -> None:
     client, _ = web_client(tenant, settings={"oidc_logout": {"backchannel_logout_urls": [DEAD]}})
     session, _ = session_of(person(people(tenant)))
-    note_client(session, client)
+    note_client(session, client, protocol="oauth")
     revoke_client(tenant_id=tenant.pk, client_id=client.client_id)
     end_session(session, reason="rp-logout")
     assert notices(tenant) == []

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from authapi import tenant_settings
-from authapi.protocols.oauth.responses import with_parameters
 from authapi.clients.logout_addresses import is_allowed
+from authapi.login.browser import with_parameters
 from authapi.models import LogoutNotice, Session, SignIn, TenantSettings
 from identity.services.tenants import create_tenant
-from tests.authapi.login.conftest import Login, set_client
 from tests.authapi.browser import Browser
+from tests.authapi.login.conftest import Login, set_client
 from tests.factories.sign_in import people, person, web_client
 
 HOME = "https://app.example.test/bye"

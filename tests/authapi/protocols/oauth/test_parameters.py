@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from authapi.protocols.oauth.authorization_request import Asked, ClientFacts, Target
-from authapi.protocols.oauth.parameters import checked, origin_of, read, single, target_of
+from authapi.clients.origins import web_origin_of
 from authapi.failures import Case, RequestRefused
+from authapi.protocols.oauth.authorization_request import AuthorizationRequest, ClientFacts, Target
+from authapi.protocols.oauth.parameters import checked, read, single, target_of
 
 CALLBACK = "https://app.example.test/callback?tenant=1"
 CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
@@ -22,7 +23,7 @@ FACTS: dict[str, Any] = {
 }
 
 
-def judged(sent: dict[str, str] | list[tuple[str, str]], **facts: Any) -> Asked:
+def judged(sent: dict[str, str] | list[tuple[str, str]], **facts: Any) -> AuthorizationRequest:
     client = ClientFacts(**{**FACTS, **facts})
     parameters = read(sent.items() if isinstance(sent, dict) else sent)
     return checked(parameters, client, target_of(parameters, client))
@@ -211,4 +212,4 @@ def test_an_error_travels_in_the_mode_that_an_answer_would_have() -> None:
     ],
 )  # fmt: skip
 def test_an_origin_is_what_a_browser_makes_of_an_address(address: str, origin: str) -> None:
-    assert origin_of(address) == origin
+    assert web_origin_of(address) == origin

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from authapi.accounts.access import withdraw_consent
+from authapi.accounts.user_blocks import lift_block
 from authapi.login.sessions import end_session
 from authapi.models import (
     ApiResource,
@@ -16,9 +18,7 @@ from authapi.models import (
     Session,
 )
 from authapi.services import client_credentials, client_grants, clients, edge_keys, resource_changes
-from authapi.services.access import withdraw_consent
 from authapi.services.refresh_tokens import revoke_refresh_tokens
-from authapi.services.user_blocks import lift_block
 from identity.services.bulk_acts import BulkAct, deletion_of_rows, register
 
 

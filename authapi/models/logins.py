@@ -1,4 +1,4 @@
-"""Requests to `/authorize` that wait for people: for a login, a consent, or an answer of an upstream provider."""
+"""Logins that wait for people, logouts that wait for a browser, and what users have allowed clients."""
 
 from __future__ import annotations
 
@@ -7,16 +7,25 @@ from django.db import models
 from authapi.models.base import UnrecordedOwned
 
 
-class AuthorizationRequest(UnrecordedOwned):
-    """One checked request on its way through the hosted pages. The pages carry its handle as `state`; the digest is kept.
+class LoginTransaction(UnrecordedOwned):
+    """A client's request on its way through the hosted pages. The pages carry its handle as `state`; the digest is kept.
 
-    It belongs to the browser that began it: `browser_digest` is that of a cookie, so that nobody finishes the login of another.
+    It belongs to the browser that began it: `browser_digest` is that of a cookie, so that another browser cannot finish it.
     """
 
     digest = models.CharField(max_length=64, editable=False)
     browser_digest = models.CharField(max_length=64, editable=False)
     client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+")
-    parameters = models.JSONField(default=dict, help_text="What `/authorize` was asked, checked.")
+    protocol = models.CharField(max_length=32, default="oauth", db_default="oauth", editable=False)
+    sealed_request = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="What the client asked for, in the words of its protocol, encrypted.",
+    )
+    # Rows of the version before have the request here. Goes in the next version.
+    parameters = models.JSONField(default=dict, editable=False)
     progress = models.JSONField(default=dict, help_text="What the pages have found out so far.")
     sealed_upstream = models.TextField(blank=True, editable=False, help_text="Nonce and verifier of a login elsewhere, encrypted.")
     session = models.ForeignKey("authapi.Session", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
@@ -24,12 +33,31 @@ class AuthorizationRequest(UnrecordedOwned):
     expires_at = models.DateTimeField()
 
     class Meta(UnrecordedOwned.Meta):
+        # The version before runs on the same table during an upgrade.
+        db_table = "authapi_authorizationrequest"
         constraints = [models.UniqueConstraint(fields=["digest", "tenant"], name="authapi_authorizationrequest_unique")]
         indexes = [models.Index(fields=["expires_at"], name="authapi_authreq_expired")]
         ordering = ("id",)
 
     def __str__(self) -> str:
-        return f"authorization request {self.pk}"
+        return f"login transaction {self.pk}"
+
+
+class LogoutTransaction(UnrecordedOwned):
+    """A logout whose browser visits the participants of the session one after the other. They carry its handle; the digest is kept."""
+
+    digest = models.CharField(max_length=64, editable=False)
+    sealed_route = models.TextField(editable=False, help_text="Where the browser is, and where it still has to go, encrypted.")
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+
+    class Meta(UnrecordedOwned.Meta):
+        constraints = [models.UniqueConstraint(fields=["digest", "tenant"], name="authapi_logouttransaction_unique")]
+        indexes = [models.Index(fields=["expires_at"], name="authapi_logouttx_expired")]
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return f"logout transaction {self.pk}"
 
 
 class Consent(UnrecordedOwned):

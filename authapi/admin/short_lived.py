@@ -1,19 +1,29 @@
-"""Admin pages of what waits or proves something for a while: requests to log in, mailed links, used assertions."""
+"""Admin pages of rows that live for a while: logins and logouts under way, mailed links, used assertions."""
 
 from __future__ import annotations
 
-from authapi.models import AccountTicket, AuthorizationRequest, UsedAssertion
+from authapi.models import AccountTicket, LoginTransaction, LogoutTransaction, UsedAssertion
 from identity.admin.tenant_scope import ReadOnlyAdmin
 
 
-class AuthorizationRequestAdmin(ReadOnlyAdmin[AuthorizationRequest]):
+class LoginTransactionAdmin(ReadOnlyAdmin[LoginTransaction]):
     is_short_lived = True
-    list_display = ("id", "client", "created_at", "expires_at", "tenant")
+    list_display = ("id", "client", "protocol", "created_at", "expires_at", "tenant")
     list_select_related = ("client", "tenant")
     sortable_by = ()
     ordering = ("-pk",)
-    fields = ("tenant", "client", "session", "created_at", "expires_at")
-    empty_text = "Nobody is on the way through the login pages."
+    fields = ("tenant", "client", "protocol", "session", "created_at", "expires_at")
+    empty_text = "No login is under way."
+
+
+class LogoutTransactionAdmin(ReadOnlyAdmin[LogoutTransaction]):
+    is_short_lived = True
+    list_display = ("id", "created_at", "expires_at", "tenant")
+    list_select_related = ("tenant",)
+    sortable_by = ()
+    ordering = ("-pk",)
+    fields = ("tenant", "created_at", "expires_at")
+    empty_text = "No logout is under way."
 
 
 class AccountTicketAdmin(ReadOnlyAdmin[AccountTicket]):

@@ -1,0 +1,175 @@
+"""One login within one HTTP request: what the client wishes, who is at the browser, and what is known so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from django.http import HttpRequest
+from django.utils import timezone
+
+from authapi.failures import Case, RequestRefused
+from authapi.login import organizations
+from authapi.login.browser import address_of, user_agent_of
+from authapi.login.connections import client_connections
+from authapi.login.consents import needs_consent
+from authapi.login.cookies import SESSION, read_cookie
+from authapi.login.decision import Question, Situation
+from authapi.login.protocol import Protocol, ProtocolRequest, protocol_named
+from authapi.login.sessions import find_session
+from authapi.login.transactions import CHOSEN, kept_state
+from authapi.login.wish import Presentation, Terms, Wish
+from authapi.models import Client, LoginTransaction, Session
+from identity.hosts import HostMatch
+from identity.models import Connection, Organization, User
+
+
+@dataclass
+class Login:
+    """Made anew for each HTTP request; what it has looked up counts for that request.
+
+    `stated` is the wish as the protocol stated it, with its refusal, if it has one. `row` is saved when the first page is due.
+    """
+
+    http_request: HttpRequest
+    protocol: Protocol
+    request: ProtocolRequest
+    stated: Wish
+    row: LoginTransaction
+    _session: Session | None = field(default=None, init=False)
+    _is_session_known: bool = field(default=False, init=False)
+
+    @property
+    def host(self) -> HostMatch:
+        return self.request.host
+
+    @property
+    def client(self) -> Client:
+        return self.request.client
+
+    @property
+    def presentation(self) -> Presentation:
+        """How the pages are shown, also for a wish that is refused."""
+        return self.stated.presentation
+
+    @property
+    def wish(self) -> Wish:
+        """What the client wants. Raises `RequestRefused`, also for what may have changed at the client while people logged in."""
+        if self.stated.refusal is not None:
+            raise self.stated.refusal
+        return self.stated
+
+    @property
+    def session(self) -> Session | None:
+        """The session of the browser, or the one that this login has begun."""
+        if not self._is_session_known:
+            self.go_on_with(find_session(tenant_id=self.host.tenant_id, cookie=read_cookie(self.http_request, SESSION)))
+        return self._session
+
+    def go_on_with(self, session: Session | None) -> None:
+        """Let this session count from now on, whatever the browser sent."""
+        self._session, self._is_session_known = session, True
+
+    @cached_property
+    def organization(self) -> Organization | None:
+        """The organization that the login is for: the one in the wish, else the one that was chosen. Raises `RequestRefused`."""
+        named = self.wish.organization or self._chosen
+        return organizations.wished_organization(self.client, named or "")
+
+    @property
+    def question(self) -> Question | None:
+        """What is still to be asked about organizations."""
+        is_settled = self.wish.organization or self._chosen is not None
+        return None if is_settled else organizations.question_of(self.client)
+
+    @property
+    def _chosen(self) -> str | None:
+        """The id of the organization that was chosen, "" for none, None where no page has asked."""
+        if CHOSEN in self.row.progress:
+            return str(self.row.progress[CHOSEN])
+        # No page may ask: the organization that the session was begun for, or chosen in, goes on.
+        if self.wish.is_silent and self.session is not None and self.session.organization_id and organizations.question_of(self.client):
+            return str(self.session.organization_id)
+        return None
+
+    @cached_property
+    def connections(self) -> list[Connection]:
+        """The connections that people may come through: those of the client, and of the organization where there is one."""
+        enabled = client_connections(self.client)
+        if self.organization is not None:
+            enabled = organizations.connections_within(self.organization, enabled)
+        if self.wish.connection:
+            enabled = [one for one in enabled if self.wish.connection in (one.name, *one.realms)]
+        if not enabled:
+            raise RequestRefused(Case.UNKNOWN_CONNECTION if self.wish.connection else Case.NO_CONNECTION)
+        return enabled
+
+    @property
+    def address(self) -> str:
+        """Where the browser is, as far as that can be believed."""
+        return address_of(self.http_request)
+
+    @property
+    def user_agent(self) -> str:
+        return user_agent_of(self.http_request)
+
+    def terms(self, user: User | None) -> Terms:
+        """Return what the client gets for the user. Raises `RequestRefused`."""
+        return self.protocol.terms(self.request, user, self.organization)
+
+    def check(self) -> None:
+        """Raise `RequestRefused` for what can be refused before people log in."""
+        _ = self.wish, self.connections
+        self.terms(None)
+
+    def situation(self) -> Situation:
+        """Return what is known of the person. Raises `RequestRefused` where the user at hand may not have what the client wants."""
+        session = self.session
+        if session is None:
+            return Situation(question=self.question)
+        is_usable = self._is_usable(session)
+        progress = self.row.progress if self.row.session_id == session.pk else {}
+        return Situation(
+            has_session=True,
+            is_own=self._is_own(session),
+            is_usable=is_usable,
+            age=(timezone.now() - session.authenticated_at).total_seconds(),
+            has_logged_in=bool(progress.get("has_logged_in")),
+            has_selected=bool(progress.get("has_selected")),
+            has_consented=bool(progress.get("has_consented")),
+            needs_consent=is_usable and self.question is None and needs_consent(self.client, session.user, self.terms(session.user)),
+            question=self.question,
+        )
+
+    def _is_own(self, session: Session) -> bool:
+        """Tell whether the client may use a session without a login of its own; one without single sign-on has to take part in it."""
+        return not self.client.settings.get("sso_disabled") or session.session_clients.filter(client=self.client).exists()
+
+    def _is_usable(self, session: Session) -> bool:
+        hint = self.wish.user_hint
+        if hint is not None and not hint.names(session.user.user_id):
+            return False
+        return any(one.pk == session.connection_id for one in self.connections)
+
+
+def new_login(http_request: HttpRequest, protocol: Protocol, request: ProtocolRequest) -> Login:
+    """Return the login of a request that has just come. Raises `RequestRefused` where there is no address to answer to."""
+    row = LoginTransaction(tenant_id=request.host.tenant_id, client=request.client, protocol=protocol.name)
+    return Login(http_request, protocol, request, protocol.wish_of(request), row)
+
+
+def kept_login(http_request: HttpRequest, host: HostMatch, row: LoginTransaction) -> Login:
+    """Return the login of a request that was kept. Raises `RequestRefused` when its client or address is gone."""
+    if row.client.revoked_at is not None:
+        raise RequestRefused(Case.UNKNOWN_CLIENT, client_id=row.client.client_id)
+    try:
+        protocol = protocol_named(row.protocol)
+    except KeyError as error:
+        raise RequestRefused(Case.REQUEST_EXPIRED) from error
+    request = ProtocolRequest(host, row.client, kept_state(row))
+    return Login(http_request, protocol, request, protocol.wish_of(request), row)
+
+
+def seen_anew(login: Login) -> Login:
+    """Return the same login with nothing looked up yet."""
+    return Login(login.http_request, login.protocol, login.request, login.stated, login.row)

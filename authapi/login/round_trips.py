@@ -1,0 +1,117 @@
+"""Logouts that need the browser: it visits one participant of the ended session after the other, and then goes where the logout leads.
+
+What is left of its way is a sealed row, found by the handle that each participant sends the browser back with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+
+from authapi.failures import Case, RequestRefused
+from authapi.login.browser import post_form, see_other
+from authapi.login.protocol import BrowserCall, RoundTrip
+from authapi.login.sessions import end_session
+from authapi.models import LogoutTransaction, Session
+from foundation.database.transactions import lock_rows, unit_of_work
+from foundation.secrets import vault
+from foundation.secrets.random_secrets import digest_of, new_secret
+from identity.hosts import HostMatch
+
+# Where a participant sends the browser that has no answer of its protocol to bring.
+NEXT_PATH = "/u/logout/next"
+_LONGEST_HANDLE = 64
+
+
+@dataclass(frozen=True)
+class _Route:
+    """The rest of a browser's way: it is at the first of the round trips. `otherwise` is its end where a participant failed."""
+
+    round_trips: tuple[RoundTrip, ...]
+    then: BrowserCall
+    otherwise: BrowserCall
+
+
+@unit_of_work
+def begin(session: Session, *, reason: str, then: BrowserCall, otherwise: BrowserCall | None = None) -> BrowserCall | None:
+    """End a session; return the first participant that the browser has to visit, None where it has to visit none.
+
+    After the last participant the browser goes to `then`, or to `otherwise` where a participant did not end its session.
+    """
+    handle = new_secret()
+    round_trips = end_session(session, reason=reason, browser_handle=handle)
+    if not round_trips:
+        return None
+    row = LogoutTransaction(tenant_id=session.tenant_id, digest=digest_of(handle))
+    row.sealed_route = _sealed(row, _Route(tuple(round_trips), then, otherwise or then))
+    row.expires_at = timezone.now() + timedelta(seconds=settings.AUTHORIZATION_REQUEST_SECONDS)
+    row.save(force_insert=True)
+    return round_trips[0].call
+
+
+def expected(host: HostMatch, handle: str) -> RoundTrip:
+    """Return the participant that the browser is at, so that its answer can be checked. Raises `RequestRefused` where there is none."""
+    row = _found(host, handle)
+    return _unsealed(row).round_trips[0]
+
+
+def go_on(http_request: HttpRequest, host: HostMatch, handle: str, *, is_told: bool) -> HttpResponse:
+    """Send a browser that comes back from a participant on; `is_told` says whether that one has ended its session.
+
+    Raises `RequestRefused` where no logout has this handle.
+    """
+    return send(http_request, _next_call(host, handle, is_told=is_told))
+
+
+def send(http_request: HttpRequest, call: BrowserCall) -> HttpResponse:
+    """Send the browser to a place: by a redirect, or with a form that posts itself."""
+    answer = post_form(http_request, call.address, call.fields) if call.fields else see_other(http_request, call.address)
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
+@unit_of_work
+def _next_call(host: HostMatch, handle: str, *, is_told: bool) -> BrowserCall:
+    lock_rows(LogoutTransaction, [_found(host, handle).pk])
+    # Read once more: another answer may have come meanwhile.
+    row = _found(host, handle)
+    route = _unsealed(row)
+    rest = replace(route, round_trips=route.round_trips[1:], then=route.then if is_told else route.otherwise)
+    if not rest.round_trips:
+        row.delete()
+        return rest.then
+    row.sealed_route = _sealed(row, rest)
+    row.save(update_fields=["sealed_route"])
+    return rest.round_trips[0].call
+
+
+def _found(host: HostMatch, handle: str) -> LogoutTransaction:
+    rows = LogoutTransaction.objects.of(host.tenant_id).filter(expires_at__gt=timezone.now())
+    row = rows.filter(digest=digest_of(handle)).first() if 0 < len(handle) <= _LONGEST_HANDLE else None
+    if row is None:
+        raise RequestRefused(Case.REQUEST_EXPIRED)
+    return row
+
+
+def _sealed(row: LogoutTransaction, route: _Route) -> str:
+    return vault.seal(orjson.dumps(asdict(route)).decode(), place=_place(row))
+
+
+def _unsealed(row: LogoutTransaction) -> _Route:
+    kept: dict[str, Any] = orjson.loads(vault.unseal(row.sealed_route, place=_place(row)))
+    return _Route(_round_trips(kept["round_trips"]), BrowserCall(**kept["then"]), BrowserCall(**kept["otherwise"]))
+
+
+def _round_trips(kept: Sequence[dict[str, Any]]) -> tuple[RoundTrip, ...]:
+    return tuple(RoundTrip(one["client_id"], BrowserCall(**one["call"]), one["state"]) for one in kept)
+
+
+def _place(row: LogoutTransaction) -> str:
+    return f"{row.tenant_id}:logout_transaction:{row.digest}:route"

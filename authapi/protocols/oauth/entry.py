@@ -1,0 +1,162 @@
+"""OAuth 2.0 and OpenID Connect as an entry of the table of protocols. The state of a request are its parameters by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import uuid4
+
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+
+from authapi.failures import RequestRefused
+from authapi.grants.user_tokens import CodeParameters, UserIssue
+from authapi.login.browser import form_target
+from authapi.login.protocol import CompleteLogin, Protocol, ProtocolRequest, RoundTrip, SessionEnd
+from authapi.login.sessions import note_client
+from authapi.login.wish import Presentation, Prompt, Terms, UserHint, Wish
+from authapi.models import Client, RefreshToken
+from authapi.protocols.oauth.authorization_request import AuthorizationRequest, ClientFacts, Target
+from authapi.protocols.oauth.front_channel import front_channel
+from authapi.protocols.oauth.logout_notices import leave_notices
+from authapi.protocols.oauth.parameters import Parameters, checked, target_of
+from authapi.protocols.oauth.responses import respond
+from authapi.protocols.oauth.terms import terms_of
+from authapi.tenant_settings import sign_in_settings
+from authapi.tokens.id_token_hints import read_hint
+from identity.hosts import HostMatch
+from identity.models import Organization, User
+
+NAME = "oauth"
+_PROMPTS = {
+    "login": Prompt.LOGIN,
+    "create": Prompt.CREATE,
+    "select_account": Prompt.SELECT_ACCOUNT,
+    "consent": Prompt.CONSENT,
+}
+_MOST_LANGUAGES = 20
+# A refresh token with this scope lives as long as its session.
+_ONLINE_SCOPE = "online_access"
+
+
+def wish_of(request: ProtocolRequest) -> Wish:
+    parameters, target = _parameters(request), _target(request)
+    presentation = Presentation(
+        form_target=form_target(target.redirect_uri),
+        languages=tuple(parameters.get("ui_locales").split()[:_MOST_LANGUAGES]),
+        keeps_opener=target.is_framed,
+    )
+    try:
+        authorization_request = checked(parameters, facts_of(request.client), target)
+    except RequestRefused as refused:
+        return Wish(presentation, refusal=refused)
+    return Wish(
+        presentation,
+        connection=authorization_request.connection,
+        organization=authorization_request.organization,
+        prompts=frozenset(_PROMPTS[prompt] for prompt in authorization_request.prompts if prompt in _PROMPTS),
+        max_age=authorization_request.max_age,
+        is_silent=authorization_request.is_silent,
+        prefers_sign_up=authorization_request.screen_hint == "signup",
+        user_hint=_user_hint(authorization_request.id_token_hint, request.host.tenant_id),
+        login_hint=authorization_request.login_hint,
+        factors=tuple(parameters.get("acr_values").split()),
+        parameters=parameters.values,
+    )
+
+
+def terms(request: ProtocolRequest, user: User | None, organization: Organization | None) -> Terms:
+    return terms_of(request, _authorization_request(request), user, organization)
+
+
+def answer(http_request: HttpRequest, request: ProtocolRequest, login: CompleteLogin) -> HttpResponse:
+    authorization_request, session = _authorization_request(request), login.session
+    target = authorization_request.target
+    issue = UserIssue(
+        host=request.host,
+        client=request.client,
+        user=session.user,
+        connection=session.connection,
+        audience=login.terms.audience,
+        scopes=login.terms.scopes,
+        session=session,
+        organization=login.organization,
+        auth_time=session.authenticated_at,
+        methods=session.methods,
+        nonce=authorization_request.nonce,
+        lineage=uuid4(),
+        confirmation=None,
+    )
+    code = CodeParameters(
+        target.redirect_uri,
+        authorization_request.is_redirect_uri_given,
+        authorization_request.code_challenge,
+        authorization_request.code_challenge_method,
+    )
+    members = front_channel(issue, response_types=authorization_request.response_types, code_parameters=code, state=target.state)
+    note_client(session, request.client, protocol=NAME)
+    return respond(http_request, target, members, issuer=_issuer(request.host))
+
+
+def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: RequestRefused) -> HttpResponse:
+    """Tell the client that its request has failed (RFC 6749, 4.1.2.1)."""
+    return respond_refused(http_request, request.host, _target(request), refused)
+
+
+def respond_refused(http_request: HttpRequest, host: HostMatch, target: Target, refused: RequestRefused) -> HttpResponse:
+    """Send a refusal to an address that is trusted."""
+    members = {"error": refused.failure.error, "error_description": refused.failure.description}
+    return respond(http_request, target, members, issuer=_issuer(host))
+
+
+def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
+    """Leave a notice to each client that wants one (back-channel), and end the refresh tokens that live with the session."""
+    session = ending.session
+    leave_notices(session, [participant.client for participant in ending.participants], reason=ending.reason)
+    online = RefreshToken.objects.of(session.tenant_id).filter(sid=session.pk, revoked__isnull=True)
+    online.filter(scope__regex=rf"(^| ){_ONLINE_SCOPE}( |$)").update(revoked=timezone.now())
+    return ()
+
+
+def facts_of(client: Client) -> ClientFacts:
+    """Return what of a client decides about its requests."""
+    return ClientFacts(
+        client_id=client.client_id,
+        callbacks=tuple(client.redirect_uris.split()),
+        web_origins=tuple(client.settings.get("web_origins") or ()),
+        grant_types=frozenset(client.grant_types),
+        is_public=client.is_public,
+        # RFC 9700, 2.1.1: S256 for every client but one that is registered as one that does not conform.
+        takes_plain=not client.is_public and client.settings.get("oidc_conformant") is False,
+        # Contract, 3.3: no wildcard under a compliance level.
+        takes_wildcards=(client.settings.get("compliance_level") or "none") == "none",
+        is_native=client.app_type == "native",
+    )
+
+
+def _parameters(request: ProtocolRequest) -> Parameters:
+    # A request with a repeated parameter is refused before it becomes a login.
+    return Parameters(request.state, frozenset())
+
+
+def _target(request: ProtocolRequest) -> Target:
+    return target_of(_parameters(request), facts_of(request.client))
+
+
+def _authorization_request(request: ProtocolRequest) -> AuthorizationRequest:
+    return checked(_parameters(request), facts_of(request.client), _target(request))
+
+
+def _user_hint(token: str, tenant_id: str) -> UserHint | None:
+    if not token:
+        return None
+    try:
+        return UserHint(read_hint(token, tenant_id=tenant_id).subject)
+    except RequestRefused as refused:
+        return UserHint(refusal=refused)
+
+
+def _issuer(host: HostMatch) -> str:
+    return host.issuer if sign_in_settings(host.tenant_id).sends_issuer else ""
+
+
+OAUTH = Protocol(NAME, wish_of, terms, answer, refuse, end_session)
