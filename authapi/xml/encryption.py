@@ -54,8 +54,8 @@ def encrypted(element: Element, *, certificate: x509.Certificate, algorithm: str
     made = parse(serialized(filled))
     made.set("Type", _TYPE_ELEMENT)
     # The recipient picks its key by the certificate.
-    wrapped = made.find(f"{_KEY_INFO}/{_KEY}")
-    wrapped.insert(1, _key_info_of(certificate))
+    for wrapped in made.iterfind(f"{_KEY_INFO}/{_KEY}"):
+        wrapped.insert(1, _key_info_of(certificate))
     return made
 
 

@@ -158,7 +158,7 @@ class _Counted:
 
     def read(self, parser: etree.XMLPullParser) -> None:
         for event, value in parser.read_events():
-            if event == "start":
+            if event == "start" and isinstance(value, Element):
                 self._depth += 1
                 self._elements += 1
                 self._attributes += len(value.attrib)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import signxml
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from signxml.signer import XMLSigner
 
 from authapi.xml import algorithms
 from authapi.xml.building import element as new_element
@@ -16,7 +16,7 @@ from authapi.xml.parsing import METADATA, Element, parse, serialized
 _PLACEHOLDER = "placeholder"
 
 
-class _Signer(signxml.XMLSigner):
+class _Signer(XMLSigner):
     """Lets callers sign with SHA-1, which the library refuses; settings opt in for one partner."""
 
     def check_deprecated_methods(self) -> None:

@@ -9,9 +9,9 @@ from authapi.failures import Case, RequestRefused
 from authapi.login import round_trips
 from authapi.login.browser import address_of, user_agent_of
 from authapi.login.cookies import SESSION, drop_cookie, read_cookie
-from authapi.login.protocol import BrowserCall
-from authapi.login.sessions import find_session, participant_state
-from authapi.models import Client, Initiator, Session, SessionClient
+from authapi.login.protocol import BrowserCall, Participant
+from authapi.login.sessions import drop_client, find_session, participant
+from authapi.models import Client, Initiator, Session
 from authapi.protocols.saml.addresses import entity_id, logout_address
 from authapi.protocols.saml.entry import NAME, client_settings, handle_of, message_call, new_id, signer_of
 from authapi.protocols.saml.logout import (
@@ -57,15 +57,14 @@ def _asked(request: HttpRequest, host: HostMatch, client: Client, settings: Saml
     # SAML profiles, 4.4.3.3: a login that is over already has ended.
     if session is None:
         return round_trips.send(request, answers.call(SUCCESS))
-    rows = SessionClient.objects.of(host.tenant_id).filter(session=session, client=client, protocol=NAME)
-    row = rows.first()
-    if row is None or not asked.is_about(_participation(row)):
+    known = participant(session, client, protocol=NAME)
+    if known is None or not asked.is_about(_participation(known)):
         return round_trips.send(request, answers.call(REQUESTER, UNKNOWN_PRINCIPAL))
     if not settings.requires_signed_requests and not asked.session_indexes:
         # Anyone can write a name. Without a signature only the index shows that the application has sent it.
         return round_trips.send(request, answers.call(REQUESTER, REQUEST_DENIED))
     # The application that asks knows already.
-    rows.delete()
+    drop_client(session, client, protocol=NAME)
     first = round_trips.begin(session, reason=Initiator.RP_LOGOUT, then=answers.call(SUCCESS), otherwise=answers.call(*PARTLY))
     _note(request, host, client, session)
     answer = round_trips.send(request, first or answers.call(SUCCESS))
@@ -106,10 +105,8 @@ class _Answers:
         return message_call(self._settings, RESPONSE, message, self._relay_state, signer_of(self._client.tenant_id, self._settings))
 
 
-def _participation(row: SessionClient) -> Participation:
-    state = dict(participant_state(row))
-    state.pop("issuer", None)
-    return Participation.of_state(state)
+def _participation(known: Participant) -> Participation:
+    return Participation.of_state({name: value for name, value in known.state.items() if name != "issuer"})
 
 
 def _addresses(host: HostMatch, client: Client) -> frozenset[str]:

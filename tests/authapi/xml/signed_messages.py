@@ -73,6 +73,13 @@ def inner_assertion(root: Element) -> Element:
     return found
 
 
+def at(element: Element, path: str) -> Element:
+    """The element at a path, which must be there."""
+    found = element.find(path)
+    assert found is not None, path
+    return found
+
+
 def name_in(verified_assertion: Element) -> str:
     found = verified_assertion.find(f"{SUBJECT}/{NAME_ID}")
     assert found is not None

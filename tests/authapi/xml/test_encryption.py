@@ -12,7 +12,7 @@ from authapi.xml.encryption import decrypted, encrypted
 from authapi.xml.failures import AlgorithmRefused, DecryptionFailed, XmlError
 from authapi.xml.names import DS, SAML, XENC, qualified
 from authapi.xml.parsing import Element, parse, serialized
-from tests.authapi.xml.signed_messages import assertion, key, name_in, signed_assertion, trusted
+from tests.authapi.xml.signed_messages import assertion, at, key, name_in, signed_assertion, trusted
 
 HOLDER = qualified(SAML, "EncryptedAssertion")
 DATA = qualified(XENC, "EncryptedData")
@@ -46,16 +46,16 @@ def test_it_does_not_open_with_another_key() -> None:
 
 def test_keys_that_stand_beside_the_data_are_found() -> None:
     made = holding(encrypted(assertion(), certificate=trusted()))
-    wrapped = next(made.iter(KEY))
-    info = wrapped.getparent()
-    info.getparent().remove(info)
+    info = at(made, f"{DATA}/{qualified(DS, 'KeyInfo')}")
+    wrapped = at(info, KEY)
+    made[0].remove(info)
     made.append(wrapped)
     assert name_in(decrypted(made, [key()])) == "ada@example.test"
 
 
 def test_a_key_that_is_fetched_from_elsewhere_is_not() -> None:
     made = holding(encrypted(assertion(), certificate=trusted()))
-    info = next(made.iter(KEY)).getparent()
+    info = at(made, f"{DATA}/{qualified(DS, 'KeyInfo')}")
     info.clear()
     info.append(element(qualified(DS, "RetrievalMethod"), {"URI": "http://127.0.0.1:1/key"}))
     with pytest.raises(DecryptionFailed):
@@ -64,7 +64,7 @@ def test_a_key_that_is_fetched_from_elsewhere_is_not() -> None:
 
 def test_data_that_is_fetched_from_elsewhere_is_not() -> None:
     made = holding(encrypted(assertion(), certificate=trusted()))
-    cipher = made.find(f"{DATA}/{qualified(XENC, 'CipherData')}")
+    cipher = at(made, f"{DATA}/{qualified(XENC, 'CipherData')}")
     cipher.clear()
     cipher.append(element(qualified(XENC, "CipherReference"), {"URI": "file:///etc/passwd"}))
     with pytest.raises(DecryptionFailed):
@@ -92,7 +92,7 @@ def test_every_way_of_failing_reads_the_same(algorithm: str) -> None:
     texts = set()
     for place in (0, 10, -6):
         made = holding(encrypted(assertion(), certificate=trusted(), algorithm=algorithm))
-        value = made.find(f"{DATA}/{qualified(XENC, 'CipherData')}/{qualified(XENC, 'CipherValue')}")
+        value = at(made, f"{DATA}/{qualified(XENC, 'CipherData')}/{qualified(XENC, 'CipherValue')}")
         text = list((value.text or "").replace("\n", ""))
         text[place] = "A" if text[place] != "A" else "B"
         value.text = "".join(text)

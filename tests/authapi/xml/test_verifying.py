@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from authapi.xml import algorithms
 from authapi.xml.building import element
@@ -19,6 +23,7 @@ from tests.authapi.xml.signed_messages import (
     NAME_ID,
     SUBJECT,
     assertion,
+    at,
     changed,
     inner_assertion,
     key,
@@ -91,7 +96,7 @@ def test_an_empty_signature_is_refused() -> None:
 def test_a_signature_without_one_of_its_parts_is_refused(part: str) -> None:
     root = parse(signed_response())
     signature = inner_assertion(root)[1]
-    signature.remove(signature.find(qualified(DS, part)))
+    signature.remove(at(signature, qualified(DS, part)))
     with pytest.raises(SignatureRefused):
         judged(root)
 
@@ -120,7 +125,7 @@ def test_a_foreign_certificate_in_key_info_is_not_used() -> None:
 
 def test_a_key_value_in_key_info_is_not_used() -> None:
     made = signed_assertion("second")
-    info = made.find(f"{qualified(DS, 'Signature')}/{qualified(DS, 'KeyInfo')}")
+    info = at(made, f"{qualified(DS, 'Signature')}/{qualified(DS, 'KeyInfo')}")
     info.clear()
     number = element(qualified(DS, "Modulus"), None, "AQAB")
     info.append(element(qualified(DS, "KeyValue"), None, element(qualified(DS, "RSAKeyValue"), None, number)))
@@ -266,7 +271,7 @@ def test_a_processing_instruction_inside_of_a_name_does_not_shorten_it() -> None
 
 def test_an_element_inside_of_a_name_is_refused() -> None:
     root = parse(signed_response())
-    inner_assertion(root).find(f"{SUBJECT}/{NAME_ID}").append(element("{urn:x}y"))
+    at(inner_assertion(root), f"{SUBJECT}/{NAME_ID}").append(element("{urn:x}y"))
     with pytest.raises(XmlError):
         judged(root)
 
@@ -312,3 +317,27 @@ def test_only_rsa_keys_sign() -> None:
     with pytest.raises(AlgorithmRefused):
         sign_octets(b"x", private_key=key(), algorithm=algorithms.ECDSA_SHA256)
     assert not isinstance(key(), ec.EllipticCurvePrivateKey)
+
+
+@pytest.mark.parametrize("part", ["SignatureValue", "DigestValue"])
+@pytest.mark.parametrize("text", ["", "AAAA", "!", "é"])
+def test_a_value_that_is_empty_or_no_base64_is_no_signature(part: str, text: str) -> None:
+    root = parse(signed_response())
+    next(root.iter(qualified(DS, part))).text = text
+    with pytest.raises(SignatureInvalid):
+        judged(root)
+
+
+@pytest.mark.parametrize("kind", ["expired", "not for signatures"])
+def test_a_certificate_stands_for_its_key_and_nothing_else(kind: str) -> None:
+    """Partners keep certificates beyond their end, and some were made for servers; what counts is who registered them."""
+    past = datetime(2020, 1, 1, tzinfo=UTC)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "sp")])
+    builder = x509.CertificateBuilder(issuer_name=name, subject_name=name, public_key=key().public_key(), serial_number=1)
+    builder = builder.not_valid_before(past).not_valid_after(past + timedelta(days=1 if kind == "expired" else 36_500))
+    if kind != "expired":
+        usage = dict.fromkeys(("digital_signature", "content_commitment", "data_encipherment", "key_agreement", "key_cert_sign"), False)
+        usage |= dict.fromkeys(("crl_sign", "encipher_only", "decipher_only"), False)
+        builder = builder.add_extension(x509.KeyUsage(key_encipherment=True, **usage), critical=True)
+    made = builder.sign(key(), hashes.SHA256())
+    assert name_in(verified(inner_assertion(parse(signed_response())), [made])) == "ada@example.test"

@@ -16,7 +16,7 @@ from authapi.xml.names import DS, SAMLP, qualified
 from authapi.xml.parsing import Element, parse, serialized
 from authapi.xml.signing import signed
 from authapi.xml.verifying import verified
-from tests.authapi.xml.signed_messages import NAME_ID, SUBJECT, assertion, inner_assertion, key, response, signed_response, trusted
+from tests.authapi.xml.signed_messages import NAME_ID, SUBJECT, assertion, at, inner_assertion, key, response, signed_response, trusted
 
 SIGNATURE = qualified(DS, "Signature")
 OBJECT = qualified(DS, "Object")
@@ -29,7 +29,7 @@ def copy(original: Element) -> Element:
 
 def unsigned(original: Element) -> Element:
     made = copy(original)
-    made.remove(made.find(SIGNATURE))
+    made.remove(at(made, SIGNATURE))
     return made
 
 
@@ -50,7 +50,7 @@ def whole() -> Element:
 def xsw1(original: Element) -> Element:
     """A forged response, whose signature holds the signed one."""
     made = forged(original)
-    made.find(SIGNATURE).append(unsigned(original))
+    at(made, SIGNATURE).append(unsigned(original))
     return made
 
 
@@ -92,7 +92,7 @@ def xsw6(original: Element) -> Element:
     made = copy(original)
     inside = inner_assertion(made)
     outer = forged(inside)
-    outer.find(SIGNATURE).append(unsigned(inside))
+    at(outer, SIGNATURE).append(unsigned(inside))
     made.replace(inside, outer)
     return made
 
@@ -111,7 +111,7 @@ def xsw8(original: Element) -> Element:
     made = copy(original)
     inside = inner_assertion(made)
     outer = forged(inside)
-    outer.find(SIGNATURE).append(element(OBJECT, None, unsigned(inside)))
+    at(outer, SIGNATURE).append(element(OBJECT, None, unsigned(inside)))
     made.replace(inside, outer)
     return made
 
