@@ -218,7 +218,8 @@ def form_values(addon: Mapping[str, Any], callbacks: Sequence[str]) -> dict[str,
 
 
 def _mapping_lines(mappings: Mapping[str, Any]) -> Iterator[str]:
-    for member, claims in mappings.items():
+    # The database keeps no order of members.
+    for member, claims in sorted(mappings.items()):
         for claim in [claims] if isinstance(claims, str) else claims:
             yield f"{member} = {claim}"
 
