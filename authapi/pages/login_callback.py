@@ -8,7 +8,9 @@ from django.http import HttpRequest, HttpResponse
 
 from authapi.accounts.event_context import context_of
 from authapi.accounts.password_login import note_login_without_signals
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.failures.requests import RequestCase
 from authapi.login import flow
 from authapi.login.browser import see_other, with_parameters
 from authapi.login.cookies import BROWSER, read_cookie
@@ -39,7 +41,7 @@ def login_callback(request: HttpRequest, host: HostMatch) -> HttpResponse:
     sent = request.POST if request.method == "POST" else request.GET
     repeated = next((name for name in _MEMBERS if len(sent.getlist(name)) > 1), None)
     if repeated is not None:
-        raise RequestRefused(Case.REPEATED_PARAMETER, parameter=repeated)
+        raise RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=repeated)
     answer = {name: sent[name] for name in _MEMBERS if name in sent}
     if request.method == "POST":
         # The cookie may not travel with a form that another site posts; it does with the navigation that follows.
@@ -52,13 +54,13 @@ def _answered_request(request: HttpRequest, host: HostMatch, state: str) -> tupl
     """Return the login that the answer belongs to, and let no other answer have it."""
     found = request_for(host.tenant_id, state)
     if found is None:
-        raise RequestRefused(Case.REQUEST_EXPIRED)
+        raise RequestRefused(LoginCase.REQUEST_EXPIRED)
     browser = read_cookie(request, BROWSER)
     if not browser or not hmac.compare_digest(found[0].browser_digest, digest_of(browser)):
         # RFC 9700, 4.7: an attacker sent the answer to a login of their own to another person, who would end up in the attacker's account.
-        raise RequestRefused(Case.FOREIGN_BROWSER)
+        raise RequestRefused(LoginCase.FOREIGN_BROWSER)
     if not end_request(found[0]):
-        raise RequestRefused(Case.REQUEST_EXPIRED)
+        raise RequestRefused(LoginCase.REQUEST_EXPIRED)
     return found
 
 
@@ -68,7 +70,7 @@ def _finish(login: Login, sent_request: AuthenticationRequest, answer: dict[str,
         connection = next((one for one in login.connections if one.pk == sent_request.connection_id), None)
         if connection is None:
             # Taken away from the client while the user was elsewhere.
-            raise RequestRefused(Case.UNKNOWN_CONNECTION)
+            raise RequestRefused(LoginCase.UNKNOWN_CONNECTION)
         elsewhere = proven(connection, sent_request, answer)
         with change_context(context_of(login.host, login.client, ip=login.address, user_agent=login.user_agent, method="GET")):
             user = user_of(connection, elsewhere)

@@ -14,7 +14,7 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, RSAKey
 
-from authapi.failures import Case
+from authapi.failures.logins import LoginCase
 from authapi.upstream.failures import UpstreamFailed
 from foundation.json_values import text_problem
 
@@ -82,7 +82,7 @@ def _key_for(algorithm: str, kid: Any, published: list[dict[str, Any]]) -> RSAKe
     ]
     if len(fitting) != 1:
         return None
-    # Only the numbers: whatever else stands there, such as a private part or an address, has no meaning.
+    # Only the numbers: other members, such as a private part or an address, have no meaning.
     numbers: dict[str, Any] = {name: fitting[0][name] for name in ("kty", "n", "e", "crv", "x", "y") if name in fitting[0]}
     try:
         # A short key is factored, a huge one keeps the processor busy.
@@ -109,4 +109,4 @@ def _header(token: str) -> dict[str, Any]:
 
 
 def _refused(detail: str) -> UpstreamFailed:
-    return UpstreamFailed(Case.UPSTREAM_TOKEN_REFUSED, detail)
+    return UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, detail)

@@ -21,7 +21,7 @@ from authapi.protocols.oauth.views.authorize import authorize
 from authapi.protocols.oauth.views.logout import confirmed_logout, logged_out, plain_logout, rp_logout
 from authapi.protocols.saml.logout_views import single_logout
 from authapi.protocols.saml.views import client_page, metadata, sign_on
-from identity.services import verification
+from identity.mail import verification
 
 
 def sign_in_urls() -> list[URLPattern]:

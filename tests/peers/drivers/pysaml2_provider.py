@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from typing import Any
 
-from saml2 import BINDING_HTTP_POST, BINDING_HTTP_REDIRECT
-from saml2.client import Saml2Client
-from saml2.config import SPConfig
-from saml2.s_utils import rndstr
+from saml2 import BINDING_HTTP_POST, BINDING_HTTP_REDIRECT  # type: ignore[import-not-found]  # of an environment of its own
+from saml2.client import Saml2Client  # type: ignore[import-not-found]  # of an environment of its own
+from saml2.config import SPConfig  # type: ignore[import-not-found]  # of an environment of its own
+from saml2.s_utils import rndstr  # type: ignore[import-not-found]  # of an environment of its own
+from saml2.saml import NameID  # type: ignore[import-not-found]  # of an environment of its own
 
 BINDINGS = {"post": BINDING_HTTP_POST, "redirect": BINDING_HTTP_REDIRECT}
 clients: dict[str, Saml2Client] = {}
@@ -42,8 +44,6 @@ def read_response(name: str, response: str, outstanding: dict[str, str]) -> dict
 
 
 def log_out(name: str, binding: str, address: str, provider: str, name_id: str, name_format: str, session_index: str) -> dict[str, Any]:
-    from saml2.saml import NameID
-
     client = clients[name]
     request_id, request = client.create_logout_request(
         address, provider, name_id=NameID(text=name_id, format=name_format), session_indexes=[session_index], sign=False
@@ -57,7 +57,13 @@ def read_logout_answer(name: str, response: str, binding: str) -> str:
     return str(clients[name].parse_logout_request_response(response, BINDINGS[binding]).status_ok())
 
 
-ACTS = {"make": make, "ask": ask, "readResponse": read_response, "logOut": log_out, "readLogoutAnswer": read_logout_answer}
+ACTS: dict[str, Callable[..., Any]] = {
+    "make": make,
+    "ask": ask,
+    "readResponse": read_response,
+    "logOut": log_out,
+    "readLogoutAnswer": read_logout_answer,
+}
 
 for line in sys.stdin:
     command = json.loads(line)
