@@ -11,6 +11,8 @@ from authapi.admin.credentials import CredentialAdmin, DeviceGrantAdmin
 from authapi.admin.keys import RevokedTokenAdmin, SigningKeyAdmin
 from authapi.admin.permissions import OrganizationClientGrantAdmin, PermissionAdmin, RolePermissionAdmin, UserPermissionAdmin
 from authapi.admin.resources import ApiResourceAdmin, ClientGrantAdmin
+from authapi.admin.saml_keys import SamlKeyAdmin
+from authapi.admin.saml_page import SamlPage
 from authapi.admin.sessions import ConsentAdmin, LogoutNoticeAdmin, RefreshTokenAdmin, SessionAdmin, SessionClientAdmin
 from authapi.admin.short_lived import AccountTicketAdmin, LoginTransactionAdmin, LogoutTransactionAdmin, UsedAssertionAdmin
 from authapi.admin.sign_ins import SignInAdmin
@@ -37,6 +39,7 @@ from authapi.models import (
     RefreshToken,
     RevokedToken,
     RolePermission,
+    SamlKey,
     Session,
     SessionClient,
     SignIn,
@@ -46,6 +49,7 @@ from authapi.models import (
     UserPermission,
 )
 from identity.admin.object_actions import ObjectActionsAdmin
+from identity.admin.row_pages import RowPagesAdmin
 from identity.models import User
 
 
@@ -54,9 +58,13 @@ def register(site: admin.AdminSite) -> None:
     _register_applications(site)
     _register_sign_in(site)
     site.register(SigningKey, SigningKeyAdmin)
+    site.register(SamlKey, SamlKeyAdmin)
     site.register(RevokedToken, RevokedTokenAdmin)
     site.register((AuthorizationCode, AccessToken, IDToken), CredentialAdmin)
     site.register(DeviceGrant, DeviceGrantAdmin)
+    clients = site.get_model_admin(Client)
+    if isinstance(clients, RowPagesAdmin):
+        SamlPage(site, clients).add()
     page = site.get_model_admin(User) if site.is_registered(User) else None
     if isinstance(page, ObjectActionsAdmin):
         UserPanels(site).add_to(page)

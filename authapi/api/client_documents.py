@@ -96,7 +96,7 @@ def _without_old_names(body: dict[str, Any]) -> dict[str, Any]:
 
 def _kept(name: str, value: Any) -> Any:
     """Return a setting as it is kept: addons that are off are left out."""
-    return {} if name == "addons" and value is not None else value
+    return {addon: settings for addon, settings in value.items() if settings is not None} if name == "addons" and value else value
 
 
 def defaults_of(app_type: str) -> dict[str, Any]:

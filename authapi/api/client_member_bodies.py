@@ -7,6 +7,7 @@ from typing import Any
 from django.core.validators import RegexValidator
 from rest_framework import serializers
 
+from authapi.api.addon_bodies import SamlAddon
 from authapi.api.credential_bodies import CredentialToName
 from foundation.api.fields import Closed, JsonObject, ListOf, Switch, Text
 
@@ -29,7 +30,8 @@ class Addons(Closed):
     """Protocols and services of the system upstream, each with its settings; null is an addon that is off."""
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        return {name: JsonObject(required=False, allow_null=True) for name in ADDONS}
+        free = {name: JsonObject(required=False, allow_null=True) for name in ADDONS}
+        return {**free, "samlp": SamlAddon(required=False, allow_null=True)}
 
 
 class AndroidApp(Closed):
@@ -72,7 +74,7 @@ class Active(Closed):
 
 
 class EncryptionKey(Closed):
-    """The public key of a partner; nothing is encrypted with it, since no addon is served."""
+    """The public key of a partner. Nothing is encrypted with it: the add-on `samlp` has a certificate of its own for that."""
 
     pub = Text(required=False, max_length=_LONGEST_KEY, allow_blank=True, validators=[_NO_PRIVATE_KEY])
     cert = Text(required=False, max_length=_LONGEST_KEY, allow_blank=True, validators=[_NO_PRIVATE_KEY])

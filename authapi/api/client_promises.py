@@ -10,6 +10,8 @@ from authapi.models import Initiator
 from foundation.api.refusals import not_supported
 
 Members = Mapping[str, Any]
+# Add-ons with their own settings and protocols.
+SERVED_ADDONS = frozenset({"samlp"})
 # Values that change nothing, by the name of the member. `custom_login_page_on` is not among them: without a page of the client's
 # own, which nothing here takes, neither of its values changes anything. Nor are `sso`, `form_template`, `encryption_key`,
 # `cross_origin_loc` and `async_approval_notification_channels`: they are settings of addons, grants and logins that are refused
@@ -84,7 +86,7 @@ def _limits_tokens(value: Members) -> bool:
 
 _PROMISES: dict[str, Callable[[Members], bool]] = {
     # An addon that is named is on, also without any settings.
-    "addons": lambda value: any(settings is not None for settings in value.values()),
+    "addons": lambda value: any(settings is not None for name, settings in value.items() if name not in SERVED_ADDONS),
     "token_exchange": lambda value: bool(value.get("allow_any_profile_of_type")),
     "session_transfer": _transfers,
     "token_quota": _limits_tokens,

@@ -131,6 +131,17 @@ def note_client(session: Session, client: Client, *, protocol: str, state: Mappi
     rows.bulk_create([row], update_conflicts=True, unique_fields=["session", "client", "protocol"], update_fields=["sealed_state"])
 
 
+def participant(session: Session, client: Client, *, protocol: str) -> Participant | None:
+    """Return what a protocol has noted about a client in this session, None where the client does not take part."""
+    row = SessionClient.objects.of(session.tenant_id).filter(session=session, client=client, protocol=protocol).first()
+    return None if row is None else Participant(client, _participant_state(row))
+
+
+def drop_client(session: Session, client: Client, *, protocol: str) -> None:
+    """Forget that a client takes part by this protocol: it has ended its own login, and is not told of the end."""
+    SessionClient.objects.of(session.tenant_id).filter(session=session, client=client, protocol=protocol).delete()
+
+
 @unit_of_work
 def end_session(session: Session, *, reason: str, browser_handle: str = "") -> list[RoundTrip]:
     """Delete a session, and have each protocol tell its participants; return those that only the browser can tell.
@@ -207,9 +218,13 @@ def _participants(session: Session) -> dict[str, list[Participant]]:
     """Return the participants of a session by the name of their protocol, in the order in which they came."""
     found: dict[str, list[Participant]] = {}
     for row in session.session_clients.select_related("client"):
-        state = orjson.loads(vault.unseal(row.sealed_state, place=_participant_place(row))) if row.sealed_state else {}
-        found.setdefault(row.protocol, []).append(Participant(row.client, state))
+        found.setdefault(row.protocol, []).append(Participant(row.client, _participant_state(row)))
     return found
+
+
+def _participant_state(row: SessionClient) -> dict[str, Any]:
+    state: dict[str, Any] = orjson.loads(vault.unseal(row.sealed_state, place=_participant_place(row))) if row.sealed_state else {}
+    return state
 
 
 def _participant_place(row: SessionClient) -> str:

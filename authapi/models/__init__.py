@@ -3,7 +3,7 @@
 from authapi.models.client_credentials import ClientCredential, EdgeKey, UsedAssertion
 from authapi.models.clients import Client
 from authapi.models.credentials import AccessToken, AuthorizationCode, DeviceGrant, IDToken, RefreshToken
-from authapi.models.keys import RevokedToken, SigningKey
+from authapi.models.keys import RevokedToken, SamlKey, SigningKey
 from authapi.models.log_lines import AdministrativeLine, SignIn
 from authapi.models.logins import Consent, LoginTransaction, LogoutTransaction
 from authapi.models.permissions import OrganizationClientGrant, Permission, RolePermission, UserPermission
@@ -35,6 +35,7 @@ __all__ = [
     "RefreshToken",
     "RevokedToken",
     "RolePermission",
+    "SamlKey",
     "Session",
     "SessionClient",
     "SignIn",

@@ -64,3 +64,47 @@ class RevokedToken(UnrecordedOwned):
 
     def __str__(self) -> str:
         return self.jti
+
+
+class SamlKey(UnrecordedOwned):
+    """An RSA key pair with a self-signed certificate, for SAML and WS-Federation, apart from the keys of tokens.
+
+    Partners keep certificates for years and many copy them by hand. So `next` is made on demand and published in metadata until
+    every partner has it, then signs; `previous` stays published and opens what partners still encrypt for it until it is removed.
+    """
+
+    class State(models.TextChoices):
+        NEXT = "next"
+        CURRENT = "current"
+        PREVIOUS = "previous"
+
+    kid = models.CharField(max_length=64, help_text="The first characters of the certificate's SHA-256 fingerprint.")
+    certificate = models.TextField(help_text="PEM.")
+    sealed_private_key = models.TextField(editable=False)
+    state = models.CharField(max_length=16, choices=State)
+    created_at = models.DateTimeField(auto_now_add=True)
+    current_since = models.DateTimeField(null=True, blank=True)
+    rotated_at = models.DateTimeField(null=True, blank=True, help_text="When it stopped signing.")
+    expires_at = models.DateTimeField(help_text="As its certificate says.")
+
+    class Meta(UnrecordedOwned.Meta):
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "kid"], name="authapi_samlkey_kid_unique"),
+            models.UniqueConstraint(fields=["tenant"], condition=Q(state="current"), name="authapi_samlkey_one_current"),
+            models.UniqueConstraint(fields=["tenant"], condition=Q(state="next"), name="authapi_samlkey_one_next"),
+        ]
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return self.kid
+
+    def set_private_key(self, pem: str) -> None:
+        self.sealed_private_key = vault.seal(pem, place=self._place)
+
+    def private_key(self) -> str:
+        """Return the private key as PEM."""
+        return vault.unseal(self.sealed_private_key, place=self._place)
+
+    @property
+    def _place(self) -> str:
+        return f"{self.tenant_id}:samlkey:{self.kid}:private"

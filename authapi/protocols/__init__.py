@@ -1,5 +1,6 @@
 """The protocols in which clients ask for logins. Each is an entry of the table in `authapi.login.protocol`."""
 
 from authapi.protocols.oauth.entry import OAUTH
+from authapi.protocols.saml.entry import SAML
 
-PROTOCOLS = (OAUTH,)
+PROTOCOLS = (OAUTH, SAML)

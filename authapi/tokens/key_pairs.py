@@ -1,4 +1,4 @@
-"""Making RS256 key pairs and the JWK that is published for them. Pure: the time is an argument."""
+"""Making key pairs: with the JWK that is published for tokens, or with the certificate for SAML. Pure: the time is an argument."""
 
 from __future__ import annotations
 
@@ -28,6 +28,33 @@ class KeyPair:
 
     def __repr__(self) -> str:
         return f"KeyPair(kid={self.kid!r})"
+
+
+@dataclass(frozen=True)
+class CertifiedKey:
+    """A fresh key pair with its self-signed certificate in PEM; no repr shows the private key."""
+
+    certificate_pem: str
+    private_pem: str
+    fingerprint: str
+    expires_at: datetime
+
+    def __repr__(self) -> str:
+        return f"CertifiedKey(fingerprint={self.fingerprint!r})"
+
+
+def new_certified_key(*, subject: str, now: datetime) -> CertifiedKey:
+    """Make a key pair with a self-signed certificate for `subject`."""
+    private = generate_private_key()
+    pem = private.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    der = _self_signed(private, subject=subject, now=now)
+    certificate = x509.load_der_x509_certificate(der)
+    return CertifiedKey(
+        certificate_pem=certificate.public_bytes(serialization.Encoding.PEM).decode(),
+        private_pem=pem.decode(),
+        fingerprint=hashlib.sha256(der).hexdigest(),
+        expires_at=certificate.not_valid_after_utc,
+    )
 
 
 def new_key_pair(*, subject: str, now: datetime) -> KeyPair:

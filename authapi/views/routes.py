@@ -19,6 +19,8 @@ from authapi.pages.sign_up import sign_up_page
 from authapi.pages.unblock import unblock_page
 from authapi.protocols.oauth.views.authorize import authorize
 from authapi.protocols.oauth.views.logout import confirmed_logout, logged_out, plain_logout, rp_logout
+from authapi.protocols.saml.logout_views import single_logout
+from authapi.protocols.saml.views import client_page, metadata, sign_on
 from identity.mail import verification
 
 
@@ -41,4 +43,19 @@ def sign_in_urls() -> list[URLPattern]:
         path("u/logout", confirmed_logout, name="hosted_logout"),
         path("u/logged-out", logged_out),
         path(NEXT_PATH.removeprefix("/"), next_participant),
+        *_saml_urls(),
+    ]
+
+
+def _saml_urls() -> list[URLPattern]:
+    """Return the addresses of SAML, with the client in the address and without: then the Issuer of a message names it."""
+    published = client_page(metadata, methods=("GET",))
+    logout, sign_in = client_page(single_logout), client_page(sign_on)
+    return [
+        path("samlp/metadata", published),
+        path("samlp/metadata/<str:client_id>", published),
+        path("samlp", sign_in),
+        path("samlp/logout", logout),
+        path("samlp/<str:client_id>", sign_in),
+        path("samlp/<str:client_id>/logout", logout),
     ]

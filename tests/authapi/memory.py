@@ -6,7 +6,7 @@ from authapi import client_auth, tenant_settings
 from authapi.edge import mtls
 from authapi.grants import entitlements
 from authapi.services import grant_terms
-from authapi.tokens import keys, token_state
+from authapi.tokens import keys, saml_keys, token_state
 from identity.hosts import forget_hosts
 
 
@@ -15,6 +15,7 @@ def forget_all() -> None:
     for memory in (
         client_auth.clients,
         keys.trust,
+        saml_keys._keys,
         token_state.token_states,
         grant_terms.for_clients,
         grant_terms.for_users,

@@ -31,6 +31,7 @@ from authapi.models import (
     RefreshToken,
     RevokedToken,
     RolePermission,
+    SamlKey,
     Session,
     SessionClient,
     SignIn,
@@ -104,6 +105,19 @@ class SigningKeyFactory(RowFactory[SigningKey]):
     public_jwk = LazyFunction(dict)
     sealed_private_key = "sealed"
     state = SigningKey.State.REVOKED
+
+
+class SamlKeyFactory(RowFactory[SamlKey]):
+    """A certificate that signs no more, without numbers."""
+
+    class Meta:
+        model = SamlKey
+
+    kid = LazyFunction(lambda: new_secret()[:16])
+    certificate = "-----BEGIN CERTIFICATE-----"
+    sealed_private_key = "sealed"
+    state = SamlKey.State.PREVIOUS
+    expires_at = from_now(days=365)
 
 
 class RevokedTokenFactory(RowFactory[RevokedToken]):

@@ -1,0 +1,74 @@
+"""Addresses of both sides: ours by the host and the client, and the one of the application that an answer goes to. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from authapi.clients.callbacks import is_registered
+from authapi.protocols.saml.requests import AuthnRequest
+from authapi.protocols.saml.settings import SamlSettings
+
+LOGIN_PATH = "/samlp"
+METADATA_PATH = "/samlp/metadata"
+
+
+class NoConsumerAddress(LookupError):
+    """The application has no address for answers: register a callback."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or self.__doc__)
+
+
+class UnknownIndex(LookupError):
+    """The application has no assertion consumer service with the index of the request."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or self.__doc__)
+
+
+def login_address(base: str, client_id: str = "") -> str:
+    """Return our single sign-on address; `base` is the issuer of the host. Without a client the Issuer of the request names it."""
+    return f"{base.rstrip('/')}{LOGIN_PATH}{f'/{client_id}' if client_id else ''}"
+
+
+def logout_address(base: str, client_id: str = "") -> str:
+    return f"{login_address(base, client_id)}/logout"
+
+
+def metadata_address(base: str, client_id: str = "") -> str:
+    return f"{base.rstrip('/')}{METADATA_PATH}{f'/{client_id}' if client_id else ''}"
+
+
+def entity_id(canonical_host: str, settings: SamlSettings | None = None) -> str:
+    """Return our name towards an application: the same on every host of the tenant, or the one that its settings give us."""
+    return (settings.issuer if settings else "") or f"urn:{canonical_host}"
+
+
+def consumer_address(request: AuthnRequest, callbacks: Sequence[str], settings: SamlSettings) -> str:
+    """Return where the answer goes (SAML profiles, 4.1.4.1): the address of the request if it is registered, the one at its index, or
+    the first callback.
+
+    Raises `NoConsumerAddress` and `UnknownIndex`.
+    """
+    fixed = [*(each for each in callbacks if "*" not in each), *(each.address for each in settings.addresses)]
+    if not fixed:
+        raise NoConsumerAddress
+    if request.address:
+        registered = [*callbacks, *(each.address for each in settings.addresses)]
+        # Upstream answers at the callback where the address is not registered (contract, 2.6).
+        is_known = is_registered(request.address, registered, takes_wildcards=True, is_native=False)
+        return request.address if is_known else fixed[0]
+    if request.address_index is None:
+        return fixed[0]
+    found = settings.address_at(request.address_index)
+    if found is None:
+        # Without a table of indexes the first callback is the only one there is.
+        if settings.addresses or request.address_index:
+            raise UnknownIndex
+        return fixed[0]
+    return found
+
+
+def default_address(callbacks: Sequence[str], settings: SamlSettings) -> str:
+    """Return where refusals go that have no better address. Raises `NoConsumerAddress`."""
+    return consumer_address(AuthnRequest(), callbacks, settings)

@@ -1,0 +1,161 @@
+"""Encrypting and decrypting elements with the C library, which sees only bytes and a skeleton that we write ourselves.
+
+Nothing of a foreign document reaches the C library but algorithm names of our list and base64 text: no reference, no retrieval
+method, no type that would make it parse what it decrypts. What comes out is parsed by `parsing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import xmlsec
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
+from authapi.xml import algorithms
+from authapi.xml.building import element as new_element
+from authapi.xml.certificates import base64_of
+from authapi.xml.failures import AlgorithmRefused, DecryptionFailed, XmlError
+from authapi.xml.names import DS, XENC, XENC11, qualified
+from authapi.xml.parsing import Element, child, parse, serialized, text_of
+
+_TYPE_ELEMENT = f"{XENC}Element"
+_DATA = qualified(XENC, "EncryptedData")
+_KEY = qualified(XENC, "EncryptedKey")
+_METHOD = qualified(XENC, "EncryptionMethod")
+_CIPHER = qualified(XENC, "CipherData")
+_VALUE = qualified(XENC, "CipherValue")
+_KEY_INFO = qualified(DS, "KeyInfo")
+_KEY_BITS = {
+    algorithms.AES128_CBC: 128,
+    algorithms.AES192_CBC: 192,
+    algorithms.AES256_CBC: 256,
+    algorithms.AES128_GCM: 128,
+    algorithms.AES192_GCM: 192,
+    algorithms.AES256_GCM: 256,
+}
+
+
+def encrypted(element: Element, *, certificate: x509.Certificate, algorithm: str = algorithms.AES256_GCM) -> Element:
+    """Return an `xenc:EncryptedData` of the element for the key of the certificate, its AES key wrapped with RSA-OAEP."""
+    if algorithm not in algorithms.CONTENT_ENCRYPTIONS:
+        raise AlgorithmRefused
+    public = certificate.public_key()
+    if not isinstance(public, rsa.RSAPublicKey):
+        raise AlgorithmRefused("Only certificates with an RSA key can be encrypted for.")
+    manager = xmlsec.KeysManager()
+    pem = public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    manager.add_key(xmlsec.Key.from_memory(pem, xmlsec.KeyFormat.PEM))
+    context = xmlsec.EncryptionContext(manager)
+    context.key = xmlsec.Key.generate(xmlsec.KeyData.AES, _KEY_BITS[algorithm], xmlsec.KeyDataType.SESSION)
+    skeleton = _skeleton(algorithm, new_element(_METHOD, {"Algorithm": algorithms.RSA_OAEP_MGF1P}), "", "")
+    filled = context.encrypt_binary(skeleton, serialized(element))
+    made = parse(serialized(filled))
+    made.set("Type", _TYPE_ELEMENT)
+    # The recipient picks its key by the certificate.
+    for wrapped in made.iterfind(f"{_KEY_INFO}/{_KEY}"):
+        wrapped.insert(1, _key_info_of(certificate))
+    return made
+
+
+def decrypted(holder: Element, private_keys: Sequence[rsa.RSAPrivateKey]) -> Element:
+    """Return the element inside of `holder`, which has one `EncryptedData` and its `EncryptedKey` in it or beside it.
+
+    Proves nothing about the origin: verify what comes out, or the message around it. Every failure to open reads the same,
+    `DecryptionFailed`; algorithms outside of the list raise `AlgorithmRefused`.
+    """
+    data = child(holder, _DATA)
+    if data is None:
+        raise DecryptionFailed("There is no EncryptedData.")
+    algorithm = _one_of(_method(data), algorithms.CONTENT_ENCRYPTIONS)
+    for wrapped in _keys(holder, data):
+        method = _transport_method(wrapped)
+        skeleton = serialized(_skeleton(algorithm, method, _cipher_value(wrapped), _cipher_value(data)))
+        for private_key in private_keys:
+            opened = _opened(skeleton, private_key)
+            if opened is not None:
+                return _parsed(opened)
+    raise DecryptionFailed
+
+
+def _parsed(opened: bytes) -> Element:
+    try:
+        return parse(opened)
+    except XmlError as error:
+        # Told apart from a wrong key, it would be an oracle for the padding of CBC.
+        raise DecryptionFailed from error
+
+
+def _opened(skeleton: bytes, private_key: rsa.RSAPrivateKey) -> bytes | None:
+    manager = xmlsec.KeysManager()
+    pem = private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    manager.add_key(xmlsec.Key.from_memory(pem, xmlsec.KeyFormat.PEM))
+    try:
+        opened = xmlsec.EncryptionContext(manager).decrypt(parse(skeleton))
+    except xmlsec.Error:
+        return None
+    return opened if isinstance(opened, bytes) else None
+
+
+def _keys(holder: Element, data: Element) -> list[Element]:
+    key_info = child(data, _KEY_INFO)
+    inside = list(key_info.iterchildren(_KEY)) if key_info is not None else []
+    # SAML core, 2.3.4: the keys may stand beside the data. A few recipients at most.
+    return [*inside, *holder.iterchildren(_KEY)][:8]
+
+
+def _skeleton(algorithm: str, method: Element, key_value: str, data_value: str) -> Element:
+    wrapped = new_element(_KEY, None, method, new_element(_CIPHER, None, new_element(_VALUE, None, key_value)))
+    return new_element(
+        _DATA,
+        None,
+        new_element(_METHOD, {"Algorithm": algorithm}),
+        new_element(_KEY_INFO, None, wrapped),
+        new_element(_CIPHER, None, new_element(_VALUE, None, data_value)),
+    )
+
+
+def _transport_method(wrapped: Element) -> Element:
+    """Write the method of the key transport anew: digest and mask function from our list, and nothing else."""
+    found = _method(wrapped)
+    made = new_element(_METHOD, {"Algorithm": _one_of(found, algorithms.KEY_TRANSPORTS)})
+    digest = child(found, qualified(DS, "DigestMethod"))
+    if digest is not None:
+        made.append(new_element(qualified(DS, "DigestMethod"), {"Algorithm": _one_of(digest, _OAEP_DIGESTS)}))
+    mask = child(found, qualified(XENC11, "MGF"))
+    if mask is not None:
+        made.append(new_element(qualified(XENC11, "MGF"), {"Algorithm": _one_of(mask, _MASKS)}))
+    return made
+
+
+_OAEP_DIGESTS = frozenset({algorithms.SHA1, algorithms.SHA256, algorithms.SHA384, algorithms.SHA512})
+_MASKS = frozenset(f"{XENC11}mgf1{name}" for name in ("sha1", "sha224", "sha256", "sha384", "sha512"))
+
+
+def _method(element: Element) -> Element:
+    method = child(element, _METHOD)
+    if method is None:
+        raise AlgorithmRefused("The encrypted element names no algorithm.")
+    return method
+
+
+def _one_of(element: Element, allowed: frozenset[str]) -> str:
+    name = element.get("Algorithm")
+    if name not in allowed:
+        raise AlgorithmRefused("The element is encrypted with an algorithm that is not allowed.")
+    return str(name)
+
+
+def _cipher_value(element: Element) -> str:
+    cipher = child(element, _CIPHER)
+    value = child(cipher, _VALUE) if cipher is not None else None
+    if value is None:
+        # A CipherReference would be fetched from elsewhere.
+        raise DecryptionFailed("The encrypted element does not hold its data.")
+    return "".join(text_of(value).split())
+
+
+def _key_info_of(certificate: x509.Certificate) -> Element:
+    text = new_element(qualified(DS, "X509Certificate"), None, base64_of(certificate))
+    return new_element(_KEY_INFO, None, new_element(qualified(DS, "X509Data"), None, text))

@@ -1,0 +1,46 @@
+"""What can be wrong with XML from outside. The message of each names the fault in words that help to mend it, and holds no content."""
+
+from __future__ import annotations
+
+
+class XmlError(ValueError):
+    """The document cannot be used."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or self.__doc__)
+
+
+class XmlMalformed(XmlError):
+    """The document is not well-formed XML in UTF-8."""
+
+
+class XmlTooLarge(XmlError):
+    """The document is larger or deeper than allowed."""
+
+
+class ForbiddenXml(XmlError):
+    """The document holds a document type, which is never read."""
+
+
+class AmbiguousText(XmlError):
+    """A value holds elements where text is expected."""
+
+
+class SignatureMissing(XmlError):
+    """The element is not signed."""
+
+
+class SignatureRefused(XmlError):
+    """The signature has a form that is not accepted."""
+
+
+class AlgorithmRefused(SignatureRefused):
+    """The signature uses an algorithm that is not allowed."""
+
+
+class SignatureInvalid(XmlError):
+    """The signature was not made with any of the trusted certificates, or the element was changed after it was signed."""
+
+
+class DecryptionFailed(XmlError):
+    """The encrypted element does not open with any of the keys."""

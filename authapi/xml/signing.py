@@ -1,0 +1,65 @@
+"""The one place that signs messages. Exclusive canonicalization, one reference to the id of the element, the certificate beside it."""
+
+from __future__ import annotations
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from signxml.signer import XMLSigner
+
+from authapi.xml import algorithms
+from authapi.xml.building import element as new_element
+from authapi.xml.certificates import pem_of
+from authapi.xml.failures import AlgorithmRefused
+from authapi.xml.names import DS, EXC_C14N, qualified
+from authapi.xml.parsing import METADATA, Element, parse, serialized
+
+_PLACEHOLDER = "placeholder"
+
+
+class _Signer(XMLSigner):
+    """Lets callers sign with SHA-1, which the library refuses; settings opt in for one partner."""
+
+    def check_deprecated_methods(self) -> None:
+        pass
+
+
+def signed(
+    element: Element,
+    *,
+    private_key: rsa.RSAPrivateKey,
+    certificate: x509.Certificate,
+    place: int | None = None,
+    id_attribute: str = "ID",
+    signature: str = algorithms.RSA_SHA256,
+    digest: str = algorithms.SHA256,
+) -> Element:
+    """Return a signed copy of an element that has an id.
+
+    `place` is the index of the signature among the children; None is the last. SAML 2.0 wants it behind the Issuer (1), metadata
+    first (0), SAML 1.1 assertions last, with `id_attribute="AssertionID"`. Sign an inner element before the outer one. SHA-1 is
+    made where it is asked for: the caller's settings have opted in.
+    """
+    known = {*algorithms.SIGNATURE_METHODS, *algorithms.OLD_SIGNATURE_METHODS}
+    if signature not in known or digest not in algorithms.DIGEST_METHODS | algorithms.OLD_DIGEST_METHODS:
+        raise AlgorithmRefused
+    # A tree of its own: the library looks for ids and places in the whole tree.
+    alone = parse(serialized(element), METADATA)
+    mark = new_element(qualified(DS, "Signature"), {"Id": _PLACEHOLDER})
+    alone.insert(len(alone) if place is None else place, mark)
+    signer = _Signer(signature_algorithm=signature, digest_algorithm=digest, c14n_algorithm=EXC_C14N)
+    made = signer.sign(
+        alone,
+        key=private_key,
+        cert=pem_of(certificate),
+        reference_uri=f"#{alone.get(id_attribute)}",
+        id_attribute=id_attribute,
+    )
+    return parse(serialized(made), METADATA)
+
+
+def sign_octets(octets: bytes, *, private_key: rsa.RSAPrivateKey, algorithm: str = algorithms.RSA_SHA256) -> bytes:
+    """Return the signature beside its octets, as the redirect binding has it."""
+    methods = {**algorithms.SIGNATURE_METHODS, **algorithms.OLD_SIGNATURE_METHODS}
+    if algorithm not in methods or "#rsa-" not in algorithm:
+        raise AlgorithmRefused
+    return private_key.sign(octets, padding.PKCS1v15(), methods[algorithm])

@@ -1,0 +1,108 @@
+"""Encrypted elements: made for a partner, opened with ours, and the ways in which one is refused."""
+
+from __future__ import annotations
+
+import lxml.etree
+import pytest
+import xmlsec
+
+from authapi.xml import algorithms
+from authapi.xml.building import element
+from authapi.xml.encryption import decrypted, encrypted
+from authapi.xml.failures import AlgorithmRefused, DecryptionFailed, XmlError
+from authapi.xml.names import DS, SAML, XENC, qualified
+from authapi.xml.parsing import Element, parse, serialized
+from tests.authapi.xml.signed_messages import assertion, at, key, name_in, signed_assertion, trusted
+
+HOLDER = qualified(SAML, "EncryptedAssertion")
+DATA = qualified(XENC, "EncryptedData")
+KEY = qualified(XENC, "EncryptedKey")
+
+
+def holding(data: Element) -> Element:
+    return parse(serialized(element(HOLDER, None, data)))
+
+
+def test_both_libraries_live_in_one_process() -> None:
+    """A wheel of xmlsec that was built for another libxml2 than lxml's fails at import, or later."""
+    assert xmlsec.__version__
+    assert lxml.etree.LIBXML_VERSION
+    for _ in range(50):
+        made = holding(encrypted(signed_assertion(), certificate=trusted()))
+        assert name_in(decrypted(made, [key()])) == "ada@example.test"
+
+
+@pytest.mark.parametrize("algorithm", sorted(algorithms.CONTENT_ENCRYPTIONS))
+def test_what_is_encrypted_opens_with_the_key_of_the_certificate(algorithm: str) -> None:
+    made = holding(encrypted(assertion(), certificate=trusted(), algorithm=algorithm))
+    assert b"ada@" not in serialized(made)
+    assert serialized(decrypted(made, [key("second"), key()])) == serialized(assertion())
+
+
+def test_it_does_not_open_with_another_key() -> None:
+    with pytest.raises(DecryptionFailed):
+        decrypted(holding(encrypted(assertion(), certificate=trusted())), [key("second")])
+
+
+def test_keys_that_stand_beside_the_data_are_found() -> None:
+    made = holding(encrypted(assertion(), certificate=trusted()))
+    info = at(made, f"{DATA}/{qualified(DS, 'KeyInfo')}")
+    wrapped = at(info, KEY)
+    made[0].remove(info)
+    made.append(wrapped)
+    assert name_in(decrypted(made, [key()])) == "ada@example.test"
+
+
+def test_a_key_that_is_fetched_from_elsewhere_is_not() -> None:
+    made = holding(encrypted(assertion(), certificate=trusted()))
+    info = at(made, f"{DATA}/{qualified(DS, 'KeyInfo')}")
+    info.clear()
+    info.append(element(qualified(DS, "RetrievalMethod"), {"URI": "http://127.0.0.1:1/key"}))
+    with pytest.raises(DecryptionFailed):
+        decrypted(made, [key()])
+
+
+def test_data_that_is_fetched_from_elsewhere_is_not() -> None:
+    made = holding(encrypted(assertion(), certificate=trusted()))
+    cipher = at(made, f"{DATA}/{qualified(XENC, 'CipherData')}")
+    cipher.clear()
+    cipher.append(element(qualified(XENC, "CipherReference"), {"URI": "file:///etc/passwd"}))
+    with pytest.raises(DecryptionFailed):
+        decrypted(made, [key()])
+
+
+@pytest.mark.parametrize("name", ["http://www.w3.org/2001/04/xmlenc#rsa-1_5", "http://www.w3.org/2001/04/xmlenc#kw-aes128", ""])
+def test_another_key_transport_is_refused(name: str) -> None:
+    made = holding(encrypted(assertion(), certificate=trusted()))
+    next(made.iter(KEY))[0].set("Algorithm", name)
+    with pytest.raises(AlgorithmRefused):
+        decrypted(made, [key()])
+
+
+@pytest.mark.parametrize("name", ["http://www.w3.org/2001/04/xmlenc#tripledes-cbc", ""])
+def test_another_cipher_is_refused(name: str) -> None:
+    made = holding(encrypted(assertion(), certificate=trusted()))
+    made[0][0].set("Algorithm", name)
+    with pytest.raises(AlgorithmRefused):
+        decrypted(made, [key()])
+
+
+@pytest.mark.parametrize("algorithm", [algorithms.AES128_CBC, algorithms.AES256_GCM])
+def test_every_way_of_failing_reads_the_same(algorithm: str) -> None:
+    texts = set()
+    for place in (0, 10, -6):
+        made = holding(encrypted(assertion(), certificate=trusted(), algorithm=algorithm))
+        value = at(made, f"{DATA}/{qualified(XENC, 'CipherData')}/{qualified(XENC, 'CipherValue')}")
+        text = list((value.text or "").replace("\n", ""))
+        text[place] = "A" if text[place] != "A" else "B"
+        value.text = "".join(text)
+        with pytest.raises(XmlError) as caught:
+            decrypted(made, [key()])
+        texts.add(str(caught.value))
+    assert texts <= {str(DecryptionFailed())}
+
+
+def test_what_is_inside_is_parsed_as_strictly_as_the_rest() -> None:
+    made = holding(encrypted(parse(b"<a>" + b"<b>" * 30 + b"</b>" * 30 + b"</a>"), certificate=trusted()))
+    assert decrypted(made, [key()]).tag == "a"
+    assert decrypted(made, [key()]).getparent() is None
