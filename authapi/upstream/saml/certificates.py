@@ -37,9 +37,16 @@ class Certificate:
     """One certificate of a provider. Equal where the bytes are."""
 
     der: bytes = field(repr=False)
+    parsed: x509.Certificate = field(compare=False, repr=False)
     subject: str = field(compare=False)
-    not_before: datetime = field(compare=False)
-    not_after: datetime = field(compare=False)
+
+    @property
+    def not_before(self) -> datetime:
+        return self.parsed.not_valid_before_utc
+
+    @property
+    def not_after(self) -> datetime:
+        return self.parsed.not_valid_after_utc
 
     @property
     def thumbprint(self) -> str:
@@ -50,11 +57,6 @@ class Certificate:
     def text(self) -> str:
         """The certificate in base64 without line breaks, as metadata carries it."""
         return base64.b64encode(self.der).decode()
-
-    @property
-    def pem(self) -> bytes:
-        lines = "\n".join(re.findall(".{1,64}", self.text))
-        return f"-----BEGIN CERTIFICATE-----\n{lines}\n-----END CERTIFICATE-----\n".encode()
 
     def is_expired(self, now: datetime) -> bool:
         return self.not_after <= now
@@ -89,7 +91,7 @@ def certificate_of(der: bytes) -> Certificate:
     if not isinstance(key, RSAPublicKey | EllipticCurvePublicKey):
         raise CertificateUnreadable("The key of a certificate is neither an RSA key nor one of an elliptic curve.")
     shown = "".join(character for character in subject if character.isprintable())[:200]
-    return Certificate(der, shown or "without a name", parsed.not_valid_before_utc, parsed.not_valid_after_utc)
+    return Certificate(der, parsed, shown or "without a name")
 
 
 def _encoded(value: Any) -> Iterator[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 SUCCESS = "urn:oasis:names:tc:SAML:2.0:status:Success"
-_PREFIX = "urn:oasis:names:tc:SAML:2.0:status:"
+PREFIX = "urn:oasis:names:tc:SAML:2.0:status:"
 _WORDS = {
     "Requester": "The provider refuses the request as it was sent.",
     "Responder": "The provider failed.",
@@ -35,7 +35,7 @@ _LONGEST_TOLD = 300
 
 def status_words(codes: Sequence[str], message: str = "") -> str:
     """Return what a status other than success means: the innermost code that is known, and the provider's own message."""
-    names = [code.removeprefix(_PREFIX) for code in codes]
+    names = [code.removeprefix(PREFIX) for code in codes]
     known = next((_WORDS[name] for name in reversed(names) if name in _WORDS), "The provider refuses without a reason that is known here.")
     shown = " / ".join(_printable(name, 80) for name in names[:4])
     told = _printable(message, _LONGEST_TOLD)
