@@ -1,0 +1,187 @@
+"""Tokens and answers of WS-Federation: a SAML 1.1 assertion or a JWT inside a RequestSecurityTokenResponse, or a SOAP fault. Pure.
+
+Element order and prefixes are those that existing middleware reads (contract, 2.7).
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+
+from authapi.xml.algorithms import DIGEST_NAMES, SIGNATURE_NAMES
+from authapi.xml.building import element, with_prefixes
+from authapi.xml.names import SAML11, SOAP12, WSA, WSP, WSSE, WST, WSU, XML, qualified
+from authapi.xml.parsing import Element, serialized
+from authapi.xml.signing import signed
+
+SAML11_TOKEN = "urn:oasis:names:tc:SAML:1.0:assertion"  # noqa: S105  (the name of a type)
+JWT_TOKEN = "urn:ietf:params:oauth:token-type:jwt"  # noqa: S105  (the name of a type)
+_BEARER = "urn:oasis:names:tc:SAML:1.0:cm:bearer"
+_BASE64 = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-soap-message-security-1.0#Base64Binary"
+UNSPECIFIED = "urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified"
+# SAML 1.1 Core, 7.1: how the user proved who they are.
+_METHODS = {
+    "pwd": "urn:oasis:names:tc:SAML:1.0:am:password",
+}
+_UNSPECIFIED_METHOD = "urn:oasis:names:tc:SAML:1.0:am:unspecified"
+
+
+@dataclass(frozen=True)
+class Signing:
+    """The tenant's key for SAML and WS-Federation."""
+
+    private_key: RSAPrivateKey
+    certificate: x509.Certificate
+    signature: str = "rsa-sha256"
+    digest: str = "sha256"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Of whom a token speaks, and what it says. `attributes` are values by claim URI, in their order."""
+
+    name: str
+    attributes: Mapping[str, Sequence[str]]
+    authenticated_at: datetime
+    method: str = ""
+    format: str = UNSPECIFIED
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Where a token counts, and how long."""
+
+    issuer: str
+    audience: str
+    issued_at: datetime
+    lifetime: timedelta
+
+    @property
+    def ends_at(self) -> datetime:
+        return self.issued_at + self.lifetime
+
+
+def assertion(assertion_id: str, subject: Subject, scope: Scope, signing: Signing) -> Element:
+    """Return a signed SAML 1.1 assertion; the signature stands last, as the schema has it."""
+    made = element(
+        _saml("Assertion"),
+        {
+            "MajorVersion": "1",
+            "MinorVersion": "1",
+            "AssertionID": assertion_id,
+            "Issuer": scope.issuer,
+            "IssueInstant": _instant(scope.issued_at),
+        },
+        element(
+            _saml("Conditions"),
+            {"NotBefore": _instant(scope.issued_at), "NotOnOrAfter": _instant(scope.ends_at)},
+            element(_saml("AudienceRestrictionCondition"), None, element(_saml("Audience"), None, scope.audience)),
+        ),
+        _attribute_statement(subject),
+        element(
+            _saml("AuthenticationStatement"),
+            {
+                "AuthenticationMethod": _METHODS.get(subject.method, _UNSPECIFIED_METHOD),
+                "AuthenticationInstant": _instant(subject.authenticated_at),
+            },
+            _subject(subject),
+        ),
+    )
+    return signed(
+        made,
+        private_key=signing.private_key,
+        certificate=signing.certificate,
+        id_attribute="AssertionID",
+        signature=SIGNATURE_NAMES[signing.signature],
+        digest=DIGEST_NAMES[signing.digest],
+    )
+
+
+def _attribute_statement(subject: Subject) -> Element | None:
+    """SAML 1.1 wants at least one attribute in a statement."""
+    attributes = [_attribute(uri, values) for uri, values in subject.attributes.items() if values]
+    return element(_saml("AttributeStatement"), None, _subject(subject), *attributes) if attributes else None
+
+
+def _attribute(uri: str, values: Sequence[str]) -> Element:
+    """Return an attribute whose name is the last part of the URI, and whose namespace is the rest."""
+    namespace, _, name = uri.rpartition("/")
+    return element(
+        _saml("Attribute"),
+        {"AttributeName": name or uri, "AttributeNamespace": namespace},
+        *(element(_saml("AttributeValue"), None, value) for value in values),
+    )
+
+
+def _subject(subject: Subject) -> Element:
+    return element(
+        _saml("Subject"),
+        None,
+        element(_saml("NameIdentifier"), {"Format": subject.format}, subject.name),
+        element(_saml("SubjectConfirmation"), None, element(_saml("ConfirmationMethod"), None, _BEARER)),
+    )
+
+
+def binary_token(token_id: str, jwt: str) -> Element:
+    """Return a JWT as it travels in XML."""
+    attributes = {qualified(WSU, "Id"): token_id, "ValueType": JWT_TOKEN, "EncodingType": _BASE64}
+    return element(qualified(WSSE, "BinarySecurityToken"), attributes, base64.b64encode(jwt.encode()).decode())
+
+
+def response(token: Element, *, token_type: str, scope: Scope, context: str | None) -> str:
+    """Return the `wresult` of a good answer."""
+    made = element(
+        _wst("RequestSecurityTokenResponse"),
+        {"Context": context or None},
+        element(
+            _wst("Lifetime"),
+            None,
+            element(qualified(WSU, "Created"), None, _instant(scope.issued_at)),
+            element(qualified(WSU, "Expires"), None, _instant(scope.ends_at)),
+        ),
+        element(
+            qualified(WSP, "AppliesTo"),
+            None,
+            element(qualified(WSA, "EndpointReference"), None, element(qualified(WSA, "Address"), None, scope.audience)),
+        ),
+        element(_wst("RequestedSecurityToken"), None, token),
+        element(_wst("TokenType"), None, token_type),
+        element(_wst("RequestType"), None, f"{WST}/Issue"),
+        element(_wst("KeyType"), None, "http://schemas.xmlsoap.org/ws/2005/05/identity/NoProofKey"),
+    )
+    return serialized(made).decode()
+
+
+def fault(message: str, *, subcode: str = "RequestFailed", detail: str = "") -> str:
+    """Return the `wresult` of a refusal: a SOAP 1.2 fault with a code of WS-Trust."""
+    code = element(
+        _soap("Code"),
+        None,
+        element(_soap("Value"), None, "soap:Sender"),
+        element(_soap("Subcode"), None, with_prefixes(element(_soap("Value"), None, f"t:{subcode}"), "t")),
+    )
+    reason = element(_soap("Reason"), None, element(_soap("Text"), {qualified(XML, "lang"): "en"}, message))
+    more = element(_soap("Detail"), None, element(_wst("Error"), None, detail)) if detail else None
+    made = element(_soap("Envelope"), None, element(_soap("Body"), None, element(_soap("Fault"), None, code, reason, more)))
+    return serialized(made).decode()
+
+
+def _instant(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
+def _saml(name: str) -> str:
+    return qualified(SAML11, name)
+
+
+def _wst(name: str) -> str:
+    return qualified(WST, name)
+
+
+def _soap(name: str) -> str:
+    return qualified(SOAP12, name)
