@@ -50,35 +50,37 @@ def check_response(response: Response, expected: Expected) -> None:
         # SAML Bindings 2.0, 3.5.5.2.
         raise _refused("The signed response has no Destination.")
     _check_request(response.in_response_to, expected, where="The response")
-    _check_issuer(response.issuer, expected)
+    check_issuer(response.issuer, expected.issuer)
 
 
 def check_assertion(assertion: Assertion, expected: Expected) -> datetime:
     """Check a verified assertion and return when it ends, which is how long its use is to be remembered. Raises `UpstreamFailed`."""
-    _check_issuer(assertion.statement.issuer, expected, is_required=True)
+    check_issuer(assertion.statement.issuer, expected.issuer, is_required=True)
     if not assertion.id:
         raise _refused("The assertion has no ID.")
     if not assertion.has_authentication:
         raise _refused("The assertion has no AuthnStatement: it tells of attributes and of no login.")
-    _check_audience(assertion.audiences, expected.audience)
-    _check_times("The assertion", assertion.not_before, assertion.not_on_or_after, expected.now)
-    _check_times("The session of the user", None, assertion.session_ends_at, expected.now)
+    check_audience(assertion.audiences, expected.audience)
+    check_times("The assertion", assertion.not_before, assertion.not_on_or_after, expected.now)
+    check_times("The session of the user", None, assertion.session_ends_at, expected.now)
     return _confirmed_until(assertion, expected) + SKEW
 
 
-def _check_issuer(issuer: str, expected: Expected, *, is_required: bool = False) -> None:
+def check_issuer(issuer: str, expected: str, *, is_required: bool = False) -> None:
+    """Compare the issuer with the one of the metadata, where that is known. Raises `UpstreamFailed`."""
     if not issuer and not is_required:
         return
     if not issuer:
         raise UpstreamFailed(Case.UPSTREAM_ISSUER_MISMATCH, "The assertion has no Issuer.")
-    if expected.issuer and issuer != expected.issuer:
+    if expected and issuer != expected:
         raise UpstreamFailed(
             Case.UPSTREAM_ISSUER_MISMATCH,
-            f"The Issuer is '{_short(issuer)}' and the metadata of the connection is that of '{_short(expected.issuer)}'.",
+            f"The Issuer is '{_short(issuer)}' and the metadata of the connection is that of '{_short(expected)}'.",
         )
 
 
-def _check_audience(restrictions: tuple[tuple[str, ...], ...], audience: str) -> None:
+def check_audience(restrictions: tuple[tuple[str, ...], ...], audience: str) -> None:
+    """Check that each restriction names us, and that there is one. Raises `UpstreamFailed`."""
     if not restrictions:
         raise _refused(f"The assertion has no Audience. Enter '{audience}' as audience (SP entity id) at the provider.")
     for names in restrictions:
@@ -87,7 +89,8 @@ def _check_audience(restrictions: tuple[tuple[str, ...], ...], audience: str) ->
             raise _refused(f"The Audience is {shown} and must be '{audience}'. Enter that as audience (SP entity id) at the provider.")
 
 
-def _check_times(what: str, not_before: datetime | None, not_on_or_after: datetime | None, now: datetime) -> None:
+def check_times(what: str, not_before: datetime | None, not_on_or_after: datetime | None, now: datetime) -> None:
+    """Check that something counts now, with some skew for clocks. Raises `UpstreamFailed`."""
     if not_before is not None and now + SKEW < not_before:
         raise _refused(f"{what} counts from {wire_instant(not_before)} and it is {wire_instant(now)} here. {_CLOCKS}")
     if not_on_or_after is not None and now - SKEW >= not_on_or_after:
@@ -120,7 +123,7 @@ def _checked_confirmation(confirmation: Confirmation, expected: Expected) -> dat
         )
     if confirmation.not_on_or_after is None:
         raise _refused("The SubjectConfirmationData has no NotOnOrAfter.")
-    _check_times("The SubjectConfirmation", confirmation.not_before, confirmation.not_on_or_after, expected.now)
+    check_times("The SubjectConfirmation", confirmation.not_before, confirmation.not_on_or_after, expected.now)
     if confirmation.not_on_or_after > expected.now + LONGEST_LIFE:
         raise _refused("The SubjectConfirmation counts for more than a day. Shorten the life of assertions at the provider.")
     _check_request(confirmation.in_response_to, expected, where="The assertion")

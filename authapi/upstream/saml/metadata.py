@@ -81,10 +81,10 @@ def read_metadata(raw: bytes, *, allows_http: bool = False) -> ProviderMetadata:
             sign_in=_addresses(descriptor, "SingleSignOnService", allows_http=allows_http),
             sign_out=_addresses(descriptor, "SingleLogoutService", allows_http=allows_http),
             sign_out_answers=_addresses(descriptor, "SingleLogoutService", "ResponseLocation", allows_http=allows_http),
-            certificates=_certificates(descriptor),
+            certificates=signing_certificates(descriptor),
             wants_signed_requests=(descriptor.get("WantAuthnRequestsSigned") or "").strip() in ("true", "1"),
-            valid_until=_valid_until(root, entity, descriptor),
-            cache_seconds=_cache_seconds(root, entity, descriptor),
+            valid_until=valid_until(root, entity, descriptor),
+            cache_seconds=cache_seconds(root, entity, descriptor),
         )
     except XmlError as error:
         raise MetadataUnreadable(f"The metadata cannot be read: {error}") from error
@@ -105,7 +105,7 @@ def _provider_in(root: Element) -> tuple[Element, Element]:
         raise MetadataUnreadable(f"The document is no SAML metadata: it begins with {local_name(root)}.")
     found = [
         (entity, descriptor)
-        for entity in _entities(root)
+        for entity in entities(root)
         for descriptor in children(entity, _md("IDPSSODescriptor"))
         if _PROTOCOL in (descriptor.get("protocolSupportEnumeration") or "").split()
     ]
@@ -116,13 +116,14 @@ def _provider_in(root: Element) -> tuple[Element, Element]:
     return found[0]
 
 
-def _entities(root: Element) -> Iterator[Element]:
+def entities(root: Element) -> Iterator[Element]:
+    """Yield each entity of a document, which may hold one or a tree of them."""
     if root.tag == _md("EntityDescriptor"):
         yield root
         return
     yield from children(root, _md("EntityDescriptor"))
     for inner in children(root, _md("EntitiesDescriptor")):
-        yield from _entities(inner)
+        yield from entities(inner)
 
 
 def _addresses(descriptor: Element, service: str, attribute: str = "Location", *, allows_http: bool) -> dict[str, str]:
@@ -135,7 +136,7 @@ def _addresses(descriptor: Element, service: str, attribute: str = "Location", *
     return found
 
 
-def _certificates(descriptor: Element) -> tuple[Certificate, ...]:
+def signing_certificates(descriptor: Element) -> tuple[Certificate, ...]:
     """Return the certificates for signing, in their order; a key without a use has both."""
     found: dict[Certificate, None] = {}
     for key in children(descriptor, _md("KeyDescriptor")):
@@ -157,7 +158,7 @@ def _certificate_texts(key: Element) -> Iterator[str]:
             yield text_of(certificate)
 
 
-def _valid_until(*elements: Element) -> datetime | None:
+def valid_until(*elements: Element) -> datetime | None:
     """Return the earliest end of validity. A time that cannot be read is none."""
     found = []
     for element in elements:
@@ -170,7 +171,7 @@ def _valid_until(*elements: Element) -> datetime | None:
     return min(found, default=None)
 
 
-def _cache_seconds(*elements: Element) -> int | None:
+def cache_seconds(*elements: Element) -> int | None:
     """Return the shortest `cacheDuration` in seconds."""
     found = []
     for element in elements:

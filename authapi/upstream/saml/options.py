@@ -89,31 +89,32 @@ class SamlOptions:
 def read_options(options: Mapping[str, Any], *, allows_http: bool = False) -> SamlOptions:
     """Return the options as one value. Raises `OptionsInvalid`."""
     for name in _ADDRESSES:
-        _check_address(options, name, allows_http=allows_http)
+        checked_address(options, name, allows_http=allows_http)
     for name in _SWITCHES:
         if not isinstance(options.get(name), bool | None):
             raise OptionsInvalid(f"{name} must be true or false.")
     return SamlOptions(
-        sign_in_endpoint=_text(options, "signInEndpoint", _LONGEST_ADDRESS),
-        sign_out_endpoint=_text(options, "signOutEndpoint", _LONGEST_ADDRESS),
+        sign_in_endpoint=read_text(options, "signInEndpoint", _LONGEST_ADDRESS),
+        sign_out_endpoint=read_text(options, "signOutEndpoint", _LONGEST_ADDRESS),
         is_sign_out_disabled=options.get("disableSignout") is True,
-        certificates=_certificates(options),
-        entity_id=_text(options, "entityId", _LONGEST_ENTITY_ID),
+        # `cert` is the older name.
+        certificates=shown_certificates(options, "signingCert", "cert"),
+        entity_id=read_text(options, "entityId", _LONGEST_ENTITY_ID),
         binding=_one_of(options, "protocolBinding", (REDIRECT, POST)),
         signs_requests=options.get("signSAMLRequest"),
         signature_algorithm=_one_of(options, "signatureAlgorithm", SIGNATURE_ALGORITHMS) or SIGNATURE_ALGORITHMS[0],
         digest_algorithm=_one_of(options, "digestAlgorithm", DIGEST_ALGORITHMS) or DIGEST_ALGORITHMS[0],
-        user_id_attributes=_names(options.get("user_id_attribute"), "user_id_attribute"),
-        fields=_fields(options.get("fieldsMap")),
+        user_id_attributes=named_attributes(options.get("user_id_attribute"), "user_id_attribute"),
+        fields=field_names(options.get("fieldsMap")),
         recipients=tuple(dict.fromkeys(address for name in ("destinationUrl", "recipientUrl") if (address := options.get(name)))),
-        metadata_url=_text(options, "metadataUrl", _LONGEST_ADDRESS),
-        metadata_xml=_text(options, "metadataXml", MOST_METADATA_CHARACTERS),
-        trusts_emails=_email_trust(options),
+        metadata_url=read_text(options, "metadataUrl", _LONGEST_ADDRESS),
+        metadata_xml=read_text(options, "metadataXml", MOST_METADATA_CHARACTERS),
+        trusts_emails=email_trust(options),
         idp_initiated=_idp_initiated(options.get("idpinitiated")),
     )
 
 
-def _text(options: Mapping[str, Any], name: str, longest: int) -> str:
+def read_text(options: Mapping[str, Any], name: str, longest: int) -> str:
     value = options.get(name)
     if value is None:
         return ""
@@ -122,10 +123,12 @@ def _text(options: Mapping[str, Any], name: str, longest: int) -> str:
     return value.strip()
 
 
-def _check_address(options: Mapping[str, Any], name: str, *, allows_http: bool) -> None:
-    address = _text(options, name, _LONGEST_ADDRESS)
+def checked_address(options: Mapping[str, Any], name: str, *, allows_http: bool) -> str:
+    """Return a web address, empty where there is none. Raises `OptionsInvalid`."""
+    address = read_text(options, name, _LONGEST_ADDRESS)
     if address and not is_web_address(address, allows_http=allows_http):
         raise OptionsInvalid(f"{name} must be an https address.")
+    return address
 
 
 def is_web_address(address: str, *, allows_http: bool = False) -> bool:
@@ -150,10 +153,10 @@ def _one_of(options: Mapping[str, Any], name: str, known: tuple[str, ...]) -> st
     return value
 
 
-def _certificates(options: Mapping[str, Any]) -> tuple[Certificate, ...]:
-    """Return the certificates; `cert` is the older name. Each may hold several, for a rollover."""
+def shown_certificates(options: Mapping[str, Any], *names: str) -> tuple[Certificate, ...]:
+    """Return the certificates of options; each may hold several, for a rollover. Raises `OptionsInvalid`."""
     found: dict[Certificate, None] = {}
-    for name in ("signingCert", "cert"):
+    for name in names:
         value = options.get(name)
         if value in (None, "", []):
             continue
@@ -164,7 +167,7 @@ def _certificates(options: Mapping[str, Any]) -> tuple[Certificate, ...]:
     return tuple(found)
 
 
-def _names(value: Any, option: str) -> tuple[str, ...]:
+def named_attributes(value: Any, option: str) -> tuple[str, ...]:
     """Return names of attributes, given as one text or as a list; the first that the provider sends counts."""
     if value in (None, ""):
         return ()
@@ -174,16 +177,16 @@ def _names(value: Any, option: str) -> tuple[str, ...]:
     return tuple(named)
 
 
-def _fields(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def field_names(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return the attributes of each field that the profile has; other fields have no meaning here and are kept as they are."""
     if value is None:
         return ()
     if not isinstance(value, Mapping):
         raise OptionsInvalid("fieldsMap must be an object of names of attributes.")
-    return tuple((field, names) for field in FIELDS if (names := _names(value.get(field), f"fieldsMap.{field}")))
+    return tuple((field, names) for field in FIELDS if (names := named_attributes(value.get(field), f"fieldsMap.{field}")))
 
 
-def _email_trust(options: Mapping[str, Any]) -> bool | None:
+def email_trust(options: Mapping[str, Any]) -> bool | None:
     """Return whether addresses are verified because this provider sends them; None where an attribute must say so."""
     return {"always_set_emails_as_verified": True, "never_set_emails_as_verified": False}.get(
         str(options.get("should_trust_email_verified_connection"))

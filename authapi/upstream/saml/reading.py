@@ -53,7 +53,7 @@ def status_of(root: Element) -> tuple[tuple[str, ...], str]:
         codes.append(inner.get("Value") or "")
         inner = child(inner, samlp("StatusCode"))
     message = child(status, samlp("StatusMessage"))
-    return tuple(codes), "" if message is None else _text(message)
+    return tuple(codes), "" if message is None else text_or_nothing(message)
 
 
 def issuer_of(element: Element) -> str:
@@ -132,7 +132,7 @@ def _attributes(element: Element) -> dict[str, tuple[str, ...]]:
     count = 0
     for statement in children(element, saml("AttributeStatement")):
         for attribute in children(statement, saml("Attribute")):
-            values = tuple(_text(value) for value in children(attribute, saml("AttributeValue")))
+            values = tuple(text_or_nothing(value) for value in children(attribute, saml("AttributeValue")))
             count += len(values)
             if count > _MOST_VALUES:
                 raise _refused(f"The assertion has more than {_MOST_VALUES} values of attributes.")
@@ -143,7 +143,7 @@ def _attributes(element: Element) -> dict[str, tuple[str, ...]]:
     return {**friendly, **found}
 
 
-def _text(element: Element) -> str:
+def text_or_nothing(element: Element) -> str:
     """Return the text of a value; one that is made of elements has none that could be kept."""
     try:
         return text_of(element)

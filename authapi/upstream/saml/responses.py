@@ -61,7 +61,7 @@ def accepted(raw: bytes, certificates: Sequence[Certificate], expected: Expected
         check_status(response_of(root))
         covered = is_signed(root)
         if covered:
-            root = _verified(root, certificates, "response")
+            root = verified_by(root, certificates, "response")
         check_response(response_of(root, is_signed=covered), expected)
         element = _assertion(root, certificates, keys, is_covered=covered)
         assertion = assertion_of(element, keys)
@@ -84,31 +84,33 @@ def _assertion(root: Element, certificates: Sequence[Certificate], keys: Sequenc
     if len(plain) + len(encrypted) != 1:
         raise _refused("The response has no assertion." if not plain + encrypted else "The response has several assertions.")
     if encrypted:
-        element = _opened(encrypted[0], keys)
+        element = opened(encrypted[0], keys)
+        if element.tag != saml("Assertion"):
+            raise _refused("What was encrypted is no assertion.")
     else:
         element = plain[0]
     if is_signed(element):
-        return _verified(element, certificates, "assertion")
+        return verified_by(element, certificates, "assertion")
     if not is_covered:
         raise _refused("Neither the response nor the assertion is signed. Let the provider sign one of them.")
     return element
 
 
-def _opened(holder: Element, keys: Sequence[RSAPrivateKey]) -> Element:
+def opened(holder: Element, keys: Sequence[RSAPrivateKey]) -> Element:
+    """Return the assertion inside an encrypted one. Raises `UpstreamFailed`."""
     try:
         element = decrypted(holder, keys)
     except DecryptionFailed as error:
         raise _refused(
             "The assertion is encrypted for another key. Give the provider the certificate of our metadata (/samlp/metadata?connection=)."
         ) from error
-    if element.tag != saml("Assertion"):
-        raise _refused("What was encrypted is no assertion.")
     return element
 
 
-def _verified(element: Element, certificates: Sequence[Certificate], what: str) -> Element:
+def verified_by(element: Element, certificates: Sequence[Certificate], what: str, *, id_attribute: str = "ID") -> Element:
+    """Return the element as one of the certificates has signed it. Raises `UnknownSigner`, and `XmlError` for other faults."""
     try:
-        return verified(element, [certificate.parsed for certificate in certificates])
+        return verified(element, [certificate.parsed for certificate in certificates], id_attribute=id_attribute)
     except SignatureInvalid as error:
         raise UnknownSigner(f"The signature of the {what} does not fit. {_whose(element, certificates)}") from error
 
