@@ -10,14 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
-
-from authapi.xml.algorithms import DIGEST_NAMES, SIGNATURE_NAMES
+from authapi.xml.bindings import Signer
 from authapi.xml.building import element, with_prefixes
 from authapi.xml.names import SAML11, SOAP12, WSA, WSP, WSSE, WST, WSU, XML, qualified
 from authapi.xml.parsing import Element, serialized
-from authapi.xml.signing import signed
 
 SAML11_TOKEN = "urn:oasis:names:tc:SAML:1.0:assertion"  # noqa: S105  (the name of a type)
 JWT_TOKEN = "urn:ietf:params:oauth:token-type:jwt"  # noqa: S105  (the name of a type)
@@ -29,16 +25,6 @@ _METHODS = {
     "pwd": "urn:oasis:names:tc:SAML:1.0:am:password",
 }
 _UNSPECIFIED_METHOD = "urn:oasis:names:tc:SAML:1.0:am:unspecified"
-
-
-@dataclass(frozen=True)
-class Signing:
-    """The tenant's key for SAML and WS-Federation."""
-
-    private_key: RSAPrivateKey
-    certificate: x509.Certificate
-    signature: str = "rsa-sha256"
-    digest: str = "sha256"
 
 
 @dataclass(frozen=True)
@@ -66,7 +52,7 @@ class Scope:
         return self.issued_at + self.lifetime
 
 
-def assertion(assertion_id: str, subject: Subject, scope: Scope, signing: Signing) -> Element:
+def assertion(assertion_id: str, subject: Subject, scope: Scope, signer: Signer) -> Element:
     """Return a signed SAML 1.1 assertion; the signature stands last, as the schema has it."""
     made = element(
         _saml("Assertion"),
@@ -92,14 +78,7 @@ def assertion(assertion_id: str, subject: Subject, scope: Scope, signing: Signin
             _subject(subject),
         ),
     )
-    return signed(
-        made,
-        private_key=signing.private_key,
-        certificate=signing.certificate,
-        id_attribute="AssertionID",
-        signature=SIGNATURE_NAMES[signing.signature],
-        digest=DIGEST_NAMES[signing.digest],
-    )
+    return signer.signed(made, place=None, id_attribute="AssertionID")
 
 
 def _attribute_statement(subject: Subject) -> Element | None:

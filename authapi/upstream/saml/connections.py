@@ -13,11 +13,12 @@ from authapi.failures import Case
 from authapi.tokens.saml_keys import decryption_keys, signing_identity
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.provider_metadata import looked_again, pasted_metadata, published_metadata
-from authapi.upstream.saml.bindings import Signer
 from authapi.upstream.saml.certificates import Certificate, CertificateUnreadable, read_certificates
 from authapi.upstream.saml.metadata import MetadataUnreadable, ProviderMetadata, read_metadata
 from authapi.upstream.saml.options import OptionsInvalid, SamlOptions, read_options
 from authapi.upstream.saml.provider import SamlProvider, provider_of
+from authapi.xml.algorithms import DIGEST_NAMES, SIGNATURE_NAMES
+from authapi.xml.bindings import Signer
 from identity.models import Connection
 
 
@@ -49,14 +50,15 @@ def renewed_provider(connection: Connection) -> SamlProvider | None:
 
 def signer_of(connection: Connection, options: SamlOptions) -> Signer:
     """Return our key: the connection's own where it has one, else that of the tenant. Raises `UpstreamFailed`."""
+    signature, digest = SIGNATURE_NAMES[options.signature_algorithm], DIGEST_NAMES[options.digest_algorithm]
     own = connection.secret_option("signing_key/key")
     if own:
         certificate = _own_certificate(connection, "signing_key")
         if certificate is None:
             raise UpstreamFailed(Case.UPSTREAM_MISCONFIGURED, f"{connection.name}: signing_key has no certificate in cert.")
-        return Signer(_private_key(own, connection.name), certificate.parsed, options.signature_algorithm, options.digest_algorithm)
-    private_key, tenant_certificate = signing_identity(connection.tenant_id)
-    return Signer(private_key, tenant_certificate, options.signature_algorithm, options.digest_algorithm)
+        return Signer(_private_key(own, connection.name), certificate.parsed, signature, digest)
+    identity = signing_identity(connection.tenant_id)
+    return Signer(identity.private_key, identity.certificate, signature, digest)
 
 
 def keys_of(connection: Connection) -> Sequence[RSAPrivateKey]:

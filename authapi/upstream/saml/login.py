@@ -15,7 +15,7 @@ from authapi.upstream.assertion_use import use_assertion
 from authapi.upstream.authentication_requests import AuthenticationRequest, begin_request
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.proven import Proven
-from authapi.upstream.saml.bindings import REQUEST, call_of
+from authapi.upstream.saml.calls import call_of
 from authapi.upstream.saml.claims import claims_of
 from authapi.upstream.saml.connections import keys_of, renewed_provider, saml_provider, signer_of
 from authapi.upstream.saml.facts import Assertion
@@ -23,6 +23,7 @@ from authapi.upstream.saml.judging import Expected, acs_address, recipients_of, 
 from authapi.upstream.saml.provider import SamlProvider
 from authapi.upstream.saml.requests import login_request
 from authapi.upstream.saml.responses import Accepted, UnknownSigner, accepted, read_message
+from authapi.xml.bindings import REQUEST
 from identity.models import Connection
 
 CALLBACK_PATH = "login/callback"

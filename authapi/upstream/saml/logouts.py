@@ -10,15 +10,15 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from authapi.failures import Case
 from authapi.upstream.failures import UpstreamFailed
-from authapi.upstream.saml.bindings import REQUEST, RESPONSE, read_address, verify_address
 from authapi.upstream.saml.claims import NameId
 from authapi.upstream.saml.facts import TimeUnreadable, instant_of
 from authapi.upstream.saml.judging import SKEW
 from authapi.upstream.saml.provider import SamlProvider
 from authapi.upstream.saml.reading import issuer_of, name_id_in, samlp, status_of
 from authapi.upstream.saml.statuses import SUCCESS, status_words
+from authapi.xml.bindings import REQUEST, RESPONSE, posted_message, redirected_message, verify_query
 from authapi.xml.failures import XmlError
-from authapi.xml.parsing import Element, children, from_base64, local_name, parse, text_of
+from authapi.xml.parsing import Element, children, local_name, parse, text_of
 from authapi.xml.verifying import verified
 
 # A request without an end counts for so long, so that an old address from a history ends no login.
@@ -79,15 +79,16 @@ def check_logout_answer(sent: Sent, provider: SamlProvider, *, addresses: frozen
 
 def _verified(sent: Sent, provider: SamlProvider, parameter: str, expected: str) -> Element:
     """Return the message as it was signed: by an address beside it, or by a signature inside."""
+    text = sent.parameters.get(parameter, "")
+    certificates = [certificate.parsed for certificate in provider.certificates]
     if sent.query is not None:
-        raw = read_address(sent.parameters, parameter)
-        verify_address(sent.query, parameter, provider.certificates)
-        root = parse(raw)
+        verify_query(sent.query, parameter, certificates)
+        root = parse(redirected_message(text))
     else:
-        root = parse(from_base64(sent.parameters.get(parameter, "")))
+        root = parse(posted_message(text))
     if root.tag != samlp(expected) or root.get("Version") != "2.0":
         raise _refused(f"A {expected} of SAML 2.0 is expected; the message is of the type {local_name(root)[:60]}.")
-    return root if sent.is_redirect else verified(root, [certificate.parsed for certificate in provider.certificates])
+    return root if sent.is_redirect else verified(root, certificates)
 
 
 def _check(root: Element, provider: SamlProvider, addresses: frozenset[str]) -> None:

@@ -17,8 +17,8 @@ from authapi.upstream.saml.certificates import Certificate, CertificateUnreadabl
 REDIRECT = "urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect"
 POST = "urn:oasis:names:tc:SAML:2.0:bindings:HTTP-POST"
 STRATEGIES = ("samlp", "pingfederate")
-SIGNATURE_ALGORITHMS = ("rsa-sha256", "rsa-sha1")
-DIGEST_ALGORITHMS = ("sha256", "sha1")
+SIGNATURE_ALGORITHMS = ("rsa-sha256", "rsa-sha1", "rsa-sha384", "rsa-sha512")
+DIGEST_ALGORITHMS = ("sha256", "sha1", "sha384", "sha512")
 # The names under which client programs write the protocol of an application.
 CLIENT_PROTOCOLS = {"oauth2": "oauth2", "oidc": "oauth2", "openid": "oauth2", "samlp": "samlp", "saml": "samlp", "wsfed": "wsfed"}
 # What a field of the profile may be filled from; `user_id` stands for the identifier.
