@@ -108,6 +108,7 @@ class Case(Enum):
     UPSTREAM_SIGN_UP_DISABLED = auto()
     UPSTREAM_EMAIL_TAKEN = auto()
     UPSTREAM_PROFILE_REFUSED = auto()
+    UPSTREAM_UNASKED = auto()
     TOO_MANY_REQUESTS = auto()
     UNAVAILABLE = auto()
     UNEXPECTED = auto()
@@ -222,6 +223,9 @@ FAILURES: dict[Case, Failure] = {
     Case.UPSTREAM_SIGN_UP_DISABLED: Failure(403, "access_denied", "Public signup is disabled"),
     Case.UPSTREAM_EMAIL_TAKEN: Failure(403, "access_denied", "Another user of this connection has this e-mail address."),
     Case.UPSTREAM_PROFILE_REFUSED: Failure(403, "access_denied", "The identity provider says of the user what cannot be kept."),
+    Case.UPSTREAM_UNASKED: Failure(
+        403, "access_denied", "The identity provider began this login on its own, which the connection does not allow."
+    ),
     Case.TOO_MANY_REQUESTS: Failure(429, "too_many_requests", TOO_MANY_REQUESTS),
     Case.UNAVAILABLE: Failure(503, "temporarily_unavailable", "The service cannot answer right now. Try again."),
     Case.UNEXPECTED: Failure(500, "server_error", "The service met an unexpected condition."),

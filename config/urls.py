@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from authapi.pages.login_callback import login_callback
+from authapi.views.provider_answers import login_callback
 from authapi.upstream.login import CALLBACK_PATH
 from authapi.views.routes import sign_in_urls
 from config.api import browser_urls, management_urls

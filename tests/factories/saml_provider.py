@@ -122,7 +122,11 @@ class Answer:
             element(
                 _saml("AuthnStatement"),
                 {"AuthnInstant": wire_instant(self.now), "SessionIndex": self.session_index or None},
-                element(_saml("AuthnContext"), None, element(_saml("AuthnContextClassRef"), None, "urn:oasis:names:tc:SAML:2.0:ac:classes:Password")),
+                element(
+                    _saml("AuthnContext"),
+                    None,
+                    element(_saml("AuthnContextClassRef"), None, "urn:oasis:names:tc:SAML:2.0:ac:classes:Password"),
+                ),
             ),
             self._statement(),
         )
@@ -144,7 +148,12 @@ class Answer:
 
     def _signed(self, made: Element) -> Element:
         return signed(
-            made, private_key=self.key.private, certificate=self.key.certificate, place=1, signature=self.signature, digest=self.digest
+            made,
+            private_key=self.key.private,
+            certificate=self.key.certificate,
+            place=0 if self.issuer is None else 1,
+            signature=self.signature,
+            digest=self.digest,
         )
 
     def _status(self) -> Element:
@@ -202,7 +211,10 @@ def metadata(
         data = element(qualified(DS, "X509Data"), None, element(qualified(DS, "X509Certificate"), None, text))
         keys.append(element(md("KeyDescriptor"), {"use": "signing"}, element(qualified(DS, "KeyInfo"), None, data)))
     places = [
-        *(("SingleLogoutService", binding, address) for binding, address in ({REDIRECT: SIGN_OUT} if sign_out is None else sign_out).items()),
+        *(
+            ("SingleLogoutService", binding, address)
+            for binding, address in ({REDIRECT: SIGN_OUT} if sign_out is None else sign_out).items()
+        ),
         *(("SingleSignOnService", binding, address) for binding, address in ({REDIRECT: SIGN_IN} if sign_in is None else sign_in).items()),
     ]
     descriptor = element(

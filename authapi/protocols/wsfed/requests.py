@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -116,3 +116,12 @@ def _max_age(wfresh: str | None) -> int | None:
         raise RequestRefused(Case.MALFORMED_REQUEST, reason="The parameter wfresh must be a number of minutes.")
     minutes = int(wfresh)
     return minutes * 60 if minutes <= _MOST_MINUTES else None
+
+
+def client_sign_in(
+    client_id: str, callbacks: tuple[str, ...], parameters: Mapping[str, str], *, connection: str, organization: str
+) -> SignIn:
+    """Return a request that the application did not make: a provider began the login. Raises `RequestRefused`."""
+    known = {name: parameters[name] for name in ("wreply", "wctx") if name in parameters}
+    asked = sign_in_of(known, realm=f"{REALM_PREFIX}{client_id}", callbacks=callbacks)
+    return replace(asked, connection=connection, organization=organization)

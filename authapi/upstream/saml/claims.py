@@ -119,7 +119,9 @@ def _subject(statement: Statement, configured: tuple[str, ...]) -> str:
 
 def _nameless(statement: Statement) -> str:
     if statement.name_id is None:
-        return f"The assertion has no NameID. Send one, or name the attribute that identifies users (user_id_attribute). {_listed(statement)}"
+        return (
+            f"The assertion has no NameID. Send one, or name the attribute that identifies users (user_id_attribute). {_listed(statement)}"
+        )
     return (
         "The NameID is transient: the provider makes another one at each login. Send a persistent one, or name the attribute that"
         f" identifies users (user_id_attribute). {_listed(statement)}"

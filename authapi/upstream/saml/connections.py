@@ -105,7 +105,9 @@ def _private_key(pem: str, name: str) -> RSAPrivateKey:
     try:
         key = load_pem_private_key(pem.encode(), password=None)
     except (ValueError, TypeError) as error:
-        raise UpstreamFailed(Case.UPSTREAM_MISCONFIGURED, f"{name}: a private key cannot be read. PEM without a password is expected.") from error
+        raise UpstreamFailed(
+            Case.UPSTREAM_MISCONFIGURED, f"{name}: a private key cannot be read. PEM without a password is expected."
+        ) from error
     if not isinstance(key, RSAPrivateKey):
         raise UpstreamFailed(Case.UPSTREAM_MISCONFIGURED, f"{name}: a private key is no RSA key.")
     return key

@@ -94,7 +94,9 @@ def _verified(sent: Sent, provider: SamlProvider, parameter: str, expected: str)
 def _check(root: Element, provider: SamlProvider, addresses: frozenset[str]) -> None:
     issuer, destination = issuer_of(root), root.get("Destination") or ""
     if provider.entity_id and issuer != provider.entity_id:
-        raise UpstreamFailed(Case.UPSTREAM_ISSUER_MISMATCH, "The logout message is from another issuer than the metadata of the connection.")
+        raise UpstreamFailed(
+            Case.UPSTREAM_ISSUER_MISMATCH, "The logout message is from another issuer than the metadata of the connection."
+        )
     # SAML Bindings 2.0, 3.4.5.2 and 3.5.5.2: a signed message says where it goes.
     if destination not in addresses:
         raise _refused(f"The Destination of the logout message is not '{max(addresses, key=len, default='')}'.")

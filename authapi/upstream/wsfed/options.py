@@ -60,7 +60,8 @@ def read_options(strategy: str, options: Mapping[str, Any], *, allows_http: bool
         metadata_xml=read_text(options, "fedMetadataXml", MOST_METADATA_CHARACTERS),
         sign_in_endpoint=checked_address(options, "signInEndpoint", allows_http=allows_http),
         certificates=shown_certificates(options, "cert"),
-        realm=read_text(options, "entityId", 1024) or (f"spn:{options['client_id']}" if strategy == "waad" and options.get("client_id") else ""),
+        realm=read_text(options, "entityId", 1024)
+        or (f"spn:{options['client_id']}" if strategy == "waad" and options.get("client_id") else ""),
         user_id_attributes=named_attributes(options.get("user_id_attribute") or options.get("userid_attribute"), "user_id_attribute"),
         fields=field_names(options.get("fieldsMap")),
         trusts_emails=email_trust(options),

@@ -99,7 +99,10 @@ def test_our_own_document_names_us_our_addresses_and_every_certificate() -> None
     (role,) = root
     assert root.get("entityID") == "urn:auth0:acme:corp"
     assert role.get("AuthnRequestsSigned") == "true"
-    keys = [(key.get("use"), key.findtext(f".//{qualified(DS, 'X509Certificate')}")) for key in role.iterchildren(qualified(METADATA, "KeyDescriptor"))]
+    keys = [
+        (key.get("use"), key.findtext(f".//{qualified(DS, 'X509Certificate')}"))
+        for key in role.iterchildren(qualified(METADATA, "KeyDescriptor"))
+    ]
     assert keys == [("signing", SIGNING.text), ("signing", OTHER.text), ("encryption", SIGNING.text)]
     acs = role.find(qualified(METADATA, "AssertionConsumerService"))
     assert acs is not None

@@ -89,7 +89,12 @@ def test_the_names_that_client_programs_write_are_read() -> None:
         }
     )
     assert options.certificates == (SIGNING.known, OTHER.known)
-    assert (options.binding, options.signs_requests, options.signature_algorithm, options.digest_algorithm) == (POST, True, "rsa-sha1", "sha1")
+    assert (options.binding, options.signs_requests, options.signature_algorithm, options.digest_algorithm) == (
+        POST,
+        True,
+        "rsa-sha1",
+        "sha1",
+    )
     assert options.user_id_attributes == ("upn",)
     assert dict(options.fields) == {"email": ("mail",), "given_name": ("gn", "givenName")}
     assert options.recipients == ("https://proxy.example.test/acs",)
@@ -127,7 +132,9 @@ def test_several_certificates_stand_in_one_text() -> None:
     assert read_certificates(PEM + OTHER_PEM) == (SIGNING.known, OTHER.known)
 
 
-@pytest.mark.parametrize("pasted", ["", "   ", "A" * 70_000, "MIIB", PEM.replace("MII", "AAA"), {"cert": PEM}, None, base64.b64encode(b"x").decode()])
+@pytest.mark.parametrize(
+    "pasted", ["", "   ", "A" * 70_000, "MIIB", PEM.replace("MII", "AAA"), {"cert": PEM}, None, base64.b64encode(b"x").decode()]
+)
 def test_what_is_no_certificate_is_refused(pasted: Any) -> None:
     with pytest.raises(CertificateUnreadable):
         read_certificates(pasted)
