@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 
 from authapi.accounts.event_context import context_of
 from authapi.accounts.password_login import note_login_without_signals
+from authapi.edge.rate_figures import REFUSED_MESSAGES
 from authapi.failures import Case, RequestRefused
 from authapi.login import flow
 from authapi.login.browser import address_of, user_agent_of
@@ -101,7 +102,7 @@ def note_refusal(
         ip=address_of(request),
         user_agent=user_agent_of(request),
     )
-    message = shown() if is_about_message else ""
+    message = shown() if is_about_message and REFUSED_MESSAGES.takes(host.tenant_id, "") else ""
     if message:
         RefusedMessage(tenant_id=host.tenant_id, line_id=line.pk, text=message).save(force_insert=True)
 

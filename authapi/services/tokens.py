@@ -15,11 +15,13 @@ from authapi.models import (
     AccountTicket,
     AdministrativeLine,
     AuthorizationCode,
+    ConnectionTest,
     DeviceGrant,
     LoginFailures,
     LoginTransaction,
     LogoutTransaction,
     RefreshToken,
+    RefusedMessage,
     RevokedToken,
     SignIn,
     UsedAssertion,
@@ -80,6 +82,9 @@ def _over(now: datetime) -> dict[type[UnrecordedOwned], Q]:
         AccountTicket: Q(expires_at__lt=now),
         LoginFailures: Q(last_failed_at__lt=now - _FAILURES_COUNT),
         SignIn: Q(created_at__lt=now - timedelta(days=settings.SIGN_IN_LOG_DAYS)),
+        # What a provider says of a user: long enough to mend a connection.
+        RefusedMessage: Q(created_at__lt=now - timedelta(days=7)),
+        ConnectionTest: Q(expires_at__lt=now - timedelta(days=7)),
         AdministrativeLine: Q(created_at__lt=now - timedelta(days=settings.SIGN_IN_LOG_DAYS)),
     }
 

@@ -102,9 +102,7 @@ def _unasked(request: HttpRequest, host: HostMatch, sent: Mapping[str, str]) -> 
         note_refusal(request, host, refused, connection=connection, shown=lambda: shown_message(answer.raw))
         raise
     callback = host.issuer + saml_login.CALLBACK_PATH
-    evidence = Evidence(
-        lambda found: saml_login.proven_unasked(found, answer, callback=callback), lambda: shown_message(answer.raw)
-    )
+    evidence = Evidence(lambda found: saml_login.proven_unasked(found, answer, callback=callback), lambda: shown_message(answer.raw))
     return finish(login, connection.pk, evidence)
 
 
@@ -113,9 +111,7 @@ def _connection(host: HostMatch, name: str) -> Connection | None:
     return found if found is not None and found.strategy in STRATEGIES else None
 
 
-def _begun(
-    request: HttpRequest, host: HostMatch, connection: Connection, initiated: IdpInitiated, sent: Mapping[str, str]
-) -> Login:
+def _begun(request: HttpRequest, host: HostMatch, connection: Connection, initiated: IdpInitiated, sent: Mapping[str, str]) -> Login:
     """Return a login at the application of the connection, as if the application had asked for it. Raises `RequestRefused`."""
     client = Client.objects.of(host.tenant_id).filter(client_id=initiated.client_id, revoked_at=None).first()
     if client is None:

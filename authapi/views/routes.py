@@ -13,6 +13,7 @@ from authapi.pages.email_verification import verify_email
 from authapi.pages.login import login_page
 from authapi.pages.logout_round_trip import next_participant
 from authapi.pages.organization import organization_page
+from authapi.pages.provider_logout import provider_logout
 from authapi.pages.reset_password import request_page, reset_page
 from authapi.pages.select_account import select_account_page
 from authapi.pages.sign_up import sign_up_page
@@ -21,6 +22,9 @@ from authapi.protocols.oauth.views.authorize import authorize
 from authapi.protocols.oauth.views.logout import confirmed_logout, logged_out, plain_logout, rp_logout
 from authapi.protocols.saml.logout_views import single_logout
 from authapi.protocols.saml.views import client_page, metadata, sign_on
+from authapi.upstream.login import CALLBACK_PATH
+from authapi.upstream.saml.logout import LOGOUT_PATH
+from authapi.views.provider_answers import login_callback
 from identity.services import verification
 
 
@@ -43,6 +47,8 @@ def sign_in_urls() -> list[URLPattern]:
         path("u/logout", confirmed_logout, name="hosted_logout"),
         path("u/logged-out", logged_out),
         path(NEXT_PATH.removeprefix("/"), next_participant),
+        path(LOGOUT_PATH, provider_logout),
+        path(CALLBACK_PATH, login_callback),
         *_saml_urls(),
     ]
 

@@ -119,7 +119,8 @@ def _checked_confirmation(confirmation: Confirmation, expected: Expected) -> dat
     if confirmation.recipient not in expected.recipients:
         named = f"'{_short(confirmation.recipient)}'" if confirmation.recipient else "missing"
         raise _refused(
-            f"The Recipient is {named} and must be '{_one_of(expected.recipients)}'. Enter that as assertion consumer service (ACS) at the provider."
+            f"The Recipient is {named} and must be '{_one_of(expected.recipients)}'."
+            " Enter that as assertion consumer service (ACS) at the provider."
         )
     if confirmation.not_on_or_after is None:
         raise _refused("The SubjectConfirmationData has no NotOnOrAfter.")

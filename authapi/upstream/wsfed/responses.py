@@ -84,7 +84,7 @@ def _check_fault(root: Element) -> None:
 
 
 def _token(root: Element, keys: Sequence[RSAPrivateKey]) -> Element:
-    found = [holder for holder in _holders(root)]
+    found = _holders(root)
     if len(found) != 1:
         raise _refused(f"A RequestSecurityTokenResponse with one token is expected; the message is {local_name(root)[:60]}.")
     holder = found[0]

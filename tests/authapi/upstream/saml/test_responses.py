@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -274,51 +275,82 @@ def _stripped(evil: Element) -> Element:
     return evil
 
 
-def _wrap(kind: int) -> bytes:
+@dataclass
+class Wrapping:
+    """A signed response, and a copy of its assertion that names another user."""
+
+    root: Element
+    good: Element
+    evil: Element
+    evil_signature: Element
+
+
+def _response_in_signature(parts: Wrapping) -> Element:
+    outer = parse(serialized(parts.root))
+    inner = outer.find(f"{{{SAML}}}Assertion")
+    assert inner is not None
+    outer.replace(inner, parts.evil)
+    parts.evil_signature.append(parts.root)
+    return outer
+
+
+def _evil_before_good(parts: Wrapping) -> None:
+    parts.root.insert(list(parts.root).index(parts.good), _stripped(parts.evil))
+
+
+def _good_in_evil(parts: Wrapping) -> None:
+    parts.root.replace(parts.good, _stripped(parts.evil))
+    parts.evil.append(parts.good)
+
+
+def _good_in_signed_evil(parts: Wrapping) -> None:
+    parts.root.replace(parts.good, parts.evil)
+    parts.evil.append(_stripped(parts.good))
+
+
+def _good_behind_evil(parts: Wrapping) -> None:
+    parts.root.replace(parts.good, parts.evil)
+    parts.root.append(_stripped(parts.good))
+
+
+def _good_in_signature(parts: Wrapping) -> None:
+    parts.root.replace(parts.good, parts.evil)
+    parts.evil_signature.append(_stripped(parts.good))
+
+
+def _good_in_extensions(parts: Wrapping) -> None:
+    parts.root.replace(parts.good, parts.evil)
+    # The schema allows anything in there.
+    parts.root.insert(1, element(qualified(SAMLP, "Extensions"), None, _stripped(parts.good)))
+
+
+def _good_in_object(parts: Wrapping) -> None:
+    parts.root.replace(parts.good, parts.evil)
+    parts.evil_signature.append(element(qualified(DS, "Object"), None, _stripped(parts.good)))
+
+
+WRAPPINGS = (
+    _response_in_signature,
+    _evil_before_good,
+    _good_in_evil,
+    _good_in_signed_evil,
+    _good_behind_evil,
+    _good_in_signature,
+    _good_in_extensions,
+    _good_in_object,
+)
+
+
+@pytest.mark.parametrize("wrap", WRAPPINGS, ids=lambda wrap: wrap.__name__.strip("_"))
+def test_no_wrapping_makes_another_user_of_a_signed_assertion(wrap: Callable[[Wrapping], Element | None]) -> None:
     root = parse(answer().raw)
     good = root.find(f"{{{SAML}}}Assertion")
     assert good is not None
     evil = _evil(good)
-    signature = good.find(qualified(DS, "Signature"))
     evil_signature = evil.find(qualified(DS, "Signature"))
-    assert signature is not None
     assert evil_signature is not None
-    extensions = element(qualified(SAMLP, "Extensions"))
-    match kind:
-        case 1:  # The good response inside the signature of an evil one.
-            outer = parse(serialized(root))
-            outer.find(f"{{{SAML}}}Assertion").getparent().replace(outer.find(f"{{{SAML}}}Assertion"), evil)
-            evil_signature.append(root)
-            return serialized(outer)
-        case 2:  # The good assertion beside an evil one without a signature, evil first.
-            root.insert(list(root).index(good), _stripped(evil))
-        case 3:  # The good one inside the evil one.
-            root.replace(good, _stripped(evil))
-            evil.append(good)
-        case 4:  # The same, the evil one holding the signature that names the good one.
-            root.replace(good, evil)
-            evil.append(_stripped(good))
-        case 5:  # The good one behind the evil one, which has the signature.
-            root.replace(good, evil)
-            root.append(_stripped(good))
-        case 6:  # The good one inside the signature of the evil one.
-            root.replace(good, evil)
-            evil_signature.append(_stripped(good))
-        case 7:  # The good one in Extensions, where the schema allows anything.
-            root.replace(good, evil)
-            extensions.append(_stripped(good))
-            root.insert(1, extensions)
-        case 8:  # The good one in an Object of the signature.
-            root.replace(good, evil)
-            box = element(qualified(DS, "Object"))
-            box.append(_stripped(good))
-            evil_signature.append(box)
-    return serialized(root)
-
-
-@pytest.mark.parametrize("kind", range(1, 9))
-def test_no_wrapping_makes_another_user_of_a_signed_assertion(kind: int) -> None:
-    raw = _wrap(kind)
+    outer = wrap(Wrapping(root, good, evil, evil_signature))
+    raw = serialized(root if outer is None else outer)
     assert b"eve" in raw
     assert why(raw)
 
