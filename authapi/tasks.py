@@ -18,6 +18,7 @@ from authapi.protocols.oauth.logout_notices import SEND_NOTICE, due_notices
 from authapi.services.account_tickets import prune_tickets
 from authapi.services.tokens import forget_successors, prune_expired
 from authapi.tokens.keys import rotate_due_keys
+from authapi.upstream.metadata_refresh import REFRESH, due_metadata, refresh
 
 
 @shared_task(name="authapi.prune")
@@ -48,6 +49,19 @@ def prune_sign_ins() -> None:
 def send_logout_notice(notice_id: str) -> None:
     """Tell one client of a logout, if it is still to be told."""
     send_notice(int(notice_id))
+
+
+@shared_task(name=REFRESH)
+def refresh_provider_metadata(row_id: str) -> None:
+    """Fetch the metadata of one provider, if it is due still."""
+    refresh(int(row_id))
+
+
+@shared_task(name="authapi.refresh_metadata_of_providers")
+def refresh_metadata_of_providers() -> None:
+    """Send the work that is due: each document is fetched by a task of its own, since a server may be slow."""
+    for row_id in due_metadata():
+        refresh_provider_metadata.delay(str(row_id))
 
 
 @shared_task(name="authapi.send_logout_notices")

@@ -32,7 +32,6 @@ _LEASE = timedelta(seconds=15)
 # A signature of an unknown key makes us look again, and no oftener than this: junk must cost the provider nothing.
 _UNKNOWN_KEY = timedelta(seconds=60)
 _AFTER_FAILURE = timedelta(hours=1)
-_FETCHED_AT_ONCE = 100
 _CLAIM = """
 INSERT INTO authapi_providermetadata (tenant_id, connection_id, address, problem, tried_at, due_at)
 VALUES (%(tenant)s, %(connection)s, %(address)s, '', %(now)s, %(due)s)
@@ -59,23 +58,9 @@ def looked_again(connection: Connection, address: str, read: Reader) -> Provider
     return _fetched(connection, address, read, not_since=_UNKNOWN_KEY)
 
 
-def fetch_now(connection: Connection, address: str, read: Reader) -> ProviderMetadata | None:
-    """Fetch the document for an administrator; None where another process fetches it this moment. Raises `UpstreamFailed`."""
-    return _fetched(connection, address, read, not_since=timedelta(seconds=1))
-
-
-def due_metadata() -> list[Row]:
-    """Return the documents of all tenants that are to be fetched again."""
-    due = Row.all_tenants.filter(due_at__lte=timezone.now()).select_related("connection").order_by("due_at")
-    return list(due[:_FETCHED_AT_ONCE])
-
-
-def refresh(row: Row, address: str, read: Reader) -> bool:
-    """Fetch a document that is due; False where it could not be had, which the row notes."""
-    try:
-        return _fetched(row.connection, address, read, not_since=_LEASE) is not None
-    except UpstreamFailed:
-        return False
+def fetch(connection: Connection, address: str, read: Reader, *, is_urgent: bool = False) -> ProviderMetadata | None:
+    """Fetch the document anew; None where another process fetches it this moment. Raises `UpstreamFailed`."""
+    return _fetched(connection, address, read, not_since=timedelta(seconds=1) if is_urgent else _LEASE)
 
 
 def known_row(connection: Connection) -> Row | None:
