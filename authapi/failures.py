@@ -91,6 +91,7 @@ class Case(Enum):
     LOGOUT_HINT_MISMATCH = auto()
     INVALID_ID_TOKEN_HINT = auto()
     SAML_OFF = auto()
+    WSFED_OFF = auto()
     SAML_REQUEST_REFUSED = auto()
     SAML_REQUEST_UNSUPPORTED = auto()
     SAML_BINDING_UNSUPPORTED = auto()
@@ -201,6 +202,7 @@ FAILURES: dict[Case, Failure] = {
     Case.LOGOUT_HINT_MISMATCH: Failure(400, "invalid_request", "The parameter {parameter} does not belong to the id_token_hint."),
     Case.INVALID_ID_TOKEN_HINT: Failure(400, "invalid_request", "The id_token_hint is not an id token of this issuer."),
     # Of SAML: the first two and the last are shown on a page, the others are told to the application in a response.
+    Case.WSFED_OFF: Failure(400, "invalid_request", "WS-Federation is off for this application: its add-on wsfed is not set."),
     Case.SAML_OFF: Failure(400, "invalid_request", "SAML is off for this application: its add-on samlp is not set."),
     Case.SAML_REQUEST_REFUSED: Failure(400, "invalid_request", "{reason}"),
     Case.SAML_REQUEST_UNSUPPORTED: Failure(400, "invalid_request", "{reason}"),

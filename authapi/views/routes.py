@@ -22,6 +22,10 @@ from authapi.protocols.oauth.views.authorize import authorize
 from authapi.protocols.oauth.views.logout import confirmed_logout, logged_out, plain_logout, rp_logout
 from authapi.protocols.saml.logout_views import single_logout
 from authapi.protocols.saml.views import client_page, metadata, sign_on
+from authapi.protocols.wsfed.entry import CLEAN_UP_PATH
+from authapi.protocols.wsfed.metadata import PATH as FEDERATION_METADATA
+from authapi.protocols.wsfed.views import clean_up, passive, wsfed_page
+from authapi.protocols.wsfed.views import metadata as federation_metadata
 from authapi.upstream.login import CALLBACK_PATH
 from authapi.upstream.saml.logout import LOGOUT_PATH
 from authapi.views.provider_answers import login_callback
@@ -50,6 +54,7 @@ def sign_in_urls() -> list[URLPattern]:
         path(LOGOUT_PATH, provider_logout),
         path(CALLBACK_PATH, login_callback),
         *_saml_urls(),
+        *_wsfed_urls(),
     ]
 
 
@@ -64,4 +69,16 @@ def _saml_urls() -> list[URLPattern]:
         path("samlp/logout", logout),
         path("samlp/<str:client_id>", sign_in),
         path("samlp/<str:client_id>/logout", logout),
+    ]
+
+
+def _wsfed_urls() -> list[URLPattern]:
+    """Return the addresses of WS-Federation, with the client in the address and without: then the realm names it."""
+    published, sign_in = wsfed_page(federation_metadata, methods=("GET",)), wsfed_page(passive)
+    return [
+        path("wsfed", sign_in),
+        path(f"wsfed/{FEDERATION_METADATA}", published),
+        path("wsfed/<str:client_id>", sign_in),
+        path(f"wsfed/<str:client_id>/{FEDERATION_METADATA}", published),
+        path(CLEAN_UP_PATH.removeprefix("/"), clean_up),
     ]

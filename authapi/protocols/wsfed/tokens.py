@@ -10,10 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+import orjson
+from cryptography.hazmat.primitives import hashes
+
 from authapi.xml.bindings import Signer
 from authapi.xml.building import element, with_prefixes
 from authapi.xml.names import SAML11, SOAP12, WSA, WSP, WSSE, WST, WSU, XML, qualified
 from authapi.xml.parsing import Element, serialized
+from authapi.xml.signing import sign_octets
 
 SAML11_TOKEN = "urn:oasis:names:tc:SAML:1.0:assertion"  # noqa: S105  (the name of a type)
 JWT_TOKEN = "urn:ietf:params:oauth:token-type:jwt"  # noqa: S105  (the name of a type)
@@ -164,3 +168,24 @@ def _wst(name: str) -> str:
 
 def _soap(name: str) -> str:
     return qualified(SOAP12, name)
+
+
+def jwt(subject: Subject, scope: Scope, signer: Signer) -> str:
+    """Return a JWT about the same subject, signed with the key of the metadata (RFC 7515, 7519)."""
+    times = {"iat": scope.issued_at, "nbf": scope.issued_at, "exp": scope.ends_at, "auth_time": subject.authenticated_at}
+    claims = {
+        **{uri: values[0] if len(values) == 1 else list(values) for uri, values in subject.attributes.items() if values},
+        "iss": scope.issuer,
+        "aud": scope.audience,
+        "sub": subject.name,
+        **{name: int(moment.timestamp()) for name, moment in times.items()},
+    }
+    # RFC 7515, 4.1.7: .NET looks the key up by it.
+    thumbprint = _encoded(signer.certificate.fingerprint(hashes.SHA1()))  # noqa: S303  (a name of a certificate)
+    header = {"alg": "RS256", "typ": "JWT", "x5t": thumbprint}
+    content = f"{_encoded(orjson.dumps(header))}.{_encoded(orjson.dumps(claims))}"
+    return f"{content}.{_encoded(sign_octets(content.encode(), private_key=signer.private_key))}"
+
+
+def _encoded(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
