@@ -11,6 +11,7 @@ from authapi.admin.credentials import CredentialAdmin, DeviceGrantAdmin
 from authapi.admin.keys import RevokedTokenAdmin, SigningKeyAdmin
 from authapi.admin.permissions import OrganizationClientGrantAdmin, PermissionAdmin, RolePermissionAdmin, UserPermissionAdmin
 from authapi.admin.resources import ApiResourceAdmin, ClientGrantAdmin
+from authapi.admin.saml_keys import SamlKeyAdmin
 from authapi.admin.sessions import ConsentAdmin, LogoutNoticeAdmin, RefreshTokenAdmin, SessionAdmin, SessionClientAdmin
 from authapi.admin.short_lived import AccountTicketAdmin, LoginTransactionAdmin, LogoutTransactionAdmin, UsedAssertionAdmin
 from authapi.admin.sign_ins import SignInAdmin
@@ -37,6 +38,7 @@ from authapi.models import (
     RefreshToken,
     RevokedToken,
     RolePermission,
+    SamlKey,
     Session,
     SessionClient,
     SignIn,
@@ -54,6 +56,7 @@ def register(site: admin.AdminSite) -> None:
     _register_applications(site)
     _register_sign_in(site)
     site.register(SigningKey, SigningKeyAdmin)
+    site.register(SamlKey, SamlKeyAdmin)
     site.register(RevokedToken, RevokedTokenAdmin)
     site.register((AuthorizationCode, AccessToken, IDToken), CredentialAdmin)
     site.register(DeviceGrant, DeviceGrantAdmin)

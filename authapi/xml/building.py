@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from lxml import etree
 
 from authapi.xml.names import PREFIXES
-from authapi.xml.parsing import Element
+from authapi.xml.parsing import METADATA, Element, parse, serialized
 
 # XML 1.0, 2.2: what no document can hold, in any spelling.
 _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -42,3 +42,10 @@ def with_prefixes(made: Element, *prefixes: str) -> Element:
 def writable(text: str) -> str:
     """Put U+FFFD in place of each character that XML cannot hold."""
     return _UNWRITABLE.sub("\ufffd", text)
+
+
+def laid_out(made: Element) -> str:
+    """Return a copy as text with a line for each element, for people; never for a signature, which covers spaces."""
+    copy = parse(serialized(made), METADATA)
+    etree.indent(copy, space="  ")
+    return str(etree.tostring(copy, encoding="unicode"))

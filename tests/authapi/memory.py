@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from authapi import client_auth, tenant_settings
 from authapi.edge import mtls
-from authapi.tokens import entitlements, keys, token_state
+from authapi.tokens import entitlements, keys, saml_keys, token_state
 from identity.hosts import forget_hosts
 
 
@@ -13,6 +13,7 @@ def forget_all() -> None:
     for memory in (
         client_auth.clients,
         keys.trust,
+        saml_keys._keys,
         token_state.token_states,
         entitlements._granted,
         entitlements._granted_for_users,

@@ -31,6 +31,7 @@ PLATFORM = "localhost"
 _VALUES: dict[str, dict[str, Any]] = {
     "provisioning.action": {"template": "scim-user-provisioning"},
     "authapi.signingkey": {"state": "revoked"},
+    "authapi.samlkey": {"state": "previous"},
     "authapi.signin": {"is_success": True},
     "authapi.administrativeline": {"is_success": True},
     "admin.logentry": {"action_flag": 2},

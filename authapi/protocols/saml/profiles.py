@@ -7,29 +7,30 @@ from typing import Any
 
 from authapi.protocols.saml.settings import SamlSettings
 from identity.documents.user import user_document
-from identity.models import GroupMember, Organization, User, UserRole
+from identity.models import Group, Organization, User
+from identity.services.effective_roles import effective_member_roles, effective_roles, groups_of
 
 
 def profile_of(user: User, settings: SamlSettings, organization: Organization | None = None) -> dict[str, Any]:
-    """Return what a mapping may name: the profile, `groups` and `roles` by name where they are mapped, and the organization."""
+    """Return what a mapping may name: the profile, `groups` and `roles` by name where they are mapped, and the organization.
+
+    In an organization the roles are those that the user has there.
+    """
     profile = user_document(user)
     profile.setdefault("name", user.name or user.email or user.username or user.phone_number)
-    profile.update(_memberships(user, settings.mappings))
+    profile.update(_memberships(user, organization, settings.mappings))
     if organization is not None:
         profile |= {"org_id": organization.pk, "org_name": organization.name}
     return {name: value for name, value in profile.items() if value not in (None, "")}
 
 
-def _memberships(user: User, mapped: Collection[str]) -> dict[str, list[str]]:
+def _memberships(user: User, organization: Organization | None, mapped: Collection[str]) -> dict[str, list[str]]:
     """Read the names of groups and roles only where an application wants them."""
     found: dict[str, list[str]] = {}
     if "groups" in mapped:
-        found["groups"] = list(_names(GroupMember, user, "group"))
+        groups = Group.objects.of(user.tenant_id).filter(pk__in=groups_of(user))
+        found["groups"] = list(groups.order_by("name").values_list("name", flat=True))
     if "roles" in mapped:
-        found["roles"] = list(_names(UserRole, user, "role"))
+        roles = effective_roles(user) if organization is None else effective_member_roles(user, organization.pk)
+        found["roles"] = list(roles.rows(user.tenant_id).order_by("name").values_list("name", flat=True))
     return found
-
-
-def _names(relation: type[GroupMember] | type[UserRole], user: User, of: str) -> Collection[str]:
-    rows = relation.objects.of(user.tenant_id).filter(user=user)
-    return list(rows.order_by(f"{of}__name").values_list(f"{of}__name", flat=True))

@@ -44,7 +44,7 @@ NEUTRAL: dict[str, Any] = {
     "signed_request_object": {"required": False, "credentials": []},
 }
 PROMISES: list[dict[str, Any]] = [
-    {"addons": {"samlp": {}}},
+    {"addons": {"salesforce": {}}},
     {"addons": {"samlp": None, "aws": {"principal": "arn:aws:iam::1:saml-provider/x"}}},
     {"native_social_login": {"google": {"enabled": True}}},
     {"fedcm_login": {"google": {"is_enabled": True}}},

@@ -19,6 +19,7 @@ _HIDDEN = {
     "authapi.client": ("secret_digest", "sealed_secret"),
     "authapi.refreshtoken": ("sealed_successor", "token_checksum"),
     "authapi.signingkey": ("sealed_private_key",),
+    "authapi.samlkey": ("sealed_private_key",),
     "provisioning.actionsecret": ("sealed",),
 }
 _ASKED = [(label, column) for label, columns in _HIDDEN.items() for column in columns]

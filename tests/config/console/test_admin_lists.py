@@ -43,6 +43,7 @@ SMALL = {
     "authapi.clientgrant",
     "authapi.edgekey",
     "authapi.permission",
+    "authapi.samlkey",
     "authapi.signingkey",
     "authapi.tenantsettings",
     "events.eventstream",

@@ -22,6 +22,7 @@ MODELS = sorted(site._registry, key=lambda model: model._meta.label_lower)
 NOT_FOR_PROVISIONING = (
     "authapi.client",
     "authapi.signingkey",
+    "authapi.samlkey",
     "authapi.clientgrant",
     "identity.staff",
     "identity.auditentry",

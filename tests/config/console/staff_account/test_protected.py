@@ -9,7 +9,6 @@ from django.contrib.admin.utils import quote
 from django.test import Client
 from django.urls import reverse
 
-from authapi.models import SigningKey
 from config.console.admin_site import site
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.service_admin import ServiceAdmin
@@ -26,6 +25,9 @@ BUTTONS = {
     ("authapi.edgekey", "renew"),
     ("authapi.signingkey", "rotate"),
     ("authapi.signingkey", "revoke"),
+    ("authapi.samlkey", "prepare"),
+    ("authapi.samlkey", "rotate"),
+    ("authapi.samlkey", "remove"),
     ("identity.tenant", "delete"),
 }
 FORMS = {
@@ -60,6 +62,16 @@ OTHER_BUTTONS = {
         *("acknowledge", "ignore", "resolve", "open_again"),
     },
     "provisioning.ignoredkind": {"hear"},
+}
+
+
+# In which state of a key its button is there.
+_STATES = {
+    ("authapi.signingkey", "revoke"): "previous",
+    ("authapi.signingkey", "rotate"): "current",
+    ("authapi.samlkey", "prepare"): "current",
+    ("authapi.samlkey", "rotate"): "next",
+    ("authapi.samlkey", "remove"): "previous",
 }
 
 
@@ -118,13 +130,10 @@ def place_of(label: str, page: str, *args: object) -> str:
 def test_no_protected_button_works_in_a_session_that_is_old(operator: Client, tenant: Tenant) -> None:
     rows = Rows(tenant)
     models = {model._meta.label_lower: model for model in site._registry}
-    SigningKey.objects.of(tenant.pk).filter(pk=rows.of(SigningKey).pk).update(state="current")
     for label, name in sorted(BUTTONS):
         row = rows.of(models[label])
-        if name == "revoke":
-            SigningKey.objects.of(tenant.pk).filter(pk=row.pk).update(state="previous")
-        if name == "rotate":
-            SigningKey.objects.of(tenant.pk).filter(pk=row.pk).update(state="current")
+        if (label, name) in _STATES:
+            models[label]._default_manager.of(tenant.pk).filter(pk=row.pk).update(state=_STATES[label, name])  # type: ignore[attr-defined]
         assert_asks_for_proof(operator, place_of(label, "action", quote(row.pk), name))
 
 

@@ -35,7 +35,7 @@ from authapi.xml.failures import SignatureMissing
 from authapi.xml.names import SAML, SAMLP, XSI, qualified
 from authapi.xml.parsing import Element, child, local_name, parse, serialized
 from authapi.xml.verifying import is_signed, verified
-from tests.authapi.saml.requests_of_applications import SIGNER
+from tests.authapi.protocols.saml.requests_of_applications import SIGNER
 from tests.authapi.xml.signed_messages import key, trusted
 
 NOW = datetime(2026, 11, 23, 10, 0, 0, 123456, tzinfo=UTC)

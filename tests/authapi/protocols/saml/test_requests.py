@@ -15,7 +15,7 @@ from authapi.xml.bindings import HTTP_POST, HTTP_REDIRECT, REQUEST
 from authapi.xml.building import element
 from authapi.xml.names import SAML, SAMLP, qualified
 from authapi.xml.parsing import Element, deflated, serialized
-from tests.authapi.saml.requests_of_applications import (
+from tests.authapi.protocols.saml.requests_of_applications import (
     ENTRY,
     OTHER_SIGNER,
     SIGNER,

@@ -22,7 +22,15 @@ from authapi.protocols.saml.requests import RequestUnusable, Sent
 from authapi.protocols.saml.settings import SamlSettings
 from authapi.xml.bindings import RESPONSE
 from authapi.xml.parsing import parse, serialized
-from tests.authapi.saml.requests_of_applications import ENTRY, OTHER_SIGNER, SIGNER, logout_answer, logout_message, posted, redirected
+from tests.authapi.protocols.saml.requests_of_applications import (
+    ENTRY,
+    OTHER_SIGNER,
+    SIGNER,
+    logout_answer,
+    logout_message,
+    posted,
+    redirected,
+)
 from tests.authapi.xml.signed_messages import trusted
 
 NOW = datetime(2026, 11, 23, 10, 0, tzinfo=UTC)
