@@ -48,7 +48,9 @@ def login_callback(request: HttpRequest, host: HostMatch) -> HttpResponse:
     state = sent.get("RelayState" if _SAML in sent else "wctx", "")
     if is_test(state):
         return finish_test(request, host, state, sent, address=address_of_callback(request, host))
-    if request_for(host.tenant_id, state) is None and _SAML in sent:
+    if request_for(host.tenant_id, state) is None:
+        if _SAML not in sent:
+            raise RequestRefused(Case.REQUEST_EXPIRED)
         return _unasked(request, host, sent)
     if not read_cookie(request, BROWSER) and _AGAIN not in request.POST:
         # Without TLS the cookie does not travel with a form that another site posts; it does with a form of ours.
