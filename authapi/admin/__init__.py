@@ -10,6 +10,7 @@ from authapi.admin.clients import ClientAdmin
 from authapi.admin.credentials import CredentialAdmin, DeviceGrantAdmin
 from authapi.admin.keys import RevokedTokenAdmin, SigningKeyAdmin
 from authapi.admin.permissions import OrganizationClientGrantAdmin, PermissionAdmin, RolePermissionAdmin, UserPermissionAdmin
+from authapi.admin.provider_pages import ProviderPages
 from authapi.admin.resources import ApiResourceAdmin, ClientGrantAdmin
 from authapi.admin.saml_keys import SamlKeyAdmin
 from authapi.admin.sessions import ConsentAdmin, LogoutNoticeAdmin, RefreshTokenAdmin, SessionAdmin, SessionClientAdmin
@@ -48,7 +49,8 @@ from authapi.models import (
     UserPermission,
 )
 from identity.admin.object_actions import ObjectActionsAdmin
-from identity.models import User
+from identity.admin.row_pages import RowPagesAdmin
+from identity.models import Connection, User
 
 
 def register(site: admin.AdminSite) -> None:
@@ -63,6 +65,9 @@ def register(site: admin.AdminSite) -> None:
     page = site.get_model_admin(User) if site.is_registered(User) else None
     if isinstance(page, ObjectActionsAdmin):
         UserPanels(site).add_to(page)
+    connections = site.get_model_admin(Connection) if site.is_registered(Connection) else None
+    if isinstance(connections, RowPagesAdmin):
+        ProviderPages(site, connections).add()
 
 
 def _register_applications(site: admin.AdminSite) -> None:

@@ -1,4 +1,4 @@
-"""The page that ends the test of a connection. What came of it stands in the admin."""
+"""The way of an administrator who tries a connection: to its provider, and back to a page. What came of it stands in the admin."""
 
 from __future__ import annotations
 
@@ -7,9 +7,21 @@ from collections.abc import Mapping
 from django.http import HttpRequest, HttpResponse
 
 from authapi.failures import Case, RequestRefused
+from authapi.login import round_trips
 from authapi.pages.hosted_page import hosted_page
-from authapi.upstream.connection_tests import judge_test, waiting_test
+from authapi.pages.tenant_page import tenant_page
+from authapi.upstream.connection_tests import call_of_test, judge_test, waiting_test
 from identity.hosts import HostMatch
+
+
+@tenant_page("connection_test", methods=("GET",))
+def go_to_provider(request: HttpRequest, host: HostMatch) -> HttpResponse:
+    """Send the browser to the provider, as a login would."""
+    state = request.GET.get("state", "")
+    test = waiting_test(host.tenant_id, state)
+    if test is None:
+        raise RequestRefused(Case.REQUEST_EXPIRED)
+    return round_trips.send(request, call_of_test(test, state))
 
 
 def finish_test(request: HttpRequest, host: HostMatch, state: str, sent: Mapping[str, str], *, address: str) -> HttpResponse:

@@ -21,6 +21,7 @@ from authapi.upstream.profile import profile_of
 from authapi.upstream.saml import login as saml_login
 from authapi.upstream.saml.connections import saml_provider
 from authapi.upstream.saml.options import STRATEGIES
+from authapi.upstream.saml.provider import SamlProvider
 from authapi.upstream.saml.showing import shown_message
 from authapi.upstream.wsfed import login as wsfed_login
 from authapi.upstream.wsfed.options import is_wsfed
@@ -29,6 +30,7 @@ from identity.hosts import canonical_address
 from identity.models import Connection
 
 CALLBACK_PATH = saml_login.CALLBACK_PATH
+TEST_PATH = "u/connection-test"
 _STATE = re.compile(r"t([0-9]{1,18})\.([A-Za-z0-9_-]{43})")
 _LIFE = timedelta(minutes=30)
 
@@ -38,25 +40,33 @@ def can_be_tested(connection: Connection) -> bool:
     return connection.strategy in STRATEGIES or is_wsfed(connection.strategy, connection.options)
 
 
-def begin_test(connection: Connection) -> BrowserCall:
-    """Return where the browser of the administrator goes. Raises `UpstreamFailed`."""
-    secret, callback = new_secret(), f"{canonical_address(connection.tenant_id)}/{CALLBACK_PATH}"
+def begin_test(connection: Connection) -> str:
+    """Return the address at which the browser of the administrator begins. Raises `UpstreamFailed` where no login can begin."""
+    _provider(connection)
+    base, secret = canonical_address(connection.tenant_id), new_secret()
     row = ConnectionTest(
         tenant_id=connection.tenant_id,
         connection=connection,
         digest=digest_of(secret),
         request_id=f"_{new_secret()}",
-        callback=callback,
+        callback=f"{base}/{CALLBACK_PATH}",
         expires_at=timezone.now() + _LIFE,
     )
-    is_saml = connection.strategy in STRATEGIES
-    # Asked before the row is made: a connection that is not complete has nothing to wait for.
-    provider: Any = saml_provider(connection) if is_saml else wsfed_login.wsfed_provider(connection)
     row.save(force_insert=True)
-    state = f"t{row.pk}.{secret}"
-    if is_saml:
-        return saml_login.request_call(connection, provider, request_id=row.request_id, callback=callback, state=state)
-    return wsfed_login.sign_in_call(provider, callback=callback, state=state)
+    return f"{base}/{TEST_PATH}?state=t{row.pk}.{secret}"
+
+
+def call_of_test(test: ConnectionTest, state: str) -> BrowserCall:
+    """Return where the browser goes at the provider. Raises `UpstreamFailed`."""
+    provider = _provider(test.connection)
+    if isinstance(provider, SamlProvider):
+        return saml_login.request_call(test.connection, provider, request_id=test.request_id, callback=test.callback, state=state)
+    return wsfed_login.sign_in_call(provider, callback=test.callback, state=state)
+
+
+def _provider(connection: Connection) -> SamlProvider | wsfed_login.WsFedProvider:
+    is_saml = connection.strategy in STRATEGIES
+    return saml_provider(connection) if is_saml else wsfed_login.wsfed_provider(connection)
 
 
 def is_test(state: str) -> bool:
@@ -69,7 +79,7 @@ def waiting_test(tenant_id: str, state: str) -> ConnectionTest | None:
     match = _STATE.fullmatch(state)
     if match is None:
         return None
-    rows = ConnectionTest.objects.of(tenant_id).select_related("connection").filter(expires_at__gt=timezone.now(), result=None)
+    rows = ConnectionTest.objects.of(tenant_id).select_related("connection").filter(expires_at__gt=timezone.now(), result__isnull=True)
     row = rows.filter(pk=match.group(1)).first()
     return row if row is not None and hmac.compare_digest(row.digest, digest_of(match.group(2))) else None
 
@@ -90,7 +100,7 @@ def judge_test(test: ConnectionTest, sent: Mapping[str, str], *, address: str) -
     else:
         profile = profile_of(claims, {}, None)
         result = {"is_success": True, "subject": claims["sub"], "profile": profile, "attributes": _listed(statement.attributes)}
-    rows = ConnectionTest.objects.of(test.tenant_id).filter(pk=test.pk, result=None)
+    rows = ConnectionTest.objects.of(test.tenant_id).filter(pk=test.pk, result__isnull=True)
     rows.update(result=result, message=shown_message(raw) if raw else "")
     return bool(result["is_success"])
 

@@ -8,6 +8,7 @@ from authapi.accounts.account_mails import RESET_PATH, RESET_REQUEST_PATH, UNBLO
 from authapi.login.round_trips import NEXT_PATH
 from authapi.pages.branding import PATH as BRAND_PATH
 from authapi.pages.branding import brand_stylesheet
+from authapi.pages.connection_test import go_to_provider
 from authapi.pages.consent import consent_page
 from authapi.pages.email_verification import verify_email
 from authapi.pages.login import login_page
@@ -26,6 +27,7 @@ from authapi.protocols.wsfed.entry import CLEAN_UP_PATH
 from authapi.protocols.wsfed.metadata import PATH as FEDERATION_METADATA
 from authapi.protocols.wsfed.views import clean_up, passive, wsfed_page
 from authapi.protocols.wsfed.views import metadata as federation_metadata
+from authapi.upstream.connection_tests import TEST_PATH
 from authapi.upstream.login import CALLBACK_PATH
 from authapi.upstream.saml.logout import LOGOUT_PATH
 from authapi.views.provider_answers import login_callback
@@ -52,6 +54,7 @@ def sign_in_urls() -> list[URLPattern]:
         path("u/logged-out", logged_out),
         path(NEXT_PATH.removeprefix("/"), next_participant),
         path(LOGOUT_PATH, provider_logout),
+        path(TEST_PATH, go_to_provider),
         path(CALLBACK_PATH, login_callback),
         *_saml_urls(),
         *_wsfed_urls(),

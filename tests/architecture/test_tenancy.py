@@ -15,6 +15,7 @@ ALLOWED = {
     "authapi/services/account_tickets.py": "the calendar drops old links of all tenants",
     "authapi/accounts/brute_force.py": "the calendar drops old counts of failed logins of all tenants",
     "authapi/login/transactions.py": "the calendar drops expired requests of all tenants",
+    "authapi/upstream/metadata_refresh.py": "a worker takes a document by its id, and the calendar looks for those that are due",
     "authapi/protocols/oauth/logout_notices.py": "a worker takes a notice by its id, and the calendar looks for those that are due",
     "authapi/login/sessions.py": "the calendar ends expired sessions of all tenants",
     "authapi/client_auth/replays.py": "used assertions of all tenants that are refused for their age are dropped by the calendar",

@@ -75,6 +75,10 @@ class SamlLogin:
         query = dict(parse_qsl(urlsplit(elsewhere["Location"]).query))
         return parse(inflated(base64.b64decode(query["SAMLRequest"]))), query["RelayState"]
 
+    def request_in(self, encoded: str) -> Element:
+        """Return a request that was posted."""
+        return parse(base64.b64decode(encoded))
+
     def answer(self, request: Element | None, **changes: Any) -> Answer:
         """Return a good answer to a request, or one that nothing asked for."""
         asked = request.get("ID") if request is not None else None

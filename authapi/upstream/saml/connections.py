@@ -15,7 +15,7 @@ from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.provider_metadata import looked_again, pasted_metadata, published_metadata
 from authapi.upstream.saml.certificates import Certificate, CertificateUnreadable, read_certificates
 from authapi.upstream.saml.metadata import MetadataUnreadable, ProviderMetadata, read_metadata
-from authapi.upstream.saml.options import OptionsInvalid, SamlOptions, read_options
+from authapi.upstream.saml.options import STRATEGIES, OptionsInvalid, SamlOptions, read_options
 from authapi.upstream.saml.provider import SamlProvider, provider_of
 from authapi.xml.algorithms import DIGEST_NAMES, SIGNATURE_NAMES
 from authapi.xml.bindings import Signer
@@ -46,6 +46,17 @@ def renewed_provider(connection: Connection) -> SamlProvider | None:
         return None
     found = looked_again(connection, options.metadata_url, read_metadata)
     return None if found is None else _provider(connection, options, found)
+
+
+def known_certificates(connection: Connection) -> tuple[Certificate, ...]:
+    """Return the certificates in the options and in the pasted metadata of a connection. Raises `UpstreamFailed`; asks no provider."""
+    if connection.strategy not in STRATEGIES:
+        return ()
+    options = options_of(connection)
+    if options.certificates or not options.metadata_xml:
+        return options.certificates
+    metadata = _metadata(connection, options)
+    return metadata.certificates if metadata is not None else ()
 
 
 def signer_of(connection: Connection, options: SamlOptions) -> Signer:
