@@ -67,43 +67,43 @@ class SignUpRefused(Exception):
         self.rate = rate
 
 
-def sign_up(asked: SignUp) -> User:
+def sign_up(request: SignUp) -> User:
     """Return the new user, created with its event and, where it gets one, the mail that verifies its address.
 
     The edge binds the context of the event. Raises `SignUpRefused`. A taken identifier costs a hash as a free one does, so
     that nobody needs to look at the status to be told nothing.
     """
-    if not takes_sign_ups(asked.connection):
-        _refuse(asked, SignUpRefused(Reason.DISABLED))
-    if not count_attempt(asked.connection.tenant_id, asked.ip, SIGN_UP):
-        rate = rate_of_suspicious(asked.connection.tenant_id, SIGN_UP)
-        _refuse(asked, SignUpRefused(Reason.SUSPICIOUS_ADDRESS, rate=rate))
-    profile = {name: value for name, value in asked.profile.items() if value not in (None, "")}
-    problems = _problems(asked.connection, profile)
+    if not takes_sign_ups(request.connection):
+        _refuse(request, SignUpRefused(Reason.DISABLED))
+    if not count_attempt(request.connection.tenant_id, request.ip, SIGN_UP):
+        rate = rate_of_suspicious(request.connection.tenant_id, SIGN_UP)
+        _refuse(request, SignUpRefused(Reason.SUSPICIOUS_ADDRESS, rate=rate))
+    profile = {name: value for name, value in request.profile.items() if value not in (None, "")}
+    problems = _problems(request.connection, profile)
     if problems:
-        _refuse(asked, SignUpRefused(Reason.INVALID, fields=problems))
+        _refuse(request, SignUpRefused(Reason.INVALID, fields=problems))
     try:
-        check_new_profile(asked.connection, {**profile, "password": asked.password})
-        user = _create(asked, profile)
+        check_new_profile(request.connection, {**profile, "password": request.password})
+        user = _create(request, profile)
     except PasswordTooWeak as weak:
-        _refuse(asked, SignUpRefused(Reason.PASSWORD_TOO_WEAK, weak=weak), weak)
+        _refuse(request, SignUpRefused(Reason.PASSWORD_TOO_WEAK, weak=weak), weak)
     except Invalid as invalid:
         fields = {name: " ".join(texts) for name, texts in invalid.errors.items()}
-        _refuse(asked, SignUpRefused(Reason.INVALID, fields=fields), invalid)
+        _refuse(request, SignUpRefused(Reason.INVALID, fields=fields), invalid)
     except (AlreadyExists, BeingDeleted) as taken:
-        hashed(asked.password)
-        _refuse(asked, SignUpRefused(Reason.REFUSED), taken)
-    _note(asked, user, "")
+        hashed(request.password)
+        _refuse(request, SignUpRefused(Reason.REFUSED), taken)
+    _note(request, user, "")
     return user
 
 
-def _create(asked: SignUp, profile: dict[str, Any]) -> User:
+def _create(request: SignUp, profile: dict[str, Any]) -> User:
     return create_user_with_mail(
         asked=None,
-        address=asked.address,
-        tenant_id=asked.connection.tenant_id,
-        connection=asked.connection,
-        password=asked.password,
+        address=request.address,
+        tenant_id=request.connection.tenant_id,
+        connection=request.connection,
+        password=request.password,
         **profile,
     )
 
@@ -136,8 +136,8 @@ def _column_problem(name: str, value: Any) -> str:
     return text_problem(value) or ""
 
 
-def _refuse(asked: SignUp, refusal: SignUpRefused, cause: Exception | None = None) -> NoReturn:
-    _note(asked, None, _DESCRIPTIONS[refusal.reason])
+def _refuse(request: SignUp, refusal: SignUpRefused, cause: Exception | None = None) -> NoReturn:
+    _note(request, None, _DESCRIPTIONS[refusal.reason])
     raise refusal from cause
 
 
@@ -150,17 +150,17 @@ _DESCRIPTIONS = {
 }
 
 
-def _note(asked: SignUp, user: User | None, description: str) -> None:
-    named = next((str(asked.profile[name]) for name in IDENTIFIERS if asked.profile.get(name)), "")
+def _note(request: SignUp, user: User | None, description: str) -> None:
+    named = next((str(request.profile[name]) for name in IDENTIFIERS if request.profile.get(name)), "")
     sign_in_log.note(
-        tenant_id=asked.connection.tenant_id,
+        tenant_id=request.connection.tenant_id,
         type=_SUCCESS if user else _FAILURE,
         is_success=user is not None,
         description=description,
         user=user,
         user_name=named,
-        client=asked.client,
-        connection=asked.connection.name,
-        ip=asked.ip,
-        user_agent=asked.user_agent,
+        client=request.client,
+        connection=request.connection.name,
+        ip=request.ip,
+        user_agent=request.user_agent,
     )

@@ -54,7 +54,7 @@ def browser_of(request: HttpRequest) -> str:
 
 
 def form_token(cookie: str) -> str:
-    """Return what a form of this browser carries: nobody else can work it out, and the cookie cannot be worked out from it."""
+    """Return what a form of this browser carries: only the owner of the cookie can compute it, and it does not reveal the cookie."""
     return hashlib.sha256(b"form:" + cookie.encode()).hexdigest()
 
 

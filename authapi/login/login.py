@@ -67,7 +67,7 @@ class Login:
         return self._session
 
     def go_on_with(self, session: Session | None) -> None:
-        """Let this session count from now on, whatever the browser sent."""
+        """Use this session from now on in place of the one that the browser sent."""
         self._session, self._is_session_known = session, True
 
     @cached_property

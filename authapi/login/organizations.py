@@ -33,7 +33,7 @@ def question_of(client: Client) -> Question | None:
 def wished_organization(client: Client, named: str) -> Organization | None:
     """Return the organization that a wish names by id, or by name where the tenant has switched that on.
 
-    Raises `RequestRefused` where the client takes none, needs one and asks nobody, or there is no such one.
+    Raises `RequestRefused` where the client takes none, needs one and does not ask for it, or there is no such one.
     """
     usage = usage_of(client)
     if not named:

@@ -41,7 +41,7 @@ def hosted_page(
     """Render `hosted/<template>.html` for a tenant.
 
     `form_targets` are origins to which the answer of a form may redirect. `hides_address` is for pages whose address holds a
-    secret: it is told to nobody, which also takes the origin off their forms, so that these cannot rely on Django's CSRF check.
+    secret: no other site learns it. Their forms are sent without an origin, so that Django's CSRF check would refuse them.
     """
     brand = brand_of(host.tenant_id)
     answer = render(request, f"hosted/{template}.html", {"brand": brand, **(context or {})}, status=status)

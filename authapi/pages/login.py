@@ -98,7 +98,7 @@ def _leave(login: Login, handle: str, connection: Connection) -> HttpResponse:
     try:
         return round_trips.send(login.http_request, upstream.begin(login, connection))
     except upstream.UpstreamFailed as failed:
-        # People are told nothing of it; whoever runs the tenant is.
+        # The page does not show the reason; the log of the tenant does.
         sign_in_log.note(
             tenant_id=login.host.tenant_id,
             type="f",

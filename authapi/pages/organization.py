@@ -18,7 +18,7 @@ from authapi.pages.tenant_page import opened_login, tenant_page
 from identity.hosts import HostMatch
 from identity.models import Organization
 
-# As many are listed; whoever is in more can name one.
+# A user who is a member of more can type the name.
 _SHOWN = 100
 
 

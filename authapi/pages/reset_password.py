@@ -31,7 +31,7 @@ _LONGEST_IDENTIFIER, _LONGEST_PASSWORD = 254, 4096
 
 @tenant_page("reset_password")
 def request_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Ask for the name of the account, and have a link mailed to whoever has it. The answer is the same for everybody."""
+    """Ask for the name of the account, and have a link mailed to its user. The answer is the same where there is no such account."""
     login, handle = opened_login(request, host)
     try:
         login.check()

@@ -55,7 +55,7 @@ def _make_account(login: Login, handle: str, connection: Connection) -> HttpResp
         return _form(
             login, handle, connection, values=values, problems=[{"field": "password", "text": _("Choose a password.")}], status=400
         )
-    asked = SignUp(
+    wanted = SignUp(
         connection=connection,
         password=password,
         profile={name: value for name, value in values.items() if value},
@@ -66,7 +66,7 @@ def _make_account(login: Login, handle: str, connection: Connection) -> HttpResp
     )
     try:
         with change_context(context_of(login.host, login.client, ip=login.address, user_agent=login.user_agent)):
-            user = sign_up(asked)
+            user = sign_up(wanted)
     except SignUpRefused as refused:
         status = 429 if refused.reason is Reason.SUSPICIOUS_ADDRESS else 400
         page = _form(login, handle, connection, values=values, problems=_problems(connection, refused), status=status)

@@ -82,7 +82,7 @@ def _key_for(algorithm: str, kid: Any, published: list[dict[str, Any]]) -> RSAKe
     ]
     if len(fitting) != 1:
         return None
-    # Only the numbers: whatever else stands there, such as a private part or an address, has no meaning.
+    # Only the numbers: other members, such as a private part or an address, have no meaning.
     numbers: dict[str, Any] = {name: fitting[0][name] for name in ("kty", "n", "e", "crv", "x", "y") if name in fitting[0]}
     try:
         # A short key is factored, a huge one keeps the processor busy.

@@ -119,7 +119,7 @@ def _userinfo(metadata: Metadata, claims: Mapping[str, Any], tokens: Mapping[str
     if not needs_userinfo(claims) or "userinfo_endpoint" not in metadata.addresses or not isinstance(access_token, str):
         return {}
     found = ProviderSession().get_json(metadata.address("userinfo_endpoint"), token=access_token)
-    # OpenID Connect Core 1.0, 5.3.2: otherwise it may speak of somebody else.
+    # OpenID Connect Core 1.0, 5.3.2: otherwise it may be about another user.
     if found.get("sub") != claims["sub"]:
         raise UpstreamFailed(Case.UPSTREAM_TOKEN_REFUSED, "The userinfo endpoint speaks of another subject.")
     return found

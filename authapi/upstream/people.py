@@ -19,7 +19,7 @@ _NEVER = "never_on_login"
 def user_of(connection: Connection, proven: Proven) -> User:
     """Return the user of a proven login, made if it is the first. Raises `UpstreamFailed`.
 
-    The only key is the subject at this connection: an e-mail address joins nobody to an account that was there before.
+    The only key is the subject at this connection: an equal e-mail address never links a login to an existing account.
     """
     found = _found(connection, proven.subject)
     profile = _profile(connection, proven)
@@ -40,7 +40,7 @@ def user_of(connection: Connection, proven: Proven) -> User:
 def _found(connection: Connection, subject: str) -> tuple[User, bool] | None:
     """Return the user and whether the login is its primary identity."""
     if connection.is_enterprise and subject.startswith(f"{connection.name}|"):
-        # It would count as written out already, and so as the subject behind the name, who is somebody else.
+        # It would count as written out already, and so as the subject behind the name, which is another user.
         raise UpstreamFailed(Case.UPSTREAM_PROFILE_REFUSED, "The subject is written like a user id.")
     try:
         user_id = user_id_of(connection, subject)
@@ -48,7 +48,7 @@ def _found(connection: Connection, subject: str) -> tuple[User, bool] | None:
         raise UpstreamFailed(Case.UPSTREAM_PROFILE_REFUSED, "The subject cannot be part of a user id.") from error
     user = User.objects.of(connection.tenant_id).select_related("connection").filter(user_id=user_id).first()
     if user is not None and user.connection_id != connection.pk:
-        # Ids of social connections do not name theirs: two of one kind may each know somebody by this subject.
+        # Ids of social connections do not name theirs: two of one kind may each have a user of this subject.
         raise UpstreamFailed(Case.UPSTREAM_PROFILE_REFUSED, "Another connection has a user of this id.")
     if user is not None:
         return user, True

@@ -47,8 +47,8 @@ class _Problem(Exception):
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What was sent, and by whom."""
+class _DirectoryRequest:
+    """A request of a client about an account of a directory."""
 
     call: Call
     form: Mapping[str, Any]
@@ -73,7 +73,7 @@ def _answered(call: Call, act: Any) -> Answer:
         form = parse_body(call.headers.get("content-type", ""), call.body)
         with tenant_bound(call.host.tenant_id):
             client = _client(call, form)
-            answer: Answer = act(_Asked(call, form, client, _connection(call, form, client)))
+            answer: Answer = act(_DirectoryRequest(call, form, client, _connection(call, form, client)))
             return answer
     except MalformedBody as error:
         problem = _Problem("invalid_request", str(error))
@@ -82,9 +82,9 @@ def _answered(call: Call, act: Any) -> Answer:
     return json_answer(problem.body, status=problem.status, headers=problem.headers)
 
 
-def _sign_up(asked: _Asked) -> Answer:
-    form, call = asked.form, asked.call
-    password = asked.text("password")
+def _sign_up(request: _DirectoryRequest) -> Answer:
+    form, call = request.form, request.call
+    password = request.text("password")
     if not password or len(password) > _LONGEST_PASSWORD:
         raise _missing("password")
     profile = {name: form[name] for name in (*IDENTIFIERS, *NAMES) if name in form}
@@ -92,32 +92,32 @@ def _sign_up(asked: _Asked) -> Answer:
         profile["user_metadata"] = _object(form["user_metadata"])
     agent = call.headers.get("user-agent", "")
     wanted = SignUp(
-        connection=asked.connection,
+        connection=request.connection,
         password=password,
         profile=profile,
-        client=asked.client,
+        client=request.client,
         ip=call.address,
         user_agent=agent,
         address=call.host.issuer.rstrip("/"),
     )
     try:
-        with change_context(context_of(call.host, asked.client, ip=call.address, user_agent=agent)):
+        with change_context(context_of(call.host, request.client, ip=call.address, user_agent=agent)):
             user = sign_up(wanted)
     except SignUpRefused as refused:
-        raise _refusal(asked.connection, password, refused) from refused
+        raise _refusal(request.connection, password, refused) from refused
     return json_answer(_created(user), headers=_PRIVATE)
 
 
-def _ask_for_reset(asked: _Asked) -> Answer:
-    call = asked.call
-    identifier = next((text for name in IDENTIFIERS if (text := asked.text(name))), "")
+def _ask_for_reset(request: _DirectoryRequest) -> Answer:
+    call = request.call
+    identifier = next((text for name in IDENTIFIERS if (text := request.text(name))), "")
     if not identifier:
         raise _missing("email")
     try:
         ask_for_reset(
-            connection=asked.connection,
+            connection=request.connection,
             identifier=identifier,
-            client=asked.client,
+            client=request.client,
             ip=call.address,
             user_agent=call.headers.get("user-agent", ""),
             address=call.host.issuer.rstrip("/"),

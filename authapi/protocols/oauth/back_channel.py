@@ -19,7 +19,7 @@ _PASSING = frozenset({408, 425, 429})
 def send_notice(notice_id: int) -> None:
     """Make one attempt to tell a client of a logout. Without effect where the notice is not due: it was sent, or another has it.
 
-    1. Claim the notice, so that it is nobody else's for half a minute.
+    1. Claim the notice, so that no other worker sends it for half a minute.
     2. Mint a token and post it, outside of any transaction.
     3. Settle it, put it off, or give it up.
     """

@@ -116,7 +116,7 @@ def checked(parameters: Parameters, client: ClientFacts, target: Target) -> Auth
 
 
 def response_types(text: str) -> frozenset[str]:
-    """Return the set behind a response type, whatever the order of its words."""
+    """Return the set behind a response type: the order of its words does not count."""
     return frozenset(text.split())
 
 

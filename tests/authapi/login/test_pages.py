@@ -136,6 +136,23 @@ def test_the_account_at_hand_can_be_chosen_or_another(login: Login) -> None:
     assert Session.objects.of(login.tenant.pk).get().user.email == "eve@example.test"
 
 
+def test_a_choice_that_is_open_stays_open_and_what_is_refused_by_now_is_told_after_it(login: Login) -> None:
+    login.begin_session()
+    first = login.ask(prompt="select_account")
+    set_client(login, grant_types=["implicit"])
+    page = login.browser.follow(first)
+    assert (page.status, "Continue as ada@example.test" in page.text) == (200, True)
+    assert login.browser.submit(page, answer=login.user.user_id).answer["error"] == "unauthorized_client"
+
+
+def test_a_choice_for_an_address_that_is_gone_is_refused_on_a_page_at_once(login: Login) -> None:
+    login.begin_session()
+    first = login.ask(prompt="select_account")
+    set_client(login, redirect_uris="https://app.example.test/other")
+    page = login.browser.follow(first)
+    assert (page.status, "Callback URL mismatch." in page.text) == (400, True)
+
+
 # --- Organizations ------------------------------------------------------------------------------------------------------------
 
 

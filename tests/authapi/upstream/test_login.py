@@ -13,7 +13,7 @@ import pytest
 from django.test import Client as Browser
 from joserfc.jwk import RSAKey
 
-from authapi.models import LoginTransaction, Session, SignIn
+from authapi.models import Client, LoginTransaction, Session, SignIn
 from authapi.upstream import buttons, connection_for_email, metadata, named_connection
 from events.models import Event
 from identity.models import LinkedIdentity, Tenant, User
@@ -90,6 +90,16 @@ def test_an_expired_request_is_over(login: Login) -> None:
     sent = login.leave()
     LoginTransaction.objects.of(login.tenant.pk).update(expires_at="2020-01-01T00:00:00Z")
     assert login.come_back(sent).status_code == 400
+
+
+def test_an_answer_for_a_client_whose_address_is_gone_is_shown_as_an_error_and_not_noted(login: Login) -> None:
+    sent = login.leave()
+    lines = SignIn.objects.of(login.tenant.pk).count()
+    Client.objects.of(login.tenant.pk).update(redirect_uris="https://app.example.test/other")
+    response = login.come_back(sent)
+    assert (response.status_code, b"Callback URL mismatch." in response.content) == (400, True)
+    assert SignIn.objects.of(login.tenant.pk).count() == lines
+    assert "/token" not in login.provider.paths
 
 
 @pytest.mark.parametrize("name", ["code", "state", "iss"])

@@ -178,7 +178,7 @@ def _question(request: HttpRequest, host: HostMatch, ending: Ending, sent: Mappi
     fields = {name: value for name, value in sent.items() if value} | ({"federated": "1"} if ending.is_federated else {})
     user = ending.session.user if ending.session is not None else None
     context = {"user": user, "fields": fields, "form_token": form_token(read_cookie(request, SESSION))}
-    # The answer leads to whatever address was checked above, and may lead on from there.
+    # The answer redirects to the address that was checked above, which may redirect further.
     own_scheme = urlsplit(ending.address).scheme
     targets = dict.fromkeys(("https:", "http:", *([f"{own_scheme}:"] if own_scheme else ())))
     return hosted_page(request, host, "logout", context, form_targets=targets)

@@ -388,6 +388,14 @@ def test_a_form_of_another_site_is_refused(login: Login, token: str | None, orig
     assert "session" not in login.browser.cookies
 
 
+def test_a_login_that_the_version_before_began_goes_on(login: Login) -> None:
+    form = login.browser.follow(login.ask())
+    # That version knows no sealed requests and no other protocol.
+    LoginTransaction.objects.of(login.tenant.pk).update(sealed_request="", parameters=login.sent)
+    answer = login.browser.submit(form, username="ada@example.test", password=PASSWORD)
+    assert answer.answer.keys() == {"code", "state", "iss"}
+
+
 def test_a_button_that_is_pressed_twice_answers_twice(login: Login) -> None:
     form = login.browser.follow(login.ask())
     answers = [login.browser.submit(form, username="ada@example.test", password=PASSWORD).answer for _ in range(2)]
