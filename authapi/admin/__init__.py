@@ -13,6 +13,7 @@ from authapi.admin.permissions import OrganizationClientGrantAdmin, PermissionAd
 from authapi.admin.provider_pages import ProviderPages
 from authapi.admin.resources import ApiResourceAdmin, ClientGrantAdmin
 from authapi.admin.saml_keys import SamlKeyAdmin
+from authapi.admin.saml_page import SamlPage
 from authapi.admin.sessions import ConsentAdmin, LogoutNoticeAdmin, RefreshTokenAdmin, SessionAdmin, SessionClientAdmin
 from authapi.admin.short_lived import AccountTicketAdmin, LoginTransactionAdmin, LogoutTransactionAdmin, UsedAssertionAdmin
 from authapi.admin.sign_ins import SignInAdmin
@@ -62,6 +63,9 @@ def register(site: admin.AdminSite) -> None:
     site.register(RevokedToken, RevokedTokenAdmin)
     site.register((AuthorizationCode, AccessToken, IDToken), CredentialAdmin)
     site.register(DeviceGrant, DeviceGrantAdmin)
+    clients = site.get_model_admin(Client)
+    if isinstance(clients, RowPagesAdmin):
+        SamlPage(site, clients).add()
     page = site.get_model_admin(User) if site.is_registered(User) else None
     if isinstance(page, ObjectActionsAdmin):
         UserPanels(site).add_to(page)

@@ -15,6 +15,7 @@ from authapi.models import Client
 from authapi.services import clients
 from foundation.admin.badges import badge
 from identity.admin.object_actions import ObjectAction
+from identity.admin.row_pages import RowPagesAdmin
 from identity.admin.service_admin import ServiceAdmin
 from identity.hosts import address_beside
 
@@ -34,7 +35,7 @@ _SOME_CALLBACK = "https://app.example.com/callback"
 _SOME_API = "https://api.example.com"
 
 
-class ClientAdmin(ServiceAdmin[Client]):
+class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
     form = ClientForm
     grows = False
     list_display = ("name", "client_id", "state", "kind", "party", "token_endpoint_auth_method", "created", "tenant")

@@ -1,11 +1,12 @@
 """Certificates of tenants for SAML and WS-Federation."""
 
 import django.db.models.deletion
+import django.db.models.manager
 from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("authapi", "0014_participants_by_protocol"), ("identity", "0001_initial")]
+    dependencies = [("authapi", "0014_participants_by_protocol"), ("identity", "0023_custom_domain_proofs")]
 
     operations = [
         migrations.CreateModel(
@@ -22,10 +23,11 @@ class Migration(migrations.Migration):
                 ("expires_at", models.DateTimeField(help_text="As its certificate says.")),
                 (
                     "tenant",
-                    models.ForeignKey(editable=False, on_delete=django.db.models.deletion.CASCADE, related_name="+", to="identity.tenant"),
+                    models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name="+", to="identity.tenant"),
                 ),
             ],
-            options={"ordering": ("id",), "abstract": False},
+            options={"ordering": ("id",), "base_manager_name": "all_tenants", "default_manager_name": "all_tenants"},
+            managers=[("all_tenants", django.db.models.manager.Manager())],
         ),
         migrations.AddConstraint(
             model_name="samlkey", constraint=models.UniqueConstraint(fields=("tenant", "kid"), name="authapi_samlkey_kid_unique")

@@ -77,6 +77,7 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
         "identity.auditentry",
         "identity.staff",
         "authapi.signingkey",
+        "authapi.samlkey",
         "authapi.refreshtoken",
         "authapi.accesstoken",
         "authapi.revokedtoken",

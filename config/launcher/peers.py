@@ -1,7 +1,7 @@
 """Installs what `make test-peers` needs: npm and Python packages below `.peers/`, Debian packages where the machine allows it.
 
 The lists stand beside the tests: `tests/peers/package.json` with its lock, `tests/peers/requirements.lock` for an
-environment of its own, and `tests/peers/packages.txt`, a Debian package and one of its programs per line. Each folder
+environment of its own, and `tests/peers/packages.txt`, a Debian package and one of its programs, or files, per line. Each folder
 of `tests/peers/servers` holds a lock too, of npm or of Python: a SCIM server whose packages fit neither ours nor each
 other's. What cannot be installed is named; its tests skip themselves and say so.
 """
@@ -67,7 +67,7 @@ def _installations() -> list[Callable[[], list[str]]]:
 def _debian_packages() -> list[str]:
     listed = LISTS / "packages.txt"
     lines = [line.split() for line in listed.read_text().splitlines() if line.strip()] if listed.exists() else []
-    missing = [package for package, program in lines if shutil.which(program, path=_search_path()) is None]
+    missing = [package for package, program in lines if not _is_there(program)]
     if not missing:
         return []
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
@@ -77,6 +77,11 @@ def _debian_packages() -> list[str]:
         if subprocess.run(command, env=quiet, stdout=subprocess.DEVNULL, check=False).returncode != 0:
             return [f"apt-get could not install {' '.join(missing)}"]
     return []
+
+
+def _is_there(program: str) -> bool:
+    # Some packages hold files only, such as schemas, and name one of them.
+    return Path(program).exists() if program.startswith("/") else shutil.which(program, path=_search_path()) is not None
 
 
 def _search_path() -> str:

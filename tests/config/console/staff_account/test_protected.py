@@ -133,7 +133,7 @@ def test_no_protected_button_works_in_a_session_that_is_old(operator: Client, te
     for label, name in sorted(BUTTONS):
         row = rows.of(models[label])
         if (label, name) in _STATES:
-            models[label]._default_manager.of(tenant.pk).filter(pk=row.pk).update(state=_STATES[label, name])  # type: ignore[attr-defined]
+            models[label]._default_manager.filter(pk=row.pk).update(state=_STATES[label, name])
         assert_asks_for_proof(operator, place_of(label, "action", quote(row.pk), name))
 
 

@@ -1,0 +1,230 @@
+"""The form of the SAML add-on: fields for people, judged by the body of the management interface, so that both have one set of rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from django import forms
+
+from authapi.api.addon_bodies import SamlAddon
+from authapi.protocols.saml.names import (
+    EMAIL_NAME,
+    PERSISTENT_NAME,
+    TRANSIENT_NAME,
+    UNSPECIFIED_CLASS,
+    UNSPECIFIED_NAME,
+)
+from authapi.protocols.saml.settings import DEFAULT_LIFETIME, DEFAULT_MAPPINGS, DEFAULT_PROBES
+from authapi.xml.bindings import HTTP_POST, HTTP_REDIRECT
+from foundation.admin.line_fields import LinesField
+
+_FORMATS = (
+    (UNSPECIFIED_NAME, "Unspecified"),
+    (EMAIL_NAME, "E-mail address"),
+    (PERSISTENT_NAME, "Persistent"),
+    (TRANSIENT_NAME, "Transient"),
+)
+_SIGNED = (("assertion", "The assertion"), ("response", "The response instead"), ("both", "Both"))
+_SIGNATURES = (
+    ("rsa-sha256", "RSA with SHA-256"),
+    ("rsa-sha384", "RSA with SHA-384"),
+    ("rsa-sha512", "RSA with SHA-512"),
+    ("rsa-sha1", "RSA with SHA-1: for old applications only"),
+)
+_DIGESTS = (("sha256", "SHA-256"), ("sha384", "SHA-384"), ("sha512", "SHA-512"), ("sha1", "SHA-1: for old applications only"))
+_CIPHERS = (
+    ("aes256-gcm", "AES-256 GCM"),
+    ("aes128-gcm", "AES-128 GCM"),
+    ("aes256-cbc", "AES-256 CBC: for old applications only"),
+    ("aes128-cbc", "AES-128 CBC: for old applications only"),
+)
+_BINDINGS = ((HTTP_POST, "HTTP-POST"), (HTTP_REDIRECT, "HTTP-Redirect"))
+_TEXTS = ("audience", "recipient", "destination", "issuer", "claimsPrefix")
+_SWITCHES: Mapping[str, bool] = {
+    "createUpnClaim": True,
+    "passthroughClaimsWithNoMapping": True,
+    "mapUnknownClaimsAsIs": False,
+    "mapIdentities": True,
+    "typedAttributes": True,
+    "includeAttributeNameFormat": True,
+}
+_CHOICES: Mapping[str, Any] = {
+    "nameIdentifierFormat": UNSPECIFIED_NAME,
+    "signatureAlgorithm": "rsa-sha256",
+    "digestAlgorithm": "sha256",
+    "encryptionAlgorithm": "aes256-gcm",
+    "binding": HTTP_POST,
+    "lifetimeInSeconds": DEFAULT_LIFETIME,
+}
+GROUPS: Sequence[tuple[str, Sequence[str]]] = (
+    ("Where the application is", ("callbacks", "audience", "logout_callback", "slo_enabled", "binding")),
+    ("How it knows its users", ("nameIdentifierFormat", "nameIdentifierProbes")),
+    (
+        "Attributes",
+        ("mappings", "passthroughClaimsWithNoMapping", "mapUnknownClaimsAsIs", "claimsPrefix", "createUpnClaim", "mapIdentities"),
+    ),
+    (
+        "Signatures and encryption",
+        ("signs", "signatureAlgorithm", "digestAlgorithm", "signingCert", "encryptionCert", "encryptionAlgorithm"),
+    ),
+    (
+        "More",
+        (
+            *("lifetimeInSeconds", "recipient", "destination", "issuer", "authnContextClassRef"),
+            *("typedAttributes", "includeAttributeNameFormat", "consumers"),
+        ),
+    ),
+)
+_WIDE = {"size": 70, "spellcheck": "false"}
+
+
+def _text(label: str, help_text: str = "") -> forms.CharField:
+    return forms.CharField(required=False, label=label, help_text=help_text, max_length=2048, widget=forms.TextInput(attrs=_WIDE))
+
+
+def _certificate(label: str, help_text: str) -> forms.CharField:
+    area = forms.Textarea(attrs={"rows": 4, "cols": 70, "spellcheck": "false"})
+    return forms.CharField(required=False, label=label, help_text=help_text, widget=area)
+
+
+def _switch(label: str, help_text: str = "") -> forms.BooleanField:
+    return forms.BooleanField(required=False, label=label, help_text=help_text)
+
+
+class SamlForm(forms.Form):
+    """One value for each setting. A value that is the default is left out of the add-on."""
+
+    callbacks = LinesField(
+        label="Assertion consumer service", help_text="One address a line; the first is the default. Answers go to these and nowhere else."
+    )
+    audience = _text(
+        "Audience", "The entity id of the application. Empty: the issuer of the request, and none where the login begins here."
+    )
+    logout_callback = _text("Logout address", "Where the application takes logout requests and answers. Empty: it is not told of logouts.")
+    slo_enabled = _switch("Tell the application when the user logs out elsewhere")
+    binding = forms.ChoiceField(label="Binding of logout messages", choices=_BINDINGS)
+    nameIdentifierFormat = forms.ChoiceField(  # noqa: N815  (the name of the wire)
+        label="Format of the NameID", choices=_FORMATS, help_text="Where the request asks for none."
+    )
+    nameIdentifierProbes = LinesField(  # noqa: N815
+        label="Value of the NameID", help_text="One claim a line; the first that the user has. Empty: the user id."
+    )
+    mappings = LinesField(
+        rows=8,
+        label="Mapping",
+        help_text="One a line: member of the profile = name of the claim. Members of metadata with a dot, such as "
+        "app_metadata.department; groups and roles by their names.",
+    )
+    passthroughClaimsWithNoMapping = _switch("Send the rest of the profile as well")  # noqa: N815
+    mapUnknownClaimsAsIs = _switch("The rest keeps its names", "Otherwise each name gets the prefix.")  # noqa: N815
+    claimsPrefix = _text("Prefix of the rest")  # noqa: N815
+    createUpnClaim = _switch("Add a UPN")  # noqa: N815
+    mapIdentities = _switch("Say which connection the user came through")  # noqa: N815
+    signs = forms.ChoiceField(label="What is signed", choices=_SIGNED)
+    signatureAlgorithm = forms.ChoiceField(label="Signature", choices=_SIGNATURES)  # noqa: N815
+    digestAlgorithm = forms.ChoiceField(label="Digest", choices=_DIGESTS)  # noqa: N815
+    signingCert = _certificate(  # noqa: N815
+        "Certificates of the application's requests",
+        "PEM, several one after the other during a change. As soon as there is one, requests and logouts must be signed.",
+    )
+    encryptionCert = _certificate("Certificate to encrypt for", "PEM. Assertions are encrypted where there is one.")  # noqa: N815
+    encryptionAlgorithm = forms.ChoiceField(label="Encryption", choices=_CIPHERS)  # noqa: N815
+    lifetimeInSeconds = forms.IntegerField(label="Life of an assertion", min_value=1, help_text="Seconds.")  # noqa: N815
+    recipient = _text("Recipient", "Empty: the address that the answer goes to.")
+    destination = _text("Destination", "Empty: the address that the answer goes to.")
+    issuer = _text("Our entity id", "Empty: that of the tenant.")
+    authnContextClassRef = _text("Class of authentication", "Where the request asks for none.")  # noqa: N815
+    typedAttributes = _switch("Values have types")  # noqa: N815
+    includeAttributeNameFormat = _switch("Attributes have name formats")  # noqa: N815
+    consumers = LinesField(label="Addresses by index", help_text="One a line: index and address, such as 1 https://app.example.com/acs")
+
+    def groups(self) -> Iterator[tuple[str, list[forms.BoundField]]]:
+        """Yield the fields under their headings."""
+        for title, names in GROUPS:
+            yield title, [self[name] for name in names]
+
+    def clean_mappings(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for line in self.cleaned_data["mappings"]:
+            member, separator, claim = (part.strip() for part in line.partition("="))
+            if not (member and separator and claim):
+                raise forms.ValidationError(f"Expected member = claim: {line[:80]}")
+            found.setdefault(member, []).append(claim)
+        return found
+
+    def clean_consumers(self) -> list[dict[str, Any]]:
+        found = []
+        for line in self.cleaned_data["consumers"]:
+            index, _, address = line.partition(" ")
+            if not (index.isdecimal() and address.strip()):
+                raise forms.ValidationError(f"Expected an index and an address: {line[:80]}")
+            found.append({"index": int(index), "url": address.strip()})
+        return found
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or self.cleaned_data
+        if not self.errors:
+            judge = SamlAddon(data=self.addon())
+            if not judge.is_valid():
+                for name, problem in judge.errors.items():
+                    place = _FIELD_OF.get(name, name)
+                    self.add_error(place if place in self.fields else None, "; ".join(_sentences(problem)))
+        return values
+
+    def addon(self) -> dict[str, Any]:
+        """Return the settings as `addons.samlp` has them."""
+        values = self.cleaned_data
+        addon: dict[str, Any] = {name: values[name].strip() for name in _TEXTS if values[name].strip()}
+        addon |= {name: values[name] for name, default in {**_SWITCHES, **_CHOICES}.items() if values[name] != default}
+        addon |= {name: values[name] for name in ("signingCert", "encryptionCert") if values[name].strip()}
+        mappings = {member: claims[0] if len(claims) == 1 else claims for member, claims in values["mappings"].items()}
+        if mappings != DEFAULT_MAPPINGS:
+            addon["mappings"] = mappings
+        if tuple(values["nameIdentifierProbes"]) not in ((), DEFAULT_PROBES):
+            addon["nameIdentifierProbes"] = values["nameIdentifierProbes"]
+        if values["signs"] != "assertion":
+            addon |= {"signResponse": True} | ({"signAssertion": True} if values["signs"] == "both" else {})
+        if values["authnContextClassRef"].strip() not in ("", UNSPECIFIED_CLASS):
+            addon["authnContextClassRef"] = values["authnContextClassRef"].strip()
+        if values["consumers"]:
+            addon["assertionConsumerServices"] = values["consumers"]
+        if values["logout_callback"].strip() or not values["slo_enabled"]:
+            addon["logout"] = {"callback": values["logout_callback"].strip(), "slo_enabled": values["slo_enabled"]}
+        return addon
+
+
+_FIELD_OF = {"logout": "logout_callback", "assertionConsumerServices": "consumers", "signAssertion": "signs", "signResponse": "signs"}
+
+
+def form_values(addon: Mapping[str, Any], callbacks: Sequence[str]) -> dict[str, Any]:
+    """Return what the form shows of an add-on; the defaults where it has nothing."""
+    logout = addon.get("logout") or {}
+    mappings = addon.get("mappings")
+    signs_response, signs_assertion = addon.get("signResponse") is True, addon.get("signAssertion")
+    consumers = addon.get("assertionConsumerServices") or ()
+    return {
+        **{name: addon.get(name) or "" for name in (*_TEXTS, "signingCert", "encryptionCert")},
+        **{name: default if addon.get(name) is None else addon[name] for name, default in {**_SWITCHES, **_CHOICES}.items()},
+        "authnContextClassRef": addon.get("authnContextClassRef") or UNSPECIFIED_CLASS,
+        "callbacks": list(callbacks),
+        "mappings": list(_mapping_lines(DEFAULT_MAPPINGS if mappings is None else mappings)),
+        "nameIdentifierProbes": list(addon.get("nameIdentifierProbes") or DEFAULT_PROBES),
+        "logout_callback": logout.get("callback") or "",
+        "slo_enabled": logout.get("slo_enabled") is not False,
+        "signs": ("both" if signs_assertion else "response") if signs_response else "assertion",
+        "consumers": [f"{each['index']} {each['url']}" for each in consumers],
+    }
+
+
+def _mapping_lines(mappings: Mapping[str, Any]) -> Iterator[str]:
+    # The database keeps no order of members.
+    for member, claims in sorted(mappings.items()):
+        for claim in [claims] if isinstance(claims, str) else claims:
+            yield f"{member} = {claim}"
+
+
+def _sentences(problem: Any) -> list[str]:
+    if isinstance(problem, Mapping):
+        return [text for inner in problem.values() for text in _sentences(inner)]
+    return [text for inner in problem for text in _sentences(inner)] if isinstance(problem, list) else [str(problem)]
