@@ -43,7 +43,7 @@ def _sent(request: HttpRequest) -> Sent:
     repeated = next((name for name in _MEMBERS if len(values.getlist(name)) > 1), None)
     if repeated is not None:
         raise RequestRefused(Case.REPEATED_PARAMETER, parameter=repeated)
-    found = {name: values[name] for name in _MEMBERS if name in values}
+    found = {name: str(values[name]) for name in _MEMBERS if name in values}
     return Sent(found, None if is_posted else request.META.get("QUERY_STRING", ""))
 
 

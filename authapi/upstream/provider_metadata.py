@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 
 from django.conf import settings
@@ -100,7 +100,7 @@ def _fetched(connection: Connection, address: str, read: Reader, *, not_since: t
 
 def _claimed(connection: Connection, address: str, not_since: timedelta) -> int | None:
     now = timezone.now()
-    values = {
+    values: dict[str, str | datetime] = {
         "tenant": connection.tenant_id,
         "connection": connection.pk,
         "address": address,

@@ -76,7 +76,7 @@ def _single(values: QueryDict) -> dict[str, str]:
     repeated = next((name for name in _MEMBERS if len(values.getlist(name)) > 1), None)
     if repeated is not None:
         raise RequestRefused(Case.REPEATED_PARAMETER, parameter=repeated)
-    return {name: values[name] for name in _MEMBERS if name in values}
+    return {name: str(values[name]) for name in _MEMBERS if name in values}
 
 
 def _answer(request: HttpRequest, host: HostMatch, sent: Mapping[str, str]) -> saml_login.SamlAnswer:

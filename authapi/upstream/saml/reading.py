@@ -47,7 +47,7 @@ def status_of(root: Element) -> tuple[tuple[str, ...], str]:
     status = child(root, samlp("Status"))
     if status is None:
         return (), ""
-    codes = []
+    codes: list[str] = []
     inner = child(status, samlp("StatusCode"))
     while inner is not None and len(codes) < 8:
         codes.append(inner.get("Value") or "")

@@ -36,7 +36,7 @@ def shown_message(raw: bytes) -> str:
 
 def _write(element: Element, depth: int, lines: list[str]) -> None:
     name = _name(element)
-    attributes = "".join(f' {_attribute_name(key)}="{_short(value)}"' for key, value in element.attrib.items())
+    attributes = "".join(f' {_attribute_name(key)}="{_short(str(value))}"' for key, value in element.attrib.items())
     indent = "  " * depth
     if element.tag in _HIDDEN:
         lines.append(f"{indent}<{name}>{_LEFT_OUT}</{name}>")

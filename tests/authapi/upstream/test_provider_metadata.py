@@ -69,6 +69,7 @@ def test_the_first_login_fetches_the_document_and_later_ones_use_it(tenant: Tena
     assert "code" in login.log_in(prompt="login")
     assert published.count == 1
     row = kept(tenant)
+    assert row.document is not None
     assert (row.problem, row.document["entity_id"]) == ("", ENTITY_ID)
     assert timedelta(hours=23) < row.due_at - timezone.now() <= timedelta(hours=24)
 

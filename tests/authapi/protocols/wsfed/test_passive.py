@@ -132,7 +132,9 @@ def test_a_token_may_be_a_jwt_in_a_binary_token_or_bare(tenant: Tenant, browser:
     fields = fields_of(log_in(browser, f"/wsfed/{wrapped.client_id}"))
     root = parse(fields["wresult"].encode())
     assert root.findtext(qualified(WST, "TokenType")) == "urn:ietf:params:oauth:token-type:jwt"
-    token = base64.b64decode(root.find(qualified(WST, "RequestedSecurityToken"))[0].text).decode()
+    holder = root.find(qualified(WST, "RequestedSecurityToken"))
+    assert holder is not None
+    token = base64.b64decode(holder[0].text or "").decode()
     claims = read_jwt(tenant, token)
     assert (claims["aud"], claims["iss"]) == (f"urn:{wrapped.client_id}", f"urn:{tenant.pk}.example.test")
     assert claims[f"{CLAIMS}/emailaddress"] == "ada@example.test"

@@ -53,7 +53,7 @@ def message(name: str, login: SamlLogin, *content: Element | None, **attributes:
     return element(qualified(SAMLP, name), {**given, **attributes}, element(qualified(SAML, "Issuer"), None, ENTITY_ID), *content)
 
 
-def demand(login: SamlLogin, *, name: str = "248289", index: str | None = "_session-1", **attributes: str | None) -> Element:
+def demand(login: SamlLogin, *, name: str | None = "248289", index: str | None = "_session-1", **attributes: str | None) -> Element:
     named = element(qualified(SAML, "NameID"), None, name)
     session = None if index is None else element(qualified(SAMLP, "SessionIndex"), None, index)
     return message("LogoutRequest", login, named, session, **attributes)

@@ -76,7 +76,7 @@ def test_an_encrypted_assertion_is_opened_and_its_signature_still_counts() -> No
     unsigned = answer(encrypts_for=mine.certificate, signs_assertion=False)
     assert "Neither the response nor the assertion is signed" in why(unsigned.raw, keys=[mine.private])
     unsigned.signs_response = True
-    assert judged(unsigned.raw, keys=[mine.private])
+    assert judged(unsigned.raw, keys=[mine.private]).assertion.id
 
 
 def test_an_assertion_for_another_key_says_where_ours_is() -> None:
@@ -92,7 +92,7 @@ def test_a_signature_of_another_key_says_whose_certificate_the_message_names() -
 
 
 def test_each_certificate_of_a_rollover_counts() -> None:
-    assert accepted(answer(key=OTHER).raw, [SIGNING.known, OTHER.known], expected())
+    assert accepted(answer(key=OTHER).raw, [SIGNING.known, OTHER.known], expected()).assertion.id
 
 
 def test_a_certificate_inside_the_message_is_not_trusted() -> None:
@@ -133,27 +133,27 @@ def test_an_answer_that_does_not_fit_says_what_to_mend(changes: dict[str, Any], 
 
 
 def test_clocks_may_differ_by_three_minutes_and_no_more() -> None:
-    assert judged(answer(now=NOW + timedelta(minutes=3)).raw)
-    assert judged(answer(now=NOW - timedelta(minutes=7, seconds=59)).raw)
+    assert judged(answer(now=NOW + timedelta(minutes=3)).raw).assertion.id
+    assert judged(answer(now=NOW - timedelta(minutes=7, seconds=59)).raw).assertion.id
     assert why(answer(now=NOW - timedelta(minutes=8)).raw)
     assert why(answer(now=NOW + timedelta(minutes=3, seconds=31)).raw)
 
 
 def test_an_answer_that_nothing_asked_for_may_name_no_request() -> None:
-    assert judged(answer(in_response_to=None).raw, expected(request_id=None))
+    assert judged(answer(in_response_to=None).raw, expected(request_id=None)).assertion.id
     assert "did not begin here" in why(answer().raw, expected(request_id=None))
 
 
 def test_an_issuer_that_is_not_known_is_not_compared() -> None:
-    assert judged(answer(issuer="urn:any", response_issuer=None).raw, expected(issuer=""))
+    assert judged(answer(issuer="urn:any", response_issuer=None).raw, expected(issuer="")).assertion.id
 
 
 def test_both_forms_of_our_address_are_ours_and_one_with_an_organization() -> None:
-    assert judged(answer(recipient=CALLBACK).raw)
+    assert judged(answer(recipient=CALLBACK).raw).assertion.id
     with_org = f"{ACS}&organization=org_1"
     assert why(answer(recipient=with_org).raw)
     wanted = expected(recipients=with_organization(recipients_of(CALLBACK, "corp"), with_org))
-    assert judged(answer(recipient=with_org).raw, wanted)
+    assert judged(answer(recipient=with_org).raw, wanted).assertion.id
     odd = f"{ACS}&more=1"
     assert with_organization(recipients_of(CALLBACK, "corp"), odd) == recipients_of(CALLBACK, "corp")
     elsewhere = "https://evil.example.test/login/callback?connection=corp"
@@ -219,7 +219,7 @@ def test_one_fitting_confirmation_among_several_is_enough() -> None:
         data = element(f"{{{SAML}}}SubjectConfirmationData", {"Recipient": "https://another.example.test"})
         subject.insert(1, element(f"{{{SAML}}}SubjectConfirmation", {"Method": "urn:oasis:names:tc:SAML:2.0:cm:bearer"}, data))
 
-    assert judged(answer(spoil_assertion=add).raw)
+    assert judged(answer(spoil_assertion=add).raw).assertion.id
 
 
 def test_several_assertions_are_refused() -> None:
