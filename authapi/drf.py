@@ -30,7 +30,7 @@ from authapi.edge.addresses import Origin, origin_of
 from authapi.logs.noted_writes import note_response, writing_of
 from authapi.problems import ApiProblem, TooManyRequests
 from authapi.services.administrative_log import Writing, writing
-from authapi.tokens.access_tokens import InsufficientScope, InvalidToken, TokenRefused, VerifiedToken, require_scope, verify_access_token
+from authapi.tokens.verifying import InsufficientScope, InvalidToken, TokenRefused, VerifiedToken, require_scope, verify_access_token
 from foundation.acting import Act, Actor, acting
 from foundation.change_context import ChangeContext, ChangingClient, change_context
 from foundation.tenancy import tenant_bound

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-import orjson
 from oauth2_provider.oauth2_backends import get_oauthlib_core
 from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauth2_provider.scopes import BaseScopes
 from oauthlib.common import Request
 from oauthlib.openid import Server as EngineServer
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.oauth import OAuthCase
+from authapi.failures.requests import RequestCase
 from authapi.grants.authorization_code import AuthorizationCodeGrant
 from authapi.grants.client_credentials import ClientCredentialsGrant
-from authapi.grants.issuing import access_token, token_seconds
 from authapi.grants.password import PasswordGrant, PasswordRealmGrant
 from authapi.grants.refresh_token import RefreshTokenGrant
 from authapi.models import Client
 from authapi.token_request import TokenRequest
+from authapi.tokens.minting import Issue, minted
 
 # Grants of the token endpoint this release serves; the engine knows more, and they stay unreachable until they are finished.
-SERVED_GRANTS = ("authorization_code", "client_credentials", "refresh_token", PasswordGrant.name, PasswordRealmGrant.name)
+_GRANTS = (AuthorizationCodeGrant, ClientCredentialsGrant, RefreshTokenGrant, PasswordGrant, PasswordRealmGrant)
+SERVED_GRANTS = tuple(grant.name for grant in _GRANTS)
 # Those that hash what a person typed.
 PASSWORD_GRANTS = frozenset({PasswordGrant.name, PasswordRealmGrant.name})
 
@@ -42,7 +43,7 @@ class ClientGrantScopes(BaseScopes):  # type: ignore[misc]  # the toolkit has no
 
 
 class Validator(OAuth2Validator):  # type: ignore[misc]
-    """Accepts the client that `authapi.client_auth` has proven, and stores no JWT."""
+    """Accepts the client that `authapi.client_auth` has proven."""
 
     def authenticate_client(self, request: Any, *args: Any, **kwargs: Any) -> bool:
         return isinstance(request.client, Client)
@@ -53,32 +54,25 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
     def validate_grant_type(self, client_id: str, grant_type: str, client: Client, request: Any, *args: Any, **kwargs: Any) -> bool:
         return client.allows_grant_type(grant_type)
 
-    def save_bearer_token(self, token: Mapping[str, Any], request: Any, *args: Any, **kwargs: Any) -> None:
-        if getattr(request, "issue", None) is None:
-            super().save_bearer_token(token, request, *args, **kwargs)
-
 
 class Server(EngineServer):  # type: ignore[misc]
     """The engine's server with our grants and our access tokens."""
 
     def __init__(self, request_validator: OAuth2Validator, **kwargs: Any) -> None:
-        super().__init__(request_validator, **kwargs | {"token_generator": access_token, "token_expires_in": token_seconds})
-        self.grant_types["client_credentials"] = ClientCredentialsGrant(request_validator)
-        for grant in (AuthorizationCodeGrant, RefreshTokenGrant, PasswordGrant, PasswordRealmGrant):
+        super().__init__(request_validator, **kwargs | {"token_generator": _access_token, "token_expires_in": _token_seconds})
+        for grant in _GRANTS:
             self.grant_types[grant.name] = grant(request_validator)
 
-    def exchange(self, token_request: TokenRequest, client: Client) -> dict[str, Any]:
-        """Return the members of a successful token answer; raise `RequestRefused` or the engine's `OAuth2Error`."""
+    def exchange(self, token_request: TokenRequest, client: Client) -> bytes:
+        """Return the body of a successful token answer, as it is sent; raise `RequestRefused` or the engine's `OAuth2Error`."""
         grant = requested_grant(token_request)
-        fields = {name: value for name, value in token_request.form.items() if isinstance(value, str)}
-        # The engine reads neither address nor headers here: the client is proven and the host is known.
-        request = Request(token_request.host.issuer + "oauth/token", "POST", body=fields, headers={})
+        # Parameters of a body would become members of the engine's request, such as `extra_credentials`: our grants read them from
+        # `token_request`.
+        request = Request(token_request.host.issuer + "oauth/token", "POST", headers={})
         request.client, request.client_id = client, client.client_id
         request.token_request = token_request
-        _headers, body, status = self.grant_types[grant].create_token_response(request, self.default_token_type)
-        answer: dict[str, Any] = orjson.loads(body)
-        if status != 200:
-            raise RequestRefused(Case.MALFORMED_REQUEST, reason=answer.get("error_description") or answer["error"])
+        _headers, body, _status = self.grant_types[grant].create_token_response(request, self.default_token_type)
+        answer: bytes = body
         return answer
 
 
@@ -86,9 +80,9 @@ def requested_grant(token_request: TokenRequest) -> str:
     """Return the grant type asked for; raise `RequestRefused` when there is none or it is not served."""
     grant = token_request.text("grant_type")
     if grant is None:
-        raise RequestRefused(Case.MISSING_PARAMETER, parameter="grant_type")
+        raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="grant_type")
     if grant not in SERVED_GRANTS:
-        raise RequestRefused(Case.UNSUPPORTED_GRANT, grant=grant[:100])
+        raise RequestRefused(OAuthCase.UNSUPPORTED_GRANT, grant=grant[:100])
     return grant
 
 
@@ -97,3 +91,14 @@ def server() -> Server:
     """Return the engine of this process, made as the toolkit's settings say. It keeps nothing between requests."""
     made: Server = get_oauthlib_core().server
     return made
+
+
+def _access_token(request: Any) -> str:
+    """Mint the access token of an engine request whose grant has left an `Issue`."""
+    return minted(request.issue, client=request.client, host=request.token_request.host)
+
+
+def _token_seconds(request: Any) -> int:
+    """Return the life of the token that `_access_token` mints."""
+    issue: Issue = request.issue
+    return issue.seconds

@@ -13,8 +13,8 @@ from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.response import Response
 
-from authapi.failures import TOO_MANY_REQUESTS
-from authapi.tokens.access_tokens import TokenRefused
+from authapi.failures.requests import TOO_MANY_REQUESTS
+from authapi.tokens.verifying import TokenRefused
 from identity.services.failures import AlreadyExists, BeingDeleted, Conflict, Invalid, NotFound, ServiceError
 
 logger = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from authapi.models import (
     Session,
 )
 from authapi.services import client_credentials, client_grants, clients, edge_keys, resource_changes
-from authapi.services.refresh_tokens import revoke_refresh_tokens
+from authapi.tokens.revocation import revoke_refresh_tokens
 from identity.services.bulk_acts import BulkAct, deletion_of_rows, register
 
 

@@ -6,28 +6,27 @@ from datetime import timedelta
 
 from celery import shared_task
 from django.conf import settings
-from django.utils import timezone
 
 from authapi import row_acts  # noqa: F401  (it registers what jobs of the admin do)
 from authapi.accounts import account_mails  # noqa: F401  (it registers what its jobs do)
-from authapi.accounts.brute_force import prune_failures
+from authapi.expiry import drop_ended
 from authapi.login.sessions import end_expired_sessions
-from authapi.login.transactions import prune_transactions
 from authapi.protocols.oauth.back_channel import send_notice
 from authapi.protocols.oauth.logout_notices import SEND_NOTICE, due_notices
-from authapi.services.account_tickets import prune_tickets
-from authapi.services.tokens import forget_successors, prune_expired
 from authapi.tokens.keys import rotate_due_keys
 from authapi.upstream.metadata_refresh import REFRESH, due_metadata, refresh
 
 
 @shared_task(name="authapi.prune")
 def prune() -> None:
-    """Drop what has expired."""
-    prune_expired()
-    now = timezone.now()
-    prune_failures(now)
-    prune_tickets(now)
+    """Drop what has ended."""
+    drop_ended()
+
+
+@shared_task(name="authapi.end_sessions")
+def end_sessions() -> None:
+    """End the sessions whose time is over."""
+    end_expired_sessions()
 
 
 @shared_task(name="authapi.rotate_keys")
@@ -35,14 +34,6 @@ def rotate_keys() -> None:
     """Rotate the signing keys whose time has come."""
     if settings.SIGNING_KEY_DAYS:
         rotate_due_keys(timedelta(days=settings.SIGNING_KEY_DAYS))
-
-
-@shared_task(name="authapi.prune_sign_ins")
-def prune_sign_ins() -> None:
-    """End the sessions whose time is over; drop login transactions that have expired, and successors past their leeway."""
-    end_expired_sessions()
-    prune_transactions()
-    forget_successors()
 
 
 @shared_task(name=SEND_NOTICE)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from authapi.edge.charging import Charge
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.requests import RequestCase
 from identity.hosts import HostMatch
 
 
@@ -30,4 +31,11 @@ class TokenRequest:
         value = self.form.get(name)
         if value is None or isinstance(value, str):
             return value
-        raise RequestRefused(Case.MALFORMED_REQUEST, reason=f"The parameter {name} must be a string.")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"The parameter {name} must be a string.")
+
+    def required(self, name: str) -> str:
+        """Return a parameter; raise `RequestRefused` naming the one that is missing."""
+        value = self.text(name)
+        if value is None:
+            raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter=name)
+        return value

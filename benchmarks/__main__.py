@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 MEASUREMENTS: dict[str, tuple[list[str], str]] = {
     "recording": ([], "recording, per user save"),
     "user_import": ([], "import of users"),
+    "fast_paths": ([], "what fast paths save"),
     "user_search": ([], "searches in a tenant of a million users"),
     "stream": (["--scenarios", "latency", "--subjects", "ours, uvicorn"], "commit to first byte at a subscriber"),
     "auth": ([], "tokens beside npm oidc-provider"),

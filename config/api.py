@@ -17,8 +17,8 @@ from rest_framework.views import APIView
 
 from authapi.api import client_credentials, client_schemas, resource_schemas, sign_in_schemas, signing_keys, tenant_setting_schemas
 from authapi.drf import ManagementMixin
+from authapi.management_scopes import MANAGEMENT_SCOPES
 from authapi.problems import ApiProblem
-from authapi.tokens.scopes import MANAGEMENT_SCOPES
 from config.management_routes import ROUTES
 from config.upstream.table import Entry, hidden_behind, is_hidden, unbuilt_at
 from events.api import stream_components, subscribe_operation

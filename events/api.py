@@ -13,7 +13,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from authapi.tokens.scopes import READ_EVENTS
+from authapi.management_scopes import READ_EVENTS
 from events.log.envelope import TEST_PURPOSE, event_source
 from events.record.catalogue import EVENT_TYPES
 from events.stream.operating.canary import send_canary

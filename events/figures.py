@@ -94,8 +94,6 @@ def registered() -> list[DatabaseFigures]:
     return [_registered[app] for app in sorted(_registered)]
 
 
-_AGE = "extract(epoch FROM clock_timestamp() - {})"
-
 EVENTS = DatabaseFigures(
     "events",
     [
@@ -104,24 +102,26 @@ EVENTS = DatabaseFigures(
             "outbox_watermark_age_seconds",
             "Age of the oldest event that has no position yet.",
             # By primary key, the first row of the index.
-            f"SELECT {_AGE.format('e.time')} FROM events_outbox o JOIN events_event e ON e.id = o.event ORDER BY o.event LIMIT 1",
+            "SELECT extract(epoch FROM clock_timestamp() - e.time) FROM events_outbox o JOIN events_event e ON e.id = o.event"
+            " ORDER BY o.event LIMIT 1",
         ),
         Figure(
             "outbox_retention_floor_age_seconds",
             "The shortest history that a tenant has whose log was ever pruned.",
-            f"SELECT min({_AGE.format('floor_recorded_at')}) FROM events_head",
+            "SELECT min(extract(epoch FROM clock_timestamp() - floor_recorded_at)) FROM events_head",
         ),
         Figure(
             "log_oldest_event_age_seconds",
             "Age of the oldest event that is kept for any tenant.",
             # One probe of an index for each tenant.
-            f"SELECT max({_AGE.format('l.recorded_at')}) FROM events_head h CROSS JOIN LATERAL (SELECT recorded_at FROM events_logentry"
-            " WHERE tenant_id = h.tenant_id ORDER BY recorded_at, position LIMIT 1) l",
+            "SELECT max(extract(epoch FROM clock_timestamp() - l.recorded_at)) FROM events_head h CROSS JOIN LATERAL ("
+            "SELECT recorded_at FROM events_logentry WHERE tenant_id = h.tenant_id ORDER BY recorded_at, position LIMIT 1) l",
         ),
         Figure(
             "database_oldest_snapshot_age_seconds",
             "Age of the oldest open transaction that holds a snapshot: rows it might see cannot be vacuumed.",
-            f"SELECT max({_AGE.format('xact_start')}) FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid()",
+            "SELECT max(extract(epoch FROM clock_timestamp() - xact_start)) FROM pg_stat_activity"
+            " WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid()",
         ),
         Figure("tripwire_marks_waiting", f"Changes that no event covers yet, {MOST_COUNTED} at most.", counted("1 FROM events_mark")),
         Figure(

@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import cast
 
-import redis
-import redis.asyncio
 from django.conf import settings
 from redis.asyncio.connection import AbstractConnection
-from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
-from redis.retry import Retry
+
+from foundation.memory.outage_guard import OutageGuard
+from foundation.memory.redis_clients import async_redis_client, redis_client
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +23,7 @@ _STEP_TIMEOUT_SECONDS = 0.1
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 10.0
 _RECONNECT_SECONDS = 0.5
+_CONNECT_SECONDS = 1.0
 _SILENCE_SECONDS = 5.0
 
 
@@ -37,15 +36,8 @@ class HintPublisher:
     """Publishes hints and never raises. After a failure it stays silent for a pause that doubles up to ten seconds."""
 
     def __init__(self, url: str) -> None:
-        self._client = redis.Redis.from_url(
-            url,
-            socket_timeout=_STEP_TIMEOUT_SECONDS,
-            socket_connect_timeout=_STEP_TIMEOUT_SECONDS,
-            retry=Retry(NoBackoff(), 0),
-            single_connection_client=False,
-        )
-        self._pause = 0.0
-        self._silent_until = 0.0
+        self._client = redis_client(url, connect_seconds=_STEP_TIMEOUT_SECONDS, answer_seconds=_STEP_TIMEOUT_SECONDS)
+        self._guard = OutageGuard(_FIRST_PAUSE_SECONDS, longest=_LONGEST_PAUSE_SECONDS)
 
     def publish(self, tenant_id: str, position: int) -> bool:
         """Publish one hint; return whether the server took it."""
@@ -53,16 +45,14 @@ class HintPublisher:
 
     def send(self, channel: str, payload: bytes) -> int | None:
         """Publish anything; return how many subscriptions it reached, or None when the server is away."""
-        if time.monotonic() < self._silent_until:
+        if self._guard.is_open:
             return None
         try:
             reached = cast("int", self._client.publish(channel, payload))
         except (RedisError, OSError) as error:
-            self._pause = min(max(self._pause * 2, _FIRST_PAUSE_SECONDS), _LONGEST_PAUSE_SECONDS)
-            self._silent_until = time.monotonic() + self._pause
-            logger.warning("hints are silent for %.1f s: %s", self._pause, type(error).__name__)
+            logger.warning("hints are silent for %.1f s: %s", self._guard.failed(), type(error).__name__)
             return None
-        self._pause = 0.0
+        self._guard.answered()
         return reached
 
     def close(self) -> None:
@@ -126,9 +116,7 @@ class HintListener:
             await asyncio.sleep(_RECONNECT_SECONDS)
 
     async def _listen(self) -> None:
-        client = redis.asyncio.Redis.from_url(
-            self._url, socket_connect_timeout=1.0, socket_timeout=None, retry=redis.asyncio.retry.Retry(NoBackoff(), 0)
-        )
+        client = async_redis_client(self._url, connect_seconds=_CONNECT_SECONDS, answer_seconds=None)
         # Its own connection, without the bookkeeping of the library's subscriptions: a hint may come for every commit.
         connection = client.connection_pool.make_connection()  # type: ignore[no-untyped-call]  # redis-py has no type for it
         try:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import ipaddress
-import time
 from dataclasses import dataclass
-from threading import Lock
 
 from django.conf import settings
 
+from foundation.memory.ttl_cache import Remembered
 from identity.models import CustomDomain, Tenant
 
-_CACHE_SECONDS = 1.0
-_CACHE_LIMIT = 4096
+# A name of 253 characters (RFC 1035, 3.1), a final dot, and a port.
+LONGEST_AUTHORITY = 260
+_REMEMBERED_SECONDS = 1.0
 # Before a registered host: where clients send their certificates to.
 _EDGE_ALIAS = "mtls."
 
@@ -48,10 +48,6 @@ class _Registered:
     status: str
     host: str
     canonical_host: str
-
-
-_cache: dict[str, tuple[float, _Registered | None]] = {}
-_cache_lock = Lock()
 
 
 def scheme() -> str:
@@ -91,33 +87,28 @@ def resolve_host(authority: str) -> HostMatch | None:
     `LOCALHOST_TENANT` names.
     Answers are kept for a second per process, so a change is seen that much later. Reads the database on a miss.
     """
+    # No registered host is longer, and what is remembered must not be filled with long ones.
+    return None if len(authority) > LONGEST_AUTHORITY else matches.get(authority)
+
+
+def _resolved(authority: str) -> HostMatch | None:
     host, port = split_authority(authority)
     if port and not (port.isascii() and port.isdigit() and len(port) <= 5):
         return None
     if len(host) > 253 or not (host.isascii() and host.isprintable()):
         return None
-    found = _remembered(host)
+    found = _registered(host)
     if found is None and host.startswith(_EDGE_ALIAS):
         # RFC 8705, 5: the edge asks browsers and other clients for no certificate elsewhere. The tenant's issuer stays the same.
         host = host.removeprefix(_EDGE_ALIAS)
-        found = None if is_loopback(host) else _remembered(host)
+        found = None if is_loopback(host) else _registered(host)
     if found is None:
         return None
     named = f"[{host}]" if ":" in host else host
     return HostMatch(found.tenant_id, found.status, found.host, found.canonical_host, f"{named}:{port}" if port else named)
 
 
-def _remembered(host: str) -> _Registered | None:
-    now = time.monotonic()
-    with _cache_lock:
-        cached = _cache.get(host)
-    if cached is None or cached[0] < now:
-        cached = (now + _CACHE_SECONDS, _registered(host))
-        with _cache_lock:
-            if len(_cache) >= _CACHE_LIMIT:
-                _cache.clear()
-            _cache[host] = cached
-    return cached[1]
+matches: Remembered[str, HostMatch | None] = Remembered(_resolved, seconds=_REMEMBERED_SECONDS)
 
 
 def default_address(tenant_id: str) -> str:
@@ -151,8 +142,7 @@ def hosts_of(tenant_id: str) -> frozenset[str]:
 
 def forget_hosts() -> None:
     """Drop what this process remembers, for a change that must be seen at once."""
-    with _cache_lock:
-        _cache.clear()
+    matches.clear()
 
 
 def _registered(host: str) -> _Registered | None:

@@ -9,11 +9,9 @@ from provisioning.engine.not_found import ROWS
 _MOST_OF_ONE = 1000
 # Per stream, as the sweep looks for them.
 _DUE = """
-FROM events_eventstream s CROSS JOIN LATERAL (
-    SELECT l.not_before FROM provisioning_lane l WHERE l.stream_id = s.id AND l.not_before <= clock_timestamp()
-    ORDER BY l.not_before, l.id LIMIT {}
-) due WHERE s.status = 'enabled' AND s.held_since IS NULL
+SELECT l.not_before FROM provisioning_lane l WHERE l.stream_id = s.id AND l.not_before <= clock_timestamp() ORDER BY l.not_before, l.id
 """
+_DELIVERS = "s.status = 'enabled' AND s.held_since IS NULL"
 
 PROVISIONING = DatabaseFigures(
     "provisioning",
@@ -21,12 +19,13 @@ PROVISIONING = DatabaseFigures(
         Figure(
             "provisioning_lanes_due",
             f"Lanes of streams that deliver whose first delivery may run, {_MOST_OF_ONE} of a stream at most.",
-            f"SELECT count(*) {_DUE.format(_MOST_OF_ONE)}",
+            f"SELECT count(*) FROM events_eventstream s CROSS JOIN LATERAL ({_DUE} LIMIT {_MOST_OF_ONE}) due WHERE {_DELIVERS}",
         ),
         Figure(
             "provisioning_oldest_due_lane_age_seconds",
             "For how long the oldest of these lanes has been due.",
-            f"SELECT max(extract(epoch FROM clock_timestamp() - due.not_before)) {_DUE.format(1)}",
+            "SELECT max(extract(epoch FROM clock_timestamp() - due.not_before))"
+            f" FROM events_eventstream s CROSS JOIN LATERAL ({_DUE} LIMIT 1) due WHERE {_DELIVERS}",
         ),
         Figure(
             "provisioning_positions_behind",

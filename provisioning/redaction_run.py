@@ -15,7 +15,7 @@ from events.log import option_redaction as stored_events
 from events.models import Head
 from events.stream.operating.connections import forget_frames
 from identity.audit.entries import record
-from identity.options.redaction import Findings, plain_rows, redact_audit_log, seal_row
+from identity.option_redaction import Findings, plain_rows, redact_audit_log, seal_row
 from provisioning.option_redaction import letter_redactions, redact_attempts, redact_letters
 from provisioning.runs.masking import Mask
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from authapi.login.sessions import end_session, end_sessions_of
 from authapi.models import Consent, Initiator, RefreshToken, Session
-from authapi.services.refresh_tokens import revoke_refresh_tokens
+from authapi.tokens.revocation import revoke_refresh_tokens
 from foundation.database.transactions import lock_rows, unit_of_work
 from foundation.json_values import json_problem
 from identity.models import User

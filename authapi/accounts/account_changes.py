@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from authapi.login.sessions import end_session, end_sessions_of
 from authapi.models import AuthorizationCode, Initiator, RefreshToken, Session
-from authapi.services.refresh_tokens import revoke_refresh_tokens
+from authapi.tokens.revocation import revoke_refresh_tokens
 from identity.models import LinkedIdentity, User
 
 # The connection whose users prove an address and nothing else. Providers elsewhere identify a user by a subject.

@@ -7,7 +7,7 @@ come one after the other, in every process, and not one more than the threshold 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.db import models
 from django.utils import timezone
@@ -21,7 +21,6 @@ from identity.models import Connection, LinkedIdentity, User
 
 # Contract 9.8: a block ends by itself so long after the last failure.
 MEMORY = timedelta(days=30)
-_PRUNED_AT_ONCE = 2000
 
 
 @dataclass(frozen=True)
@@ -109,13 +108,3 @@ def _counts_of(tenant_id: str, *, identifier: str | None, user: User | None) -> 
     linked = LinkedIdentity.objects.of(tenant_id).filter(user=user).values("connection")
     ours = models.Q(connection=user.connection_id) | models.Q(connection__in=linked)
     return rows.filter(ours, identifier__in=names_of(user))
-
-
-def prune_failures(now: datetime) -> int:
-    """Drop counts that are over, some at a time; return how many went."""
-    # Bound to the clock and not to a tenant.
-    old = LoginFailures.all_tenants.filter(last_failed_at__lte=now - MEMORY)
-    count = 0
-    while keys := list(old.values_list("pk", flat=True)[:_PRUNED_AT_ONCE]):
-        count += LoginFailures.all_tenants.filter(pk__in=keys).delete()[0]
-    return count

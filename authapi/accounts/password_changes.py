@@ -8,7 +8,7 @@ from authapi.accounts.brute_force import lift_blocks
 from authapi.login.sessions import end_sessions_of
 from authapi.models import AccountTicket, Initiator
 from authapi.services.account_tickets import use_up
-from authapi.services.refresh_tokens import revoke_refresh_tokens
+from authapi.tokens.revocation import revoke_refresh_tokens
 from identity.models import User
 
 

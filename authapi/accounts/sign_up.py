@@ -17,10 +17,10 @@ from authapi.models import Client
 from authapi.services import sign_in_log
 from foundation.json_values import text_problem
 from foundation.secrets.hashing import hashed
+from identity.mail.verification import create_user_with_mail
 from identity.models import Connection, User
 from identity.services.failures import AlreadyExists, BeingDeleted, Invalid
 from identity.services.profile_rules import PasswordTooWeak, check_new_profile
-from identity.services.verification import create_user_with_mail
 
 _SUCCESS, _FAILURE = "ss", "fs"
 

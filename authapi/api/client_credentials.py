@@ -13,19 +13,17 @@ from authapi.models import ClientCredential
 from authapi.services import client_credentials
 from foundation.api.endpoint import Endpoint
 from foundation.api.list_schemas import PROJECTION, reference
-from foundation.api.operations import Operation, Schema
+from foundation.api.operations import TEXT, TIME, Operation, Schema
 from foundation.api.queries import projection_of
 from foundation.timestamps import wire_time
 from identity.services.failures import NotFound
 
-_TEXT: Schema = {"type": "string"}
-_TIME: Schema = {"type": "string", "format": "date-time"}
 _PROPERTIES: dict[str, Schema] = {
-    **dict.fromkeys(("id", "name", "kid", "alg", "subject_dn", "thumbprint_sha256"), _TEXT),
-    "credential_type": {**_TEXT, "enum": ClientCredential.Type.values},
-    "created_at": _TIME,
-    "updated_at": _TIME,
-    "expires_at": {**_TIME, "nullable": True},
+    **dict.fromkeys(("id", "name", "kid", "alg", "subject_dn", "thumbprint_sha256"), TEXT),
+    "credential_type": {**TEXT, "enum": ClientCredential.Type.values},
+    "created_at": TIME,
+    "updated_at": TIME,
+    "expires_at": {**TIME, "nullable": True},
 }
 CREDENTIAL_FIELDS = tuple(_PROPERTIES)
 CREDENTIAL = reference("ClientCredential")

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from authapi.api.refresh_tokens import living_tokens
 from authapi.api.sign_in_schemas import DEVICE_CREDENTIAL_FIELDS, DEVICE_CREDENTIAL_PARAMETERS, DEVICE_CREDENTIALS
 from authapi.models import RefreshToken
-from authapi.services.refresh_tokens import revoke_refresh_tokens
+from authapi.tokens.revocation import revoke_refresh_tokens
 from foundation.api.endpoint import Endpoint
 from foundation.api.operations import Operation
 from foundation.api.paging import Listing, answer_list

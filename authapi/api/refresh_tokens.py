@@ -22,7 +22,7 @@ from authapi.api.sign_in_schemas import (
     TOKENS_OF_USER,
 )
 from authapi.models import RefreshToken
-from authapi.services.refresh_tokens import revoke_refresh_tokens
+from authapi.tokens.revocation import revoke_refresh_tokens
 from foundation.api.endpoint import Endpoint
 from foundation.api.fields import Closed, JsonObject, ListOf, Text
 from foundation.api.list_schemas import TAKE_FORM

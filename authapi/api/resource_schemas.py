@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from foundation.api.list_schemas import LIST_FORMS, TAKE_FORM, fields_of, list_of, reference, taken_list
-from foundation.api.operations import Parameter, Schema
+from foundation.api.operations import SWITCH, TEXT, WHOLE, Parameter, Schema
 
-_TEXT: Schema = {"type": "string"}
-_TEXTS: Schema = {"type": "array", "items": _TEXT}
-_SWITCH: Schema = {"type": "boolean"}
-_SECONDS: Schema = {"type": "integer"}
-_SUBJECT: Schema = {**_TEXT, "enum": ["client", "user"]}
-_PERMISSION = dict.fromkeys(("permission_name", "description", "resource_server_name", "resource_server_identifier"), _TEXT)
-_SOURCE: Schema = {"type": "object", "properties": dict.fromkeys(("source_id", "source_name", "source_type"), _TEXT)}
+_TEXTS: Schema = {"type": "array", "items": TEXT}
+_SUBJECT: Schema = {**TEXT, "enum": ["client", "user"]}
+_PERMISSION = dict.fromkeys(("permission_name", "description", "resource_server_name", "resource_server_identifier"), TEXT)
+_SOURCE: Schema = {"type": "object", "properties": dict.fromkeys(("source_id", "source_name", "source_type"), TEXT)}
 
 RESOURCE_SERVER = reference("ResourceServer")
 RESOURCE_SERVERS = list_of("resource_servers", RESOURCE_SERVER)
@@ -25,29 +22,29 @@ COMPONENTS: dict[str, Schema] = {
     "ResourceServer": {
         "type": "object",
         "properties": {
-            "id": _TEXT,
-            "identifier": _TEXT,
-            "name": _TEXT,
-            "is_system": _SWITCH,
-            "scopes": {"type": "array", "items": {"type": "object", "properties": {"value": _TEXT, "description": _TEXT}}},
-            "signing_alg": _TEXT,
-            "token_lifetime": _SECONDS,
-            "token_lifetime_for_web": _SECONDS,
-            "token_dialect": _TEXT,
-            "enforce_policies": _SWITCH,
-            "allow_offline_access": _SWITCH,
-            "skip_consent_for_verifiable_first_party_clients": _SWITCH,
+            "id": TEXT,
+            "identifier": TEXT,
+            "name": TEXT,
+            "is_system": SWITCH,
+            "scopes": {"type": "array", "items": {"type": "object", "properties": {"value": TEXT, "description": TEXT}}},
+            "signing_alg": TEXT,
+            "token_lifetime": WHOLE,
+            "token_lifetime_for_web": WHOLE,
+            "token_dialect": TEXT,
+            "enforce_policies": SWITCH,
+            "allow_offline_access": SWITCH,
+            "skip_consent_for_verifiable_first_party_clients": SWITCH,
             "subject_type_authorization": {"type": "object", "additionalProperties": True},
         },
     },
     "ClientGrant": {
         "type": "object",
         "properties": {
-            **dict.fromkeys(("id", "client_id", "audience", "organization_usage"), _TEXT),
+            **dict.fromkeys(("id", "client_id", "audience", "organization_usage"), TEXT),
             "scope": _TEXTS,
             "subject_type": _SUBJECT,
-            "allow_all_scopes": _SWITCH,
-            "allow_any_organization": _SWITCH,
+            "allow_all_scopes": SWITCH,
+            "allow_any_organization": SWITCH,
             "authorization_details_types": _TEXTS,
         },
     },
@@ -58,7 +55,7 @@ COMPONENTS: dict[str, Schema] = {
     },
     "EffectivePermission": {
         "type": "object",
-        "properties": {**_PERMISSION, "sources": {"type": "array", "items": {**_TEXT, "enum": ["direct", "roles"]}}},
+        "properties": {**_PERMISSION, "sources": {"type": "array", "items": {**TEXT, "enum": ["direct", "roles"]}}},
     },
 }
 RESOURCE_SERVER_FIELDS = fields_of(COMPONENTS["ResourceServer"])
@@ -68,18 +65,18 @@ SOURCED_PERMISSION_FIELDS = (*_PERMISSION, "sources")
 LIST_PARAMETERS = (*LIST_FORMS, Parameter("identifiers", _TEXTS, "Identifiers; repeat the parameter for several."))
 GRANT_PARAMETERS = (
     *LIST_FORMS,
-    Parameter("client_id", _TEXT, "Grants of one client."),
-    Parameter("audience", _TEXT, "Grants for one API."),
-    Parameter("allow_any_organization", _SWITCH, "Only those that count in every organization, or only the others."),
+    Parameter("client_id", TEXT, "Grants of one client."),
+    Parameter("audience", TEXT, "Grants for one API."),
+    Parameter("allow_any_organization", SWITCH, "Only those that count in every organization, or only the others."),
     Parameter("subject_type", _SUBJECT, "Only those for clients, or only those for users."),
-    Parameter("default_for", _TEXT, "Defaults; there are none."),
+    Parameter("default_for", TEXT, "Defaults; there are none."),
 )
 ORGANIZATION_GRANT_PARAMETERS = (
     *LIST_FORMS,
     Parameter("grant_ids", {**_TEXTS, "maxItems": 10}, "Ids of client grants; repeat the parameter for several."),
-    Parameter("client_id", _TEXT, "Grants of one client."),
-    Parameter("audience", _TEXT, "Grants for one API."),
+    Parameter("client_id", TEXT, "Grants of one client."),
+    Parameter("audience", TEXT, "Grants for one API."),
 )
-RESOURCE_SERVER_IDENTIFIER = Parameter("resource_server_identifier", _TEXT, "The API.", is_required=True)
+RESOURCE_SERVER_IDENTIFIER = Parameter("resource_server_identifier", TEXT, "The API.", is_required=True)
 EFFECTIVE_PARAMETERS = (RESOURCE_SERVER_IDENTIFIER, *TAKE_FORM)
-SOURCE_PARAMETERS = (*EFFECTIVE_PARAMETERS, Parameter("permission_name", _TEXT, "The permission.", is_required=True))
+SOURCE_PARAMETERS = (*EFFECTIVE_PARAMETERS, Parameter("permission_name", TEXT, "The permission.", is_required=True))

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from foundation.api.list_schemas import LIST_FORMS, PROJECTION, TAKE_FORM, fields_of, list_of, reference, sort_parameter, taken_list
-from foundation.api.operations import Parameter, Schema
+from foundation.api.operations import TEXT, TIME, WHOLE, Parameter, Schema
 
-_TEXT: Schema = {"type": "string"}
 _TEXT_OR_NULL: Schema = {"type": "string", "nullable": True}
-_TIME: Schema = {"type": "string", "format": "date-time"}
-_TIME_OR_NULL: Schema = {**_TIME, "nullable": True}
+_TIME_OR_NULL: Schema = {**TIME, "nullable": True}
 _OBJECT: Schema = {"type": "object", "additionalProperties": True}
-_WHOLE: Schema = {"type": "integer"}
 _DEVICE: Schema = {
     "type": "object",
     "properties": dict.fromkeys(("initial_ip", "initial_user_agent", "last_ip", "last_user_agent"), _TEXT_OR_NULL),
@@ -36,7 +33,7 @@ LOG_LINES: Schema = {
         {
             "type": "object",
             "required": ["start", "limit", "length", "total", "logs"],
-            "properties": {**dict.fromkeys(("start", "limit", "length", "total"), _WHOLE), "logs": _LOG_LINES},
+            "properties": {**dict.fromkeys(("start", "limit", "length", "total"), WHOLE), "logs": _LOG_LINES},
         },
     ]
 }
@@ -57,8 +54,8 @@ LOG_FIELDS = (
 )
 _DEVICE_CREDENTIAL_TYPES = ["public_key", "refresh_token", "rotating_refresh_token"]
 _DEVICE_CREDENTIAL: dict[str, Schema] = {
-    **dict.fromkeys(("id", "device_name", "user_id", "client_id"), _TEXT),
-    "type": {**_TEXT, "enum": _DEVICE_CREDENTIAL_TYPES},
+    **dict.fromkeys(("id", "device_name", "user_id", "client_id"), TEXT),
+    "type": {**TEXT, "enum": _DEVICE_CREDENTIAL_TYPES},
 }
 DEVICE_CREDENTIAL_FIELDS = tuple(_DEVICE_CREDENTIAL)
 DEVICE_CREDENTIALS = list_of("device_credentials", reference("DeviceCredential"))
@@ -68,16 +65,14 @@ COMPONENTS: dict[str, Schema] = {
     "Session": {
         "type": "object",
         "properties": {
-            "id": _TEXT,
-            "user_id": _TEXT,
-            **dict.fromkeys(("created_at", "updated_at", "authenticated_at", "last_interacted_at", "idle_expires_at", "expires_at"), _TIME),
+            "id": TEXT,
+            "user_id": TEXT,
+            **dict.fromkeys(("created_at", "updated_at", "authenticated_at", "last_interacted_at", "idle_expires_at", "expires_at"), TIME),
             "device": _DEVICE,
-            "clients": {"type": "array", "items": {"type": "object", "required": ["client_id"], "properties": {"client_id": _TEXT}}},
+            "clients": {"type": "array", "items": {"type": "object", "required": ["client_id"], "properties": {"client_id": TEXT}}},
             "authentication": {
                 "type": "object",
-                "properties": {
-                    "methods": {"type": "array", "items": {"type": "object", "properties": {"name": _TEXT, "timestamp": _TIME}}}
-                },
+                "properties": {"methods": {"type": "array", "items": {"type": "object", "properties": {"name": TEXT, "timestamp": TIME}}}},
             },
             "session_metadata": _OBJECT,
         },
@@ -85,14 +80,14 @@ COMPONENTS: dict[str, Schema] = {
     "RefreshToken": {
         "type": "object",
         "properties": {
-            **dict.fromkeys(("id", "user_id", "client_id"), _TEXT),
-            "session_id": {**_TEXT, "nullable": True},
-            "created_at": _TIME,
+            **dict.fromkeys(("id", "user_id", "client_id"), TEXT),
+            "session_id": {**TEXT, "nullable": True},
+            "created_at": TIME,
             **dict.fromkeys(("idle_expires_at", "expires_at", "last_exchanged_at"), _TIME_OR_NULL),
             "rotating": {"type": "boolean"},
             "resource_servers": {
                 "type": "array",
-                "items": {"type": "object", "properties": {"audience": _TEXT, "scopes": {**_TEXT, "description": "Parted by spaces."}}},
+                "items": {"type": "object", "properties": {"audience": TEXT, "scopes": {**TEXT, "description": "Parted by spaces."}}},
             },
             "device": _DEVICE,
             "refresh_token_metadata": _OBJECT,
@@ -100,21 +95,21 @@ COMPONENTS: dict[str, Schema] = {
     },
     "UserGrant": {
         "type": "object",
-        "properties": {**dict.fromkeys(("id", "clientID", "user_id", "audience"), _TEXT), "scope": {"type": "array", "items": _TEXT}},
+        "properties": {**dict.fromkeys(("id", "clientID", "user_id", "audience"), TEXT), "scope": {"type": "array", "items": TEXT}},
     },
-    "Block": {"type": "object", "required": ["identifier"], "properties": dict.fromkeys(("identifier", "ip", "connection"), _TEXT)},
+    "Block": {"type": "object", "required": ["identifier"], "properties": dict.fromkeys(("identifier", "ip", "connection"), TEXT)},
     "LogLine": {
         "type": "object",
         "properties": {
-            **dict.fromkeys(LOG_FIELDS, _TEXT),
-            "date": _TIME,
+            **dict.fromkeys(LOG_FIELDS, TEXT),
+            "date": TIME,
             "type": {
-                **_TEXT,
+                **TEXT,
                 "description": "`sapi` and `fapi` are operations of clients and staff, done and failed. `sdu` is a deleted user.",
             },
-            "user_id": {**_TEXT, "description": "The user who tried, or whom an operation is about."},
-            "user_name": {**_TEXT, "description": "The name that was typed, or the member of staff who acts."},
-            "scope": {**_TEXT, "description": "Scopes that allowed an operation, separated by spaces."},
+            "user_id": {**TEXT, "description": "The user who tried, or whom an operation is about."},
+            "user_name": {**TEXT, "description": "The name that was typed, or the member of staff who acts."},
+            "scope": {**TEXT, "description": "Scopes that allowed an operation, separated by spaces."},
             "details": {**_OBJECT, "description": "Of an operation `request` and `response`; secrets are hidden."},
         },
     },
@@ -123,41 +118,41 @@ SESSION_FIELDS = fields_of(COMPONENTS["Session"])
 REFRESH_TOKEN_FIELDS = fields_of(COMPONENTS["RefreshToken"])
 USER_GRANT_FIELDS = fields_of(COMPONENTS["UserGrant"])
 REFRESH_TOKEN_PARAMETERS = (
-    Parameter("user_id", _TEXT, "Tokens of this user.", is_required=True),
-    Parameter("client_id", _TEXT, "Only those of one client."),
+    Parameter("user_id", TEXT, "Tokens of this user.", is_required=True),
+    Parameter("client_id", TEXT, "Only those of one client."),
     *TAKE_FORM,
 )
 DEVICE_CREDENTIAL_PARAMETERS = (
     *LIST_FORMS,
-    Parameter("user_id", _TEXT, "Credentials of one user."),
-    Parameter("client_id", _TEXT, "Credentials for one client."),
-    Parameter("type", {**_TEXT, "enum": _DEVICE_CREDENTIAL_TYPES}, "Without it: `refresh_token` and `public_key`."),
+    Parameter("user_id", TEXT, "Credentials of one user."),
+    Parameter("client_id", TEXT, "Credentials for one client."),
+    Parameter("type", {**TEXT, "enum": _DEVICE_CREDENTIAL_TYPES}, "Without it: `refresh_token` and `public_key`."),
 )
 GRANT_PARAMETERS = (
     *LIST_FORMS,
-    Parameter("user_id", _TEXT, "Grants of one user."),
-    Parameter("client_id", _TEXT, "Grants to one client."),
-    Parameter("audience", _TEXT, "Grants for one API."),
+    Parameter("user_id", TEXT, "Grants of one user."),
+    Parameter("client_id", TEXT, "Grants to one client."),
+    Parameter("audience", TEXT, "Grants for one API."),
 )
-GRANTS_OF_USER = (Parameter("user_id", _TEXT, "Whose grants are taken back.", is_required=True),)
+GRANTS_OF_USER = (Parameter("user_id", TEXT, "Whose grants are taken back.", is_required=True),)
 CONSIDER_ENABLEMENT = Parameter(
     "consider_brute_force_enablement",
     {"type": "boolean", "default": False},
     "Answer with an empty list where the protection blocks nobody.",
 )
-IDENTIFIER = Parameter("identifier", _TEXT, "E-mail address, username or phone number.", is_required=True)
+IDENTIFIER = Parameter("identifier", TEXT, "E-mail address, username or phone number.", is_required=True)
 _LOG_PAGE = LIST_FORMS[:3]
 LOG_PARAMETERS = (
     *_LOG_PAGE,
     Parameter(
         "from",
-        _TEXT,
+        TEXT,
         "`log_id` of the last line of an answer in this form: the lines after it follow, oldest first. Of a page, take a line that is "
         "older than ten minutes. One that is not there any more stands for the oldest. `q` is ignored.",
     ),
     Parameter("take", {"type": "integer", "minimum": 1, "maximum": 100, "default": 50}, "Lines per answer; asks for the checkpoint form."),
-    Parameter("q", {**_TEXT, "maxLength": 1024}, 'Query, such as `type:fp AND date:[2026-01-01 TO *]` or `user_name:"ada@example.com"`.'),
-    Parameter("search", {**_TEXT, "maxLength": 1024}, "Another name of `q`."),
+    Parameter("q", {**TEXT, "maxLength": 1024}, 'Query, such as `type:fp AND date:[2026-01-01 TO *]` or `user_name:"ada@example.com"`.'),
+    Parameter("search", {**TEXT, "maxLength": 1024}, "Another name of `q`."),
     sort_parameter("date"),
     *PROJECTION,
 )

@@ -14,7 +14,7 @@ from authapi.models import SigningKey
 from authapi.tokens.keys import UnknownKey, ensure_keys, revoke_key, rotate_keys
 from foundation.api.endpoint import Endpoint
 from foundation.api.list_schemas import PROJECTION, fields_of, reference
-from foundation.api.operations import Operation, Schema
+from foundation.api.operations import SWITCH, TEXT, TIME, Operation, Schema
 from foundation.api.queries import projection_of
 from foundation.api.refusals import not_supported
 from foundation.timestamps import wire_time
@@ -22,18 +22,15 @@ from identity.services.failures import NotFound
 
 _NO_KEY = "The signing key does not exist."
 _ORDER = (SigningKey.State.CURRENT, SigningKey.State.NEXT, SigningKey.State.PREVIOUS)
-_TEXT: Schema = {"type": "string"}
-_TIME: Schema = {"type": "string", "format": "date-time"}
-_SWITCH: Schema = {"type": "boolean"}
-_NAMED: Schema = {"type": "object", "required": ["kid", "cert"], "properties": {"kid": _TEXT, "cert": _TEXT, "revoked_at": _TIME}}
+_NAMED: Schema = {"type": "object", "required": ["kid", "cert"], "properties": {"kid": TEXT, "cert": TEXT, "revoked_at": TIME}}
 COMPONENTS: dict[str, Schema] = {
     # Nothing is required: `fields` leaves out what it does not name.
     "SigningKey": {
         "type": "object",
         "properties": {
-            **dict.fromkeys(("kid", "cert", "fingerprint", "thumbprint"), _TEXT),
-            **dict.fromkeys(("current", "next", "previous", "revoked"), _SWITCH),
-            **dict.fromkeys(("current_since", "current_until", "revoked_at"), _TIME),
+            **dict.fromkeys(("kid", "cert", "fingerprint", "thumbprint"), TEXT),
+            **dict.fromkeys(("current", "next", "previous", "revoked"), SWITCH),
+            **dict.fromkeys(("current_since", "current_until", "revoked_at"), TIME),
         },
     }
 }

@@ -13,7 +13,9 @@ from authapi.client_auth import assertion, mutual_tls, public, secret_basic, sec
 from authapi.client_auth.credential import Assertion, Credential, MalformedCredential
 from authapi.client_auth.replays import use_once
 from authapi.clients.origins import is_origin_allowed
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.oauth import OAuthCase
+from authapi.failures.requests import RequestCase
 from authapi.models import Client, ClientCredential
 from authapi.token_request import TokenRequest
 from authapi.tokens.keys import trust
@@ -53,10 +55,10 @@ def authenticate(request: TokenRequest) -> Client:
     try:
         credentials = _presented(request)
     except MalformedCredential as error:
-        raise RequestRefused(Case.WRONG_CLIENT_AUTHENTICATION) from error
+        raise RequestRefused(OAuthCase.WRONG_CLIENT_AUTHENTICATION) from error
     client = _proven(request.host.tenant_id, credentials)
     if client is None:
-        raise RequestRefused(Case.WRONG_CLIENT_AUTHENTICATION)
+        raise RequestRefused(OAuthCase.WRONG_CLIENT_AUTHENTICATION)
     if request.charge is not None and not client.is_public:
         request.charge.prove()
     check_origin(client, request.headers.get("origin"))
@@ -68,7 +70,7 @@ def check_origin(client: Client, origin: str | None) -> None:
     if client.allowed_origins:
         known = (*client.redirect_uris.split(), *(client.settings.get("web_origins") or ()))
         if not is_origin_allowed(origin, allowed=client.allowed_origins.split(), known=known):
-            raise RequestRefused(Case.ORIGIN_NOT_ALLOWED, origin=str(origin)[:200])
+            raise RequestRefused(OAuthCase.ORIGIN_NOT_ALLOWED, origin=str(origin)[:200])
 
 
 def _presented(request: TokenRequest) -> list[Credential]:
@@ -77,13 +79,13 @@ def _presented(request: TokenRequest) -> list[Credential]:
     proofs = [credential for credential in found if credential.method not in _AMBIENT]
     if len(proofs) > 1:
         # RFC 6749, 2.3: a client must not use more than one method in a request.
-        raise RequestRefused(Case.MALFORMED_REQUEST, reason="More than one client authentication method was used.")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="More than one client authentication method was used.")
     credentials = proofs or found
     if not credentials or not credentials[0].client_id:
-        raise RequestRefused(Case.MISSING_CLIENT_AUTHENTICATION)
+        raise RequestRefused(OAuthCase.MISSING_CLIENT_AUTHENTICATION)
     named = request.text("client_id")
     if named is not None and named != credentials[0].client_id:
-        raise RequestRefused(Case.MALFORMED_REQUEST, reason="The client_id differs from the authenticated client.")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The client_id differs from the authenticated client.")
     return credentials
 
 

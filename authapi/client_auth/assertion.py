@@ -14,7 +14,8 @@ from joserfc.errors import JoseError
 from joserfc.jwk import RSAKey
 
 from authapi.client_auth.credential import Assertion, Credential, MalformedCredential
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.requests import RequestCase
 from authapi.models import Client, ClientCredential
 from authapi.token_request import TokenRequest
 from authapi.tokens.audiences import is_issuer
@@ -38,11 +39,11 @@ def presented(request: TokenRequest) -> Credential | None:
     if token is None and kind is None:
         return None
     if token is None:
-        raise RequestRefused(Case.MISSING_PARAMETER, parameter="client_assertion")
+        raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="client_assertion")
     if kind != ASSERTION_TYPE:
-        raise RequestRefused(Case.MALFORMED_REQUEST, reason=f"The client_assertion_type must be {ASSERTION_TYPE}")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"The client_assertion_type must be {ASSERTION_TYPE}")
     if len(token) > MAX_ASSERTION_BYTES:
-        raise RequestRefused(Case.MALFORMED_REQUEST, reason=f"The client_assertion is longer than {MAX_ASSERTION_BYTES} bytes.")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"The client_assertion is longer than {MAX_ASSERTION_BYTES} bytes.")
     parts = token.split(".")
     if len(parts) != 3:
         raise MalformedCredential

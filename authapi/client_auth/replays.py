@@ -6,11 +6,7 @@ import hashlib
 from datetime import UTC, datetime
 
 from django.db import connection
-from django.utils import timezone
 
-from authapi.models import UsedAssertion
-
-_PRUNED_AT_ONCE = 10_000
 # Of two inserts at once the second waits for the first, and then returns no row.
 _INSERT = """
 INSERT INTO authapi_usedassertion (tenant_id, digest, expires_at) VALUES (%s, %s, %s)
@@ -27,9 +23,3 @@ def use_once(*, tenant_id: str, client_id: str, jti: str, until: float) -> bool:
     with connection.cursor() as cursor:
         cursor.execute(_INSERT, [tenant_id, digest, datetime.fromtimestamp(until, tz=UTC)])
         return cursor.fetchone() is not None
-
-
-def prune_used_assertions() -> int:
-    """Forget assertions that are refused for their age alone; return how many."""
-    expired = UsedAssertion.all_tenants.filter(expires_at__lt=timezone.now()).values("pk")[:_PRUNED_AT_ONCE]
-    return UsedAssertion.all_tenants.filter(pk__in=expired).delete()[0]

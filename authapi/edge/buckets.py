@@ -17,7 +17,7 @@ from typing import Any
 import redis
 from django.conf import settings
 
-from foundation.memory.outage_guard import Breaker
+from foundation.memory.outage_guard import OutageGuard
 from foundation.memory.redis_clients import redis_pool
 
 _OWN_LIMIT = 65_536
@@ -58,7 +58,7 @@ class Buckets:
     def __init__(self, redis_url: str, *, prefix: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._prefix = prefix
         self._script: Any = redis.Redis(connection_pool=redis_pool(redis_url)).register_script(_SCRIPT)
-        self._breaker = Breaker(clock)
+        self._breaker = OutageGuard(clock=clock)
         self._own: dict[str, float] = {}
         self._lock = Lock()
 

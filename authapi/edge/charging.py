@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from authapi.edge import throttling
 from authapi.edge.throttling import Rate
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.requests import RequestCase
 
 
 class Charge:
@@ -21,7 +22,7 @@ class Charge:
         """Charge the tenant, once: its client was proven. Raises `RequestRefused` where the tenant has none left."""
         if not self.settle().is_exceeded:
             return
-        raise RequestRefused(Case.TOO_MANY_REQUESTS)
+        raise RequestRefused(RequestCase.TOO_MANY_REQUESTS)
 
     def settle(self) -> Rate:
         """Charge the tenant, once, for what is done already: a code was redeemed, a token was shown."""
@@ -37,4 +38,4 @@ class Charge:
         full = throttling.is_full(self.tenant_id, self._endpoint)
         if full is not None:
             self.rate = full
-            raise RequestRefused(Case.TOO_MANY_REQUESTS)
+            raise RequestRefused(RequestCase.TOO_MANY_REQUESTS)

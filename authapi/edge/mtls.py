@@ -14,7 +14,9 @@ from urllib.parse import unquote
 from django.utils import timezone
 
 from authapi.edge.certificates import MAX_CERTIFICATE_BYTES, MalformedCertificate, ReadCertificate, read_certificate
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.oauth import OAuthCase
+from authapi.failures.requests import RequestCase
 from authapi.models import EdgeKey
 from authapi.token_request import TokenRequest
 from foundation.memory.ttl_cache import Remembered
@@ -85,7 +87,7 @@ def certificate_of(request: TokenRequest) -> Certificate | None:
         return None
     read = _read(sent)
     if not read.is_valid_at(timezone.now()):
-        raise RequestRefused(Case.CERTIFICATE_NOT_VALID)
+        raise RequestRefused(OAuthCase.CERTIFICATE_NOT_VALID)
     return Certificate(read, is_ca_verified=status == _CA_VERIFIED)
 
 
@@ -107,9 +109,9 @@ def _is_vouched(key: str, host: HostMatch) -> bool:
 
 def _read(sent: str) -> ReadCertificate:
     if len(sent) > MAX_CERTIFICATE_BYTES:
-        raise RequestRefused(Case.MALFORMED_REQUEST, reason=f"The client certificate is longer than {MAX_CERTIFICATE_BYTES} bytes.")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"The client certificate is longer than {MAX_CERTIFICATE_BYTES} bytes.")
     try:
         return read_certificate(unquote(sent, errors="strict"))
     except ValueError as error:
         reason = str(error) if isinstance(error, MalformedCertificate) else MalformedCertificate.__doc__
-        raise RequestRefused(Case.MALFORMED_REQUEST, reason=f"client-certificate: {reason}") from error
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"client-certificate: {reason}") from error

@@ -20,7 +20,7 @@ from authapi.edge.buckets import Bucket
 from authapi.edge.rate_figures import Figure, figure_of
 from authapi.edge.rate_leases import RateLeases
 from foundation.memory import executor
-from foundation.memory.outage_guard import Breaker
+from foundation.memory.outage_guard import OutageGuard
 from foundation.memory.redis_clients import redis_pool
 
 _leases = RateLeases()
@@ -85,7 +85,7 @@ class Counters:
     """Counters in Redis behind a breaker: after one failure this process counts for itself and asks again 5 s later."""
 
     def __init__(self, redis_url: str, *, prefix: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._breaker = Breaker(clock)
+        self._breaker = OutageGuard(clock=clock)
         self._shared = _redis_storage(redis_url, prefix)
         self._own: Storage = MemoryStorage()
 

@@ -8,18 +8,20 @@ import re
 from django.utils import timezone
 from oauthlib.oauth2.rfc6749.grant_types.authorization_code import code_challenge_method_s256
 
-from authapi.failures import Case, RequestRefused
-from authapi.grants.user_grant import Granted, UserGrant, access_for, required, sender_of, stored_login
+from authapi.failures import RequestRefused
+from authapi.failures.oauth import OAuthCase
+from authapi.failures.requests import RequestCase
+from authapi.grants.user_grant import Granted, UserGrant, access_for, punish, sender_of, stored_login
 from authapi.models import AuthorizationCode, Client
-from authapi.services.authorization_codes import locked_code
-from authapi.services.refresh_tokens import issue_refresh_token, revoke_lineage
-from authapi.services.sign_in_log import note
 from authapi.token_request import TokenRequest
+from authapi.tokens.authorization_codes import locked_code
+from authapi.tokens.refresh_tokens import issue_refresh_token
 from foundation.database.transactions import unit_of_work
 
 # RFC 7636, 4.1.
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 _FAILED_EXCHANGE = "feacft"
+_REPLAYED = "An authorization code was used again: everything that came of it was revoked."
 
 
 class AuthorizationCodeGrant(UserGrant):
@@ -28,10 +30,10 @@ class AuthorizationCodeGrant(UserGrant):
     name = "authorization_code"
 
     def granted(self, request: TokenRequest, client: Client) -> Granted:
-        code = required(request, "code")
+        code = request.required("code")
         exchanged = _exchanged(request, client, code)
         if exchanged is None:
-            raise RequestRefused(Case.INVALID_CODE)
+            raise RequestRefused(OAuthCase.INVALID_CODE)
         return exchanged
 
 
@@ -43,9 +45,9 @@ def _exchanged(request: TokenRequest, client: Client, code: str) -> Granted | No
     """
     row = locked_code(tenant_id=request.host.tenant_id, code=code)
     if row is None or row.application_id != client.pk:
-        raise RequestRefused(Case.INVALID_CODE)
+        raise RequestRefused(OAuthCase.INVALID_CODE)
     if row.used_at is not None:
-        _punish_replay(row, request, client)
+        punish(row, request, client, code=_FAILED_EXCHANGE, description=_REPLAYED)
         return None
     _check(row, request, client)
     login, access, until = access_for(stored_login(row, request, client, nonce=row.nonce))
@@ -62,13 +64,13 @@ def _check(row: AuthorizationCode, request: TokenRequest, client: Client) -> Non
     # A login that has ended meanwhile gives nothing more: its session is gone, its id is still noted.
     # A block has ended it, too; that is told as such (`stored_login`), since clients compare the text.
     if row.is_expired() or (row.sid and row.session is None and not row.user.blocked):
-        raise RequestRefused(Case.INVALID_CODE)
+        raise RequestRefused(OAuthCase.INVALID_CODE)
     redirect_uri = request.text("redirect_uri")
     if row.is_redirect_uri_given and redirect_uri is None:
-        raise RequestRefused(Case.MISSING_PARAMETER, parameter="redirect_uri")
+        raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="redirect_uri")
     # RFC 6749, 4.1.3: the same text as there. One that nobody asked for must be the one that was used.
     if redirect_uri is not None and redirect_uri != row.redirect_uri:
-        raise RequestRefused(Case.WRONG_REDIRECT_URI)
+        raise RequestRefused(OAuthCase.WRONG_REDIRECT_URI)
     _check_verifier(row, request.text("code_verifier"), client)
 
 
@@ -76,12 +78,12 @@ def _check_verifier(row: AuthorizationCode, verifier: str | None, client: Client
     if not row.code_challenge:
         # RFC 9700, 2.1.1: a verifier without a challenge shows that somebody took the challenge away.
         if verifier is not None or client.is_public:
-            raise RequestRefused(Case.WRONG_CODE_VERIFIER)
+            raise RequestRefused(OAuthCase.WRONG_CODE_VERIFIER)
         return
     if verifier is None:
-        raise RequestRefused(Case.MISSING_PARAMETER, parameter="code_verifier")
+        raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="code_verifier")
     if _VERIFIER.fullmatch(verifier) is None or not _is_verified(row, verifier):
-        raise RequestRefused(Case.WRONG_CODE_VERIFIER)
+        raise RequestRefused(OAuthCase.WRONG_CODE_VERIFIER)
 
 
 def _is_verified(row: AuthorizationCode, verifier: str) -> bool:
@@ -89,20 +91,3 @@ def _is_verified(row: AuthorizationCode, verifier: str) -> bool:
         return bool(code_challenge_method_s256(verifier, row.code_challenge))
     # `plain`, for a client that opted in: the authorization endpoint refuses it for all others.
     return hmac.compare_digest(verifier, row.code_challenge)
-
-
-def _punish_replay(row: AuthorizationCode, request: TokenRequest, client: Client) -> None:
-    """Revoke all that came of a code (RFC 6749, 4.1.2), and say so in the sign-in log."""
-    revoke_lineage(tenant_id=row.tenant_id, lineage=row.lineage)
-    sender = sender_of(request)
-    note(
-        tenant_id=row.tenant_id,
-        type=_FAILED_EXCHANGE,
-        is_success=False,
-        description="An authorization code was used again: everything that came of it was revoked.",
-        user=row.user,
-        client=client,
-        connection=row.user.connection.name,
-        ip=sender.ip,
-        user_agent=sender.user_agent,
-    )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.failures.oauth import OAuthCase
 from authapi.login.organizations import named_organization
 from authapi.models import Client, OrganizationClientGrant
-from authapi.tokens.entitlements import GrantTerms
+from authapi.services.grant_terms import GrantTerms
 from identity.models import Organization
 
 _FLOW = "client_credentials"
@@ -19,18 +21,18 @@ def machine_organization(client: Client, grant: GrantTerms | None, named: str | 
     usage = grant.organization_usage if grant is not None else "deny"
     if grant is None or usage == "deny":
         if named is not None:
-            raise RequestRefused(Case.ORGANIZATION_NOT_ALLOWED)
+            raise RequestRefused(LoginCase.ORGANIZATION_NOT_ALLOWED)
         return None
     wanted = named or _default(client)
     if wanted is None:
         if usage == "require":
-            raise RequestRefused(Case.ORGANIZATION_REQUIRED)
+            raise RequestRefused(LoginCase.ORGANIZATION_REQUIRED)
         return None
     organization = named_organization(client.tenant_id, wanted)
     if not grant.is_for_any_organization:
         rows = OrganizationClientGrant.objects.of(client.tenant_id).filter(organization=organization, client_grant_id=grant.grant_id)
         if not rows.exists():
-            raise RequestRefused(Case.NO_GRANT_IN_ORGANIZATION, organization=organization.pk)
+            raise RequestRefused(OAuthCase.NO_GRANT_IN_ORGANIZATION, organization=organization.pk)
     return organization
 
 

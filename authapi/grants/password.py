@@ -13,15 +13,17 @@ from oauth2_provider.settings import oauth2_settings
 
 from authapi.accounts.attempts import Attempt, LoginRefused, Refusal
 from authapi.accounts.password_login import log_in
-from authapi.failures import Case, RequestRefused
-from authapi.grants.issuing import binding
-from authapi.grants.user_grant import Granted, UserGrant, access_of, required, sender_of
-from authapi.grants.user_tokens import UserIssue
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.failures.oauth import OAuthCase
+from authapi.grants.entitlements import user_entitlement
+from authapi.grants.user_grant import Granted, UserGrant, access_of, sender_of
 from authapi.login.connections import database_connections, default_directory, named_database
 from authapi.models import Client
-from authapi.services.refresh_tokens import Sender, issue_refresh_token
 from authapi.token_request import TokenRequest
-from authapi.tokens.entitlements import user_entitlement
+from authapi.tokens.bindings import binding
+from authapi.tokens.refresh_tokens import Sender, issue_refresh_token
+from authapi.tokens.user_tokens import UserIssue
 from foundation.database.transactions import unit_of_work
 from identity.models import Connection, User
 
@@ -29,12 +31,12 @@ REALM_GRANT = "http://auth0.com/oauth/grant-type/password-realm"
 FORWARDED_FOR = "auth0-forwarded-for"
 _GRANT_CLAIM = "password"
 _CASES = {
-    Refusal.WRONG_CREDENTIALS: Case.WRONG_CREDENTIALS,
-    Refusal.USER_BLOCKED: Case.USER_BLOCKED,
-    Refusal.TOO_MANY_ATTEMPTS: Case.ACCOUNT_BLOCKED,
-    Refusal.PASSWORD_LEAKED: Case.PASSWORD_LEAKED,
-    Refusal.TOO_MANY_LOGINS: Case.TOO_MANY_LOGINS,
-    Refusal.SUSPICIOUS_ADDRESS: Case.SUSPICIOUS_ADDRESS,
+    Refusal.WRONG_CREDENTIALS: LoginCase.WRONG_CREDENTIALS,
+    Refusal.USER_BLOCKED: LoginCase.USER_BLOCKED,
+    Refusal.TOO_MANY_ATTEMPTS: LoginCase.ACCOUNT_BLOCKED,
+    Refusal.PASSWORD_LEAKED: LoginCase.PASSWORD_LEAKED,
+    Refusal.TOO_MANY_LOGINS: LoginCase.TOO_MANY_LOGINS,
+    Refusal.SUSPICIOUS_ADDRESS: LoginCase.SUSPICIOUS_ADDRESS,
 }
 
 
@@ -45,8 +47,8 @@ class PasswordGrant(UserGrant):
 
     def granted(self, request: TokenRequest, client: Client) -> Granted:
         if oauth2_settings.COMPLIANT_BCP_RFC9700_PASSWORD_GRANT:
-            raise RequestRefused(Case.UNSUPPORTED_GRANT, grant=self.name)
-        username, password = required(request, "username"), required(request, "password")
+            raise RequestRefused(OAuthCase.UNSUPPORTED_GRANT, grant=self.name)
+        username, password = request.required("username"), request.required("password")
         connection = self.connection(request, client)
         _check_organization(request, client)
         # Asked before anybody logs in: what the client may not have at all costs no hash and no line in the log.
@@ -58,7 +60,7 @@ class PasswordGrant(UserGrant):
     def connection(self, request: TokenRequest, client: Client) -> Connection:
         connection = default_directory(request.host.tenant_id)
         if connection is None or client.client_id not in connection.enabled_clients:
-            raise RequestRefused(Case.NO_DEFAULT_DIRECTORY)
+            raise RequestRefused(LoginCase.NO_DEFAULT_DIRECTORY)
         return connection
 
 
@@ -68,18 +70,18 @@ class PasswordRealmGrant(PasswordGrant):
     name = REALM_GRANT
 
     def connection(self, request: TokenRequest, client: Client) -> Connection:
-        named = named_database(request.host.tenant_id, required(request, "realm"))
+        named = named_database(request.host.tenant_id, request.required("realm"))
         if named is None or named not in database_connections(client):
-            raise RequestRefused(Case.UNKNOWN_REALM)
+            raise RequestRefused(LoginCase.UNKNOWN_REALM)
         return named
 
 
 def _check_organization(request: TokenRequest, client: Client) -> None:
     """Raise `RequestRefused` where the login is to be for an organization: nobody is asked here whether the user may enter it."""
     if request.text("organization") is not None:
-        raise RequestRefused(Case.ORGANIZATION_NOT_ALLOWED)
+        raise RequestRefused(LoginCase.ORGANIZATION_NOT_ALLOWED)
     if client.settings.get("organization_usage") == "require":
-        raise RequestRefused(Case.ORGANIZATION_REQUIRED)
+        raise RequestRefused(LoginCase.ORGANIZATION_REQUIRED)
 
 
 def _logged_in(request: TokenRequest, client: Client, connection: Connection, username: str, password: str, sender: Sender) -> User:

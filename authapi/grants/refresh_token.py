@@ -8,24 +8,28 @@ from typing import Any
 
 from django.utils import timezone
 
-from authapi.failures import Case, RequestRefused
-from authapi.grants.issuing import binding
-from authapi.grants.user_grant import Granted, UserGrant, access_for, required, sender_of, stored_login
-from authapi.grants.user_tokens import UserIssue
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.failures.oauth import OAuthCase
+from authapi.grants.user_grant import Granted, UserGrant, access_for, punish, sender_of, stored_login
 from authapi.models import Client, RefreshToken
-from authapi.services.refresh_tokens import (
+from authapi.token_request import TokenRequest
+from authapi.tokens.bindings import binding
+from authapi.tokens.refresh_policy import RefreshPolicy
+from authapi.tokens.refresh_tokens import (
     give_again,
     has_ended,
     is_reused,
     living_successor,
     locked_refresh_token,
     policy_of,
-    punish_reuse,
     renew,
 )
-from authapi.token_request import TokenRequest
-from authapi.tokens.refresh_policy import RefreshPolicy
+from authapi.tokens.user_tokens import UserIssue
 from foundation.database.transactions import unit_of_work
+
+_FAILED_EXCHANGE = "ferrt"
+_REUSED = "A refresh token was used again after its rotation: its family was revoked."
 
 
 class RefreshTokenGrant(UserGrant):
@@ -34,10 +38,10 @@ class RefreshTokenGrant(UserGrant):
     name = "refresh_token"
 
     def granted(self, request: TokenRequest, client: Client) -> Granted:
-        token = required(request, "refresh_token")
+        token = request.required("refresh_token")
         exchanged = _exchanged(request, client, token)
         if exchanged is None:
-            raise RequestRefused(Case.INVALID_REFRESH_TOKEN)
+            raise RequestRefused(OAuthCase.INVALID_REFRESH_TOKEN)
         return exchanged
 
 
@@ -49,20 +53,20 @@ def _exchanged(request: TokenRequest, client: Client, token: str) -> Granted | N
     """
     row = locked_refresh_token(tenant_id=request.host.tenant_id, token=token)
     if row is None or row.application_id != client.pk:
-        raise RequestRefused(Case.INVALID_REFRESH_TOKEN)
+        raise RequestRefused(OAuthCase.INVALID_REFRESH_TOKEN)
     policy, now = policy_of(client), timezone.now()
     if is_reused(row, policy, now=now):
-        punish_reuse(row, client, sender_of(request))
+        punish(row, request, client, code=_FAILED_EXCHANGE, description=_REUSED, family=str(row.lineage))
         return None
     if row.user.blocked:
         # Its tokens ended with the block. Clients compare the text, so it is said for as long as the block lasts.
-        raise RequestRefused(Case.USER_BLOCKED)
+        raise RequestRefused(LoginCase.USER_BLOCKED)
     if has_ended(row, policy, now=now) or not _is_holder(row, request, client, now=now):
-        raise RequestRefused(Case.INVALID_REFRESH_TOKEN)
+        raise RequestRefused(OAuthCase.INVALID_REFRESH_TOKEN)
     # An answer that was lost: the client gets the same successor again, so that a family never has two living tokens.
     lost = living_successor(row, policy, now=now) if row.is_rotated else None
     if row.is_rotated and lost is None:
-        raise RequestRefused(Case.INVALID_REFRESH_TOKEN)
+        raise RequestRefused(OAuthCase.INVALID_REFRESH_TOKEN)
     login, access, until = access_for(_asked(stored_login(row, request, client, grant="refresh_token"), request, policy))
     issued: dict[str, Any] = {"access": access, "until": until, "policy": policy, "sender": sender_of(request)}
     return Granted(login, access, renew(row, **issued) if lost is None else give_again(lost, **issued))
@@ -87,7 +91,7 @@ def _asked(login: UserIssue, request: TokenRequest, policy: RefreshPolicy) -> Us
     audience, scope = request.text("audience"), request.text("scope")
     if audience is not None and audience != login.audience:
         if audience not in policy.audiences:
-            raise RequestRefused(Case.AUDIENCE_NOT_IN_POLICY, audience=audience[:200])
+            raise RequestRefused(OAuthCase.AUDIENCE_NOT_IN_POLICY, audience=audience[:200])
         known = tuple(value for value in login.scopes if value in _KEPT) + policy.audiences[audience]
         login = replace(login, audience=audience, scopes=known)
     if scope is None:

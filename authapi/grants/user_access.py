@@ -8,14 +8,12 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.utils import timezone
 
-from authapi.grants.issuing import Issue
-from authapi.grants.user_tokens import UserIssue
+from authapi.grants.entitlements import UserEntitlement, user_entitlement
 from authapi.models import ApiResource
-from authapi.services.opaque_tokens import store_opaque_token
-from authapi.tenant_settings import sign_in_settings
 from authapi.tokens.claims import new_jti
-from authapi.tokens.entitlements import UserEntitlement, user_entitlement
-from identity.models import Organization
+from authapi.tokens.minting import Issue, organization_claims
+from authapi.tokens.opaque_tokens import store_opaque_token
+from authapi.tokens.user_tokens import UserIssue
 
 USERINFO_PATH = "userinfo"
 
@@ -62,16 +60,6 @@ def still_granted(issue: UserIssue) -> tuple[UserIssue, UserEntitlement]:
 def ends_at(access: Issue) -> datetime:
     """Return when the token that is made now will have expired."""
     return timezone.now() + timedelta(seconds=access.seconds)
-
-
-def organization_claims(organization: Organization | None, tenant_id: str) -> dict[str, str]:
-    """Return `org_id`, and `org_name` where the tenant names organizations in logins."""
-    if organization is None:
-        return {}
-    claims = {"org_id": organization.pk}
-    if sign_in_settings(tenant_id).takes_organization_names:
-        claims["org_name"] = organization.name.lower()
-    return claims
 
 
 def _seconds(resource: ApiResource | None, *, is_front_channel: bool) -> int:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from oauthlib.oauth2.rfc6749.grant_types.base import GrantTypeBase
-
-from authapi.failures import Case, RequestRefused
-from authapi.grants.issuing import Issue, binding
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.failures.oauth import OAuthCase
+from authapi.grants.entitlements import UserEntitlement
+from authapi.grants.token_grant import TokenAnswer, TokenGrant
 from authapi.grants.user_access import ends_at, still_granted, user_access
-from authapi.grants.user_tokens import UserIssue
 from authapi.login.organizations import check_membership
 from authapi.models import AuthorizationCode, Client, RefreshToken
-from authapi.services.refresh_tokens import Sender
+from authapi.services.sign_in_log import note
 from authapi.token_request import TokenRequest
-from authapi.tokens.entitlements import UserEntitlement
+from authapi.tokens.bindings import binding
 from authapi.tokens.id_tokens import id_token
+from authapi.tokens.minting import Issue
+from authapi.tokens.refresh_tokens import Sender
+from authapi.tokens.revocation import revoke_lineage
+from authapi.tokens.user_tokens import UserIssue
 
 
 @dataclass(frozen=True)
@@ -30,26 +33,17 @@ class Granted:
     refresh_token: str | None = field(default=None, repr=False)
 
 
-class UserGrant(GrantTypeBase):  # type: ignore[misc]  # the engine has no types
-    """A grant of the engine whose answer is for a user. `granted` is what each of them does in its own way."""
-
-    name = ""
+class UserGrant(TokenGrant):
+    """A grant whose answer is for a user. `granted` is what each of them does in its own way."""
 
     def granted(self, request: TokenRequest, client: Client) -> Granted:
         """Return what is to be issued, with everything stored and committed; raise `RequestRefused`."""
         raise NotImplementedError
 
-    def create_token_response(self, request: Any, token_handler: Any) -> tuple[dict[str, str], str, int]:
-        """Do what the engine asks of a grant: check, store, and answer through its token handler."""
-        client: Client = request.client
-        if not client.allows_grant_type(self.name):
-            raise RequestRefused(Case.GRANT_NOT_ALLOWED, grant=self.name)
-        granted = self.granted(request.token_request, client)
-        request.issue = granted.access
+    def answer(self, request: TokenRequest, client: Client) -> TokenAnswer:
+        granted = self.granted(request, client)
         # Always in the answer: what was asked for and not granted is missing there (RFC 6749, 5.1).
-        request.scopes = list(granted.login.scopes)
-        request.extra_credentials = _credentials(granted)
-        return self._get_default_headers(), json.dumps(token_handler.create_token(request)), 200
+        return TokenAnswer(granted.access, granted.login.scopes, _beside(granted))
 
 
 def access_for(login: UserIssue) -> tuple[UserIssue, Issue, datetime]:
@@ -66,7 +60,7 @@ def access_of(login: UserIssue, entitlement: UserEntitlement) -> tuple[UserIssue
     client = login.client
     if login.is_sign_in and client.algorithm == Client.HS256_ALGORITHM and not client.sealed_secret:
         # Found out before anything is used up: there will be no id token.
-        raise RequestRefused(Case.NO_SIGNING_SECRET)
+        raise RequestRefused(OAuthCase.NO_SIGNING_SECRET)
     if entitlement.resource is not None and entitlement.resource.is_system:
         # Edges do not forward certificates to the management interface, so nothing could be proven there.
         login = replace(login, confirmation=None)
@@ -95,7 +89,7 @@ def stored_login(row: AuthorizationCode | RefreshToken, request: TokenRequest, c
         confirmation=binding(request),
     )
     if row.user.blocked:
-        raise RequestRefused(Case.USER_BLOCKED)
+        raise RequestRefused(LoginCase.USER_BLOCKED)
     if row.organization is not None:
         check_membership(row.organization, row.user)
     return replace(login, **changes)
@@ -105,18 +99,33 @@ def sender_of(request: TokenRequest) -> Sender:
     return Sender(ip=request.address, user_agent=request.headers.get("user-agent", ""))
 
 
-def required(request: TokenRequest, parameter: str) -> str:
-    """Return a parameter; raise `RequestRefused` naming the one that is missing."""
-    value = request.text(parameter)
-    if value is None:
-        raise RequestRefused(Case.MISSING_PARAMETER, parameter=parameter)
-    return value
+def punish(
+    row: AuthorizationCode | RefreshToken, request: TokenRequest, client: Client, *, code: str, description: str, **details: str
+) -> None:
+    """Revoke everything that came of a login because something of it was used again, and say so in the sign-in log.
+
+    For the holder of the row's lock (RFC 6749, 4.1.2; RFC 9700, 4.14.2).
+    """
+    revoke_lineage(tenant_id=row.tenant_id, lineage=row.lineage)
+    sender = sender_of(request)
+    note(
+        tenant_id=row.tenant_id,
+        type=code,
+        is_success=False,
+        description=description,
+        user=row.user,
+        client=client,
+        connection=row.user.connection.name,
+        ip=sender.ip,
+        user_agent=sender.user_agent,
+        details=dict(details),
+    )
 
 
-def _credentials(granted: Granted) -> dict[str, str]:
-    credentials = {}
+def _beside(granted: Granted) -> dict[str, str]:
+    beside = {}
     if granted.refresh_token is not None:
-        credentials["refresh_token"] = granted.refresh_token
+        beside["refresh_token"] = granted.refresh_token
     if granted.login.is_sign_in:
-        credentials["id_token"] = id_token(granted.login)
-    return credentials
+        beside["id_token"] = id_token(granted.login)
+    return beside

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.login.wish import Prompt, Wish
 
 
@@ -57,14 +58,14 @@ def next_step(wish: Wish, situation: Situation) -> Step:
     to a user who may not be used here: asking once more would ask for ever (Core 1.0, 3.1.2.1, `id_token_hint`).
     """
     if situation.has_logged_in and not situation.is_usable:
-        raise RequestRefused(Case.LOGIN_REQUIRED)
+        raise RequestRefused(LoginCase.LOGIN_REQUIRED)
     step = _step(wish, situation)
     if wish.is_silent and step is not Step.RESPOND:
-        raise RequestRefused(_SILENT_REFUSALS.get(step, Case.LOGIN_REQUIRED) if situation.has_session else Case.LOGIN_REQUIRED)
+        raise RequestRefused(_SILENT_REFUSALS.get(step, LoginCase.LOGIN_REQUIRED) if situation.has_session else LoginCase.LOGIN_REQUIRED)
     return step
 
 
-_SILENT_REFUSALS = {Step.CONSENT: Case.CONSENT_REQUIRED, Step.ORGANIZATION: Case.INTERACTION_REQUIRED}
+_SILENT_REFUSALS = {Step.CONSENT: LoginCase.CONSENT_REQUIRED, Step.ORGANIZATION: LoginCase.INTERACTION_REQUIRED}
 
 
 def _step(wish: Wish, situation: Situation) -> Step:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.login import organizations
 from authapi.login.browser import see_other, with_parameters
 from authapi.login.connections import takes_sign_ups
@@ -169,11 +170,11 @@ def _answer(login: Login) -> HttpResponse:
     """Have the protocol answer the client. Raises `RequestRefused`."""
     session = login.session
     if session is None:
-        raise RequestRefused(Case.LOGIN_REQUIRED)
+        raise RequestRefused(LoginCase.LOGIN_REQUIRED)
     if login.organization is not None:
         organizations.check_membership(login.organization, session.user)
     elif organizations.usage_of(login.client) == "require":
-        raise RequestRefused(Case.ORGANIZATION_REQUIRED)
+        raise RequestRefused(LoginCase.ORGANIZATION_REQUIRED)
     complete = CompleteLogin(session, login.organization, login.terms(session.user))
     answer = login.protocol.answer(login.http_request, login.request, complete)
     _note_silent(login)

@@ -8,7 +8,8 @@ from functools import cached_property
 from django.http import HttpRequest
 from django.utils import timezone
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.login import organizations
 from authapi.login.browser import address_of, user_agent_of
 from authapi.login.connections import client_connections
@@ -101,7 +102,7 @@ class Login:
         if self.wish.connection:
             enabled = [one for one in enabled if self.wish.connection in (one.name, *one.realms)]
         if not enabled:
-            raise RequestRefused(Case.UNKNOWN_CONNECTION if self.wish.connection else Case.NO_CONNECTION)
+            raise RequestRefused(LoginCase.UNKNOWN_CONNECTION if self.wish.connection else LoginCase.NO_CONNECTION)
         return enabled
 
     @property
@@ -161,11 +162,11 @@ def new_login(http_request: HttpRequest, protocol: Protocol, request: ProtocolRe
 def kept_login(http_request: HttpRequest, host: HostMatch, row: LoginTransaction) -> Login:
     """Return the login of a request that was kept. Raises `RequestRefused` when its client or address is gone."""
     if row.client.revoked_at is not None:
-        raise RequestRefused(Case.UNKNOWN_CLIENT, client_id=row.client.client_id)
+        raise RequestRefused(LoginCase.UNKNOWN_CLIENT, client_id=row.client.client_id)
     try:
         protocol = protocol_named(row.protocol)
     except KeyError as error:
-        raise RequestRefused(Case.REQUEST_EXPIRED) from error
+        raise RequestRefused(LoginCase.REQUEST_EXPIRED) from error
     request = ProtocolRequest(host, row.client, kept_state(row))
     return Login(http_request, protocol, request, protocol.wish_of(request), row)
 

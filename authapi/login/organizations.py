@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.login.decision import Question
 from authapi.models import Client
 from authapi.tenant_settings import sign_in_settings
@@ -38,10 +39,10 @@ def wished_organization(client: Client, named: str) -> Organization | None:
     usage = usage_of(client)
     if not named:
         if usage == "require" and question_of(client) is None:
-            raise RequestRefused(Case.ORGANIZATION_REQUIRED)
+            raise RequestRefused(LoginCase.ORGANIZATION_REQUIRED)
         return None
     if usage == "deny":
-        raise RequestRefused(Case.ORGANIZATION_NOT_ALLOWED)
+        raise RequestRefused(LoginCase.ORGANIZATION_NOT_ALLOWED)
     return named_organization(client.tenant_id, named)
 
 
@@ -50,7 +51,7 @@ def named_organization(tenant_id: str, named: str) -> Organization:
     by_name = sign_in_settings(tenant_id).takes_organization_names
     found = find_organization(tenant_id, named) if by_name or named.startswith(_PREFIX) else None
     if found is None:
-        raise RequestRefused(Case.UNKNOWN_ORGANIZATION)
+        raise RequestRefused(LoginCase.UNKNOWN_ORGANIZATION)
     return found
 
 
@@ -87,7 +88,7 @@ def is_open_to(organization: Organization, user: User, connection: Connection) -
 def check_membership(organization: Organization, user: User) -> None:
     """Raise `RequestRefused` unless the user is a member."""
     if not OrganizationMember.objects.of(organization.tenant_id).filter(organization=organization, user=user).exists():
-        raise RequestRefused(Case.NOT_A_MEMBER, user=user.user_id, organization=organization.pk)
+        raise RequestRefused(LoginCase.NOT_A_MEMBER, user=user.user_id, organization=organization.pk)
 
 
 def joins_on_login(organization: Organization, connection: Connection) -> bool:

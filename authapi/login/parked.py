@@ -12,7 +12,8 @@ from django.conf import settings
 from authapi.edge.addresses import customer_keys
 from authapi.edge.rate_figures import PARKED_BY_ADDRESS, PARKED_BY_BROWSER, PARKED_BY_HIDDEN
 from authapi.edge.throttling import Rate
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.requests import RequestCase
 from authapi.login.known_browser import known_browser
 from authapi.login.login import Login
 
@@ -26,7 +27,7 @@ class TooMuchParked(RequestRefused):
     """
 
     def __init__(self, rate: Rate) -> None:
-        super().__init__(Case.TOO_MANY_REQUESTS, rate=rate)
+        super().__init__(RequestCase.TOO_MANY_REQUESTS, rate=rate)
 
 
 def require_room(login: Login) -> None:

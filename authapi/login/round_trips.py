@@ -15,7 +15,8 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.login.browser import post_form, see_other
 from authapi.login.protocol import BrowserCall, RoundTrip
 from authapi.login.sessions import end_session
@@ -104,7 +105,7 @@ def _found(host: HostMatch, handle: str) -> LogoutTransaction:
     rows = LogoutTransaction.objects.of(host.tenant_id).filter(expires_at__gt=timezone.now())
     row = rows.filter(digest=digest_of(handle)).first() if 0 < len(handle) <= _LONGEST_HANDLE else None
     if row is None:
-        raise RequestRefused(Case.REQUEST_EXPIRED)
+        raise RequestRefused(LoginCase.REQUEST_EXPIRED)
     return row
 
 

@@ -14,7 +14,8 @@ import orjson
 from django.conf import settings
 from django.utils import timezone
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.models import LoginTransaction, Session
 from foundation.secrets import vault
 from foundation.secrets.random_secrets import digest_of, new_secret
@@ -22,7 +23,6 @@ from foundation.secrets.random_secrets import digest_of, new_secret
 # Under which name the progress of a login keeps the organization that was chosen.
 CHOSEN = "organization"
 _LONGEST_HANDLE = 64
-_PRUNED_AT_ONCE = 10_000
 
 
 def keep(row: LoginTransaction, state: Mapping[str, Any], *, browser: str) -> str:
@@ -52,14 +52,14 @@ def kept_state(row: LoginTransaction) -> dict[str, Any]:
 def kept_transaction(*, tenant_id: str, handle: str, browser: str) -> LoginTransaction:
     """Return the login transaction of a handle. Raises `RequestRefused` when there is none any more, or it is another browser's."""
     if not handle or len(handle) > _LONGEST_HANDLE:
-        raise RequestRefused(Case.REQUEST_EXPIRED)
+        raise RequestRefused(LoginCase.REQUEST_EXPIRED)
     rows = LoginTransaction.objects.of(tenant_id).select_related("client", "session")
     row = rows.filter(digest=digest_of(handle), expires_at__gt=timezone.now()).first()
     if row is None:
-        raise RequestRefused(Case.REQUEST_EXPIRED)
+        raise RequestRefused(LoginCase.REQUEST_EXPIRED)
     if not browser or row.browser_digest != digest_of(browser):
         # An attacker sent the address of a login of their own to another person (OpenID Connect Core 1.0, 3.1.2.1: CSRF).
-        raise RequestRefused(Case.FOREIGN_BROWSER)
+        raise RequestRefused(LoginCase.FOREIGN_BROWSER)
     return row
 
 
@@ -93,12 +93,6 @@ def begin_anew(row: LoginTransaction) -> None:
     row.progress = {}
     if is_kept(row):
         row.save(update_fields=["progress", "session"])
-
-
-def prune_transactions() -> int:
-    """Drop the login transactions of every tenant that have expired; return how many."""
-    over = LoginTransaction.all_tenants.filter(expires_at__lte=timezone.now()).values("pk")[:_PRUNED_AT_ONCE]
-    return LoginTransaction.all_tenants.filter(pk__in=over).delete()[0]
 
 
 def _place(row: LoginTransaction) -> str:

@@ -1,6 +1,6 @@
 """What of a request to the management interface may stand in the administrative log: everything but secrets. Pure.
 
-The rules are those of the audit log (`identity.audit.values`), and stricter where a body says things that no column holds.
+The rules are those of the audit log (`foundation.secrets.hidden_values`), and stricter where a body says things that no column holds.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from foundation.json_values import storable
-from identity.audit.values import HIDDEN, is_secret, shown
+from foundation.secrets.hidden_values import HIDDEN, is_secret, shown
 
 # A page of the log holds 100 lines.
 LONGEST_BODY = 8_000

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from authapi.edge.addresses import origin_of
 from authapi.logs.noted_requests import noted_body, noted_message, noted_path, noted_query, noted_text
 from authapi.services.administrative_log import Writing, note_answer
-from authapi.tokens.access_tokens import VerifiedToken
+from authapi.tokens.verifying import VerifiedToken
 from foundation.api.operations import Operation
 from foundation.json_values import storable
 

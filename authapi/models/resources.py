@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
+from authapi.management_scopes import MANAGEMENT_SCOPES
 from authapi.models.base import UnrecordedOwned
-from authapi.tokens.scopes import MANAGEMENT_SCOPES
 from foundation.ids import new_client_grant_id, new_hex_id
 
 MAX_TOKEN_SECONDS = 2_592_000

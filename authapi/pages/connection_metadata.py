@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.tokens.saml_keys import published_certificates
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.saml.connections import options_of, own_certificates, saml_provider
@@ -24,7 +25,7 @@ def connection_metadata(request: HttpRequest, host: HostMatch, name: str) -> Htt
     """Return the document; it needs nothing of the provider, which may be entered later. Raises `RequestRefused`."""
     connection = Connection.objects.of(host.tenant_id).filter(name=name[:128], strategy__in=STRATEGIES).first()
     if connection is None:
-        raise RequestRefused(Case.UNKNOWN_CONNECTION)
+        raise RequestRefused(LoginCase.UNKNOWN_CONNECTION)
     answer = HttpResponse(document_of(connection, host.issuer), content_type=CONTENT_TYPE)
     answer["Content-Disposition"] = (
         'attachment; filename="metadata.xml"' if "download" in request.GET else 'inline; filename="metadata.xml"'

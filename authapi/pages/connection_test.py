@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from django.http import HttpRequest, HttpResponse
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.login import round_trips
 from authapi.pages.hosted_page import hosted_page
 from authapi.pages.tenant_page import tenant_page
@@ -20,7 +21,7 @@ def go_to_provider(request: HttpRequest, host: HostMatch) -> HttpResponse:
     state = request.GET.get("state", "")
     test = waiting_test(host.tenant_id, state)
     if test is None:
-        raise RequestRefused(Case.REQUEST_EXPIRED)
+        raise RequestRefused(LoginCase.REQUEST_EXPIRED)
     return round_trips.send(request, call_of_test(test, state))
 
 
@@ -28,6 +29,6 @@ def finish_test(request: HttpRequest, host: HostMatch, state: str, sent: Mapping
     """Judge the provider's answer and say that the test is over. Raises `RequestRefused`."""
     test = waiting_test(host.tenant_id, state)
     if test is None:
-        raise RequestRefused(Case.REQUEST_EXPIRED)
+        raise RequestRefused(LoginCase.REQUEST_EXPIRED)
     is_success = judge_test(test, sent, address=address)
     return hosted_page(request, host, "connection_test", {"is_success": is_success, "connection": test.connection})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.login import flow
 from authapi.login.consents import give_consent
 from authapi.login.login import Login
@@ -32,7 +33,7 @@ def consent_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
             # Another user has logged in since the page was shown: what the first one allows is not theirs.
             return _form(login, handle, session, terms)
         if request.POST.get("answer") != "allow":
-            raise RequestRefused(Case.CONSENT_DENIED)
+            raise RequestRefused(LoginCase.CONSENT_DENIED)
         give_consent(login.client, session.user, terms)
         bind(login.row, session)
         note_progress(login.row, has_consented=True)

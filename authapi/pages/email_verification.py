@@ -9,7 +9,7 @@ from authapi.pages.hosted_page import hosted_page
 from authapi.pages.tenant_page import tenant_page
 from authapi.services import sign_in_log
 from identity.hosts import HostMatch
-from identity.services import verification
+from identity.mail import verification
 from identity.services.failures import NotFound, ServiceError
 
 _VERIFIED = "sv"

@@ -12,7 +12,8 @@ from authapi import upstream
 from authapi.accounts.account_mails import RESET_REQUEST_PATH
 from authapi.accounts.attempts import Attempt, LoginRefused, Refusal
 from authapi.accounts.password_login import log_in
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.login import flow, round_trips
 from authapi.login.connections import takes_passwords, takes_sign_ups
 from authapi.login.decision import Step
@@ -53,7 +54,7 @@ def _log_in(login: Login, handle: str) -> HttpResponse:
         return _leave(login, handle, responsible)
     connection = password_connection(login)
     if connection is None:
-        raise RequestRefused(Case.NO_CONNECTION)
+        raise RequestRefused(LoginCase.NO_CONNECTION)
     if not identifier or not password or len(identifier) > _LONGEST_IDENTIFIER or len(password) > _LONGEST_PASSWORD:
         return _form(login, handle, identifier=identifier, problem=_text(Refusal.WRONG_CREDENTIALS), status=400)
     attempt = Attempt(
@@ -70,7 +71,7 @@ def _log_in(login: Login, handle: str) -> HttpResponse:
         user = log_in(attempt)
     except LoginRefused as refused:
         if refused.reason is Refusal.USER_BLOCKED:
-            raise RequestRefused(Case.USER_BLOCKED) from refused
+            raise RequestRefused(LoginCase.USER_BLOCKED) from refused
         status = _STATUSES.get(refused.reason, 400)
         return with_rate(_form(login, handle, identifier=identifier, problem=_text(refused.reason), status=status), refused.rate)
     return flow.user_authenticated(login, ProvenUser(user, connection, methods=("pwd",)), handle=handle)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.requests import RequestCase
 from authapi.login.browser import see_other, with_parameters
 from authapi.login.login import kept_login
 from authapi.pages.provider_login import Evidence, answered_request, finish
@@ -20,7 +21,7 @@ def oidc_callback(request: HttpRequest, host: HostMatch) -> HttpResponse:
     sent = request.POST if request.method == "POST" else request.GET
     repeated = next((name for name in _MEMBERS if len(sent.getlist(name)) > 1), None)
     if repeated is not None:
-        raise RequestRefused(Case.REPEATED_PARAMETER, parameter=repeated)
+        raise RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=repeated)
     answer = {name: sent[name] for name in _MEMBERS if name in sent}
     if request.method == "POST":
         # The cookie may not travel with a form that another site posts; it does with the navigation that follows.

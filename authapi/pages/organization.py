@@ -7,7 +7,8 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.login import flow, organizations
 from authapi.login.decision import Question
 from authapi.login.login import Login
@@ -52,7 +53,7 @@ def _chosen(login: Login, handle: str, session: Session) -> HttpResponse:
     is_optional = organizations.usage_of(login.client) == "allow"
     own = organizations.organizations_of(session.user, session.connection, limit=_SHOWN + 1)
     if not own and not is_optional:
-        raise RequestRefused(Case.NO_ORGANIZATION, user=session.user.user_id)
+        raise RequestRefused(LoginCase.NO_ORGANIZATION, user=session.user.user_id)
     if len(own) + is_optional <= 1:
         return _go_on(login, handle, own[0] if own else None)
     context: dict[str, Any] = {"user": session.user, "own": own[:_SHOWN], "is_cut": len(own) > _SHOWN, "is_optional": is_optional}

@@ -14,7 +14,8 @@ from django.http import HttpRequest, HttpResponse
 from authapi.accounts.event_context import context_of
 from authapi.accounts.password_login import note_login_without_signals
 from authapi.edge.rate_figures import REFUSED_MESSAGES
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.login import flow
 from authapi.login.browser import address_of, user_agent_of
 from authapi.login.cookies import BROWSER, read_cookie
@@ -49,14 +50,14 @@ def answered_request(request: HttpRequest, host: HostMatch, state: str) -> tuple
     """Return the login that an answer belongs to, and let no other answer have it. Raises `RequestRefused`."""
     found = request_for(host.tenant_id, state)
     if found is None:
-        raise RequestRefused(Case.REQUEST_EXPIRED)
+        raise RequestRefused(LoginCase.REQUEST_EXPIRED)
     browser = read_cookie(request, BROWSER)
     if not browser or not hmac.compare_digest(found[0].browser_digest, digest_of(browser)):
         # RFC 9700, 4.7: an attacker sent the answer to a login of their own to another person, who would end up in the
         # attacker's account.
-        raise RequestRefused(Case.FOREIGN_BROWSER)
+        raise RequestRefused(LoginCase.FOREIGN_BROWSER)
     if not end_request(found[0]):
-        raise RequestRefused(Case.REQUEST_EXPIRED)
+        raise RequestRefused(LoginCase.REQUEST_EXPIRED)
     return found
 
 
@@ -67,7 +68,7 @@ def finish(login: Login, connection_id: str, evidence: Evidence) -> HttpResponse
         connection = next((one for one in login.connections if one.pk == connection_id), None)
         if connection is None:
             # Taken away from the client while the user was elsewhere.
-            raise RequestRefused(Case.UNKNOWN_CONNECTION)
+            raise RequestRefused(LoginCase.UNKNOWN_CONNECTION)
         elsewhere = evidence.prove(connection)
         with change_context(context_of(login.host, login.client, ip=login.address, user_agent=login.user_agent, method="GET")):
             user = user_of(connection, elsewhere)

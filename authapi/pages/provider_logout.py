@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.failures.requests import RequestCase
 from authapi.login import round_trips
 from authapi.login.browser import address_of, user_agent_of
 from authapi.login.cookies import SESSION, drop_cookie, read_cookie
@@ -33,7 +35,7 @@ def provider_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
     if RESPONSE in sent.parameters:
         return _answered(request, host, sent)
     if REQUEST not in sent.parameters:
-        raise RequestRefused(Case.MISSING_PARAMETER, parameter=REQUEST)
+        raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter=REQUEST)
     return _demanded(request, host, sent)
 
 
@@ -42,7 +44,7 @@ def _sent(request: HttpRequest) -> Sent:
     values: QueryDict = request.POST if is_posted else request.GET
     repeated = next((name for name in _MEMBERS if len(values.getlist(name)) > 1), None)
     if repeated is not None:
-        raise RequestRefused(Case.REPEATED_PARAMETER, parameter=repeated)
+        raise RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=repeated)
     found = {name: str(values[name]) for name in _MEMBERS if name in values}
     return Sent(found, None if is_posted else request.META.get("QUERY_STRING", ""))
 
@@ -53,7 +55,7 @@ def _answered(request: HttpRequest, host: HostMatch, sent: Sent) -> HttpResponse
     expected = round_trips.expected(host, handle).state
     connection = Connection.objects.of(host.tenant_id).filter(pk=str(expected.get("connection", ""))).first()
     if connection is None:
-        raise RequestRefused(Case.REQUEST_EXPIRED)
+        raise RequestRefused(LoginCase.REQUEST_EXPIRED)
     try:
         check_answer(connection, sent, base=host.issuer, request_id=str(expected["request_id"]))
         is_told = True
@@ -70,7 +72,7 @@ def _demanded(request: HttpRequest, host: HostMatch, sent: Sent) -> HttpResponse
     """
     connection = Connection.objects.of(host.tenant_id).filter(name=request.GET.get("connection", "")[:128], strategy__in=STRATEGIES).first()
     if connection is None:
-        raise RequestRefused(Case.UNKNOWN_CONNECTION)
+        raise RequestRefused(LoginCase.UNKNOWN_CONNECTION)
     try:
         demand = demand_of(connection, sent, base=host.issuer)
         answers = answers_to(connection, demand, relay_state=sent.parameters.get("RelayState", ""))

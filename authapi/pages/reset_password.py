@@ -10,7 +10,8 @@ from django.utils.translation import gettext as _
 
 from authapi.accounts.event_context import context_of
 from authapi.accounts.password_reset import TooManyRequests, ask_for_reset, open_reset, set_new_password
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.login import flow
 from authapi.login.browser import address_of, user_agent_of
 from authapi.login.decision import Step
@@ -37,7 +38,7 @@ def request_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
         login.check()
         connection = password_connection(login)
         if connection is None:
-            raise RequestRefused(Case.NO_CONNECTION)
+            raise RequestRefused(LoginCase.NO_CONNECTION)
     except RequestRefused as refused:
         return flow.refuse(login, refused)
     if request.method != "POST":

@@ -12,7 +12,8 @@ from authapi.accounts.event_context import context_of
 from authapi.accounts.password_login import note_login_without_signals
 from authapi.accounts.sign_up import Reason, SignUp, SignUpRefused, sign_up
 from authapi.accounts.sign_up_rules import IDENTIFIERS, Demand, demands, username_lengths
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.login import flow
 from authapi.login.connections import takes_sign_ups
 from authapi.login.decision import Step
@@ -39,7 +40,7 @@ def sign_up_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
         login.check()
         connection = password_connection(login)
         if connection is None or not takes_sign_ups(connection):
-            raise RequestRefused(Case.NO_CONNECTION)
+            raise RequestRefused(LoginCase.NO_CONNECTION)
         if request.method == "POST":
             return _make_account(login, handle, connection)
         return _form(login, handle, connection, values={"email": login.wish.login_hint})

@@ -14,7 +14,9 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from authapi.failures import Case, Failure, RequestRefused
+from authapi.failures import Failure, RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.failures.requests import RequestCase
 from authapi.login.browser import see_other, with_parameters
 from authapi.login.cookies import BROWSER, is_own_form, read_cookie
 from authapi.login.flow import HANDLE
@@ -55,11 +57,11 @@ def tenant_page(name: str, *, methods: tuple[str, ...] = ("GET", "POST")) -> Cal
 def _answered(request: HttpRequest, host: HostMatch, view: View, methods: tuple[str, ...], *, name: str) -> HttpResponse:
     try:
         if request.method not in (*methods, "HEAD"):
-            raise RequestRefused(Case.METHOD_NOT_ALLOWED, allowed=" and ".join(methods))
+            raise RequestRefused(RequestCase.METHOD_NOT_ALLOWED, allowed=" and ".join(methods))
         return view(request, host)
     except RequestRefused as refused:
         answer = with_rate(error_page(request, host, refused.failure), refused.rate)
-        if refused.case is Case.METHOD_NOT_ALLOWED:
+        if refused.case is RequestCase.METHOD_NOT_ALLOWED:
             answer["Allow"] = ", ".join(methods)
         return answer
     except (OperationalError, InterfaceError) as error:
@@ -89,5 +91,5 @@ def opened_login(request: HttpRequest, host: HostMatch) -> tuple[Login, str]:
     handle, browser = sent.get(HANDLE, ""), read_cookie(request, BROWSER)
     row = kept_transaction(tenant_id=host.tenant_id, handle=handle, browser=browser)
     if request.method == "POST" and not is_own_form(request, browser):
-        raise RequestRefused(Case.FOREIGN_BROWSER)
+        raise RequestRefused(LoginCase.FOREIGN_BROWSER)
     return kept_login(request, host, row), handle

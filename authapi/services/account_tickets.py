@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.db import models
 from django.utils import timezone
@@ -13,7 +13,6 @@ from identity.models import User
 from identity.services.failures import ServiceError
 
 LIFE = {AccountTicket.Purpose.PASSWORD_RESET: timedelta(hours=1), AccountTicket.Purpose.UNBLOCK: timedelta(days=7)}
-_PRUNED_AT_ONCE = 2000
 
 
 class TicketUnknown(ServiceError):
@@ -66,16 +65,6 @@ def usable_count(user: User, purpose: AccountTicket.Purpose) -> int:
 def use_up(user: User, purpose: AccountTicket.Purpose) -> int:
     """Let no open link of this purpose work any more; call it with the user's row locked."""
     return _open(user).filter(purpose=purpose).update(used_at=timezone.now())
-
-
-def prune_tickets(now: datetime) -> int:
-    """Drop tickets a week after their end, some at a time; until then they can say that they have expired."""
-    # Bound to the clock and not to a tenant.
-    old = AccountTicket.all_tenants.filter(expires_at__lte=now - timedelta(days=7))
-    count = 0
-    while keys := list(old.values_list("pk", flat=True)[:_PRUNED_AT_ONCE]):
-        count += AccountTicket.all_tenants.filter(pk__in=keys).delete()[0]
-    return count
 
 
 def _open(user: User) -> models.QuerySet[AccountTicket]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from authapi.management_scopes import MANAGEMENT_SCOPES
 from authapi.models import ApiResource
-from authapi.tokens.scopes import MANAGEMENT_SCOPES
 from foundation.database.transactions import lock_rows, unit_of_work
 from identity.hosts import scheme
 from identity.models import CustomDomain, Tenant

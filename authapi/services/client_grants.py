@@ -10,7 +10,7 @@ from django.db import transaction
 
 from authapi.models import ApiResource, Client, ClientGrant, OrganizationClientGrant
 from authapi.services.clients import locked_client, raise_auth_version
-from authapi.tokens.entitlements import forget_grant
+from authapi.services.grant_terms import forget_grant
 from foundation.database.transactions import lock_rows, unit_of_work
 from foundation.json_values import merged
 from identity.services.failures import Invalid, NotFound

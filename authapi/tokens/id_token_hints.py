@@ -11,7 +11,8 @@ from joserfc.errors import JoseError
 from joserfc.jwk import OctKey
 from oauth2_provider.models import AbstractApplication
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.models import Client
 from authapi.tokens.audiences import is_issuer
 from authapi.tokens.claims import VERSION_CLAIM
@@ -38,11 +39,11 @@ def read_hint(token: str, *, tenant_id: str) -> Hint:
         claims = _claims(token, tenant_id)
         hint = Hint(claims["sub"], claims["aud"], claims.get("sid", ""))
     except (JoseError, ValueError, KeyError, TypeError) as error:
-        raise RequestRefused(Case.INVALID_ID_TOKEN_HINT) from error
+        raise RequestRefused(LoginCase.INVALID_ID_TOKEN_HINT) from error
     if not all(isinstance(value, str) for value in vars(hint).values()) or not is_issuer(
         str(claims.get("iss")), trust.get(tenant_id).hosts
     ):
-        raise RequestRefused(Case.INVALID_ID_TOKEN_HINT)
+        raise RequestRefused(LoginCase.INVALID_ID_TOKEN_HINT)
     return hint
 
 

@@ -13,12 +13,13 @@ from django.conf import settings
 from joserfc import jws
 from joserfc.jwk import OctKey
 
-from authapi.failures import Case, RequestRefused
-from authapi.grants.user_access import organization_claims
-from authapi.grants.user_tokens import UserIssue
+from authapi.failures import RequestRefused
+from authapi.failures.oauth import OAuthCase
 from authapi.models import Client
 from authapi.tokens.keys import signing_key
+from authapi.tokens.minting import organization_claims
 from authapi.tokens.profile_claims import profile_claims, profile_switches
+from authapi.tokens.user_tokens import UserIssue
 
 
 def id_token(issue: UserIssue, *, front_channel: Mapping[str, str | None] | None = None) -> str:
@@ -32,7 +33,7 @@ def id_token(issue: UserIssue, *, front_channel: Mapping[str, str | None] | None
     if client.algorithm == Client.HS256_ALGORITHM:
         secret = client.client_secret
         if not secret:
-            raise RequestRefused(Case.NO_SIGNING_SECRET)
+            raise RequestRefused(OAuthCase.NO_SIGNING_SECRET)
         return jws.serialize_compact({"alg": "HS256", "typ": "JWT"}, payload, OctKey.import_key(secret), algorithms=["HS256"])
     kid, key = signing_key(issue.host.tenant_id)
     return jws.serialize_compact({"alg": "RS256", "typ": "JWT", "kid": kid}, payload, key, algorithms=["RS256"])

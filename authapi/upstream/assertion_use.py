@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from authapi.client_auth.replays import use_once
-from authapi.failures import Case
+from authapi.failures.logins import LoginCase
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.saml.responses import Accepted
 from identity.models import Connection
@@ -22,5 +22,5 @@ def use_assertion(connection: Connection, found: Accepted) -> None:
     )
     if not is_first:
         raise UpstreamFailed(
-            Case.UPSTREAM_TOKEN_REFUSED, "The assertion was used before: the page was sent twice, or an attacker has a copy of it."
+            LoginCase.UPSTREAM_TOKEN_REFUSED, "The assertion was used before: the page was sent twice, or an attacker has a copy of it."
         )

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from authapi.failures import Case
+from authapi.failures.logins import LoginCase
 from authapi.login.protocol import BrowserCall
 from authapi.models import ConnectionTest
 from authapi.upstream.failures import UpstreamFailed
@@ -120,7 +120,7 @@ def _saml_claims(test: ConnectionTest, answer: saml_login.SamlAnswer) -> tuple[M
 def _wsfed_claims(test: ConnectionTest, result: str) -> tuple[Mapping[str, Any], Any]:
     connection = test.connection
     if not is_wsfed(connection.strategy, connection.options):
-        raise UpstreamFailed(Case.UPSTREAM_ODD_ANSWER, "The provider answers in WS-Federation, and the connection speaks SAML.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, "The provider answers in WS-Federation, and the connection speaks SAML.")
     provider = wsfed_login.wsfed_provider(connection)
     found = wsfed_login.judged(connection, provider, result)
     return wsfed_login.claims_in(provider, found), found.assertion.statement

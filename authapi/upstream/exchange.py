@@ -9,7 +9,7 @@ from urllib.parse import urlencode, urlsplit
 
 import orjson
 
-from authapi.failures import Case
+from authapi.failures.logins import LoginCase
 from authapi.upstream.failures import UpstreamFailed
 from foundation.outbound.outcomes import Answer, OutboundError
 from foundation.outbound.session import outbound_session
@@ -51,20 +51,20 @@ class ProviderSession:
         headers = {"Accept": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
         answer = self.send("GET", url, headers=headers, body=None)
         if answer.status_code != 200:
-            raise UpstreamFailed(Case.UPSTREAM_UNREACHABLE, f"{_place(url)} answered {answer.status_code}.")
+            raise UpstreamFailed(LoginCase.UPSTREAM_UNREACHABLE, f"{_place(url)} answered {answer.status_code}.")
         try:
             document = answer.json()
         except ValueError as error:
-            raise UpstreamFailed(Case.UPSTREAM_ODD_ANSWER, f"{_place(url)} answered no JSON.") from error
+            raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, f"{_place(url)} answered no JSON.") from error
         if not isinstance(document, dict):
-            raise UpstreamFailed(Case.UPSTREAM_ODD_ANSWER, f"{_place(url)} answered no JSON object.")
+            raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, f"{_place(url)} answered no JSON object.")
         return document
 
     def send(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None) -> ProviderAnswer:
         try:
             return ProviderAnswer(outbound_session().send(method, url, headers=headers, body=body, deadline=self._deadline))
         except OutboundError as error:
-            raise UpstreamFailed(Case.UPSTREAM_UNREACHABLE, f"{_place(url)}: {error}") from error
+            raise UpstreamFailed(LoginCase.UPSTREAM_UNREACHABLE, f"{_place(url)}: {error}") from error
 
 
 def _place(url: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from authlib.common.errors import AuthlibBaseError
 from authlib.oauth2.client import OAuth2Client
 
-from authapi.failures import Case
+from authapi.failures.logins import LoginCase
 from authapi.login.login import Login
 from authapi.login.wish import Prompt
 from authapi.upstream.authentication_requests import AuthenticationRequest, begin_request
@@ -73,7 +73,7 @@ def proven(connection: Connection, request: AuthenticationRequest, answer: Mappi
         raise _refusal(answer)
     code = answer.get("code", "")
     if not 0 < len(code) <= _LONGEST_CODE:
-        raise UpstreamFailed(Case.UPSTREAM_ODD_ANSWER, "The answer has neither a code nor an error.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, "The answer has neither a code nor an error.")
     tokens = _tokens(provider, metadata, request, code)
     claims = verified_claims(
         tokens.get("id_token"),
@@ -90,15 +90,15 @@ def proven(connection: Connection, request: AuthenticationRequest, answer: Mappi
 def _check_issuer(metadata: Metadata, request: AuthenticationRequest, named: str | None) -> None:
     # Mix-up: the connection may have been pointed elsewhere meanwhile, and another provider may have sent the browser.
     if metadata.issuer != request.issuer:
-        raise UpstreamFailed(Case.UPSTREAM_ISSUER_MISMATCH, "The connection has another issuer than when the login began.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The connection has another issuer than when the login began.")
     if named != request.issuer and (named is not None or metadata.sends_issuer):
-        raise UpstreamFailed(Case.UPSTREAM_ISSUER_MISMATCH, "The `iss` of the answer is not the issuer that was asked.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The `iss` of the answer is not the issuer that was asked.")
 
 
 def _refusal(answer: Mapping[str, str]) -> UpstreamFailed:
     told = answer.get("error_description") or answer["error"]
     detail = "".join(character for character in told if character.isprintable())[:_LONGEST_TOLD]
-    return UpstreamFailed(Case.UPSTREAM_DENIED, detail)
+    return UpstreamFailed(LoginCase.UPSTREAM_DENIED, detail)
 
 
 def _tokens(provider: Provider, metadata: Metadata, request: AuthenticationRequest, code: str) -> dict[str, Any]:
@@ -108,9 +108,9 @@ def _tokens(provider: Provider, metadata: Metadata, request: AuthenticationReque
             metadata.address("token_endpoint"), grant_type="authorization_code", code=code, **verifier
         )
     except AuthlibBaseError as error:
-        raise UpstreamFailed(Case.UPSTREAM_CODE_REFUSED, f"The token endpoint answered {error.error}.") from error
+        raise UpstreamFailed(LoginCase.UPSTREAM_CODE_REFUSED, f"The token endpoint answered {error.error}.") from error
     except (ValueError, TypeError) as error:
-        raise UpstreamFailed(Case.UPSTREAM_ODD_ANSWER, "The token endpoint gave an answer that is none.") from error
+        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, "The token endpoint gave an answer that is none.") from error
     return dict(tokens)
 
 
@@ -121,7 +121,7 @@ def _userinfo(metadata: Metadata, claims: Mapping[str, Any], tokens: Mapping[str
     found = ProviderSession().get_json(metadata.address("userinfo_endpoint"), token=access_token)
     # OpenID Connect Core 1.0, 5.3.2: otherwise it may be about another user.
     if found.get("sub") != claims["sub"]:
-        raise UpstreamFailed(Case.UPSTREAM_TOKEN_REFUSED, "The userinfo endpoint speaks of another subject.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "The userinfo endpoint speaks of another subject.")
     return found
 
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from authapi.failures import Case
+from authapi.failures.logins import LoginCase
 from authapi.upstream.exchange import ProviderSession
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.provider import Provider
@@ -34,14 +34,14 @@ class Metadata:
         """Return an address; raise `UpstreamFailed` where the provider has none."""
         address = self.addresses.get(name)
         if not address:
-            raise UpstreamFailed(Case.UPSTREAM_MISCONFIGURED, f"The provider names no {name}.")
+            raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"The provider names no {name}.")
         return address
 
     def browser_address(self, name: str) -> str:
         """Return an address to which a browser is sent; raise `UpstreamFailed` where the provider has none, or an odd one."""
         address = self.address(name)
         if not is_browser_address(address):
-            raise UpstreamFailed(Case.UPSTREAM_MISCONFIGURED, f"The {name} of the provider is no web address.")
+            raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"The {name} of the provider is no web address.")
         return address
 
 
@@ -77,7 +77,7 @@ def discovered(provider: Provider) -> Metadata:
     issuer = document.get("issuer")
     if not isinstance(issuer, str) or not is_expected_issuer(issuer, named=provider.issuer, address=provider.discovery_url):
         documents.forget(provider.discovery_url)
-        raise UpstreamFailed(Case.UPSTREAM_ISSUER_MISMATCH, "The discovery document is that of another issuer.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The discovery document is that of another issuer.")
     published = {name: value for name, value in document.items() if isinstance(value, str)}
     sends_issuer = document.get("authorization_response_iss_parameter_supported") is True
     return Metadata(issuer, {**published, **provider.addresses}, sends_issuer)
@@ -89,5 +89,5 @@ def keys_of(address: str, *, is_key_unknown: bool = False) -> list[dict[str, Any
     keys = document.get("keys")
     if not isinstance(keys, list):
         documents.forget(address)
-        raise UpstreamFailed(Case.UPSTREAM_ODD_ANSWER, "The key set has no keys.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, "The key set has no keys.")
     return [key for key in keys if isinstance(key, dict)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from authapi.failures import Case
+from authapi.failures.logins import LoginCase
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.profile import profile_of
 from authapi.upstream.proven import Proven
@@ -27,7 +27,7 @@ def user_of(connection: Connection, proven: Proven) -> User:
         return _created(connection, proven.subject, profile)
     user, is_primary = found
     if user.blocked:
-        raise UpstreamFailed(Case.USER_BLOCKED)
+        raise UpstreamFailed(LoginCase.USER_BLOCKED)
     changes = {field: value for field, value in profile.items() if getattr(user, field) != value}
     if not is_primary or not changes or connection.options.get("set_user_root_attributes", _EACH_LOGIN) != _EACH_LOGIN:
         return user
@@ -41,15 +41,15 @@ def _found(connection: Connection, subject: str) -> tuple[User, bool] | None:
     """Return the user and whether the login is its primary identity."""
     if connection.is_enterprise and subject.startswith(f"{connection.name}|"):
         # It would count as written out already, and so as the subject behind the name, which is another user.
-        raise UpstreamFailed(Case.UPSTREAM_PROFILE_REFUSED, "The subject is written like a user id.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_PROFILE_REFUSED, "The subject is written like a user id.")
     try:
         user_id = user_id_of(connection, subject)
     except Invalid as error:
-        raise UpstreamFailed(Case.UPSTREAM_PROFILE_REFUSED, "The subject cannot be part of a user id.") from error
+        raise UpstreamFailed(LoginCase.UPSTREAM_PROFILE_REFUSED, "The subject cannot be part of a user id.") from error
     user = User.objects.of(connection.tenant_id).select_related("connection").filter(user_id=user_id).first()
     if user is not None and user.connection_id != connection.pk:
         # Ids of social connections do not name theirs: two of one kind may each have a user of this subject.
-        raise UpstreamFailed(Case.UPSTREAM_PROFILE_REFUSED, "Another connection has a user of this id.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_PROFILE_REFUSED, "Another connection has a user of this id.")
     if user is not None:
         return user, True
     provider, _, identifier = user_id.partition("|")
@@ -60,7 +60,7 @@ def _found(connection: Connection, subject: str) -> tuple[User, bool] | None:
 
 def _created(connection: Connection, subject: str, profile: dict[str, Any]) -> User:
     if connection.options.get("disable_signup"):
-        raise UpstreamFailed(Case.UPSTREAM_SIGN_UP_DISABLED)
+        raise UpstreamFailed(LoginCase.UPSTREAM_SIGN_UP_DISABLED)
     try:
         return create_user(tenant_id=connection.tenant_id, connection=connection, identifier=subject, **profile)
     except AlreadyExists as error:
@@ -80,5 +80,5 @@ def _profile(connection: Connection, proven: Proven) -> dict[str, Any]:
 
 
 def _unkept(error: Exception) -> UpstreamFailed:
-    case = Case.UPSTREAM_EMAIL_TAKEN if isinstance(error, AlreadyExists) else Case.UPSTREAM_PROFILE_REFUSED
+    case = LoginCase.UPSTREAM_EMAIL_TAKEN if isinstance(error, AlreadyExists) else LoginCase.UPSTREAM_PROFILE_REFUSED
     return UpstreamFailed(case, str(error)[:300])

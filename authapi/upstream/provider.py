@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from authapi.failures import Case
+from authapi.failures.logins import LoginCase
 from authapi.upstream.failures import UpstreamFailed
 from identity.models import Connection
 from identity.options.discovery import WELL_KNOWN
@@ -54,7 +54,7 @@ def provider_of(connection: Connection) -> Provider:
         parameters=_parameters(options.get("upstream_params")),
     )
     if connection.strategy not in STRATEGIES or not provider.client_id or (provider.needs_discovery and not discovery_url):
-        raise UpstreamFailed(Case.UPSTREAM_MISCONFIGURED, f"{connection.name} names neither an issuer nor all addresses.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name} names neither an issuer nor all addresses.")
     return provider
 
 

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import connection as database
 from django.utils import timezone
 
-from authapi.failures import Case
+from authapi.failures.logins import LoginCase
 from authapi.models import ProviderMetadata as Row
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.saml.metadata import MetadataUnreadable, ProviderMetadata, next_fetch
@@ -49,7 +49,7 @@ def published_metadata(connection: Connection, address: str, read: Reader) -> Pr
     fetched = _fetched(connection, address, read, not_since=_LEASE)
     if fetched is None:
         detail = row.problem if row is not None and row.problem else "Another request is fetching it."
-        raise UpstreamFailed(Case.UPSTREAM_UNREACHABLE, f"The metadata is not known yet. {detail}")
+        raise UpstreamFailed(LoginCase.UPSTREAM_UNREACHABLE, f"The metadata is not known yet. {detail}")
     return fetched
 
 
@@ -92,7 +92,7 @@ def _fetched(connection: Connection, address: str, read: Reader, *, not_since: t
         # Of another address nothing is of use any more.
         rows.exclude(address=address).update(document=None, fetched_at=None)
         rows.update(address=address, problem=problem[:500], due_at=now + _AFTER_FAILURE)
-        raise UpstreamFailed(Case.UPSTREAM_UNREACHABLE, f"The metadata of the provider cannot be had: {problem}") from error
+        raise UpstreamFailed(LoginCase.UPSTREAM_UNREACHABLE, f"The metadata of the provider cannot be had: {problem}") from error
     due = next_fetch(found, now, shortest=_SHORTEST, longest=_LONGEST)
     rows.update(address=address, document=found.kept(), problem="", fetched_at=now, due_at=due)
     return found

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from authapi.failures import Case
+from authapi.failures.logins import LoginCase
 from authapi.login.login import Login
 from authapi.login.protocol import BrowserCall, RoundTrip
 from authapi.upstream import login as oidc_login
@@ -74,7 +74,7 @@ def begin(login: Login, connection: Connection) -> BrowserCall:
     """Return where the browser goes to log in through a connection. Raises `UpstreamFailed`."""
     speaker = speaker_of(connection)
     if speaker is None:
-        raise UpstreamFailed(Case.UPSTREAM_MISCONFIGURED, f"Users cannot log in through {connection.name}.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"Users cannot log in through {connection.name}.")
     return speaker.begin(login, connection)
 
 

@@ -27,7 +27,9 @@ from authapi.edge.open_rates import StrangerRefused, admitted_stranger
 from authapi.edge.rate_figures import OPEN_ENDPOINTS
 from authapi.edge.throttling import Rate
 from authapi.edge.unread_bodies import Body, BodyTooLarge, BodyTooSlow, ClientLeft, NoRoom, unread_bodies
-from authapi.failures import FAILURES, Case, Failure, RequestRefused, engine_failure
+from authapi.failures import Failure, RequestRefused
+from authapi.failures.oauth import engine_failure
+from authapi.failures.requests import RequestCase
 from authapi.views import cors
 from foundation.memory import executor
 from identity.hosts import HostMatch, resolve_host
@@ -41,7 +43,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _BODY_SECONDS = 30.0
 # A tenant on its way out answers as a suspended one: what it was is nobody's business.
-_STATUSES = {**dict.fromkeys(("suspended", "deleting", "deleted"), Case.TENANT_SUSPENDED), "draining": Case.TENANT_DRAINING}
+_STATUSES = {**dict.fromkeys(("suspended", "deleting", "deleted"), RequestCase.TENANT_SUSPENDED), "draining": RequestCase.TENANT_DRAINING}
 
 
 @dataclass(frozen=True)
@@ -117,9 +119,9 @@ async def _read(body: Body, receive: Receive) -> bytes | None:
         # Refused in its turn: an unknown host is 404 before anything else.
         return bytes(MAX_BODY_BYTES + 1)
     except BodyTooSlow as error:
-        raise RequestRefused(Case.BODY_TOO_SLOW) from error
+        raise RequestRefused(RequestCase.BODY_TOO_SLOW) from error
     except NoRoom as error:
-        raise RequestRefused(Case.UNAVAILABLE) from error
+        raise RequestRefused(RequestCase.UNAVAILABLE) from error
 
 
 def _unread(refused: RequestRefused, methods: tuple[str, ...]) -> Answer:
@@ -158,7 +160,7 @@ async def _rated(request: _Request) -> Answer:
     if rate is None and answer.status < 500:
         rate = await charged_debt(done.tenant_id, request.origin)
         if rate.is_exceeded:
-            answer = _failed(RequestRefused(Case.TOO_MANY_REQUESTS), request.methods)
+            answer = _failed(RequestRefused(RequestCase.TOO_MANY_REQUESTS), request.methods)
     rate = rate or debt_of(done.tenant_id, request.origin)
     if answer.status == 429:
         # Its own headers stand where the bucket is known; a client must never read that something is left.
@@ -210,7 +212,7 @@ def _answer(request: _Request) -> _Done | _Waiting:
             return _Waiting(outcome, charge, rate)
         return _settled(request, outcome, charge, rate)
     except StrangerRefused as refused:
-        return _Done(_failed(RequestRefused(Case.TOO_MANY_REQUESTS), request.methods), charge.tenant_id, refused.rate)
+        return _Done(_failed(RequestRefused(RequestCase.TOO_MANY_REQUESTS), request.methods), charge.tenant_id, refused.rate)
     except Exception as error:  # noqa: BLE001  (the edge: every failure becomes a row of the table)
         return _Done(_failed(error, request.methods), charge.tenant_id, rate or charge.rate)
 
@@ -240,7 +242,7 @@ def _joined(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 def _tenant_of(headers: dict[str, str]) -> HostMatch:
     host = resolve_host(headers.get("host", ""))
     if host is None:
-        raise RequestRefused(Case.UNKNOWN_HOST)
+        raise RequestRefused(RequestCase.UNKNOWN_HOST)
     if host.status in _STATUSES:
         raise RequestRefused(_STATUSES[host.status])
     return host
@@ -248,9 +250,9 @@ def _tenant_of(headers: dict[str, str]) -> HostMatch:
 
 def _check_request(method: str, methods: tuple[str, ...], body: bytes) -> None:
     if method not in methods and not (method == "HEAD" and "GET" in methods):
-        raise RequestRefused(Case.METHOD_NOT_ALLOWED, allowed=" and ".join(methods))
+        raise RequestRefused(RequestCase.METHOD_NOT_ALLOWED, allowed=" and ".join(methods))
     if len(body) > MAX_BODY_BYTES:
-        raise RequestRefused(Case.BODY_TOO_LARGE, limit=MAX_BODY_BYTES)
+        raise RequestRefused(RequestCase.BODY_TOO_LARGE, limit=MAX_BODY_BYTES)
 
 
 def _failed(error: Exception, methods: tuple[str, ...]) -> Answer:
@@ -274,10 +276,10 @@ def _failure(error: Exception) -> Failure:
             return engine_failure(error)
         case OperationalError() | InterfaceError():
             logger.error("The database did not answer: %s", type(error).__name__)
-            return FAILURES[Case.UNAVAILABLE]
+            return RequestCase.UNAVAILABLE.failure
         case _:
             logger.error("A hot endpoint failed unexpectedly.", exc_info=error)
-            return FAILURES[Case.UNEXPECTED]
+            return RequestCase.UNEXPECTED.failure
 
 
 async def _send(send: Send, answer: Answer, *, is_head: bool) -> None:

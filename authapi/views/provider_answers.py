@@ -7,7 +7,9 @@ from urllib.parse import parse_qsl
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.failures.requests import RequestCase
 from authapi.login.browser import post_form
 from authapi.login.cookies import BROWSER, read_cookie
 from authapi.login.login import Login, kept_login, new_login
@@ -50,7 +52,7 @@ def login_callback(request: HttpRequest, host: HostMatch) -> HttpResponse:
         return finish_test(request, host, state, sent, address=address_of_callback(request, host))
     if request_for(host.tenant_id, state) is None:
         if _SAML not in sent:
-            raise RequestRefused(Case.REQUEST_EXPIRED)
+            raise RequestRefused(LoginCase.REQUEST_EXPIRED)
         return _unasked(request, host, sent)
     if not read_cookie(request, BROWSER) and _AGAIN not in request.POST:
         # Without TLS the cookie does not travel with a form that another site posts; it does with a form of ours.
@@ -75,7 +77,7 @@ def _single(values: QueryDict) -> dict[str, str]:
     """Return the members of an answer. Raises `RequestRefused` for one that is repeated, which could be read in two ways."""
     repeated = next((name for name in _MEMBERS if len(values.getlist(name)) > 1), None)
     if repeated is not None:
-        raise RequestRefused(Case.REPEATED_PARAMETER, parameter=repeated)
+        raise RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=repeated)
     return {name: str(values[name]) for name in _MEMBERS if name in values}
 
 
@@ -93,11 +95,12 @@ def _unasked(request: HttpRequest, host: HostMatch, sent: Mapping[str, str]) -> 
     try:
         if connection is None or request_id_of(answer.raw):
             # The answer to a request of ours that is over, or that another browser began.
-            raise RequestRefused(Case.REQUEST_EXPIRED)
+            raise RequestRefused(LoginCase.REQUEST_EXPIRED)
         initiated = options_of(connection).idp_initiated
         if initiated is None:
             raise UpstreamFailed(
-                Case.UPSTREAM_UNASKED, "Switch idpinitiated on at the connection if such logins are meant, or begin at the application."
+                LoginCase.UPSTREAM_UNASKED,
+                "Switch idpinitiated on at the connection if such logins are meant, or begin at the application.",
             )
         login = _begun(request, host, connection, initiated, sent)
     except RequestRefused as refused:
@@ -117,7 +120,7 @@ def _begun(request: HttpRequest, host: HostMatch, connection: Connection, initia
     """Return a login at the application of the connection, as if the application had asked for it. Raises `RequestRefused`."""
     client = Client.objects.of(host.tenant_id).filter(client_id=initiated.client_id, revoked_at=None).first()
     if client is None:
-        raise UpstreamFailed(Case.UPSTREAM_MISCONFIGURED, f"{connection.name}: idpinitiated.client_id names no application.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name}: idpinitiated.client_id names no application.")
     organization = request.GET.get("organization", "")
     if initiated.protocol is ClientProtocol.SAML:
         relay_state = dict(parse_qsl(initiated.query)).get("RelayState", "")

@@ -31,7 +31,7 @@ from authapi.upstream.connection_tests import TEST_PATH
 from authapi.upstream.login import CALLBACK_PATH
 from authapi.upstream.saml.logout import LOGOUT_PATH
 from authapi.views.provider_answers import login_callback
-from identity.services import verification
+from identity.mail import verification
 
 
 def sign_in_urls() -> list[URLPattern]:

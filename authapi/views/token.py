@@ -7,9 +7,11 @@ from functools import partial
 from authapi import client_auth, engine
 from authapi.edge.bodies import MalformedBody, parse_body
 from authapi.engine import PASSWORD_GRANTS
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.oauth import OAuthCase
+from authapi.failures.requests import RequestCase
 from authapi.token_request import TokenRequest
-from authapi.views.chain import Answer, Call, Later, hot_endpoint, json_answer
+from authapi.views.chain import Answer, Call, Later, hot_endpoint
 from foundation.tenancy import tenant_bound
 
 
@@ -17,9 +19,9 @@ def _token(call: Call) -> Answer | Later:
     try:
         form = parse_body(call.headers.get("content-type", ""), call.body)
     except MalformedBody as error:
-        raise RequestRefused(Case.MALFORMED_REQUEST, reason=str(error)) from error
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=str(error)) from error
     if "dpop" in call.headers:
-        raise RequestRefused(Case.DPOP_NOT_SUPPORTED)
+        raise RequestRefused(OAuthCase.DPOP_NOT_SUPPORTED)
     request = TokenRequest(host=call.host, address=call.address, headers=call.headers, form=form, charge=call.charge)
     # Decided by what was read and not by the bytes: a name can be written in many ways.
     if engine.requested_grant(request) in PASSWORD_GRANTS:
@@ -30,9 +32,9 @@ def _token(call: Call) -> Answer | Later:
 def _exchanged(request: TokenRequest) -> Answer:
     with tenant_bound(request.host.tenant_id):
         client = client_auth.authenticate(request)
-        answer = engine.server().exchange(request, client)
+        body = engine.server().exchange(request, client)
     # RFC 6749, 5.1.
-    return json_answer(answer, headers={"Cache-Control": "no-store", "Pragma": "no-cache"})
+    return Answer(200, body, {"Cache-Control": "no-store", "Pragma": "no-cache"})
 
 
 token = hot_endpoint(_token, name="token", methods=("POST",))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
-from authapi.failures import FAILURES, Case
+from authapi.failures.requests import RequestCase
 from authapi.views import cors
 
 _METHODS = ("GET", "POST")
@@ -28,7 +28,7 @@ def unserved(request: HttpRequest) -> HttpResponse:
     """
     if request.method == "OPTIONS":
         return HttpResponse(status=204, headers=cors.preflight_headers(_METHODS))
-    failure = FAILURES[Case.UNSERVED]
+    failure = RequestCase.UNSERVED.failure
     answer = JsonResponse({"error": failure.error, "error_description": failure.description}, status=failure.status)
     for name, value in {**cors.answer_headers(), "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}.items():
         answer[name] = value

@@ -8,13 +8,15 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from authapi.edge.bodies import MalformedBody, parse_body
-from authapi.edge.mtls import certificate_of
-from authapi.failures import Case, Failure, RequestRefused
+from authapi.failures import Failure, RequestRefused
+from authapi.failures.oauth import OAuthCase
+from authapi.failures.requests import RequestCase
 from authapi.models import Client
-from authapi.services.opaque_tokens import find_opaque_token
 from authapi.token_request import TokenRequest
-from authapi.tokens.access_tokens import TokenRefused, verify_profile_token
+from authapi.tokens.bindings import is_held
+from authapi.tokens.opaque_tokens import find_opaque_token
 from authapi.tokens.profile_claims import ProfileSwitches, profile_claims, profile_switches
+from authapi.tokens.verifying import TokenRefused, verify_profile_token
 from authapi.views.chain import Answer, Call, hot_endpoint, json_answer
 from foundation.database.compiled_select import CompiledSelect
 from identity.models import User
@@ -28,7 +30,7 @@ _USER = CompiledSelect(
     "tenant_id",
     "user_id",
 )
-_BEARER = Case.INVALID_BEARER, Case.BEARER_LACKS_SCOPE
+_BEARER = OAuthCase.INVALID_BEARER, OAuthCase.BEARER_LACKS_SCOPE
 
 
 @dataclass(frozen=True)
@@ -60,16 +62,17 @@ def _userinfo(call: Call) -> Answer:
 
 def _profile(call: Call) -> Answer:
     if "dpop" in call.headers:
-        raise RequestRefused(Case.DPOP_NOT_SUPPORTED)
+        raise RequestRefused(OAuthCase.DPOP_NOT_SUPPORTED)
     presented = _presented(call)
     token = presented.token
     opened = _opened_by_jwt(call, token) if token.count(".") == 2 else _opened_by_row(call, token)
-    if opened.user.blocked or not _is_holder(call, opened.confirmation):
-        raise RequestRefused(Case.INVALID_BEARER)
+    sender = TokenRequest(host=call.host, address=call.address, headers=call.headers, form={})
+    if opened.user.blocked or not is_held(opened.confirmation, sender):
+        raise RequestRefused(OAuthCase.INVALID_BEARER)
     if presented.is_in_query and not opened.switches.takes_query_token:
-        raise RequestRefused(Case.MALFORMED_REQUEST, reason="The client must send its access token in the Authorization header.")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The client must send its access token in the Authorization header.")
     if "openid" not in opened.scopes:
-        raise RequestRefused(Case.BEARER_LACKS_SCOPE, scope="openid")
+        raise RequestRefused(OAuthCase.BEARER_LACKS_SCOPE, scope="openid")
     claims = profile_claims(opened.user, opened.scopes, writes_times_as_text=opened.switches.writes_times_as_text)
     return json_answer({"sub": opened.user.user_id, **claims}, headers=_FRESH)
 
@@ -82,9 +85,9 @@ def _presented(call: Call) -> _Presented:
     found = [_Presented(token) for token in (_header_token(call), _form_token(call)) if token]
     found += [_Presented(token, is_in_query=True) for token in _query_tokens(call)]
     if len(found) > 1:
-        raise RequestRefused(Case.MALFORMED_REQUEST, reason="The access token was sent in more than one way.")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The access token was sent in more than one way.")
     if not found:
-        raise RequestRefused(Case.INVALID_BEARER)
+        raise RequestRefused(OAuthCase.INVALID_BEARER)
     return found[0]
 
 
@@ -99,7 +102,7 @@ def _form_token(call: Call) -> str | None:
     try:
         posted = parse_body(_FORM, call.body).get("access_token")
     except MalformedBody as error:
-        raise RequestRefused(Case.MALFORMED_REQUEST, reason=str(error)) from error
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=str(error)) from error
     return str(posted) if posted else None
 
 
@@ -109,7 +112,7 @@ def _query_tokens(call: Call) -> list[str]:
     try:
         pairs = parse_qsl(call.query.decode("ascii"), errors="strict", max_num_fields=_MOST_PARAMETERS)
     except ValueError as error:
-        raise RequestRefused(Case.MALFORMED_REQUEST, reason="The query cannot be read.") from error
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The query cannot be read.") from error
     return [value for name, value in pairs if name == "access_token" and value]
 
 
@@ -117,30 +120,22 @@ def _opened_by_jwt(call: Call, token: str) -> _Opened:
     try:
         claims, switches = verify_profile_token(token, host=call.host)
     except TokenRefused as error:
-        raise RequestRefused(Case.INVALID_BEARER) from error
+        raise RequestRefused(OAuthCase.INVALID_BEARER) from error
     user = _USER.first(tenant_id=call.host.tenant_id, user_id=claims.subject)
     if user is None:
-        raise RequestRefused(Case.INVALID_BEARER)
+        raise RequestRefused(OAuthCase.INVALID_BEARER)
     return _Opened(user, claims.scopes, claims.confirmation, switches)
 
 
 def _opened_by_row(call: Call, token: str) -> _Opened:
     row = find_opaque_token(tenant_id=call.host.tenant_id, token=token)
     if row is None or row.user is None or not _is_usable(row.application):
-        raise RequestRefused(Case.INVALID_BEARER)
+        raise RequestRefused(OAuthCase.INVALID_BEARER)
     return _Opened(row.user, row.scope.split(), row.confirmation, profile_switches(row.application.settings))
 
 
 def _is_usable(client: Client | None) -> bool:
     return client is not None and client.is_usable(None)
-
-
-def _is_holder(call: Call, confirmation: Mapping[str, Any] | None) -> bool:
-    """Tell whether the caller shows what the token is bound to (RFC 8705, 3)."""
-    if not confirmation:
-        return True
-    certificate = certificate_of(TokenRequest(host=call.host, address=call.address, headers=call.headers, form={}))
-    return certificate is not None and certificate.confirms(dict(confirmation))
 
 
 def _challenge(failure: Failure, *, is_missing: bool) -> Answer:

@@ -11,8 +11,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from authapi.xml.algorithms import RSA_SHA256, SHA256
-from authapi.xml.failures import SignatureMissing, XmlMalformed
-from authapi.xml.parsing import MESSAGE, Element, deflated, from_base64, inflated, serialized
+from authapi.xml.failures import SignatureMissing, XmlError, XmlMalformed
+from authapi.xml.parsing import Element, deflated, from_base64, inflated, serialized
 from authapi.xml.signing import sign_octets, signed
 from authapi.xml.verifying import verify_octets
 
@@ -65,14 +65,22 @@ def redirect_address(address: str, parameter: str, message: Element, relay_state
 
 def redirected_message(text: str) -> bytes:
     """Return the bytes of a message from an address: compressed, or, as some senders do, only encoded. Raises `XmlError`."""
-    raw = from_base64(text)
-    # The first byte of a compressed stream that begins with a `<` would be that of a stored block of an impossible kind.
-    return raw if raw.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"<" else inflated(raw)
+    return _opened(from_base64(text))
 
 
 def posted_message(text: str) -> bytes:
-    """Return the bytes of a message from a form. Raises `XmlError`."""
-    return from_base64(text, limit=MESSAGE.size)
+    """Return the bytes of a message from a form: encoded, or, as some senders do, compressed as well. Raises `XmlError`."""
+    return _opened(from_base64(text))
+
+
+def _opened(raw: bytes) -> bytes:
+    if raw.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] != b"<":
+        return inflated(raw)
+    try:
+        # A long compressed stream may begin with this byte by chance.
+        return inflated(raw)
+    except XmlError:
+        return raw
 
 
 def is_query_signed(query: str) -> bool:

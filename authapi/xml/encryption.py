@@ -68,7 +68,7 @@ def decrypted(holder: Element, private_keys: Sequence[rsa.RSAPrivateKey]) -> Ele
     data = child(holder, _DATA)
     if data is None:
         raise DecryptionFailed("There is no EncryptedData.")
-    algorithm = _algorithm(data, algorithms.CONTENT_ENCRYPTIONS)
+    algorithm = _one_of(_method(data), algorithms.CONTENT_ENCRYPTIONS)
     for wrapped in _keys(holder, data):
         method = _transport_method(wrapped)
         skeleton = serialized(_skeleton(algorithm, method, _cipher_value(wrapped), _cipher_value(data)))
@@ -118,10 +118,8 @@ def _skeleton(algorithm: str, method: Element, key_value: str, data_value: str) 
 
 def _transport_method(wrapped: Element) -> Element:
     """Write the method of the key transport anew: digest and mask function from our list, and nothing else."""
-    algorithm = _algorithm(wrapped, algorithms.KEY_TRANSPORTS)
-    made = new_element(_METHOD, {"Algorithm": algorithm})
-    found = child(wrapped, _METHOD)
-    assert found is not None  # noqa: S101  # `_algorithm` has read it
+    found = _method(wrapped)
+    made = new_element(_METHOD, {"Algorithm": _one_of(found, algorithms.KEY_TRANSPORTS)})
     digest = child(found, qualified(DS, "DigestMethod"))
     if digest is not None:
         made.append(new_element(qualified(DS, "DigestMethod"), {"Algorithm": _one_of(digest, _OAEP_DIGESTS)}))
@@ -135,11 +133,11 @@ _OAEP_DIGESTS = frozenset({algorithms.SHA1, algorithms.SHA256, algorithms.SHA384
 _MASKS = frozenset(f"{XENC11}mgf1{name}" for name in ("sha1", "sha224", "sha256", "sha384", "sha512"))
 
 
-def _algorithm(element: Element, allowed: frozenset[str]) -> str:
+def _method(element: Element) -> Element:
     method = child(element, _METHOD)
     if method is None:
         raise AlgorithmRefused("The encrypted element names no algorithm.")
-    return _one_of(method, allowed)
+    return method
 
 
 def _one_of(element: Element, allowed: frozenset[str]) -> str:

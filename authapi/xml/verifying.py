@@ -143,7 +143,7 @@ def _check_reference(reference: Element, expected_id: str, *, allow_sha1: bool) 
 
 
 def _check_canonicalization(element: Element) -> None:
-    if element.get("Algorithm") not in algorithms.CANONICALIZATIONS:
+    if element.get("Algorithm") not in algorithms.CANONICAL_FORMS:
         raise AlgorithmRefused("Only exclusive canonicalization 1.0 is accepted.")
     inside = list(element)
     if len(inside) > 1 or (inside and (inside[0].tag != qualified(EXC_C14N, "InclusiveNamespaces") or len(inside[0]))):

@@ -84,7 +84,7 @@ def _in_turn(
 def verification(count: int = 400) -> dict[str, float]:
     """Return microseconds that checking a token takes `/events`: seen for the first time, and again."""
     # Models may be imported only once Django is set up.
-    from authapi.tokens.access_tokens import verify_access_token  # noqa: PLC0415
+    from authapi.tokens.verifying import verify_access_token  # noqa: PLC0415
     from benchmarks.stream.world import World  # noqa: PLC0415
     from identity.hosts import resolve_host  # noqa: PLC0415
 

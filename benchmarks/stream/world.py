@@ -14,9 +14,9 @@ from django.db import transaction
 
 from authapi.models import Client, SigningKey
 from authapi.services.clients import create_client
-from authapi.tokens.access_tokens import mint
 from authapi.tokens.claims import TokenOrder, machine_subject
 from authapi.tokens.key_pairs import KeyPair, new_key_pair
+from authapi.tokens.minting import mint
 from benchmarks.stream.subjects import marked, renumbered
 from events.log.cursor import Cursor, CursorSealer
 from events.log.envelope import event_message

@@ -9,6 +9,7 @@ import psycopg
 import redis
 
 from config.launcher.options import Options
+from foundation.memory.redis_clients import redis_client
 
 _OUTSIDE_SERVER_SECONDS = 5
 
@@ -51,7 +52,7 @@ def _check_database(url: str) -> None:
 
 def _check_redis(url: str) -> None:
     try:
-        redis.from_url(url, socket_connect_timeout=_OUTSIDE_SERVER_SECONDS, socket_timeout=_OUTSIDE_SERVER_SECONDS).ping()
+        redis_client(url, connect_seconds=_OUTSIDE_SERVER_SECONDS, answer_seconds=_OUTSIDE_SERVER_SECONDS).ping()
     except (redis.RedisError, ValueError) as error:
         raise CannotStart(f"REDIS_URL does not answer at {_place(url)}: {_first_line(error)}") from error
 

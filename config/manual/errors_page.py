@@ -8,7 +8,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from authapi.failures import FAILURES, Case
+from authapi.failures.logins import LoginCase
+from authapi.failures.oauth import OAuthCase
+from authapi.failures.requests import RequestCase
+from authapi.failures.saml import SamlCase
 from authapi.problems import problem_body
 from config.manual import error_words
 from config.manual.markdown import code, codes, fence, page, table
@@ -79,7 +82,7 @@ def _management_example() -> dict[str, Any]:
 
 
 def _authentication_example() -> dict[str, str]:
-    failure = FAILURES[Case.INVALID_CODE]
+    failure = OAuthCase.INVALID_CODE.failure
     return {"error": failure.error, "error_description": failure.description}
 
 
@@ -116,7 +119,8 @@ def _stream_rows() -> Iterator[tuple[str, str, str]]:
 
 
 def _authentication_rows() -> Iterator[tuple[str, str, str]]:
-    for row in FAILURES.values():
+    for case in (*RequestCase, *OAuthCase, *LoginCase, *SamlCase):
+        row = case.failure
         yield str(row.status), code(row.error), row.description
 
 

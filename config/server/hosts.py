@@ -15,8 +15,7 @@ from authapi.edge.addresses import compiled
 from authapi.views import cors
 from events.stream.refusals import Header, Refused, unavailable
 from foundation.memory import executor
-from foundation.memory.ttl_cache import Remembered
-from identity.hosts import HostMatch, is_platform_host, resolve_host
+from identity.hosts import LONGEST_AUTHORITY, HostMatch, is_platform_host, matches
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -25,10 +24,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 logger = logging.getLogger(__name__)
 
-_REMEMBERED_SECONDS = 0.5
 _RETRY_AFTER_SECONDS = 2
-# A name of 253 characters (RFC 1035, 3.1), a final dot, and a port.
-_LONGEST_AUTHORITY = 260
 _MANAGEMENT_PREFIX = "/api/v2/"
 # Addresses whose errors have OAuth's shape; programs read them.
 _OAUTH_PREFIXES = ("/oauth/", "/userinfo", "/dbconnections/", "/passwordless/", "/mfa/", "/oidc/", "/.well-known/", "/bc-authorize")
@@ -94,11 +90,11 @@ async def match_of(authority: str) -> HostMatch | None:
 
     Raises `Refused` with 503 while the database is away.
     """
-    if len(authority) > _LONGEST_AUTHORITY:
+    if len(authority) > LONGEST_AUTHORITY:
         # No registered host is so long, and what is remembered must not be filled with long ones.
         return None
     try:
-        return await executor.remembered(_matches, authority)
+        return await executor.remembered(matches, authority)
     except (DatabaseError, OSError) as error:
         logger.warning("a host was not resolved: %s", type(error).__name__)
         raise unavailable("The service cannot answer right now. Try again.", retry_after_seconds=_RETRY_AFTER_SECONDS) from error
@@ -168,6 +164,3 @@ def _require_active(match: HostMatch | None) -> None:
         raise Refused(404, "No tenant answers on this host.")
     if match.status in ("suspended", "deleting", "deleted"):
         raise Refused(403, "The tenant is suspended.", code="tenant_suspended")
-
-
-_matches: Remembered[str, HostMatch | None] = Remembered(resolve_host, seconds=_REMEMBERED_SECONDS)

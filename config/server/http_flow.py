@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from uvicorn.protocols.http.flow_control import FlowControl
-
 # The kernel asks for more only when a good part of its own buffer, which may be megabytes, has gone: minutes on a slow line.
 STALLED_SECONDS = 300.0
 # At asyncio's quarter of a megabyte a read, a thousand senders fill as many in one turn, before the first of them is counted.
@@ -18,8 +16,8 @@ def limit_reads(transport: asyncio.Transport) -> None:
         transport.max_size = _READ_BYTES
 
 
-class Flow(FlowControl):
-    """Flow control that costs nothing until somebody waits."""
+class Flow:
+    """Flow control that costs nothing until a writer waits, with the members that uvicorn asks of its own."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport
@@ -28,6 +26,18 @@ class Flow(FlowControl):
         self.write_paused = False
         self._room: asyncio.Event | None = None
         self._watch: asyncio.TimerHandle | None = None
+
+    def pause_reading(self) -> None:
+        """Read no more of the request."""
+        if not self.read_paused:
+            self.read_paused = True
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read on."""
+        if self.read_paused:
+            self.read_paused = False
+            self._transport.resume_reading()
 
     async def drain(self) -> None:
         """Wait until the transport takes more."""

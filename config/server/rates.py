@@ -8,7 +8,7 @@ from typing import Any
 from authapi.edge.address_rates import charged_debt, debt_of
 from authapi.edge.open_rates import StrangerRefused, admitted_stranger_async
 from authapi.edge.throttling import Rate
-from authapi.failures import FAILURES, TOO_MANY_REQUESTS, Case
+from authapi.failures.requests import TOO_MANY_REQUESTS, RequestCase
 from authapi.login.known_browser import known_browser
 from config.server.hosts import Application, Receive, Scope, Send, answer, header
 from events.stream.admission import RATE_HEADER, origin_of_scope, wire_headers
@@ -77,7 +77,7 @@ async def _refuse(scope: Scope, rate: Rate, send: Send) -> None:
     if scope["path"].startswith(_OF_PROGRAMS):
         await answer(send, Refused(429, TOO_MANY_REQUESTS, headers=wire_headers(rate)), head_only=is_head)
         return
-    failure = FAILURES[Case.TOO_MANY_REQUESTS]
+    failure = RequestCase.TOO_MANY_REQUESTS.failure
     body = _PAGE.format(error=failure.error, description=failure.description).encode()
     headers = [
         (b"content-type", b"text/html; charset=utf-8"),

@@ -10,7 +10,7 @@ from typing import IO, Any
 from django.conf import settings
 
 from authapi.edge.unread_bodies import ClientLeft
-from authapi.tokens.access_tokens import TokenRefused, require_scope, verify_access_token_async
+from authapi.tokens.verifying import TokenRefused, require_scope, verify_access_token_async
 from config.server.hosts import Application, Receive, Scope, Send, answer, header
 from events.stream.refusals import Refused, unavailable
 from identity.hosts import HostMatch

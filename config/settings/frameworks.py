@@ -6,11 +6,11 @@ from __future__ import annotations
 CELERY_BEAT_SCHEDULE = {
     "prune deliveries": {"task": "provisioning.prune", "schedule": 3600.0, "options": {"expires": 3600.0}},
     "prune events": {"task": "events.prune", "schedule": 3600.0, "options": {"expires": 3600.0}},
-    "prune credentials": {"task": "authapi.prune", "schedule": 3600.0, "options": {"expires": 3600.0}},
+    "prune credentials": {"task": "authapi.prune", "schedule": 300.0, "options": {"expires": 300.0}},
     "purge tenants": {"task": "identity.purge_tenants", "schedule": 3600.0, "options": {"expires": 3600.0}},
     "prune jobs": {"task": "identity.prune_jobs", "schedule": 3600.0, "options": {"expires": 3600.0}},
     "prune audit log": {"task": "identity.prune_audit_log", "schedule": 86400.0, "options": {"expires": 86400.0}},
-    "prune sign-ins": {"task": "authapi.prune_sign_ins", "schedule": 300.0, "options": {"expires": 300.0}},
+    "end sessions": {"task": "authapi.end_sessions", "schedule": 300.0, "options": {"expires": 300.0}},
     "send logout notices": {"task": "authapi.send_logout_notices", "schedule": 30.0, "options": {"expires": 30.0}},
     "refresh metadata of providers": {
         "task": "authapi.refresh_metadata_of_providers",

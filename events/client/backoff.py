@@ -2,28 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
-_LONGEST_RETRY_AFTER_SECONDS = 600.0
 _SPREAD = 0.1
-
-
-def retry_after_seconds(value: str | None, now: datetime) -> float | None:
-    """Read `Retry-After`: seconds or a date (RFC 9110, 10.2.3), at most ten minutes; None when nothing readable is there."""
-    text = (value or "").strip()
-    if re.fullmatch(r"[0-9]{1,12}", text):
-        return min(float(text), _LONGEST_RETRY_AFTER_SECONDS)
-    try:
-        moment = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    # HTTP dates have no other zone than GMT.
-    seconds = ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds()
-    return min(max(seconds, 0.0), _LONGEST_RETRY_AFTER_SECONDS)
 
 
 @dataclass

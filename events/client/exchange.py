@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
 
-from events.client.backoff import retry_after_seconds
 from events.client.failures import Refused, Unreachable, Untrusted, printable
 from events.client.server import Server
+from foundation.outbound.retry_after import retry_after
 
 _LARGEST_BODY = 64 * 1024
+_LONGEST_RETRY_AFTER_SECONDS = 600.0
 _VISIBLE = re.compile(r"[\x20-\x7e]*")
 
 
@@ -63,7 +64,8 @@ class Exchange:
 
     def refusal(self) -> Refused:
         """Return this answer as an error, with its document."""
-        wait = retry_after_seconds(self.answer.headers.get("Retry-After"), datetime.now(UTC))
+        asked = {"Retry-After": self.answer.headers.get("Retry-After", "")}
+        wait = retry_after(asked, datetime.now(UTC), shortest=0.0, longest=_LONGEST_RETRY_AFTER_SECONDS)
         return Refused(self.status, printable(self.answer.reason), self.content(), self.answer.headers.get("Location"), wait)
 
     def close(self) -> None:

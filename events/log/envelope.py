@@ -103,7 +103,7 @@ def event_message(event_type: str, offset: str, body: bytes) -> bytes:
 
 def offset_only_message(offset: str) -> bytes:
     """Return the heartbeat message, which moves the cursor and delivers nothing."""
-    return b'{"type":"offset-only","offset":"%b"}' % offset.encode()
+    return orjson.dumps({"type": "offset-only", "offset": offset})
 
 
 def error_message(code: str, message: str, offset: str | None) -> bytes:

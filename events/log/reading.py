@@ -29,24 +29,25 @@ _STATEMENT_TIMEOUT_MS = 5000
 
 _BOUNDS_COLUMNS = "h.epoch, h.position, h.floor, h.floor_recorded_at, h.stream_id"
 _BOUNDS = Statement("log_bounds", ("text[]",), f"SELECT h.tenant_id, {_BOUNDS_COLUMNS} FROM events_head h WHERE h.tenant_id = ANY($1)")
-# What follows a position of the log `h`; the running sum bounds a page by bytes, and octet_length does not unpack a body.
+# What follows `asked.after` in each log that is asked for; the running sum bounds a page by bytes, and octet_length does not unpack
+# a body.
 _FOLLOWING = """
+JOIN events_head h ON h.tenant_id = asked.tenant_id
 LEFT JOIN LATERAL (
     SELECT l.position, l.recorded_at, e.type, e.body,
            sum(octet_length(e.body)) OVER (ORDER BY l.position ROWS UNBOUNDED PRECEDING) - octet_length(e.body) AS bytes_before
     FROM (
         SELECT event_id, position, recorded_at FROM events_logentry
-        WHERE tenant_id = h.tenant_id AND position > {after} AND position <= h.position ORDER BY position LIMIT {most}
+        WHERE tenant_id = h.tenant_id AND position > asked.after AND position <= h.position ORDER BY position LIMIT $3
     ) l JOIN events_event e ON e.id = l.event_id
-) p ON p.bytes_before < {bytes}
+) p ON p.bytes_before < $4
 """
 _PAGE = Statement(
     "log_page",
     ("text", "bigint", "bigint", "bigint"),
     f"""
 SELECT {_BOUNDS_COLUMNS}, p.position, p.recorded_at, p.type, p.body
-FROM events_head h {_FOLLOWING.format(after="$2", most="$3", bytes="$4")}
-WHERE h.tenant_id = $1 ORDER BY p.position
+FROM (SELECT $1 AS tenant_id, $2 AS after) AS asked {_FOLLOWING} ORDER BY p.position
 """,
 )
 # The same for several tenants at once, each row with the number of its place among those asked for.
@@ -55,8 +56,7 @@ _PAGES = Statement(
     ("text[]", "bigint[]", "bigint", "bigint"),
     f"""
 SELECT asked.number::int4, {_BOUNDS_COLUMNS}, p.position, p.recorded_at, p.type, p.body
-FROM unnest($1, $2) WITH ORDINALITY AS asked (tenant_id, after, number)
-JOIN events_head h ON h.tenant_id = asked.tenant_id {_FOLLOWING.format(after="asked.after", most="$3", bytes="$4")}
+FROM unnest($1, $2) WITH ORDINALITY AS asked (tenant_id, after, number) {_FOLLOWING}
 ORDER BY asked.number, p.position
 """,
 )

@@ -10,10 +10,12 @@ from events.record.catalogue import Change, DocumentKind
 from events.record.images import Image, Rows
 from events.record.snapshots import Snapshot, row_of
 from foundation.change_context import current_change_context
+from foundation.shapes import values
 from foundation.timestamps import wire_time
 from identity.documents.connection import connection_document
 from identity.documents.user import user_document
 from identity.models import Connection, LinkedIdentity, User
+from identity.shapes import ORGANIZATION, ORGANIZATION_CONNECTION
 
 References = Mapping[str, Mapping[str, Image]]
 Document = dict[str, Any]
@@ -78,8 +80,7 @@ def _user(root: Image, rows: Rows, references: References) -> Document:
 
 
 def _organization(root: Image, rows: Rows, references: References) -> Document:
-    shown = {name: root[name] for name in ("display_name", "metadata", "branding") if root[name]}
-    return {"id": root["id"], "name": root["name"], **shown}
+    return values(root.__getitem__, ORGANIZATION.documented)
 
 
 def _group(root: Image, rows: Rows, references: References) -> Document:
@@ -93,14 +94,8 @@ def _group_reference(image: Image) -> Document:
 
 
 def _organization_connection(root: Image, rows: Rows, references: References) -> Document:
-    document = {
-        **_in_organization(root, references),
-        "connection": {"id": root["connection_id"]},
-        **{name: root[name] for name in ("assign_membership_on_login", "show_as_button", "is_signup_enabled", "is_enabled")},
-    }
-    if root["organization_access_level"]:
-        document["organization_access_level"] = root["organization_access_level"]
-    return document
+    shown = values(root.__getitem__, ORGANIZATION_CONNECTION.recorded)
+    return {**_in_organization(root, references), "connection": {"id": root["connection_id"]}, **shown}
 
 
 def _organization_member(root: Image, rows: Rows, references: References) -> Document:

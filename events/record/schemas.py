@@ -8,107 +8,33 @@ from __future__ import annotations
 
 from typing import Any
 
-from events.record.shapes import ListOf, OneOf, Rule, SchemaViolation, Shape, Variants, mapping, moment, switch, text, whole
+from foundation.shapes import Rule, SchemaViolation, Shape, Variants, mapping, moment, text
+from identity.shapes import CONNECTION, GROUP, GROUP_MEMBER, ORGANIZATION, ORGANIZATION_CONNECTION, ROLE, USER
 
-_PROFILE_DATA = Shape(
-    {},
-    {
-        "email": text,
-        "email_verified": switch,
-        "name": text,
-        "nickname": text,
-        "username": text,
-        "given_name": text,
-        "family_name": text,
-        "picture": text,
-        "phone_number": text,
-        "phone_verified": switch,
-    },
-)
-_IDENTITY = Shape({"connection": text, "user_id": text, "provider": text, "isSocial": switch}, {"profileData": _PROFILE_DATA})
-_USER_OPTIONAL: dict[str, Rule] = {
-    "email": text,
-    "email_verified": switch,
-    "username": text,
-    "phone_number": text,
-    "phone_verified": switch,
-    "name": text,
-    "nickname": text,
-    "given_name": text,
-    "family_name": text,
-    "picture": text,
-    "app_metadata": mapping,
-    "user_metadata": mapping,
-    "multifactor": ListOf(text),
-    "last_ip": text,
-    "last_login": moment,
-    "logins_count": whole,
-    "blocked": switch,
-}
-_USER_REQUIRED: dict[str, Rule] = {"user_id": text, "created_at": moment, "updated_at": moment, "identities": ListOf(_IDENTITY)}
-_USER = Shape(_USER_REQUIRED, _USER_OPTIONAL)
-_DELETED_USER = Shape({**_USER_REQUIRED, "deleted_at": moment}, _USER_OPTIONAL)
-_CONNECTION = Shape(
-    {"id": text, "name": text, "strategy": text},
-    {
-        "display_name": text,
-        "options": mapping,
-        "realms": ListOf(text),
-        "enabled_clients": ListOf(text),
-        "is_domain_connection": switch,
-        "show_as_button": switch,
-        "metadata": mapping,
-        "authentication": mapping,
-        "connected_accounts": mapping,
-    },
-)
-_ORGANIZATION_REQUIRED: dict[str, Rule] = {"id": text, "name": text}
-_ORGANIZATION_OPTIONAL: dict[str, Rule] = {"display_name": text, "metadata": mapping}
-_BRANDING = Shape({}, {"logo_url": text, "colors": Shape({"primary": text, "page_background": text}, {})})
-_ORGANIZATION = Shape(_ORGANIZATION_REQUIRED, {**_ORGANIZATION_OPTIONAL, "branding": _BRANDING})
-_DELETED_ORGANIZATION = Shape(_ORGANIZATION_REQUIRED, _ORGANIZATION_OPTIONAL)
-_NAMED_ORGANIZATION = Shape({"id": text, "name": text}, {})
-_ID = Shape({"id": text}, {})
-_NAMED_ROLE = Shape({"id": text, "name": text}, {})
-_USER_ID = Shape({"user_id": text}, {})
-_ACCESS_LEVEL = OneOf(("none", "readonly", "limited", "full"))
-_ORGANIZATION_CONNECTION = Shape(
-    {"organization": _NAMED_ORGANIZATION, "connection": _ID},
-    {
-        "assign_membership_on_login": switch,
-        "show_as_button": switch,
-        "is_signup_enabled": switch,
-        "is_enabled": switch,
-        "organization_access_level": _ACCESS_LEVEL,
-    },
-)
+_NAMED_ORGANIZATION = ORGANIZATION.part("id", "name")
+_ID = ORGANIZATION.part("id")
+_NAMED_ROLE = ROLE.part("id", "name")
+_USER_ID = USER.part("user_id")
 _REMOVED_ORGANIZATION_CONNECTION = Shape({"organization": _NAMED_ORGANIZATION, "connection": _ID}, {})
+_ORGANIZATION_CONNECTION = Shape(_REMOVED_ORGANIZATION_CONNECTION.required, ORGANIZATION_CONNECTION.shape().optional)
 _ORGANIZATION_MEMBER = Shape({"organization": _NAMED_ORGANIZATION, "user": _USER_ID}, {})
 _ORGANIZATION_MEMBER_ROLE = Shape({"organization": _ID, "user": _USER_ID, "role": _NAMED_ROLE}, {})
 
 
-def _group_reference(**further: Rule) -> Variants:
+def _group(*further: str) -> Variants:
     """A group of one of the three types, which name their owner in a field of its own."""
-    return Variants(
-        "type",
-        {
-            "connection": Shape({"id": text, "type": text, "connection_id": text, **further}, {"external_id": text}),
-            "organization": Shape({"id": text, "type": text, "organization_id": text, **further}, {"external_id": text}),
-            "tenant": Shape({"id": text, "type": text, **further}, {"external_id": text}),
-        },
-    )
+    owners: dict[str, tuple[str, ...]] = {"connection": ("connection_id",), "organization": ("organization_id",), "tenant": ()}
+    return Variants("type", {name: GROUP.part("id", "type", *owner, *further, optional=("external_id",)) for name, owner in owners.items()})
 
 
-_GROUP = _group_reference()
-_CREATED_GROUP = _group_reference(name=text, created_at=moment)
-_WHOLE_GROUP = _group_reference(name=text, created_at=moment, updated_at=moment)
-
-
+_GROUP = _group()
+_CREATED_GROUP = _group("name", "created_at")
+_WHOLE_GROUP = _group("name", "created_at", "updated_at")
 _MEMBER = Variants(
     "member_type",
     {
-        "user": Shape({"member_type": text, "id": text}, {}),
-        "connection": Shape({"member_type": text, "id": text, "type": text, "connection_id": text}, {}),
+        "user": GROUP_MEMBER.part("member_type", "id"),
+        "connection": GROUP_MEMBER.part("member_type", "id", "type", "connection_id"),
     },
 )
 _GROUP_MEMBER = Shape({"group": _GROUP, "member": _MEMBER}, {})
@@ -120,7 +46,7 @@ _CONTEXT = Shape(
     {"tenant": Shape({"id": text, "tenant_id": text}, {})},
     {
         "client": Shape({"id": text, "name": text, "metadata": mapping}, {}),
-        "connection": Shape({"id": text, "name": text, "strategy": text}, {}),
+        "connection": CONNECTION.part("id", "name", "strategy"),
         "request": Shape({"geo": mapping, "hostname": text, "ip": text, "method": text, "user_agent": text}, {"custom_domain": text}),
     },
 )
@@ -131,9 +57,9 @@ def _data(shape: Rule, previous: Rule | None = None) -> Shape:
 
 
 SCHEMAS: dict[str, Shape] = {
-    "connection.created": _data(_CONNECTION),
-    "connection.updated": _data(_CONNECTION, _CONNECTION),
-    "connection.deleted": _data(_CONNECTION),
+    "connection.created": _data(CONNECTION.shape()),
+    "connection.updated": _data(CONNECTION.shape(), CONNECTION.shape()),
+    "connection.deleted": _data(CONNECTION.shape()),
     "group.created": _data(_CREATED_GROUP),
     "group.updated": _data(_WHOLE_GROUP, _WHOLE_GROUP),
     "group.deleted": _data(_WHOLE_GROUP),
@@ -141,9 +67,9 @@ SCHEMAS: dict[str, Shape] = {
     "group.member.deleted": _data(_GROUP_MEMBER),
     "group.role.assigned": _data(_GROUP_ROLE),
     "group.role.deleted": _data(_DELETED_GROUP_ROLE, _GROUP_ROLE),
-    "organization.created": _data(_ORGANIZATION),
-    "organization.updated": _data(_ORGANIZATION, _ORGANIZATION),
-    "organization.deleted": _data(_DELETED_ORGANIZATION),
+    "organization.created": _data(ORGANIZATION.shape()),
+    "organization.updated": _data(ORGANIZATION.shape(), ORGANIZATION.shape()),
+    "organization.deleted": _data(ORGANIZATION.shape(without="branding")),
     "organization.connection.added": _data(_ORGANIZATION_CONNECTION),
     "organization.connection.updated": _data(_ORGANIZATION_CONNECTION, _ORGANIZATION_CONNECTION),
     "organization.connection.removed": _data(_REMOVED_ORGANIZATION_CONNECTION),
@@ -153,9 +79,9 @@ SCHEMAS: dict[str, Shape] = {
     "organization.member.role.deleted": _data(_ORGANIZATION_MEMBER_ROLE),
     "organization.group.role.assigned": _data(_ORGANIZATION_GROUP_ROLE),
     "organization.group.role.deleted": _data(_DELETED_ORGANIZATION_GROUP_ROLE, _ORGANIZATION_GROUP_ROLE),
-    "user.created": _data(_USER),
-    "user.updated": _data(_USER, _USER),
-    "user.deleted": _data(_DELETED_USER),
+    "user.created": _data(USER.shape()),
+    "user.updated": _data(USER.shape(), USER.shape()),
+    "user.deleted": _data(USER.shape(deleted_at=moment)),
 }
 
 

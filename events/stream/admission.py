@@ -20,9 +20,9 @@ from authapi.edge import throttling
 from authapi.edge.address_rates import charged_debt
 from authapi.edge.addresses import Origin, origin_of
 from authapi.edge.throttling import Rate
-from authapi.failures import TOO_MANY_REQUESTS
-from authapi.tokens.access_tokens import InsufficientScope, TokenRefused, VerifiedToken, require_scope, verify_access_token_async
-from authapi.tokens.scopes import READ_EVENTS
+from authapi.failures.requests import TOO_MANY_REQUESTS
+from authapi.management_scopes import READ_EVENTS
+from authapi.tokens.verifying import InsufficientScope, TokenRefused, VerifiedToken, require_scope, verify_access_token_async
 from events.log.cursor import Cursor, InvalidCursor
 from events.log.reading import Bounds, CursorExpired, LogError, NoLog
 from events.record.catalogue import EVENT_TYPES

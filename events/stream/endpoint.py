@@ -86,7 +86,7 @@ async def serve(admitted: Admitted, shared: StreamRuntime, scope: MutableMapping
             await stream.run()
         finally:
             watcher.cancel()
-    _drop_if_stuck(stream, send)
+    _drop_if_stuck(stream, partial(abort_connection, send))
 
 
 async def _serve_on(wire: Wire, admitted: Admitted, shared: StreamRuntime) -> None:
@@ -96,10 +96,10 @@ async def _serve_on(wire: Wire, admitted: Admitted, shared: StreamRuntime) -> No
             del admitted
             wire.watch(partial(stream.break_off, GONE))
             await stream.run()
-        _drop_if_stuck(stream, wire.send)
+        _drop_if_stuck(stream, wire.abort)
     except BaseException as error:
         # For the server this request is over: nobody else would end the connection.
-        abort_connection(wire.send)
+        wire.abort()
         if not isinstance(error, Exception):
             raise
         logger.exception("A stream ended for an unexpected reason.")
@@ -122,10 +122,10 @@ def _opened(admitted: Admitted, shared: StreamRuntime, send: Send, at_once: Pass
         shared.leases.release(lease)
 
 
-def _drop_if_stuck(stream: Stream, send: Send) -> None:
+def _drop_if_stuck(stream: Stream, abort: Callable[[], None]) -> None:
     if stream.writer.broken_by in {SLOW, OPERATOR}:
         # The server would wait for a reader that does not read; only dropping the connection frees what is buffered.
-        abort_connection(send)
+        abort()
 
 
 async def _watch(stream: Stream, receive: Receive) -> None:

@@ -1,5 +1,5 @@
 """The connection behind `send`, where ASGI has no word for what a long answer needs: waiting for a slow reader, and
-dropping one that has stopped. uvicorn waits by itself; Daphne takes everything at once unless asked.
+dropping one that has stopped. uvicorn hands out a `Wire`; Daphne takes everything at once unless asked.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from events.stream.refusals import Header
 from events.stream.writer import Send
 
-# The name of the extension among those of a scope; `config.http_protocol` offers it.
+# The name of the extension among those of a scope; `config.server.uvicorn_insides` offers it.
 _STREAM = "identity.stream"
 
 
@@ -27,6 +27,9 @@ class Wire(Protocol):
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
         """Write a piece as an ASGI message says it, when the reader has room."""
+
+    def abort(self) -> None:
+        """Drop the connection with everything still buffered for it."""
 
 
 def taking_over(scope: MutableMapping[str, Any]) -> Callable[[list[Header]], Wire] | None:
@@ -81,21 +84,11 @@ def paced(send: Send) -> Send:
     return send_when_there_is_room
 
 
-def abort_connection(send: Callable[..., Any]) -> bool:
-    """Drop the connection with everything still buffered for it; returns whether this server lets us.
-
-    uvicorn's `send` and that of a `Wire` belong to an object that holds the transport, Daphne's is bound to its request.
-    """
-    request = _twisted_request(send)
-    channel = None if request is None else request.channel
-    owner = channel if channel is not None else getattr(send, "__self__", None)
-    transport = getattr(owner, "transport", None)
-    for name in ("abortConnection", "abort"):
-        abort = getattr(transport, name, None)
-        if abort is not None:
-            abort()
-            return True
-    return False
+def abort_connection(send: Callable[..., Any]) -> None:
+    """Drop the connection with everything still buffered for it, where this server lets us: Daphne's `send` is bound to its request."""
+    transport = getattr(getattr(_twisted_request(send), "channel", None), "transport", None)
+    if transport is not None:
+        transport.abortConnection()
 
 
 def _twisted_request(send: Callable[..., Any]) -> _TwistedRequest | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from authapi.edge import throttling
-from authapi.failures import TOO_MANY_REQUESTS
+from authapi.failures.requests import TOO_MANY_REQUESTS
 from events.stream.admission import Admitted, address_of, first_page_of, jittered_seconds, placed, wanted_of, wire_headers
 from events.stream.operating.leases import Lease, ProcessLimitReached, TenantLimitReached
 from events.stream.reading.floor import floor_headers

@@ -109,20 +109,17 @@ class Stream:
         self._woken.ring()
 
     def push(self, batch: Batch) -> None:
-        """Write what the tail has just read at once, where nothing else is to be written first; else wake the writer."""
-        if not self._is_parked or self._woken.has_rung or self._not_before is not None:
-            self._woken.ring()
-            return
-        share = batch.share(self.position, self._types)
-        if share is None:
+        """Pass on what the tail has just read, where nothing else is to be written first; else wake the writer."""
+        is_next = self._is_parked and not self._woken.has_rung and self._not_before is None
+        share = batch.share(self.position, self._types) if is_next else None
+        if share is None or (share.events and not self.writer.pass_on(share, batch.now)):
             self._woken.ring()
             return
         self.position = batch.end
         self._read_to = share.read_to or self._read_to
         if share.events:
             measures.events += share.events
-            if self.writer.begin(share, batch.now):
-                self._note_latency()
+            self._note_latency()
 
     def close(self, reason: Reason) -> None:
         """End after what was already taken; the first reason stands."""
@@ -187,9 +184,7 @@ class Stream:
 
     async def _step(self) -> None:
         self.writer.check()
-        if self.writer.has_begun:
-            await self.writer.finish()
-        elif self._heartbeat_due:
+        if self._heartbeat_due:
             metrics.HEARTBEATS.inc()
             await self._write(frames.heartbeat(self._offset(), self.lag()))
         elif self._canaries and self.position >= min(self._canaries[0].behind, self._tail.head):

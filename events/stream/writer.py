@@ -8,7 +8,7 @@ from typing import Any
 
 from events import metrics
 from events.stream.measures import BLOCKED_SECONDS, measures
-from events.stream.reading.sharing import WRITE_BYTES, Begun, Share, begin
+from events.stream.reading.sharing import WRITE_BYTES, Share
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 # Writes a piece, given bare and as a chunk, without waiting for anything; returns False where that is not possible.
@@ -26,10 +26,10 @@ class Broken(Exception):
 
 
 class Writer:
-    """Belongs to the task that makes it. `wake` has that task look after a send that was begun by somebody else."""
+    """Belongs to the task that makes it, which `wake` has look after its end."""
 
     __slots__ = (
-        "_awaits_send", "_begun", "_loop", "_pass", "_send", "_task", "_wake", "broken_by", "bytes_written", "writing_since", "written_at"
+        "_awaits_send", "_loop", "_pass", "_send", "_task", "_wake", "broken_by", "bytes_written", "writing_since", "written_at"
     )  # fmt: skip
 
     def __init__(self, send: Send, wake: Callable[[], None], at_once: PassOn | None = None) -> None:
@@ -38,18 +38,12 @@ class Writer:
         self._wake = wake
         self._task = asyncio.current_task()
         self._loop = asyncio.get_running_loop()
-        self._begun: tuple[Begun, int] | None = None
         self._awaits_send = False
         self.broken_by: str | None = None
         # Times of the event loop; `writing_since` is 0 while nothing is being written.
         self.written_at = self._loop.time()
         self.writing_since = 0.0
         self.bytes_written = 0
-
-    @property
-    def has_begun(self) -> bool:
-        """Tell whether a send waits to be finished by the task."""
-        return self._begun is not None
 
     async def write(self, data: bytes) -> None:
         """Write everything, in pieces of bounded size; raise `Broken`."""
@@ -60,39 +54,18 @@ class Writer:
 
     async def send_body(self, body: bytes, *, more: bool) -> None:
         """Write one piece; the last one of the answer is the one with no more to come. Raises `Broken`."""
-        await self.finish()
         self.check()
         self.writing_since = self._loop.time()
         await self._sent(self._send({"type": "http.response.body", "body": body, "more_body": more}), len(body))
 
-    def begin(self, share: Share, now: float) -> bool:
-        """Write what streams share from outside the task, at `now`; return whether it went at once. The task finishes it otherwise."""
-        self.written_at = now
-        if self._pass is not None and self._pass(share.body, share.chunk):
-            self.bytes_written += share.size
-            measures.bytes += share.size
-            return True
-        self.writing_since = now
-        size = share.size
-        try:
-            begun = begin(self._send(share.message))
-        except OSError:
-            self.writing_since = 0.0
-            self.break_off(GONE)
+    def pass_on(self, share: Share, now: float) -> bool:
+        """Write what streams share from outside the task, at `now`; return False where the transport takes nothing at once."""
+        if self._pass is None or not self._pass(share.body, share.chunk):
             return False
-        if begun is None:
-            self._note_written(size)
-            self.writing_since = 0.0
-            return True
-        self._begun = begun, size
-        self._wake()
-        return False
-
-    async def finish(self) -> None:
-        """Wait for the send that was begun by somebody else; raise `Broken`."""
-        if self._begun is not None:
-            (begun, size), self._begun = self._begun, None
-            await self._sent(begun, size)
+        self.written_at = now
+        self.bytes_written += share.size
+        measures.bytes += share.size
+        return True
 
     def break_off(self, cause: str) -> None:
         """Write not another byte, and stop waiting for the send that is stuck; the first cause stands."""
@@ -105,12 +78,8 @@ class Writer:
 
     def check(self) -> None:
         """Raise `Broken` when nothing more can be written."""
-        if self.broken_by is None:
-            return
-        if self._begun is not None:
-            self._begun[0].close()
-            self._begun = None
-        raise Broken
+        if self.broken_by is not None:
+            raise Broken
 
     async def _sent(self, sending: Awaitable[None], size: int) -> None:
         self._awaits_send = True

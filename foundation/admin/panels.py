@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 
@@ -24,3 +24,8 @@ class Panel:
     empty_text: str = "Nothing here yet."
     more_url: str = ""
     more_text: str = ""
+
+
+def figures(title: str, rows: Iterable[Sequence[object]], **more: str) -> Panel:
+    """Return a panel whose rows are a name, a figure and what it means."""
+    return Panel(title, ("", "", ""), [[Cell(str(text)) for text in row] for row in rows], **more)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from foundation.api.operations import Parameter, Schema
+from foundation.api.operations import WHOLE, Parameter, Schema
 from foundation.api.queries import LARGEST_NUMBER
-
-_WHOLE: Schema = {"type": "integer"}
-
 
 PROJECTION = (
     Parameter("fields", {"type": "string"}, "Comma list of fields."),
@@ -59,6 +56,6 @@ def taken_list(key: str, item: Schema) -> Schema:
 def list_of(key: str, item: Schema) -> Schema:
     """Return the three forms: a bare array, a page with totals, a checkpoint."""
     array: Schema = {"type": "array", "items": item}
-    numbers: Schema = dict.fromkeys(("start", "limit", "length", "total"), _WHOLE)
+    numbers: Schema = dict.fromkeys(("start", "limit", "length", "total"), WHOLE)
     page: Schema = {"type": "object", "required": ["start", "limit", "total", key], "properties": {**numbers, key: array}}
     return {"oneOf": [array, page, taken_list(key, item)]}

@@ -13,6 +13,12 @@ from typing import Any
 from rest_framework import serializers
 
 Schema = dict[str, Any]
+
+# What most fields of answers are.
+TEXT: Schema = {"type": "string"}
+TIME: Schema = {"type": "string", "format": "date-time"}
+SWITCH: Schema = {"type": "boolean"}
+WHOLE: Schema = {"type": "integer"}
 # Words without a plural in names of operations.
 _UNCOUNTED = frozenset({"access", "protection", "throttling", "detection"})
 

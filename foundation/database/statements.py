@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
 Row = tuple[Any, ...]
+Named = TypeVar("Named")
 
 
 def execute(statement: str, parameters: Any = None) -> int:
@@ -116,3 +117,19 @@ def fetch_all(statement: str, parameters: Any = None) -> list[Row]:
         cursor.execute(statement, parameters)
         rows: list[Row] = cursor.fetchall()
         return rows
+
+
+def rows_as(kind: type[Named], statement: str, parameters: Any = None) -> list[Named]:
+    """Return every row of a statement as a `kind`, whose fields are the columns by their names."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        names = [column.name for column in cursor.description]
+        return [kind(**dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
+
+
+def row_as(kind: type[Named], statement: str, parameters: Any = None) -> Named | None:
+    """Return the first row of a statement as a `kind`, as `rows_as` does, if there is one."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        row = cursor.fetchone()
+        return None if row is None else kind(**dict(zip([column.name for column in cursor.description], row, strict=True)))

@@ -1,4 +1,8 @@
-"""Questions that come while another one is being answered are put together and asked as one. Pure but for the event loop."""
+"""Fast path: questions that come while another one is being answered are put together and asked as one. Pure but for the event loop.
+
+The plain path asks `answers` for one key: 12 µs of processor time for each of 50 streams that open at once
+instead of 102 (`python -m benchmarks fast_paths`, docs/figures.md).
+"""
 
 from __future__ import annotations
 

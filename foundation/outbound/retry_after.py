@@ -11,18 +11,17 @@ SHORTEST_SECONDS = 1.0
 LONGEST_SECONDS = 24 * 3600.0
 
 
-def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Return the seconds the server asks to wait, between 1 s and 24 h; None when it says nothing that can be read."""
+def retry_after(
+    headers: Mapping[str, str], now: datetime, *, shortest: float = SHORTEST_SECONDS, longest: float = LONGEST_SECONDS
+) -> float | None:
+    """Return the seconds the server asks to wait, between `shortest` and `longest`; None when it says nothing that can be read."""
     value = next((text for name, text in headers.items() if name.lower() == "retry-after"), "").strip()
     if re.fullmatch(r"[0-9]{1,20}", value):
-        return _clamped(float(value))
+        return min(max(float(value), shortest), longest)
     try:
         moment = parsedate_to_datetime(value)
     except ValueError:
         return None
     # A date without a zone is GMT: HTTP dates have no other.
-    return _clamped(((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds())
-
-
-def _clamped(seconds: float) -> float:
-    return min(max(seconds, SHORTEST_SECONDS), LONGEST_SECONDS)
+    seconds = ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds()
+    return min(max(seconds, shortest), longest)

@@ -2,8 +2,6 @@
 
 The name is resolved once per connection, every address it has must be allowed, and the connection goes to the address
 that was checked, while Host, SNI and the certificate check keep the name. The environment (proxies, netrc) is ignored.
-It stands on the adapter of `requests` and not on its session, whose cookies, redirects, proxies and netrc must not happen here
-and take half of the time of a request.
 """
 
 from __future__ import annotations
@@ -18,15 +16,11 @@ from urllib.parse import urlsplit
 
 import requests
 from django.conf import settings
-from requests.adapters import DEFAULT_CA_BUNDLE_PATH, HTTPAdapter
-from requests.structures import CaseInsensitiveDict
-from urllib3 import BaseHTTPResponse, HTTPConnectionPool, PoolManager
 from urllib3.exceptions import DecodeError, HTTPError, LocationValueError, ReadTimeoutError
-from urllib3.util.ssl_ import create_urllib3_context
-from urllib3.util.url import parse_url
 
+from foundation.outbound.adapter import CheckedAdapter, prepared_request, tls_context
 from foundation.outbound.addresses import parse_networks
-from foundation.outbound.dialing import Call, HttpPool, HttpsPool, Resolver, current_call, resolve
+from foundation.outbound.dialing import Call, Resolver, current_call, resolve
 from foundation.outbound.outcomes import (
     MAX_BODY_BYTES,
     Answer,
@@ -41,8 +35,6 @@ from foundation.outbound.outcomes import (
 )
 
 _CHUNK_BYTES = 64 * 1024
-_POOLED_HOSTS = 200
-_POOLED_CONNECTIONS = 10
 
 
 class OutboundSession:
@@ -51,7 +43,7 @@ class OutboundSession:
     def __init__(self, rules: OutboundRules, *, resolver: Resolver = resolve) -> None:
         self._rules = rules
         self._resolver = resolver
-        self._adapter = _CheckedAdapter(rules)
+        self._adapter = CheckedAdapter(rules)
 
     def send(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None, deadline: float) -> Answer:
         """Send one request and read the whole answer before `deadline`, a reading of `time.monotonic`.
@@ -63,7 +55,7 @@ class OutboundSession:
         token = current_call.set(call)
         try:
             with _named_failures():
-                request = _prepared(method, url, headers, body)
+                request = prepared_request(method, url, headers, body)
                 response = self._adapter.send(request, stream=True, timeout=call.remaining())
                 return Answer(response.status_code, response.headers, _whole_body(response))
         finally:
@@ -84,7 +76,7 @@ class OutboundSession:
             address = str(plain.getpeername()[0])
             if urlsplit(url).scheme == "http":
                 return Greeting(address)
-            with _tls_context(self._rules).wrap_socket(plain, server_hostname=host) as secured:
+            with tls_context(self._rules).wrap_socket(plain, server_hostname=host) as secured:
                 certificate: Any = secured.getpeercert() or {}
                 return Greeting(address, secured.version() or "", certificate.get("notAfter", ""))
 
@@ -114,56 +106,6 @@ def outbound_session() -> OutboundSession:
     if key not in _sessions:
         _sessions[key] = OutboundSession(OutboundRules(parse_networks(networks), allow_http, ca_file))
     return _sessions[key]
-
-
-class _CheckedAdapter(HTTPAdapter):
-    """The adapter of `requests`, with pools of checked connections. What is the same for all requests is put together once."""
-
-    def __init__(self, rules: OutboundRules) -> None:
-        self._rules = rules
-        super().__init__(pool_connections=_POOLED_HOSTS, pool_maxsize=_POOLED_CONNECTIONS, max_retries=0)
-
-    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **kwargs: Any) -> None:  # noqa: FBT001, FBT002  (its signature)
-        context = _tls_context(self._rules)
-        self.poolmanager = PoolManager(connections, maxsize=maxsize, block=block, ssl_context=context, cert_reqs="CERT_REQUIRED", **kwargs)
-        self.poolmanager.pool_classes_by_scheme = {"http": HttpPool, "https": HttpsPool}
-
-    def get_connection_with_tls_context(self, request: requests.PreparedRequest, *_args: Any, **_kwargs: Any) -> HTTPConnectionPool:
-        """Return the pool of the address."""
-        parts = urlsplit(str(request.url))
-        pool: HTTPConnectionPool = self.poolmanager.connection_from_host(parts.hostname, parts.port, parts.scheme)
-        return pool
-
-    def build_response(self, req: requests.PreparedRequest, resp: BaseHTTPResponse) -> requests.Response:
-        """Wrap an answer; unlike the inherited method it looks for no cookies."""
-        response = requests.Response()
-        response.request, response.raw, response.status_code = req, resp, resp.status
-        response.headers = CaseInsensitiveDict(resp.headers)
-        return response
-
-    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
-        """Leave the pool as it is: it checks every certificate, and the inherited method reads the authorities per connection."""
-
-
-def _prepared(method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> requests.PreparedRequest:
-    """Return a checked request without what a session adds; a header that would begin another one is refused."""
-    if any("\r" in text or "\n" in text for header in headers.items() for text in header):
-        raise UrlRefused
-    request = requests.PreparedRequest()
-    request.method, request.url, request.body = method, parse_url(url).url, body
-    request.headers = CaseInsensitiveDict(headers)
-    # Some servers wait for a body of any other request that does not say that it has none (RFC 9110, 8.6).
-    if body is not None or method not in ("GET", "HEAD"):
-        request.headers["Content-Length"] = str(len(body or b""))
-    return request
-
-
-def _tls_context(rules: OutboundRules) -> ssl.SSLContext:
-    context = create_urllib3_context(ssl_minimum_version=ssl.TLSVersion.TLSv1_2)
-    context.load_verify_locations(cafile=DEFAULT_CA_BUNDLE_PATH)
-    if rules.ca_file:
-        context.load_verify_locations(cafile=rules.ca_file)
-    return context
 
 
 def _whole_body(response: requests.Response) -> bytes:

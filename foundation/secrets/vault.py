@@ -60,11 +60,6 @@ def unseal_bytes(sealed: bytes, *, place: str) -> bytes:
         raise SecretUnreadable from error
 
 
-def key_id_of(token: str) -> str:
-    """Return the id of the key a token was made with."""
-    return token.partition(".")[0]
-
-
 def digest(value: str) -> str:
     """Return `<key id>.<hex>`, the keyed SHA-256 digest of a random secret, made with the newest digest key.
 

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.contrib.admin.utils import quote
 from django.db import models
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import reverse
 
 from foundation.admin.bounded_paginator import bounded_count
 from foundation.database.transactions import unit_of_work
 from identity.admin.assurance import asked_for_proof
+from identity.admin.chosen_rows import NAMED, Chosen, answers, ask, lead_to_job
 from identity.admin.refusals import add_to_form, as_text, refusals
 from identity.admin.scope import tenant_in_scope
-from identity.models import Job
 from identity.services.bulk_acts import BulkAct, act_on, deletion_act
 from identity.services.bulk_jobs import MOST_ROWS, start_bulk_job
 
 # So many rows are done while the person waits: a few seconds.
 AT_ONCE = 100
-_NAMED = 20
 # More rows than were shown may match by the time of the confirmation: so many that nobody is asked again.
 _FEW = 10
 _REFUSALS_SHOWN = 10
+_BY_JOB = (
+    "These are more than can be done while you wait. A job does it: you see how far it is, may cancel it, and what was done by then stays "
+    "done. Only what matches now is chosen; what comes later is not touched."
+)
 
 ListAction = Callable[[Any, HttpRequest, models.QuerySet[Any]], HttpResponse | None]
 
@@ -85,7 +85,7 @@ def _answer(
             text = f"These rows belong to several tenants: switch to one to choose more than {AT_ONCE}."
             model_admin.message_user(request, text, messages.WARNING)
             return None
-    form = BulkForm(request.POST.dict() if request.POST.get("confirmed") else None, needs_reason=is_job)
+    form = BulkForm(answers(request), needs_reason=is_job)
     if form.is_bound and form.is_valid() and not _has_grown(form, count):
         if not is_job:
             _do_at_once(model_admin, request, rows, act)
@@ -145,10 +145,7 @@ def _begin(
         add_to_form(form, refusal)
         return None
     total = job.summary["total"]
-    model_admin.message_user(
-        request, f"A job goes on with {total:,} {_noun(model_admin, total)}. You may leave this page.", messages.SUCCESS
-    )
-    return HttpResponseRedirect(_page_of(job))
+    return lead_to_job(model_admin, request, job, f"A job goes on with {total:,} {_noun(model_admin, total)}. You may leave this page.")
 
 
 def _page(
@@ -161,35 +158,13 @@ def _page(
     else:
         form.data = {**form.data, "shown": str(count)}
     is_across = request.POST.get("select_across") == "1"
-    named = list(rows[:_NAMED])
-    context = {
-        **model_admin.admin_site.each_context(request),
-        "title": f"{act.label.replace(' selected ', f' {count:,} ')}?" if count != 1 else f"{verb} 1 {_noun(model_admin, 1)}?",
-        "subtitle": None,
-        "verb": verb,
-        "action_name": request.POST.get("action", ""),
-        "effect": effect,
-        "named": named,
-        "unnamed": count - len(named),
-        "count": count,
-        # Of everything that matches one key is enough: the list is asked again.
-        "keys": [row.pk for row in named[:1]] if is_across else rows.values_list("pk", flat=True)[: AT_ONCE * 10],
-        "is_across": is_across,
-        "is_job": is_job,
-        "is_dangerous": is_dangerous,
-        "form": form,
-        "opts": model_admin.opts,
-        "list_query": request.GET.urlencode(),
-        "action_checkbox_name": ACTION_CHECKBOX_NAME,
-        "media": model_admin.media,
-    }
-    request.current_app = model_admin.admin_site.name
-    return TemplateResponse(request, "admin/bulk_action.html", context)
+    named = list(rows[:NAMED])
+    # Of everything that matches one key is enough: the list is asked again.
+    keys: Iterable[Any] = [row.pk for row in named[:1]] if is_across else rows.values_list("pk", flat=True)[: AT_ONCE * 10]
+    title = f"{act.label.replace(' selected ', f' {count:,} ')}?" if count != 1 else f"{verb} 1 {_noun(model_admin, 1)}?"
+    chosen, note = Chosen(count, [str(row) for row in named], keys, is_across), _BY_JOB if is_job else ""
+    return ask(model_admin, request, chosen, form, title=title, verb=verb, effect=effect, note=note, is_dangerous=is_dangerous)
 
 
 def _noun(model_admin: Any, count: int) -> str:
     return str(model_admin.opts.verbose_name if count == 1 else model_admin.opts.verbose_name_plural)
-
-
-def _page_of(job: Job) -> str:
-    return reverse("admin:identity_job_change", args=(quote(job.pk),))

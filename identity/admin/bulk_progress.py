@@ -11,7 +11,7 @@ from django.utils.http import urlencode
 
 from foundation.acting import of_document
 from foundation.admin.keyset_list import FOUND
-from foundation.admin.panels import Cell, Panel
+from foundation.admin.panels import Panel, figures
 from identity.admin.scope import staff_of, tenant_in_scope
 from identity.models import Job
 from identity.services.bulk_acts import acted_models
@@ -51,10 +51,8 @@ def jobs_at_work(request: HttpRequest, model: type[models.Model]) -> list[tuple[
     return [(job, title_of(job)) for job in found[:_JOBS_SHOWN]]
 
 
-def bulk_progress(_request: HttpRequest, job: Job) -> Panel | None:
+def bulk_progress(job: Job) -> Panel:
     """Say what was asked for, by whom and why, and what became of the rows."""
-    if job.type != Job.Type.BULK_ACTION:
-        return None
     by = of_document(job.parameters["by"], job=job.pk)
     counts = {name: int(job.summary.get(name, 0)) for name in ("total", "done", "failed", "gone")}
     rows = [
@@ -67,5 +65,4 @@ def bulk_progress(_request: HttpRequest, job: Job) -> Panel | None:
         ("Reason", by.reason or "-", ""),
     ]
     audit = f"{reverse('admin:identity_auditentry_changelist')}?{urlencode({'act': str(by.id)})}"
-    shown = [tuple(Cell(text) for text in row) for row in rows]
-    return Panel("Action on many rows", ("", "", ""), shown, more_url=audit, more_text="Every change of it in the audit log")
+    return figures("Action on many rows", rows, more_url=audit, more_text="Every change of it in the audit log")

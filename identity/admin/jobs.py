@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -20,7 +20,7 @@ from foundation.admin.badges import Tone, badge
 from foundation.admin.panels import Cell, Panel
 from identity.admin.bulk_progress import bulk_progress, only_visible, title_of
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
-from identity.admin.scope import staff_of
+from identity.admin.scope import actor_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.exports.export_files import ExportedFile, exported_file, file_name, read_piece
 from identity.job_rights import permission_to_end
@@ -37,8 +37,7 @@ def state_text(job: Job) -> str:
 
 
 def _cancel(request: HttpRequest, job: Job, _values: dict[str, Any]) -> str:
-    staff = staff_of(request)
-    cancel_job(tenant_id=job.tenant_id, job_id=job.pk, actor=staff.email if staff else "")
+    cancel_job(tenant_id=job.tenant_id, job_id=job.pk, actor=actor_of(request))
     return "The job is cancelled."
 
 
@@ -57,7 +56,7 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
               "created_at", "updated_at")  # fmt: skip
     readonly_fields = ("what", "state", "progress", "rows", "time_left")
     empty_text = "No jobs yet. Imports and exports of users are started through the management interface, acts on many rows in their lists."
-    object_actions = (
+    object_actions: Sequence[ObjectAction] = (
         ObjectAction(
             name="cancel",
             label="Cancel",
@@ -71,7 +70,9 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
 
     def __init__(self, model: type[Job], admin_site: admin.AdminSite) -> None:
         super().__init__(model, admin_site)
-        self.panels += [bulk_progress, self.row_errors]
+        # How jobs of a type go on; apps above add theirs.
+        self.reports: dict[str, Callable[[Job], Panel]] = {Job.Type.BULK_ACTION: bulk_progress}
+        self.panels += [lambda _request, job: self.reports[job.type](job) if job.type in self.reports else None, self.row_errors]
 
     def get_urls(self) -> list[URLPattern]:
         own = path("<path:object_id>/file/", self.admin_site.admin_view(self.file_view), name="identity_job_file")
@@ -170,6 +171,14 @@ async def _pieces(file: ExportedFile) -> AsyncIterator[bytes]:
 
 def _name_of(row: dict[str, Any]) -> str:
     return next((str(row[name]) for name in ("email", "username", "phone_number", "user_id", "name") if row.get(name)), "")
+
+
+def extend_jobs(site: admin.AdminSite, reports: Mapping[str, Callable[[Job], Panel]], actions: Sequence[ObjectAction]) -> None:
+    """Give the page of jobs the reports of an app above, by type of job, and its buttons."""
+    page = site.get_model_admin(Job)
+    if isinstance(page, JobAdmin):
+        page.reports.update(reports)
+        page.object_actions = (*page.object_actions, *actions)
 
 
 class JobChunkAdmin(ReadOnlyAdmin[JobChunk]):

@@ -13,10 +13,10 @@ from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
 from foundation.acting import said
+from foundation.admin.beside_rows import page_beside
 from foundation.admin.panels import Panel
 from foundation.database.transactions import unit_of_work
 from identity.admin.assurance import asked_for_proof
@@ -112,19 +112,9 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
             answer = self._answer_of(request, row, action, form)
             if answer is not None:
                 return answer
-        context = {
-            **self.admin_site.each_context(request),
-            "title": action.label,
-            "subtitle": None,
-            "explanation": action.explain(request, row),
-            "action": action,
-            "form": form,
-            "original": row,
-            "opts": self.opts,
-            "media": self.media,
-        }
-        request.current_app = self.admin_site.name
-        return TemplateResponse(request, "admin/object_action.html", context)
+        explanation = action.explain(request, row)
+        shown = {"explanation": explanation, "action": action, "form": form, "original": row}
+        return page_beside(self, request, "admin/object_action.html", action.label, **shown)
 
     def _answer_of(self, request: HttpRequest, row: Row, action: ObjectAction, form: forms.Form) -> HttpResponse | None:
         """Run the action and return where it leads; what the service refuses becomes errors of the form, and None."""

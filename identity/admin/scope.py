@@ -20,6 +20,12 @@ def staff_of(request: HttpRequest) -> Staff | None:
     return user if isinstance(user, Staff) and user.is_active else None
 
 
+def actor_of(request: HttpRequest) -> str:
+    """Return who asks, as jobs, trials and dead letters keep it."""
+    staff = staff_of(request)
+    return staff.email if staff else ""
+
+
 def is_operator(request: HttpRequest) -> bool:
     """Tell whether a platform operator asks."""
     staff = staff_of(request)

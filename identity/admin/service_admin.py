@@ -11,10 +11,10 @@ from django.contrib.admin.utils import flatten_fieldsets, quote, unquote
 from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html
 
+from foundation.admin.beside_rows import page_beside
 from foundation.database.transactions import unit_of_work
 from identity.admin.assurance import asked_for_proof
 from identity.admin.bulk_actions import delete_selected
@@ -99,19 +99,8 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
             raise PermissionDenied
         if request.method == "POST":
             return self._deleted(request, row)
-        context = {
-            **self.admin_site.each_context(request),
-            "title": f"Delete {self.opts.verbose_name}?",
-            "subtitle": None,
-            "object": row,
-            "effect": self.deletion_effect,
-            "counts": self.counts_before_deletion(row),
-            "opts": self.opts,
-            "media": self.media,
-            **(extra_context or {}),
-        }
-        request.current_app = self.admin_site.name
-        return TemplateResponse(request, "admin/delete_row.html", context)
+        shown = {"object": row, "effect": self.deletion_effect, "counts": self.counts_before_deletion(row), **(extra_context or {})}
+        return page_beside(self, request, "admin/delete_row.html", f"Delete {self.opts.verbose_name}?", **shown)
 
     def _deleted(self, request: HttpRequest, row: Row) -> HttpResponse:
         place = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}"

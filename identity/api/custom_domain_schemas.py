@@ -3,41 +3,39 @@
 from __future__ import annotations
 
 from foundation.api.list_schemas import TAKE_FORM, reference, taken_list
-from foundation.api.operations import Parameter, Schema
+from foundation.api.operations import SWITCH, TEXT, Parameter, Schema
 from identity.api.custom_domain_bodies import CERTIFICATE_TYPES
 
-_TEXT: Schema = {"type": "string"}
-_SWITCH: Schema = {"type": "boolean"}
 _METHOD: Schema = {
     "type": "object",
     "required": ["name", "record", "domain"],
     "properties": {
-        "name": {**_TEXT, "enum": ["txt"]},
-        "record": {**_TEXT, "description": "What the record holds."},
-        "domain": {**_TEXT, "description": "The name of the record."},
+        "name": {**TEXT, "enum": ["txt"]},
+        "record": {**TEXT, "description": "What the record holds."},
+        "domain": {**TEXT, "description": "The name of the record."},
     },
 }
 _PROPERTIES: dict[str, Schema] = {
-    "custom_domain_id": _TEXT,
-    "domain": _TEXT,
-    "primary": _SWITCH,
-    "is_default": {**_SWITCH, "description": "Whether links in mails lead to it."},
-    "status": {**_TEXT, "enum": ["pending_verification", "ready"]},
-    "type": {**_TEXT, "enum": list(CERTIFICATE_TYPES), "description": "Certificates are those of the edge, for each type."},
-    "origin_domain_name": {**_TEXT, "description": "The canonical domain of the tenant: where an alias or a proxy leads."},
+    "custom_domain_id": TEXT,
+    "domain": TEXT,
+    "primary": SWITCH,
+    "is_default": {**SWITCH, "description": "Whether links in mails lead to it."},
+    "status": {**TEXT, "enum": ["pending_verification", "ready"]},
+    "type": {**TEXT, "enum": list(CERTIFICATE_TYPES), "description": "Certificates are those of the edge, for each type."},
+    "origin_domain_name": {**TEXT, "description": "The canonical domain of the tenant: where an alias or a proxy leads."},
     "verification": {
         "type": "object",
         "required": ["methods", "status"],
         "properties": {
             "methods": {"type": "array", "items": _METHOD},
-            "status": {**_TEXT, "enum": ["verified", "pending", "failed"]},
-            "error_msg": _TEXT,
-            "last_verified_at": {**_TEXT, "format": "date-time"},
+            "status": {**TEXT, "enum": ["verified", "pending", "failed"]},
+            "error_msg": TEXT,
+            "last_verified_at": {**TEXT, "format": "date-time"},
         },
     },
-    "tls_policy": {**_TEXT, "enum": ["recommended"]},
-    "custom_client_ip_header": _TEXT,
-    "domain_metadata": {"type": "object", "additionalProperties": _TEXT},
+    "tls_policy": {**TEXT, "enum": ["recommended"]},
+    "custom_client_ip_header": TEXT,
+    "domain_metadata": {"type": "object", "additionalProperties": TEXT},
 }
 CUSTOM_DOMAIN_FIELDS = tuple(_PROPERTIES)
 CUSTOM_DOMAIN = reference("CustomDomain")
@@ -46,11 +44,11 @@ CUSTOM_DOMAINS: Schema = {"oneOf": [{"type": "array", "items": CUSTOM_DOMAIN}, t
 DEFAULT_DOMAIN: Schema = {
     "anyOf": [
         CUSTOM_DOMAIN,
-        {"type": "object", "required": ["domain"], "properties": {"domain": _TEXT}, "additionalProperties": False},
+        {"type": "object", "required": ["domain"], "properties": {"domain": TEXT}, "additionalProperties": False},
     ]
 }
-DOMAIN_TEST: Schema = {"type": "object", "required": ["success"], "properties": {"success": _SWITCH, "message": _TEXT}}
+DOMAIN_TEST: Schema = {"type": "object", "required": ["success"], "properties": {"success": SWITCH, "message": TEXT}}
 # Nothing is required: `fields` leaves out what it does not name.
 COMPONENTS: dict[str, Schema] = {"CustomDomain": {"type": "object", "properties": _PROPERTIES}}
-_SORT = Parameter("sort", {**_TEXT, "enum": ["domain:1"]}, "By name; not in the checkpoint form.")
+_SORT = Parameter("sort", {**TEXT, "enum": ["domain:1"]}, "By name; not in the checkpoint form.")
 LIST_PARAMETERS = (*TAKE_FORM, _SORT)

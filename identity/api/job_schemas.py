@@ -7,14 +7,12 @@ from typing import Any
 from django.utils import timezone
 
 from foundation.api.list_schemas import reference
-from foundation.api.operations import Schema
+from foundation.api.operations import TEXT, TIME, Schema
 from foundation.timestamps import wire_time
 from identity.exports.export_files import signed_path
 from identity.models import Job
 
 JOB_ID = r"job_[A-Za-z0-9]{16}"
-_TEXT: Schema = {"type": "string"}
-_TIME: Schema = {"type": "string", "format": "date-time"}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
 _COUNTS = ("total", "inserted", "updated", "failed")
 _BY_OUTCOME = (Job.Type.STREAM_SYNCHRONIZATION, Job.Type.STREAM_RECONCILIATION)
@@ -24,17 +22,17 @@ _JOB: Schema = {
     "description": "Members that do not apply are left out.",
     "required": ["id", "type", "status", "created_at"],
     "properties": {
-        "id": {**_TEXT, "pattern": f"^{JOB_ID}$"},
-        "type": {**_TEXT, "enum": [str(value) for value in Job.Type.values if value != Job.Type.BULK_ACTION]},
-        "status": {**_TEXT, "enum": [str(value) for value in Job.Status.values]},
-        "status_details": {**_TEXT, "description": "Why it failed, what it waits for, or what to know about how it ended."},
-        "created_at": _TIME,
-        "connection_id": _TEXT,
-        "connection": {**_TEXT, "description": "Name of the connection."},
-        "external_id": _TEXT,
-        "format": {**_TEXT, "enum": ["json", "csv"]},
+        "id": {**TEXT, "pattern": f"^{JOB_ID}$"},
+        "type": {**TEXT, "enum": [str(value) for value in Job.Type.values if value != Job.Type.BULK_ACTION]},
+        "status": {**TEXT, "enum": [str(value) for value in Job.Status.values]},
+        "status_details": {**TEXT, "description": "Why it failed, what it waits for, or what to know about how it ended."},
+        "created_at": TIME,
+        "connection_id": TEXT,
+        "connection": {**TEXT, "description": "Name of the connection."},
+        "external_id": TEXT,
+        "format": {**TEXT, "enum": ["json", "csv"]},
         "limit": {"type": "integer", "minimum": 1},
-        "fields": {"type": "array", "items": {"type": "object", "properties": {"name": _TEXT, "export_as": _TEXT}}},
+        "fields": {"type": "array", "items": {"type": "object", "properties": {"name": TEXT, "export_as": TEXT}}},
         "percentage_done": {"type": "integer", "minimum": 0, "maximum": 100},
         "time_left_seconds": {**_COUNT, "description": "At the rate so far; left out before there is one."},
         "summary": {
@@ -43,8 +41,8 @@ _JOB: Schema = {
             "properties": dict.fromkeys(_COUNTS, _COUNT),
             "additionalProperties": _COUNT,
         },
-        "location": {**_TEXT, "format": "uri", "description": "Of a completed export: a link that lives for a minute."},
-        "events_cursor": {**_TEXT, "description": "Of an export: `GET /events?from=` continues it."},
+        "location": {**TEXT, "format": "uri", "description": "Of a completed export: a link that lives for a minute."},
+        "events_cursor": {**TEXT, "description": "Of an export: `GET /events?from=` continues it."},
     },
 }
 _ROW_ERRORS: Schema = {
@@ -59,7 +57,7 @@ _ROW_ERRORS: Schema = {
                 "items": {
                     "type": "object",
                     "required": ["code", "message"],
-                    "properties": {"code": _TEXT, "message": _TEXT, "path": _TEXT},
+                    "properties": {"code": TEXT, "message": TEXT, "path": TEXT},
                 },
             },
         },

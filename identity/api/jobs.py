@@ -22,9 +22,9 @@ from identity.exports.exports import CSV, JSON, start_export
 from identity.imports.import_file import BadImportFile, read_rows
 from identity.imports.imports import TooManyImports, start_import
 from identity.job_rights import ANY_READER, readers_of
+from identity.mail.verification import start_verification
 from identity.models import Job, Organization
 from identity.services.failures import NotFound
-from identity.services.verification import start_verification
 
 _INEXISTENT_CONNECTION = "inexistent_connection"
 

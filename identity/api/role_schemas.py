@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from foundation.api.list_schemas import LIST_FORMS, TAKE_FORM, fields_of, list_of, reference, taken_list
-from foundation.api.operations import Parameter, Schema
-
-_TEXT: Schema = {"type": "string"}
+from foundation.api.operations import TEXT, Parameter, Schema
+from identity import shapes
 
 ROLE = reference("Role")
 ROLES = list_of("roles", ROLE)
@@ -16,36 +15,27 @@ USERS = list_of("users", SHORT_USER)
 NOTHING: Schema = {"type": "object", "description": "Empty.", "maxProperties": 0}
 # Nothing is required: `fields` leaves out what it does not name.
 COMPONENTS: dict[str, Schema] = {
-    "Role": {
-        "type": "object",
-        "properties": {
-            "id": {**_TEXT, "pattern": "^rol_[A-Za-z0-9]{16}$"},
-            "name": _TEXT,
-            "description": _TEXT,
-            "type": {**_TEXT, "enum": ["tenant", "organization"]},
-            "owner_id": {**_TEXT, "description": "The organization, for a role of one."},
-        },
-    },
+    "Role": {"type": "object", "properties": shapes.ROLE.properties},
     "EffectiveRole": {
         "type": "object",
         "properties": {
-            **dict.fromkeys(("id", "name", "description"), _TEXT),
-            "sources": {"type": "array", "items": {**_TEXT, "enum": ["direct", "groups"]}},
+            **dict.fromkeys(("id", "name", "description"), TEXT),
+            "sources": {"type": "array", "items": {**TEXT, "enum": ["direct", "groups"]}},
         },
     },
     "ShortUser": {
         "type": "object",
-        "properties": dict.fromkeys(("user_id", "email", "name", "picture"), _TEXT),
+        "properties": dict.fromkeys(("user_id", "email", "name", "picture"), TEXT),
     },
 }
-ROLE_FIELDS = fields_of(COMPONENTS["Role"])
+ROLE_FIELDS = shapes.ROLE.names
 EFFECTIVE_ROLE_FIELDS = fields_of(COMPONENTS["EffectiveRole"])
 SHORT_USER_FIELDS = fields_of(COMPONENTS["ShortUser"])
 
 LIST_PARAMETERS = (
     *LIST_FORMS,
-    Parameter("name_filter", _TEXT, "A part of the name, in any case of letters."),
-    Parameter("type", {**_TEXT, "enum": ["tenant", "organization"]}, "Roles of the tenant, or of organizations."),
-    Parameter("owner_id", _TEXT, "Roles of one organization."),
+    Parameter("name_filter", TEXT, "A part of the name, in any case of letters."),
+    Parameter("type", {**TEXT, "enum": ["tenant", "organization"]}, "Roles of the tenant, or of organizations."),
+    Parameter("owner_id", TEXT, "Roles of one organization."),
 )
-ROLE_ID = (Parameter("role_id", _TEXT, "The role.", is_required=True), *TAKE_FORM)
+ROLE_ID = (Parameter("role_id", TEXT, "The role.", is_required=True), *TAKE_FORM)

@@ -24,11 +24,11 @@ from identity.api.user_bodies import UNSTORED, UserToChange, UserToCreate
 from identity.api.user_schemas import EMAIL, LIST_PARAMETERS, USER, USER_FIELDS, USERS
 from identity.api.user_search import asked_search
 from identity.documents import user_document
+from identity.mail.verification import create_user_with_mail, update_user_with_mail
 from identity.models import Connection, LinkedIdentity, User
 from identity.services import users
 from identity.services.failures import AlreadyExists, NotFound
 from identity.services.profile_rules import PasswordTooWeak, check_new_profile, check_profile_change
-from identity.services.verification import create_user_with_mail, update_user_with_mail
 
 INEXISTENT_USER = "inexistent_user"
 _JUDGED_BY_CONNECTION = {"connection", "email", "username", "phone_number", "password", "email_verified"}

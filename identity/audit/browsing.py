@@ -11,8 +11,8 @@ from typing import Any, Literal
 from django.db.models import Q, QuerySet
 
 from foundation.database.keyset_pages import KeysetPage, Place, page_of
+from foundation.export_lines import Field, heading_of, line_of, record_of
 from foundation.timestamps import wire_time
-from identity.exports.export_fields import Field, heading_of, line_of, record_of
 from identity.models import AuditEntry
 
 Format = Literal["csv", "jsonl"]

@@ -10,7 +10,7 @@ from django.db import models
 
 from foundation.acting import SERVICE, Act, Actor, current_act
 from foundation.hooks import audit_noted
-from identity.audit.values import differing, shown, whole
+from foundation.secrets.hidden_values import differing, shown, whole
 from identity.models import AuditEntry, Tenant
 from identity.purging import path_to_tenant
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+from foundation.shapes import values
 from foundation.timestamps import wire_time
 from identity.models import Connection
 from identity.options.connection_options import options_with_defaults
 from identity.options.discovery import with_endpoints
-
-_OPTIONAL = ("display_name", "options", "realms", "enabled_clients", "show_as_button", "metadata", "authentication", "connected_accounts")
+from identity.shapes import CONNECTION
 
 
 def connection_document(connection: Connection) -> dict[str, Any]:
     """Return the connection as the management interface and its events show it; sealed options are not in it."""
-    document: dict[str, Any] = {"id": connection.id, "name": connection.name, "strategy": connection.strategy}
-    for field in _OPTIONAL:
-        value = with_endpoints(connection.shown_options) if field == "options" else getattr(connection, field)
-        if value not in (None, "", [], {}):
-            document[field] = value
-    document["is_domain_connection"] = connection.is_domain_connection
-    return document
+    options = with_endpoints(connection.shown_options)
+    return values(partial(getattr, connection), CONNECTION.documented, options=options)
 
 
 def connection_resource(connection: Connection) -> dict[str, Any]:

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+from foundation.shapes import Resource, values
 from identity.models import Organization, OrganizationConnection
-
-_FLAGS = ("assign_membership_on_login", "show_as_button", "is_signup_enabled")
-_TEXTS = ("organization_connection_name", "organization_access_level", "organization_member_access_level")
+from identity.shapes import ENABLED_CONNECTION, ORGANIZATION, ORGANIZATION_CONNECTION
 
 
 def organization_resource(organization: Organization) -> dict[str, Any]:
     """Return the organization as the management interface shows it."""
-    fields = {name: getattr(organization, name) for name in ("display_name", "branding", "metadata")}
-    return {
-        "id": organization.pk,
-        "name": organization.name,
-        **{name: value for name, value in fields.items() if value},
-        **organization.extras,
-    }
+    return {**values(partial(getattr, organization), ORGANIZATION.recorded), **organization.extras}
 
 
 def enabled_connection_resource(row: OrganizationConnection) -> dict[str, Any]:
     """Return a connection of an organization in the older of its two forms."""
-    connection = {"name": row.connection.name, "strategy": row.connection.strategy}
-    return {"connection_id": row.connection_id, **{name: getattr(row, name) for name in _FLAGS}, "connection": connection}
+    return _connection(row, ENABLED_CONNECTION)
 
 
 def organization_connection_resource(row: OrganizationConnection) -> dict[str, Any]:
     """Return it in the newer form."""
-    texts = {name: getattr(row, name) for name in _TEXTS if getattr(row, name)}
-    return {**enabled_connection_resource(row), "is_enabled": row.is_enabled, **texts}
+    return _connection(row, ORGANIZATION_CONNECTION)
+
+
+def _connection(row: OrganizationConnection, form: Resource) -> dict[str, Any]:
+    connection = {"name": row.connection.name, "strategy": row.connection.strategy}
+    return values(partial(getattr, row), form.names, connection=connection)

@@ -11,10 +11,11 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Prefetch, QuerySet
 
+from foundation.export_lines import Field, heading_of, line_of, record_of
 from foundation.gzip_stream import HEADER, Checksum, end, piece
 from foundation.hooks import snapshot_cursor
 from identity.documents import user_document
-from identity.exports.export_fields import DEFAULT_CSV_FIELDS, Field, heading_of, line_of, record_of
+from identity.exports.export_fields import DEFAULT_CSV_FIELDS
 from identity.models import Connection, Job, JobChunk, LinkedIdentity, User
 from identity.services.failures import NotFound
 from identity.services.jobs import send_after_commit, step_of

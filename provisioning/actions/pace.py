@@ -30,14 +30,15 @@ INSERT INTO provisioning_pace AS p (action_id, full_at, promised_until)
 VALUES (%(action)s, clock_timestamp() + make_interval(secs => %(step)s), clock_timestamp())
 ON CONFLICT (action_id) DO UPDATE SET full_at = greatest(p.full_at, clock_timestamp()) + make_interval(secs => %(step)s)
     WHERE p.full_at <= clock_timestamp() + make_interval(secs => %(room)s + %(patience)s)
-RETURNING extract(epoch FROM full_at - clock_timestamp()) - %(room)s - %(step)s
+RETURNING (extract(epoch FROM full_at - clock_timestamp()) - %(room)s - %(step)s)::float8 AS wait
 """
 _GIVE_TURN = """
 UPDATE provisioning_pace SET promised_until = least(
     greatest(promised_until, full_at - make_interval(secs => %(room)s), clock_timestamp()) + make_interval(secs => %(turn)s),
     clock_timestamp() + make_interval(secs => %(furthest)s) + (full_at - least(full_at, clock_timestamp())))
 WHERE action_id = %(action)s
-RETURNING extract(epoch FROM promised_until - clock_timestamp()), extract(epoch FROM full_at - clock_timestamp()) - %(room)s
+RETURNING extract(epoch FROM promised_until - clock_timestamp())::float8 AS turn,
+    (extract(epoch FROM full_at - clock_timestamp()) - %(room)s)::float8 AS near
 """
 _REST = """
 UPDATE provisioning_pace SET full_at = greatest(full_at, clock_timestamp() + make_interval(secs => %(seconds)s + %(room)s))
@@ -74,13 +75,13 @@ class Pace:
         if self.rate is None:
             return
         patience = min(_PATIENCE_SECONDS if self._is_begun else self.first_patience, max(seconds_left, 0.0))
-        row = fetch_one(_TAKE, {**self._values, "patience": patience})
-        if row is None:
+        (wait,) = fetch_one(_TAKE, {**self._values, "patience": patience}) or (None,)
+        if wait is None:
             self._refuse()
         else:
             self._is_begun = True
             self._may_have_written |= verb != "GET"
-            if (wait := float(row[0])) > 0:
+            if wait > 0:
                 self.sleep(wait)
 
     def rest(self, seconds: float | None) -> None:
@@ -95,8 +96,7 @@ class Pace:
 
     def _refuse(self) -> None:
         values = {**self._values, "turn": _REQUESTS_OF_A_TURN / (self.rate or 1), "furthest": _FURTHEST_TURN_SECONDS}
-        row = fetch_one(_GIVE_TURN, values)
-        turn, near = (1.0, 1.0) if row is None else (float(row[0]), float(row[1]))
+        turn, near = fetch_one(_GIVE_TURN, values) or (1.0, 1.0)
         if self.may_be_put_off and not self._may_have_written:
             raise NoTurn(max(turn, 0.1))
         text = f"the limit of {self.rate:g} requests per second leaves no room now"

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from events.models import EventStream
+from foundation.admin.panels import Panel
+from identity.admin.jobs import extend_jobs
 from identity.admin.tenant_page import PagesSite
+from identity.models import Job
 from provisioning.admin.account_links import AccountLinkAdmin
 from provisioning.admin.action_history import ActionVersionAdmin, TrialAdmin
 from provisioning.admin.actions import ActionAdmin, ActionSecretAdmin
@@ -13,9 +19,9 @@ from provisioning.admin.deletion_guards import DeletionGuardAdmin
 from provisioning.admin.deliveries import AttemptAdmin, DeliveryAdmin
 from provisioning.admin.guided_setup import ConnectPage
 from provisioning.admin.lanes import BreakerAdmin, LaneAdmin, SweeperAdmin
-from provisioning.admin.redrive_progress import show_progress
+from provisioning.admin.redrive_progress import redrive_progress
 from provisioning.admin.streams import StreamAdmin
-from provisioning.admin.synchronizations import SynchronizationRowAdmin, show_synchronizations
+from provisioning.admin.synchronizations import JOB_ACTIONS, SynchronizationRowAdmin, report_of
 from provisioning.admin.user_pages import show_user_pages
 from provisioning.models import (
     AccountLink,
@@ -35,6 +41,7 @@ from provisioning.models import (
     Trial,
 )
 from provisioning.services import row_acts  # noqa: F401  (it registers how rows chosen in a list are deleted)
+from provisioning.synchronization.service import TYPES
 
 
 def register(site: PagesSite) -> None:
@@ -58,6 +65,9 @@ def register(site: PagesSite) -> None:
     site.register(DeletionGuard, DeletionGuardAdmin)
     site.register(SynchronizationRow, SynchronizationRowAdmin)
     site.register_page(ConnectPage)
-    show_progress(site)
-    show_synchronizations(site)
+    reports: dict[str, Callable[[Job], Panel]] = {
+        Job.Type.EVENT_REDELIVERY: partial(redrive_progress, site),
+        **dict.fromkeys(TYPES, partial(report_of, site)),
+    }
+    extend_jobs(site, reports, JOB_ACTIONS)
     show_user_pages(site)

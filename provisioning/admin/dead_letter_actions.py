@@ -10,7 +10,7 @@ from django import forms
 from django.http import HttpRequest
 
 from identity.admin.object_actions import ObjectAction
-from identity.admin.scope import staff_of
+from identity.admin.scope import actor_of, staff_of
 from provisioning.admin.rights import Right
 from provisioning.dead_letters import triage
 from provisioning.dead_letters.redelivery import Order, Redelivered, redeliver_letters, redeliver_one
@@ -55,31 +55,29 @@ class ForcedRedeliveryForm(RedeliveryForm):
     )
 
 
-def actor_of(request: HttpRequest) -> str:
-    """Return who asks, as it is kept with letters."""
-    staff = staff_of(request)
-    return staff.email if staff else ""
+def order_of(request: HttpRequest, reason: str, *, force: bool, with_current_profile: bool = False) -> Order:
+    """Return the order to redeliver in the name of the signed-in account."""
+    return Order(actor_of(request), reason, staff=staff_of(request), force=force, with_current_profile=with_current_profile)
 
 
 def redeliver_many(request: HttpRequest, letters: Iterable[DeadLetter], *, reason: str, force: bool) -> Redelivered:
     """Redeliver letters in the name of the signed-in account."""
-    by_tenant: dict[str, list[int]] = defaultdict(list)
-    for letter in letters:
-        by_tenant[letter.tenant_id].append(letter.pk)
-    order = Order(actor_of(request), reason, staff=staff_of(request), force=force)
-    done = [redeliver_letters(tenant_id=tenant_id, letter_ids=ids, order=order) for tenant_id, ids in by_tenant.items()]
+    order = order_of(request, reason, force=force)
+    done = [redeliver_letters(tenant_id=tenant_id, letter_ids=ids, order=order) for tenant_id, ids in _by_tenant(letters).items()]
     return Redelivered(sum(one.count for one in done), sum(one.blocked for one in done))
 
 
 def decide_many(request: HttpRequest, letters: Iterable[DeadLetter], *, state: str, reason: str) -> int:
     """Decide about letters in the name of the signed-in account; return how many changed."""
-    by_tenant: dict[str, list[int]] = defaultdict(list)
+    told = {"state": state, "reason": reason, "actor": actor_of(request)}
+    return sum(triage.decide(tenant_id=tenant_id, letter_ids=ids, **told) for tenant_id, ids in _by_tenant(letters).items())
+
+
+def _by_tenant(letters: Iterable[DeadLetter]) -> dict[str, list[int]]:
+    ids: dict[str, list[int]] = defaultdict(list)
     for letter in letters:
-        by_tenant[letter.tenant_id].append(letter.pk)
-    actor = actor_of(request)
-    return sum(
-        triage.decide(tenant_id=tenant_id, letter_ids=ids, state=state, reason=reason, actor=actor) for tenant_id, ids in by_tenant.items()
-    )
+        ids[letter.tenant_id].append(letter.pk)
+    return ids
 
 
 def is_unsettled(letter: DeadLetter) -> bool:
@@ -89,8 +87,7 @@ def is_unsettled(letter: DeadLetter) -> bool:
 
 def _redeliver(*, force: bool = False, with_current_profile: bool = False) -> Callable[[HttpRequest, DeadLetter, dict[str, Any]], str]:
     def run(request: HttpRequest, letter: DeadLetter, values: dict[str, Any]) -> str:
-        staff = staff_of(request)
-        order = Order(actor_of(request), values["reason"], staff, force=force, with_current_profile=with_current_profile)
+        order = order_of(request, values["reason"], force=force, with_current_profile=with_current_profile)
         if not redeliver_one(tenant_id=letter.tenant_id, letter_id=letter.pk, order=order):
             return "The event is already being redelivered."
         return "The event goes back to its place and is delivered in a moment."

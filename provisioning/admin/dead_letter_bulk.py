@@ -6,12 +6,11 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db import models
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 
 from identity.admin.assurance import needs_proof
+from identity.admin.chosen_rows import NAMED, Chosen, answers, ask
 from provisioning.admin.audit import note_act
 from provisioning.admin.dead_letter_actions import DecisionForm, ForcedRedeliveryForm, RedeliveryForm, decide_many, redeliver_many
 from provisioning.admin.rights import Right, may
@@ -20,7 +19,6 @@ from provisioning.models import DeadLetter
 
 # One confirmation freezes so many letters; more are chosen by redelivering all that a filter shows.
 MOST_AT_ONCE = 1000
-_NAMED = 20
 _REDELIVERY = (
     "Each event goes back to its place before newer events of the same user, with a fresh series of attempts. "
     "What becomes a dead letter from now on is not touched."
@@ -34,8 +32,8 @@ def redeliver_selected(model_admin: Any, request: HttpRequest, rows: models.Quer
     """Show what is chosen; on confirmation redeliver it."""
     form_class = ForcedRedeliveryForm if may(request, Right.FORCE) else RedeliveryForm
     letters = _frozen(rows.filter(state__in=UNSETTLED))
-    form, is_confirmed = _form(request, form_class)
-    if letters and is_confirmed:
+    form = form_class(answers(request))
+    if letters and form.is_valid():
         reason, force = form.cleaned_data["reason"], form.cleaned_data.get("force", False)
         done = redeliver_many(request, letters, reason=reason, force=force)
         note_act(request, "Redelivered", reason=reason, ids=[letter.pk for letter in letters], force=force, blocked=done.blocked)
@@ -44,52 +42,34 @@ def redeliver_selected(model_admin: Any, request: HttpRequest, rows: models.Quer
             text = f"{done.blocked} deletions stay: their users exist again, and sending them needs force."
             model_admin.message_user(request, text, messages.WARNING)
         return None
-    return _confirmation(model_admin, request, letters, form, act="Redeliver", action="redeliver_selected", effect=_REDELIVERY)
+    return _asked(model_admin, request, letters, form, verb="Redeliver", effect=_REDELIVERY)
 
 
 @admin.action(description="Acknowledge, ignore or resolve selected dead letters", permissions=["triage"])
 def decide_selected(model_admin: Any, request: HttpRequest, rows: models.QuerySet[DeadLetter]) -> HttpResponse | None:
     """Show what is chosen and ask for the decision and its reason."""
     letters = _frozen(rows)
-    form, is_confirmed = _form(request, DecisionForm)
-    if letters and is_confirmed:
+    form = DecisionForm(answers(request))
+    if letters and form.is_valid():
         count = decide_many(request, letters, **form.cleaned_data)
         note_act(request, "Decided", ids=[letter.pk for letter in letters], changed=count, **form.cleaned_data)
         model_admin.message_user(request, f"{count} dead letters changed.", messages.SUCCESS)
         return None
-    return _confirmation(model_admin, request, letters, form, act="Decide about", action="decide_selected", effect=_DECISION)
+    return _asked(model_admin, request, letters, form, verb="Decide about", effect=_DECISION)
 
 
 def _frozen(rows: models.QuerySet[DeadLetter]) -> list[DeadLetter]:
     return list(rows.defer("body", "rebuilt_body").order_by("pk")[:MOST_AT_ONCE])
 
 
-def _form(request: HttpRequest, form_class: type[forms.Form]) -> tuple[forms.Form, bool]:
-    form = form_class(request.POST if request.POST.get("confirmed") else None)
-    return form, form.is_bound and form.is_valid()
-
-
-def _confirmation(
-    model_admin: Any, request: HttpRequest, letters: list[DeadLetter], form: forms.Form, *, act: str, action: str, effect: str
+def _asked(
+    model_admin: Any, request: HttpRequest, letters: list[DeadLetter], form: forms.Form, *, verb: str, effect: str
 ) -> HttpResponse | None:
     if not letters:
         model_admin.message_user(request, "None of the selected dead letters is open.", messages.WARNING)
         return None
-    context = {
-        **model_admin.admin_site.each_context(request),
-        "title": f"{act} {len(letters)} dead letters?",
-        "subtitle": None,
-        "act": act,
-        "action_name": action,
-        "effect": effect,
-        "letters": letters,
-        "named": letters[:_NAMED],
-        "unnamed": max(len(letters) - _NAMED, 0),
-        "is_cut": len(letters) == MOST_AT_ONCE,
-        "form": form,
-        "opts": model_admin.opts,
-        "action_checkbox_name": ACTION_CHECKBOX_NAME,
-        "media": model_admin.media,
-    }
-    request.current_app = model_admin.admin_site.name
-    return TemplateResponse(request, "admin/dead_letters_selected.html", context)
+    count = len(letters)
+    names = [f"{letter.event_type} of {letter.key}: {letter.reason}" for letter in letters[:NAMED]]
+    note = f"These are the first {count}; choose the others afterwards." if count == MOST_AT_ONCE else ""
+    chosen = Chosen(count, names, [letter.pk for letter in letters])
+    return ask(model_admin, request, chosen, form, title=f"{verb} {count} dead letters?", verb=verb, effect=effect, note=note)

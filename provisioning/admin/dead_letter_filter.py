@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from typing import Any
 
-from asgiref.sync import sync_to_async
 from django import forms
 from django.contrib import messages
-from django.contrib.admin.utils import quote
-from django.core.handlers.asgi import ASGIRequest
 from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
-from django.urls import URLPattern, reverse
+from django.urls import URLPattern
 from django.utils.decorators import method_decorator
 
 from events.models import EventStream
 from foundation.admin.bounded_paginator import COUNT_LIMIT, bounded_count
+from foundation.admin.streamed import streamed_file
 from identity.admin.assurance import needs_proof
+from identity.admin.chosen_rows import lead_to_job
 from identity.admin.refusals import add_to_form, as_text, refusals
-from identity.admin.scope import staff_of
+from identity.admin.scope import actor_of
 from provisioning.admin.audit import note_act
-from provisioning.admin.dead_letter_actions import actor_of
+from provisioning.admin.dead_letter_actions import order_of
 from provisioning.admin.dead_letter_page import DeadLetterPage
 from provisioning.admin.dead_letter_search import FilterNotUnderstood, Search, search_of
 from provisioning.admin.rights import Right, may
 from provisioning.dead_letters.export import CONTENT_TYPES, Format, exported
-from provisioning.dead_letters.redelivery import Order, redeliver_one
+from provisioning.dead_letters.redelivery import redeliver_one
 from provisioning.dead_letters.redrives import FASTEST_RATE, RATE_PER_SECOND, start_redrive, unfinished_redrive
 from provisioning.dead_letters.triage import LONGEST_REASON, UNSETTLED
 from provisioning.engine import nudges
@@ -109,10 +107,7 @@ class FilterPages(DeadLetterPage):
             return self._back(request, str(refusal))
         rows = search.rows(self.owner.limited(request, DeadLetter.objects.all()))
         note_act(request, "Exported", about=f"Dead letters as {form}", filter=_as_text(search))
-        pieces = exported(rows, form)
-        headers = {"Content-Disposition": f'attachment; filename="dead-letters.{form}"', "Cache-Control": "no-store"}
-        content = _pieces(pieces) if isinstance(request, ASGIRequest) else pieces
-        return StreamingHttpResponse(content, content_type=CONTENT_TYPES[form], headers=headers)
+        return streamed_file(request, exported(rows, form), name=f"dead-letters.{form}", content_type=CONTENT_TYPES[form])
 
     def _started(self, request: HttpRequest, stream: EventStream, search: Search, form: forms.Form) -> HttpResponse | None:
         values = form.cleaned_data
@@ -132,8 +127,7 @@ class FilterPages(DeadLetterPage):
             return None
         told = {"filter": _as_text(search), "job": job.pk, "total": job.summary["total"], "rate": rate, "force": force}
         note_act(request, "Redelivered all shown", about=f"Dead letters of {stream.pk}", reason=reason, **told)
-        self.owner.message_user(request, f"{job.summary['total']} dead letters are being redelivered.", messages.SUCCESS)
-        return HttpResponseRedirect(reverse(f"{self.site.name}:identity_job_change", args=(quote(job.pk),)))
+        return lead_to_job(self.owner, request, job, f"{job.summary['total']} dead letters are being redelivered.")
 
     def _probed(self, request: HttpRequest, stream: EventStream, search: Search, form: forms.Form) -> HttpResponse | None:
         """Send the letter that the job would send first, and show it."""
@@ -143,7 +137,7 @@ class FilterPages(DeadLetterPage):
             form.add_error(None, "Nothing is left to redeliver.")
             return None
         values = form.cleaned_data
-        order = Order(actor_of(request), values["reason"], staff=staff_of(request), force=values.get("force", False))
+        order = order_of(request, values["reason"], force=values.get("force", False))
         try:
             redeliver_one(tenant_id=stream.tenant_id, letter_id=letter.pk, order=order)
         except refusals() as refusal:
@@ -201,12 +195,3 @@ def _as_text(search: Search) -> str:
         if value != ""
     ]
     return "; ".join(parts) or "everything"
-
-
-async def _pieces(pieces: Iterator[str]) -> AsyncIterator[str]:
-    while (piece := await sync_to_async(_next)(pieces)) is not None:
-        yield piece
-
-
-def _next(pieces: Iterator[str]) -> str | None:
-    return next(pieces, None)

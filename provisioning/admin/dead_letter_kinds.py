@@ -13,8 +13,9 @@ from django.utils import timezone
 
 from events.models import EventStream
 from identity.admin.refusals import add_to_form, refusals
+from identity.admin.scope import actor_of
 from provisioning.admin.audit import note_act
-from provisioning.admin.dead_letter_actions import DECISIONS, ReasonForm, actor_of
+from provisioning.admin.dead_letter_actions import DECISIONS, ReasonForm
 from provisioning.admin.dead_letter_page import DeadLetterPage
 from provisioning.admin.dead_letter_search import address_of
 from provisioning.admin.rights import Right, may

@@ -11,6 +11,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.http import urlencode
 
+from foundation.admin.beside_rows import page_beside
 from identity.admin.scope import only_tenant, tenant_in_scope
 from identity.admin.tenant_scope import TenantScopedAdmin
 from provisioning.admin.rights import Right, require
@@ -57,6 +58,4 @@ class DeadLetterPage:
         return HttpResponseRedirect(f"{chooser}?{urlencode({'next': request.get_full_path()})}")
 
     def page(self, request: HttpRequest, template: str, title: str, **context: Any) -> TemplateResponse:
-        request.current_app = self.site.name
-        own = {"title": title, "subtitle": None, "opts": self.owner.opts, "media": self.owner.media}
-        return TemplateResponse(request, template, {**self.site.each_context(request), **own, **context})
+        return page_beside(self.owner, request, template, title, **context)

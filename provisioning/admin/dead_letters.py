@@ -35,7 +35,6 @@ _BODIES = ("last_exchanges", "event", "rebuilt_event")
 
 
 class DeadLetterAdmin(NamesStreams, ReadOnlyAdmin[DeadLetter], ObjectActionsAdmin[DeadLetter]):
-    change_list_template = "admin/dead_letters.html"
     list_display = (
         *("event_type", "key", "state_badge", "redeliver_button", "short_reason", "error_kind", "error_status"),
         *("attempts", "age", "stream", "tenant_id"),

@@ -17,6 +17,7 @@ from django.utils.decorators import method_decorator
 from identity.admin.assurance import needs_proof
 from identity.admin.jobs import state_text
 from identity.admin.refusals import add_to_form, refusals
+from identity.admin.scope import actor_of
 from identity.admin.tenant_page import TenantPage
 from identity.audit.entries import record
 from identity.models import User
@@ -24,13 +25,14 @@ from identity.services.failures import NotFound
 from provisioning.actions.setups import draft_setup
 from provisioning.admin.action_form import SECRETS, ActionForm
 from provisioning.admin.synchronizations import DryRunForm, report_of
-from provisioning.admin.trial_pages import ConnectionTestForm, EventReport, actor_of, report_context
+from provisioning.admin.trial_pages import ConnectionTestForm, report_context
+from provisioning.guided_setup import setups, steps
+from provisioning.guided_setup.setups import GuidedSetup
 from provisioning.models import Action
 from provisioning.models.actions import SCIM_USER_PROVISIONING
 from provisioning.runs.failures import Misconfigured
 from provisioning.scim.settings import REQUIRED
-from provisioning.services import actions, guided_setup
-from provisioning.services.guided_setup import GuidedSetup
+from provisioning.services import actions
 from provisioning.synchronization.plan import Plan
 from provisioning.trials.connection_test import run_connection_test
 from provisioning.trials.user_run import run_for_user
@@ -109,7 +111,7 @@ class ConnectPage(TenantPage):
 
     def urls(self) -> list[URLPattern]:
         place = "provisioning/connect"
-        steps = [
+        paths = [
             path(
                 f"{place}/<str:action_id>/{step.name}/",
                 self.for_tenant(self._guarded(step), *_FURTHER),
@@ -120,7 +122,7 @@ class ConnectPage(TenantPage):
         return [
             path(f"{place}/", self.for_tenant(self.begin), name=self.url_name),
             path(f"{place}/new/", self.for_tenant(self.new, *_FURTHER), name=f"{self.url_name}_new"),
-            *steps,
+            *paths,
             path(f"{place}/<str:action_id>/discard/", self.for_tenant(self.discard, *_FURTHER), name=f"{self.url_name}_discard"),
         ]
 
@@ -137,7 +139,7 @@ class ConnectPage(TenantPage):
                 "url": self._address(setup.next_step, setup),
                 "discard_url": self._address("discard", setup),
             }
-            for setup in guided_setup.unfinished(tenant_id)
+            for setup in setups.unfinished(tenant_id)
         ]
         return self.page(
             request, "admin/connect_begin.html", {"drafts": drafts, "new_url": reverse(f"{self.site.name}:{self.url_name}_new")}
@@ -169,7 +171,7 @@ class ConnectPage(TenantPage):
             form = forms.Form(request.POST)
             form.full_clean()
             try:
-                guided_setup.discard(setup)
+                steps.discard(setup)
             except refusals() as refusal:
                 add_to_form(form, refusal)
             else:
@@ -237,12 +239,12 @@ class ConnectPage(TenantPage):
 
     def _dry_run(self, request: HttpRequest, setup: GuidedSetup, form: forms.Form) -> HttpResponse:
         plan = Plan(is_dry_run=True, match=form.cleaned_data["match"], rate=form.cleaned_data["rate"])
-        guided_setup.start_dry_run(setup, plan=plan, actor=actor_of(request))
+        steps.start_dry_run(setup, plan=plan, actor=actor_of(request))
         return self._on(request, setup, "dry-run")
 
     def _enable(self, request: HttpRequest, setup: GuidedSetup, form: forms.Form) -> HttpResponse:
         is_synchronized = form.cleaned_data["begin"] == "synchronize"
-        stream = guided_setup.enable(setup, is_synchronized=is_synchronized, actor=actor_of(request))
+        stream = steps.enable(setup, is_synchronized=is_synchronized, actor=actor_of(request))
         done = "The first synchronisation is at work; the stream is enabled at its end." if is_synchronized else "The stream is enabled."
         messages.success(request, f"{setup.action.name} is connected. {done}")
         return HttpResponseRedirect(reverse(f"{self.site.name}:events_eventstream_change", args=(quote(stream.pk),)))
@@ -279,14 +281,14 @@ class ConnectPage(TenantPage):
                 "refresh_seconds": 0 if job.is_finished else 3,
                 "panels": [report_of(self.site, job)],
             }
-        kinds = {"test": guided_setup.TESTS, "preview": guided_setup.PREVIEWS}.get(step.name)
+        kinds = {"test": setups.TESTS, "preview": setups.PREVIEWS}.get(step.name)
         trial = setup.newest_trial(kinds) if kinds else None
         shown = {"mapping_url": reverse(f"{site}:provisioning_action_mapping", args=(quote(setup.action.pk),))}
-        return shown | (report_context(EventReport(trial)) if trial is not None else {})
+        return shown | (report_context(trial) if trial is not None else {})
 
     def _setup(self, tenant_id: str, action_id: str) -> GuidedSetup:
         try:
-            return guided_setup.found(tenant_id=tenant_id, action_id=action_id)
+            return setups.found(tenant_id=tenant_id, action_id=action_id)
         except NotFound as error:
             raise Http404 from error
 

@@ -13,21 +13,20 @@ from django.contrib.admin.utils import quote
 from django.core.exceptions import PermissionDenied
 from django.forms import BaseFormSet, formset_factory
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from foundation.admin.beside_rows import page_beside
 from identity.admin.refusals import as_text, refusals
 from identity.services.failures import Invalid
 from provisioning.actions.setups import draft_setup
 from provisioning.admin.function_help import FUNCTIONS
 from provisioning.mapping.expressions import MAX_CHARACTERS
-from provisioning.mapping.preview import Preview
 from provisioning.mapping.table import DEFAULT_TABLE, MAX_ROWS
 from provisioning.models import Action
 from provisioning.runs.failures import Misconfigured
-from provisioning.services.action_tests import mapping_preview
 from provisioning.services.action_warnings import warnings_of
 from provisioning.services.actions import update_action
+from provisioning.trials.mapping_preview import Preview, mapping_preview
 
 _MORE_ROWS = 3
 _PLACE = re.compile(r"mapping(?:\[(\d+)\])?(?:\.(\w+))?")
@@ -156,12 +155,7 @@ def _page(
     model_admin: Any, request: HttpRequest, action: Action, table: Any, asked: PreviewForm, shown: Preview | None = None
 ) -> HttpResponse:
     context = {
-        **model_admin.admin_site.each_context(request),
-        "title": f"Mapping of {action.name}",
-        "subtitle": None,
         "original": action,
-        "opts": model_admin.opts,
-        "media": model_admin.media,
         "table": table,
         "asked": asked,
         "preview": shown,
@@ -170,5 +164,4 @@ def _page(
         "is_default": action.mapping is None,
         "back_url": reverse(f"{model_admin.admin_site.name}:provisioning_action_change", args=(quote(action.pk),)),
     }
-    request.current_app = model_admin.admin_site.name
-    return TemplateResponse(request, "admin/action_mapping.html", context)
+    return page_beside(model_admin, request, "admin/action_mapping.html", f"Mapping of {action.name}", **context)

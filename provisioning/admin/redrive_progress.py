@@ -5,23 +5,14 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import reverse
 
-from foundation.admin.panels import Cell, Panel
-from identity.admin.object_actions import ObjectActionsAdmin
+from foundation.admin.panels import Panel, figures
 from identity.models import Job
 from provisioning.admin.dead_letter_search import address_of
 from provisioning.dead_letters.redrives import progress_of
 
 
-def show_progress(site: admin.AdminSite) -> None:
-    """Add the panel to the page of jobs."""
-    page = site.get_model_admin(Job)
-    if isinstance(page, ObjectActionsAdmin):
-        page.panels.append(lambda _request, job: _panel(site, job))
-
-
-def _panel(site: admin.AdminSite, job: Job) -> Panel | None:
-    if job.type != Job.Type.EVENT_REDELIVERY:
-        return None
+def redrive_progress(site: admin.AdminSite, job: Job) -> Panel:
+    """Say what became of the letters, and who asked for it."""
     progress, asked = progress_of(job), job.parameters
     rows = [
         ("Chosen", progress.total, "Dead letters when the job was made; later ones are not taken"),
@@ -35,8 +26,5 @@ def _panel(site: admin.AdminSite, job: Job) -> Panel | None:
         ("Rate", f"{asked.get('rate')} a second", "At most"),
         ("Asked for by", asked.get("actor") or "-", asked.get("reason") or ""),
     ]
-    shown = [tuple(Cell(str(text)) for text in row) for row in rows]
-    letters = reverse(f"{site.name}:provisioning_deadletter_changelist")
-    return Panel(
-        "Redelivery", ("", "", ""), shown, more_url=f"{letters}?{address_of(stream_id=job.target)}", more_text="Dead letters of the stream"
-    )
+    letters = f"{reverse(f'{site.name}:provisioning_deadletter_changelist')}?{address_of(stream_id=job.target)}"
+    return figures("Redelivery", rows, more_url=letters, more_text="Dead letters of the stream")

@@ -11,8 +11,8 @@ from events.models import EventStream
 from events.record.catalogue import EVENT_TYPES
 from identity.admin.service_form import ServiceForm
 from provisioning.actions.secrets import open_webhook
+from provisioning.guided_setup.steps import USER_EVENTS
 from provisioning.models import Action
-from provisioning.services.guided_setup import USER_EVENTS
 from provisioning.webhooks.configuration import STANDARD_WEBHOOKS, ConfigurationRefused, parse_configuration
 
 ACTION, WEBHOOK = "action", "webhook"

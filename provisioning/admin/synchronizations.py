@@ -15,8 +15,8 @@ from django.urls import URLPattern, path, reverse
 from events.models import EventStream
 from foundation.admin.panels import Cell, Panel
 from identity.admin.jobs import state_text
-from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
-from identity.admin.scope import staff_of
+from identity.admin.object_actions import ObjectAction
+from identity.admin.scope import actor_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.job_rights import permission_to_end
 from identity.models import Job
@@ -60,7 +60,7 @@ class WriteForm(forms.Form):
 
 
 def _started(request: HttpRequest, stream_id: str, tenant_id: str, plan: Plan) -> str:
-    job = service.start(tenant_id=tenant_id, stream_id=stream_id, plan=plan, actor=_actor(request))
+    job = service.start(tenant_id=tenant_id, stream_id=stream_id, plan=plan, actor=actor_of(request))
     return f"{job.pk} is at work. Its page shows how far it is, and the report."
 
 
@@ -78,11 +78,6 @@ def _write(request: HttpRequest, job: Job, values: dict[str, Any]) -> str:
     return _started(request, job.parameters["stream_id"], job.tenant_id, replace(dry, is_dry_run=False, **asked))
 
 
-def _actor(request: HttpRequest) -> str:
-    staff = staff_of(request)
-    return staff.email if staff else ""
-
-
 def _leads_to_action(stream: EventStream) -> bool:
     return stream.destination_type == "action"
 
@@ -96,17 +91,17 @@ def _may_be_written(job: Job) -> bool:
 
 
 def _resume(request: HttpRequest, job: Job, _values: dict[str, Any]) -> str:
-    service.resume(tenant_id=job.tenant_id, job_id=job.pk, actor=_actor(request))
+    service.resume(tenant_id=job.tenant_id, job_id=job.pk, actor=actor_of(request))
     return "It goes on where it stopped."
 
 
 def _confirm(request: HttpRequest, job: Job, _values: dict[str, Any]) -> str:
-    service.confirm_deletions(tenant_id=job.tenant_id, job_id=job.pk, actor=_actor(request))
+    service.confirm_deletions(tenant_id=job.tenant_id, job_id=job.pk, actor=actor_of(request))
     return "The accounts are deleted."
 
 
 def _decline(request: HttpRequest, job: Job, _values: dict[str, Any]) -> str:
-    service.decline_deletions(tenant_id=job.tenant_id, job_id=job.pk, actor=_actor(request))
+    service.decline_deletions(tenant_id=job.tenant_id, job_id=job.pk, actor=actor_of(request))
     return "The accounts are left alone."
 
 
@@ -129,7 +124,7 @@ STREAM_ACTIONS = (
         is_offered=_leads_to_action,
     ),
 )
-_JOB_ACTIONS = (
+JOB_ACTIONS = (
     ObjectAction(
         name="write",
         label="Write this",
@@ -168,14 +163,6 @@ _JOB_ACTIONS = (
 )
 
 
-def show_synchronizations(site: admin.AdminSite) -> None:
-    """Add the report and the answers to the page of jobs."""
-    page = site.get_model_admin(Job)
-    if isinstance(page, ObjectActionsAdmin):
-        page.object_actions = (*page.object_actions, *_JOB_ACTIONS)
-        page.panels.append(lambda _request, job: report_of(site, job))
-
-
 def jobs_of(site: admin.AdminSite, stream: EventStream) -> Panel | None:
     """List the newest synchronisations of a stream."""
     if not _leads_to_action(stream):
@@ -194,10 +181,8 @@ def jobs_of(site: admin.AdminSite, stream: EventStream) -> Panel | None:
     return Panel("Synchronisations", ("Job", "Kind", "State", "Begun", "Users"), rows, empty_text=empty)
 
 
-def report_of(site: admin.AdminSite, job: Job) -> Panel | None:
+def report_of(site: admin.AdminSite, job: Job) -> Panel:
     """Show how many users ended how, and the first of those that somebody should look at."""
-    if job.type not in service.TYPES:
-        return None
     found = SynchronizationRow.objects.filter(job=job, outcome__in=_TELLING).order_by("pk")[:_SHOWN]
     rows = [
         (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -10,19 +9,20 @@ from django.conf import settings
 from django.contrib.admin.utils import quote
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from events.record.catalogue import EVENT_TYPES
 from foundation.admin.badges import Tone, badge
+from foundation.admin.beside_rows import page_beside
 from foundation.admin.json_fields import ShapedJSONField, pretty
 from identity.admin.refusals import add_to_form, refusals
+from identity.admin.scope import actor_of
 from provisioning.actions.setups import deployed_setup, draft_setup
 from provisioning.models import Action, Trial
 from provisioning.runs.failures import Misconfigured
 from provisioning.trials.connection_test import run_connection_test
 from provisioning.trials.event_trials import run_for_event
-from provisioning.trials.trials import TrialReport, trial_document
+from provisioning.trials.trials import TrialReport
 from provisioning.trials.user_run import run_for_user
 
 _TONES: dict[str, Tone] = {"ok": "good", "warning": "warn", "failed": "bad", "skipped": "quiet"}
@@ -50,21 +50,6 @@ class EventRunForm(forms.Form):
     draft = forms.BooleanField(required=False, label="With the draft", help_text="Otherwise what is deployed, if anything is.")
 
 
-@dataclass(frozen=True)
-class EventReport:
-    """What a worker wrote about a trial, as the page shows reports."""
-
-    trial: Trial
-
-    @property
-    def summary(self) -> str:
-        return self.trial.summary
-
-    @property
-    def document(self) -> dict[str, Any]:
-        return trial_document(self.trial)
-
-
 def connection_test_view(model_admin: Any, request: HttpRequest, action: Action) -> HttpResponse:
     """Test the connection of the draft."""
 
@@ -90,12 +75,11 @@ def user_run_view(model_admin: Any, request: HttpRequest, action: Action) -> Htt
 def event_run_view(model_admin: Any, request: HttpRequest, action: Action) -> HttpResponse:
     """Have a worker run the action for a test event."""
 
-    def run(values: dict[str, Any]) -> EventReport:
+    def run(values: dict[str, Any]) -> Trial:
         deployed = None if values["draft"] else deployed_setup(tenant_id=action.tenant_id, action_id=action.pk)
         data = values["event_data"] or None
-        return EventReport(
-            run_for_event(deployed or draft_setup(action), event_type=values["event_type"], data=data, actor=actor_of(request))
-        )
+        setup = deployed or draft_setup(action)
+        return run_for_event(setup, event_type=values["event_type"], data=data, actor=actor_of(request))
 
     text = (
         "A worker runs the action once, with the time that a delivery gets. The event is marked as a test and is in no log; "
@@ -110,7 +94,7 @@ def _page(
     if not model_admin.has_change_permission(request, action):
         raise PermissionDenied
     form = form_class(request.POST if request.method == "POST" else None)
-    report: TrialReport | EventReport | None = None
+    report: TrialReport | Trial | None = None
     if request.method == "POST" and form.is_valid():
         try:
             report = run(form.cleaned_data)
@@ -120,23 +104,17 @@ def _page(
         except refusals() as refusal:
             add_to_form(form, refusal)
     context = {
-        **model_admin.admin_site.each_context(request),
-        "title": title,
-        "subtitle": None,
         "explanation": text,
         "original": action,
-        "opts": model_admin.opts,
-        "media": model_admin.media,
         "form": form,
         **report_context(report),
         "outbound_addresses": settings.OUTBOUND_ADDRESSES,
         "back_url": reverse(f"{model_admin.admin_site.name}:provisioning_action_change", args=(quote(action.pk),)),
     }
-    request.current_app = model_admin.admin_site.name
-    return TemplateResponse(request, "admin/action_trial.html", context)
+    return page_beside(model_admin, request, "admin/action_trial.html", title, **context)
 
 
-def report_context(report: TrialReport | EventReport | None) -> dict[str, Any]:
+def report_context(report: TrialReport | Trial | None) -> dict[str, Any]:
     """Return what the page shows of a run: its steps, and what would change on the server."""
     steps = [_shown(step) for step in report.document["steps"]] if report else []
     return {"report": report, "steps": steps, "changes": _changes(report) if report else []}
@@ -147,15 +125,10 @@ def _shown(step: dict[str, Any]) -> dict[str, Any]:
     return {**step, "badge": badge(step["state"], _TONES[step["state"]]), "details_text": pretty(details) if details else ""}
 
 
-def _changes(report: TrialReport | EventReport) -> list[dict[str, Any]]:
+def _changes(report: TrialReport | Trial) -> list[dict[str, Any]]:
     found = [change for step in report.document["steps"] for change in step.get("details", {}).get("changes", [])]
     return [{"path": change["path"], "before": _cell(change["before"]), "after": _cell(change["after"])} for change in found]
 
 
 def _cell(value: Any) -> str:
     return "" if value is None else value if isinstance(value, str) else pretty(value)
-
-
-def actor_of(request: HttpRequest) -> str:
-    """Return who asked, as trials and jobs keep it."""
-    return str(getattr(request.user, "email", ""))

@@ -12,13 +12,13 @@ from django.contrib.admin.utils import quote
 from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from events.models import Event, EventStream
 from foundation.admin.badges import badge
+from foundation.admin.beside_rows import page_beside
 from foundation.database.keyset_pages import PAGE_ROWS
 from identity.admin.refusals import add_to_form, refusals
 from identity.admin.row_pages import RowPage, RowPagesAdmin
@@ -154,9 +154,7 @@ class UserPages:
         )
 
     def _shown(self, request: HttpRequest, user: User, template: str, context: dict[str, Any]) -> HttpResponse:
-        frame = {"subtitle": None, "original": user, "opts": User._meta, "media": self._owner.media}
-        request.current_app = self._site.name
-        return TemplateResponse(request, template, {**self._site.each_context(request), **frame, **context})
+        return page_beside(self._owner, request, template, original=user, **context)
 
 
 def _key(text: str) -> int | None:

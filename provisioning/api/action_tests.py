@@ -18,13 +18,12 @@ from provisioning.api.action_schemas import BINDINGS, EXECUTION, TESTED, TRIGGER
 from provisioning.api.actions import action_at
 from provisioning.api.offset_page import PAGE_PARAMETERS, answer_page
 from provisioning.documents.actions import TRIGGER_DOCUMENT
+from provisioning.documents.executions import execution_document
 from provisioning.models import Action
-from provisioning.runs.executions import execution_document
 from provisioning.runs.failures import Misconfigured
-from provisioning.services.action_tests import mapping_preview
 from provisioning.trials.connection_test import run_connection_test
 from provisioning.trials.event_trials import run_for_event
-from provisioning.trials.trials import trial_document
+from provisioning.trials.mapping_preview import mapping_preview
 from provisioning.trials.user_run import run_for_user
 
 _READ = ("read:actions",)
@@ -59,8 +58,7 @@ class ActionTestEndpoint(Endpoint):
             return run_connection_test(draft_setup(action), actor=actor, with_canary=payload.get("canary", False)).document
         if test == "event":
             setup = _setup(action, payload, dry_run=True)
-            ended = run_for_event(setup, event_type=payload["event_type"], data=payload.get("data"), actor=actor)
-            return trial_document(ended)
+            return run_for_event(setup, event_type=payload["event_type"], data=payload.get("data"), actor=actor).document
         if test == "user":
             dry_run = payload.get("dry_run", True)
             return run_for_user(_setup(action, payload, dry_run=dry_run), user_id=payload["user_id"], actor=actor, dry_run=dry_run).document

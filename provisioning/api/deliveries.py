@@ -16,7 +16,7 @@ from events.record.catalogue import EVENT_TYPES
 from events.stream.request import MOMENT_PATTERN, InvalidQuery, parse_moment
 from foundation.api.endpoint import Endpoint
 from foundation.api.list_schemas import TAKE_FORM
-from foundation.api.operations import Operation, Parameter, Schema
+from foundation.api.operations import TEXT, Operation, Parameter, Schema
 from foundation.api.paging import Listing, Order, answer_list
 from foundation.api.queries import projection_of, text_of
 from foundation.api.refusals import invalid_path, invalid_query
@@ -35,15 +35,14 @@ from provisioning.trials.trial_events import send_test_event
 
 _LISTING = Listing("deliveries", DELIVERY_FIELDS, only_take=True)
 _BY_AGE = Order()
-_TEXT = {"type": "string"}
 _MOMENT = {"type": "string", "pattern": MOMENT_PATTERN}
 _DATES = (
     Parameter("date_from", _MOMENT, "RFC 3339 with Z and without a fraction; included."),
     Parameter("date_to", _MOMENT, "RFC 3339 with Z and without a fraction; excluded."),
 )
 _FILTERS = (
-    Parameter("statuses", _TEXT, "Comma list; `failed` is all there is."),
-    Parameter("event_types", _TEXT, "Comma list of event types."),
+    Parameter("statuses", TEXT, "Comma list; `failed` is all there is."),
+    Parameter("event_types", TEXT, "Comma list of event types."),
     *_DATES,
 )
 _READ = ("read:event_streams", "read:event_deliveries")

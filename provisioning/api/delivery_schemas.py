@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from events.record.catalogue import EVENT_TYPES
 from foundation.api.list_schemas import fields_of, reference, taken_list
-from foundation.api.operations import Schema
+from foundation.api.operations import TEXT, TIME, WHOLE, Schema
 
-_TEXT: Schema = {"type": "string"}
-_TIME: Schema = {"type": "string", "format": "date-time"}
-_WHOLE: Schema = {"type": "integer"}
-_TYPES: Schema = {"type": "array", "items": {**_TEXT, "enum": list(EVENT_TYPES)}}
+_TYPES: Schema = {"type": "array", "items": {**TEXT, "enum": list(EVENT_TYPES)}}
 
 DELIVERY = reference("EventStreamDelivery")
 DELIVERIES = taken_list("deliveries", DELIVERY)
@@ -21,21 +18,21 @@ COMPONENTS: dict[str, Schema] = {
     "EventStreamDelivery": {
         "type": "object",
         "properties": {
-            "id": {**_TEXT, "pattern": "^evt_[1-9A-HJ-NP-Za-km-z]{22}$", "description": "The id of the event."},
-            "event_stream_id": _TEXT,
-            "event_type": _TEXT,
-            "status": {**_TEXT, "enum": ["pending", "delivered", "skipped", "failed", "superseded"]},
+            "id": {**TEXT, "pattern": "^evt_[1-9A-HJ-NP-Za-km-z]{22}$", "description": "The id of the event."},
+            "event_stream_id": TEXT,
+            "event_type": TEXT,
+            "status": {**TEXT, "enum": ["pending", "delivered", "skipped", "failed", "superseded"]},
             "attempts": {
                 "type": "array",
                 "items": {
                     "type": "object",
                     "required": ["status", "timestamp"],
                     "properties": {
-                        "status": {**_TEXT, "enum": ["delivered", "skipped", "failed", "retrying"]},
-                        "timestamp": _TIME,
-                        "error_message": _TEXT,
+                        "status": {**TEXT, "enum": ["delivered", "skipped", "failed", "retrying"]},
+                        "timestamp": TIME,
+                        "error_message": TEXT,
                         "duration": {"type": "number", "description": "Milliseconds."},
-                        "execution_id": {**_TEXT, "format": "uuid", "description": "Where the destination is an action."},
+                        "execution_id": {**TEXT, "format": "uuid", "description": "Where the destination is an action."},
                     },
                 },
             },
@@ -46,22 +43,22 @@ COMPONENTS: dict[str, Schema] = {
         "type": "object",
         "required": ["id", "window", "buckets", "metrics"],
         "properties": {
-            "id": _TEXT,
-            "name": _TEXT,
+            "id": TEXT,
+            "name": TEXT,
             "window": {
                 "type": "object",
                 "properties": {
-                    "date_from": _TIME,
-                    "date_to": _TIME,
-                    "bucket_interval": {"type": "object", "properties": {"scale_factor": {**_WHOLE, "description": "Seconds."}}},
+                    "date_from": TIME,
+                    "date_to": TIME,
+                    "bucket_interval": {"type": "object", "properties": {"scale_factor": {**WHOLE, "description": "Seconds."}}},
                 },
             },
-            "buckets": {"type": "array", "items": _TIME},
+            "buckets": {"type": "array", "items": TIME},
             "metrics": {
                 "type": "array",
                 "items": {
                     "type": "object",
-                    "properties": {"name": _TEXT, "window_total": _WHOLE, "type": _TEXT, "data": {"type": "array", "items": _WHOLE}},
+                    "properties": {"name": TEXT, "window_total": WHOLE, "type": TEXT, "data": {"type": "array", "items": WHOLE}},
                 },
             },
         },
@@ -69,7 +66,7 @@ COMPONENTS: dict[str, Schema] = {
     "EventStreamRedelivery": {
         "type": "object",
         "additionalProperties": False,
-        "properties": {"date_from": _TEXT, "date_to": _TEXT, "statuses": {"type": "array", "items": _TEXT}, "event_types": _TYPES},
+        "properties": {"date_from": TEXT, "date_to": TEXT, "statuses": {"type": "array", "items": TEXT}, "event_types": _TYPES},
     },
 }
 DELIVERY_FIELDS = fields_of(COMPONENTS["EventStreamDelivery"])

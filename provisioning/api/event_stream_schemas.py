@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from events.record.catalogue import EVENT_TYPES
 from foundation.api.list_schemas import fields_of, reference, taken_list
-from foundation.api.operations import Schema
+from foundation.api.operations import TEXT, TIME, Schema
 from provisioning.api import synchronization_schemas
-
-_TEXT: Schema = {"type": "string"}
-_TIME: Schema = {"type": "string", "format": "date-time"}
 
 EVENT_STREAM = reference("EventStream")
 DELETION_THRESHOLD = reference("EventStreamDeletionThreshold")
@@ -18,29 +15,29 @@ COMPONENTS: dict[str, Schema] = {
     "EventStream": {
         "type": "object",
         "properties": {
-            "id": {**_TEXT, "pattern": "^est_[A-Za-z0-9]{22}$"},
-            "status": {**_TEXT, "enum": ["enabled", "disabled"]},
-            "name": _TEXT,
+            "id": {**TEXT, "pattern": "^est_[A-Za-z0-9]{22}$"},
+            "status": {**TEXT, "enum": ["enabled", "disabled"]},
+            "name": TEXT,
             "subscriptions": {
                 "type": "array",
-                "items": {"type": "object", "required": ["event_type"], "properties": {"event_type": {**_TEXT, "enum": list(EVENT_TYPES)}}},
+                "items": {"type": "object", "required": ["event_type"], "properties": {"event_type": {**TEXT, "enum": list(EVENT_TYPES)}}},
             },
-            "created_at": _TIME,
-            "updated_at": _TIME,
+            "created_at": TIME,
+            "updated_at": TIME,
             "destination": {
                 "type": "object",
                 "required": ["type", "configuration"],
-                "properties": {"type": {**_TEXT, "enum": ["action", "webhook"]}, "configuration": {"type": "object"}},
+                "properties": {"type": {**TEXT, "enum": ["action", "webhook"]}, "configuration": {"type": "object"}},
             },
             "held": {
                 "type": "object",
                 "description": "Only while deliveries wait for a destination that fails or is misconfigured; nothing is lost meanwhile.",
                 "required": ["since", "reason"],
-                "properties": {"since": _TIME, "reason": _TEXT},
+                "properties": {"since": TIME, "reason": TEXT},
             },
             "warnings": {
                 "type": "array",
-                "items": _TEXT,
+                "items": TEXT,
                 "description": "Only where there are any, such as another stream that writes to the same server for the same connections.",
             },
         },
@@ -56,7 +53,7 @@ COMPONENTS: dict[str, Schema] = {
             },
             "window_seconds": {"type": "integer"},
             "counted": {"type": "integer", "description": "In the window that runs now."},
-            "staged_since": {**_TIME, "description": "Only while deletions wait until they are allowed."},
+            "staged_since": {**TIME, "description": "Only while deletions wait until they are allowed."},
         },
     },
     **synchronization_schemas.COMPONENTS,

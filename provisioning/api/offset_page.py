@@ -8,20 +8,19 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import QueryDict
 
-from foundation.api.operations import Parameter, Schema
+from foundation.api.operations import WHOLE, Parameter, Schema
 from foundation.api.paging import LARGEST_PAGE, PAGE_SIZE
 from foundation.api.queries import LARGEST_NUMBER, Projection, number_of, projection_of
 
-_WHOLE: Schema = {"type": "integer"}
 PAGE_PARAMETERS = (
-    Parameter("page", {**_WHOLE, "minimum": 0, "maximum": LARGEST_NUMBER, "default": 0}, "Page, from 0."),
-    Parameter("per_page", {**_WHOLE, "minimum": 1, "maximum": LARGEST_PAGE, "default": PAGE_SIZE}, "Items per page."),
+    Parameter("page", {**WHOLE, "minimum": 0, "maximum": LARGEST_NUMBER, "default": 0}, "Page, from 0."),
+    Parameter("per_page", {**WHOLE, "minimum": 1, "maximum": LARGEST_PAGE, "default": PAGE_SIZE}, "Items per page."),
 )
 
 
 def page_schema(key: str, item: Schema) -> Schema:
     """Return what the document says about such a page."""
-    numbers: Schema = dict.fromkeys(("total", "page", "per_page"), _WHOLE)
+    numbers: Schema = dict.fromkeys(("total", "page", "per_page"), WHOLE)
     properties = {**numbers, key: {"type": "array", "items": item}}
     return {"type": "object", "required": list(properties), "properties": properties}
 

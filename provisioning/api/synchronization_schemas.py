@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from foundation.api.list_schemas import reference
-from foundation.api.operations import Schema
+from foundation.api.operations import SWITCH, TEXT, Schema
 from identity.api.job_schemas import JOB, JOB_ID, job_resource
 from identity.models import Job
 from provisioning.api.offset_page import page_schema
@@ -22,9 +22,7 @@ PARTS = {
     "delete_missing": "deletes_missing",
     "deletion_limit": "deletion_limit",
 }
-_TEXT: Schema = {"type": "string"}
-_SWITCH: Schema = {"type": "boolean"}
-_PLAN: Schema = {"match": _TEXT, "rate_per_second": {"type": "integer"}, "enable_stream": _SWITCH, "delete_missing": _SWITCH}
+_PLAN: Schema = {"match": TEXT, "rate_per_second": {"type": "integer"}, "enable_stream": SWITCH, "delete_missing": SWITCH}
 
 SYNCHRONIZATION = reference("Synchronization")
 SYNCHRONIZATIONS = page_schema("synchronizations", SYNCHRONIZATION)
@@ -38,14 +36,14 @@ COMPONENTS: dict[str, Schema] = {
                 "type": "object",
                 "required": ["event_stream_id", "mode", "plan", "outcomes"],
                 "properties": {
-                    "event_stream_id": _TEXT,
-                    "mode": {**_TEXT, "enum": list(MODES)},
+                    "event_stream_id": TEXT,
+                    "mode": {**TEXT, "enum": list(MODES)},
                     "waits_for": {
-                        **_TEXT,
+                        **TEXT,
                         "enum": [phases.RESUME, phases.CONFIRMATION],
                         "description": "The answer of a person that it waits for; `status_details` says why.",
                     },
-                    "plan": {"type": "object", "required": [*PARTS], "properties": {**_PLAN, "deletion_limit": _TEXT}},
+                    "plan": {"type": "object", "required": [*PARTS], "properties": {**_PLAN, "deletion_limit": TEXT}},
                     "outcomes": {
                         "type": "object",
                         "description": "How many users and accounts ended how.",
@@ -61,14 +59,14 @@ COMPONENTS: dict[str, Schema] = {
         "description": "One user, or an account without one. Members that do not apply are left out.",
         "required": ["outcome"],
         "properties": {
-            "outcome": {**_TEXT, "enum": [str(outcome) for outcome in Outcome]},
-            "user_id": {**_TEXT, "description": "The user, or the correlation key of an account without one."},
-            "scim_id": _TEXT,
-            "reason": _TEXT,
-            "error_class": _TEXT,
+            "outcome": {**TEXT, "enum": [str(outcome) for outcome in Outcome]},
+            "user_id": {**TEXT, "description": "The user, or the correlation key of an account without one."},
+            "scim_id": TEXT,
+            "reason": TEXT,
+            "error_class": TEXT,
             "differences": {
                 "type": "array",
-                "items": {"type": "object", "required": ["path"], "properties": {"path": _TEXT}, "additionalProperties": True},
+                "items": {"type": "object", "required": ["path"], "properties": {"path": TEXT}, "additionalProperties": True},
             },
         },
     },

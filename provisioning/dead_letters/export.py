@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from django.db.models import QuerySet
 
+from foundation.export_lines import Field, heading_of, line_of, record_of
 from foundation.timestamps import wire_time
-from identity.exports.export_fields import Field, heading_of, line_of, record_of
 from provisioning.models import DeadLetter
 
 Format = Literal["csv", "jsonl"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from foundation.database.statements import fetch_all
+from foundation.database.statements import rows_as
 
 # So many of a tenant's unsettled letters are looked at, the newest first, and so many kinds shown.
 LETTERS_LOOKED_AT = 50_000
@@ -24,8 +24,9 @@ kinds AS (
         sum(count(*)) OVER () AS letters
     FROM looked_at GROUP BY stream_id, fingerprint ORDER BY max(id) DESC LIMIT %(kinds)s
 )
-SELECT k.stream_id, coalesce(s.name, ''), k.fingerprint, k.opened, k.acknowledged, k.ignored, k.users, k.first_at, k.last_at,
-    l.error_class, l.error_status, l.error_scim_type, l.reason, i.until, s.held_since IS NOT NULL, k.letters
+SELECT k.stream_id, coalesce(s.name, '') AS stream_name, k.fingerprint, k.opened AS open, k.acknowledged, k.ignored, k.users,
+    k.first_at, k.last_at, l.error_class, l.error_status, l.error_scim_type, l.reason, i.until AS ignored_until,
+    s.held_since IS NOT NULL AS is_held, k.letters AS letters_looked_at
 FROM kinds k JOIN provisioning_deadletter l ON l.id = k.newest LEFT JOIN events_eventstream s ON s.id = k.stream_id
 LEFT JOIN provisioning_ignoredkind i
     ON i.stream_id = k.stream_id AND i.fingerprint = k.fingerprint AND i.until > clock_timestamp()
@@ -52,6 +53,8 @@ class FailureKind:
     reason: str
     ignored_until: datetime | None
     is_held: bool
+    # Of all kinds together.
+    letters_looked_at: int
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,5 @@ class FailureKinds:
 
 def failure_kinds(tenant_id: str, *, letters: int = LETTERS_LOOKED_AT, kinds: int = MOST_KINDS) -> FailureKinds:
     """Return the kinds of failure among the tenant's unsettled dead letters, those with most open ones first."""
-    rows = fetch_all(_KINDS, {"tenant": tenant_id, "letters": letters, "kinds": kinds})
-    found = [FailureKind(*row[:-1]) for row in rows]
-    return FailureKinds(found, is_cut=bool(rows) and (rows[0][-1] >= letters or len(rows) >= kinds))
+    found = rows_as(FailureKind, _KINDS, {"tenant": tenant_id, "letters": letters, "kinds": kinds})
+    return FailureKinds(found, is_cut=bool(found) and (found[0].letters_looked_at >= letters or len(found) >= kinds))

@@ -16,16 +16,16 @@ from provisioning.actions.event_stream.v1.objects import Message
 from provisioning.actions.scope import is_in_scope
 from provisioning.actions.setups import Setup, deployed_setup
 from provisioning.links.name_holders import foresee
-from provisioning.mapping.preview import request_of
 from provisioning.mapping.table import MappingFailed, Person, map_user, person_of
 from provisioning.models import DeadLetter, Delivery
 from provisioning.models.actions import SCIM_USER_PROVISIONING
 from provisioning.runs.current_profile import deletes_living_user, with_current_profile
 from provisioning.runs.failures import ActionError
 from provisioning.scim.lookups import user_path
-from provisioning.scim.name_proof import proves_name
+from provisioning.scim.name_proof import proves_name, trusted_strategies
 from provisioning.scim.remote_changes import changes
-from provisioning.trials.scim_sessions import ScimSession, mask_of, open_session, trusted_strategies
+from provisioning.trials.mapping_preview import request_of
+from provisioning.trials.scim_sessions import ScimSession, mask_of, open_session
 
 # All reads of one preview together: somebody waits for the page.
 _BUDGET_SECONDS = 10.0

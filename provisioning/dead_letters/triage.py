@@ -25,20 +25,26 @@ LONGEST_REASON = 500
 
 # Rows are locked in the order in which a redelivery locks them, so that the two never wait for each other in a ring.
 # A letter that is being redelivered, or that a delivery has resolved, is left alone: the newest version of the row decides.
+_DECIDABLE = """
+SELECT l.id FROM provisioning_deadletter l JOIN provisioning_delivery d ON d.id = l.delivery_id
+WHERE l.tenant_id = %(tenant)s AND l.state <> %(state)s AND d.state = 'dead'
+    AND (l.state IN ('open', 'acknowledged', 'ignored') OR (l.state = 'resolved' AND %(state)s = 'open'))
+"""
+_LOCKED_IN_ORDER = "ORDER BY l.stream_id, l.key, d.position FOR NO KEY UPDATE OF l"
 _DECIDE = """
-WITH chosen AS MATERIALIZED (
-    SELECT l.id FROM provisioning_deadletter l JOIN provisioning_delivery d ON d.id = l.delivery_id
-    WHERE l.tenant_id = %(tenant)s AND {chosen} AND l.state <> %(state)s AND d.state = 'dead'
-        AND (l.state IN ('open', 'acknowledged', 'ignored') OR (l.state = 'resolved' AND %(state)s = 'open'))
-    ORDER BY l.stream_id, l.key, d.position FOR NO KEY UPDATE OF l
-)
 UPDATE provisioning_deadletter l SET state = %(state)s, triaged_at = clock_timestamp(), triage_actor = %(actor)s,
     triage_reason = %(reason)s, resolution = CASE WHEN %(state)s = 'resolved' THEN %(by_hand)s ELSE '' END,
     resolved_at = CASE WHEN %(state)s = 'resolved' THEN clock_timestamp() END
 FROM chosen WHERE l.id = chosen.id
 """
-_NAMED = _DECIDE.format(chosen="l.id = ANY(%(ids)s)")
-_OF_KIND = _DECIDE.format(chosen="l.stream_id = %(stream)s AND l.fingerprint = %(fingerprint)s AND l.state <> 'resolved'")
+_DECIDE_NAMED = f"""
+WITH chosen AS MATERIALIZED ({_DECIDABLE} AND l.id = ANY(%(ids)s) {_LOCKED_IN_ORDER}) {_DECIDE}
+"""
+_DECIDE_KIND = f"""
+WITH chosen AS MATERIALIZED (
+    {_DECIDABLE} AND l.stream_id = %(stream)s AND l.fingerprint = %(fingerprint)s AND l.state <> 'resolved' {_LOCKED_IN_ORDER}
+) {_DECIDE}
+"""
 
 
 @unit_of_work
@@ -49,13 +55,13 @@ def decide(*, tenant_id: str, letter_ids: Iterable[int], state: str, reason: str
     one can be opened again while its event is undelivered. Raises `Invalid` without a reason.
     """
     values = {"tenant": tenant_id, "ids": sorted(set(letter_ids)), **_decision(state, reason, actor)}
-    return execute(_NAMED, values)
+    return execute(_DECIDE_NAMED, values)
 
 
 @unit_of_work
 def decide_kind(*, tenant_id: str, stream_id: str, fingerprint: str, state: str, reason: str, actor: str) -> int:
     """Do as `decide` does with every unsettled letter of one kind of failure on one stream."""
-    return execute(_OF_KIND, {"tenant": tenant_id, "stream": stream_id, "fingerprint": fingerprint, **_decision(state, reason, actor)})
+    return execute(_DECIDE_KIND, {"tenant": tenant_id, "stream": stream_id, "fingerprint": fingerprint, **_decision(state, reason, actor)})
 
 
 @unit_of_work
@@ -71,7 +77,7 @@ def ignore_kind(*, tenant_id: str, stream_id: str, fingerprint: str, until: date
         raise NotFound("There is no such kind of failure.")
     told = {"tenant_id": tenant_id, "until": until, "reason": decision["reason"], "actor": decision["actor"], "created_at": timezone.now()}
     IgnoredKind.objects.update_or_create(stream_id=stream_id, fingerprint=fingerprint, defaults=told)
-    return execute(_OF_KIND, {"tenant": tenant_id, "stream": stream_id, "fingerprint": fingerprint, **decision})
+    return execute(_DECIDE_KIND, {"tenant": tenant_id, "stream": stream_id, "fingerprint": fingerprint, **decision})
 
 
 @unit_of_work

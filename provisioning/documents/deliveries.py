@@ -12,8 +12,8 @@ from django.db.models import Prefetch, QuerySet
 from events.log.envelope import with_stream
 from events.models import Event, EventStream
 from foundation.timestamps import wire_time
+from provisioning.documents.executions import execution_id
 from provisioning.models import Attempt, DeadLetter, Delivery
-from provisioning.runs.executions import execution_id
 
 STATUSES = {
     Delivery.State.TODO: "pending",

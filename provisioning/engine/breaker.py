@@ -14,7 +14,7 @@ from functools import partial
 from django.conf import settings
 from django.db import transaction
 
-from foundation.database.statements import execute, fetch_all, fetch_one
+from foundation.database.statements import execute, fetch_all, fetch_one, row_as
 from provisioning import failpoints
 from provisioning.engine import nudges
 from provisioning.models import FailureClass
@@ -41,7 +41,7 @@ ON CONFLICT (stream_id) DO UPDATE SET failures = b.failures + 1,
     forbidden_keys = CASE WHEN NOT %(keeps_403)s OR b.failures = 0 THEN EXCLUDED.forbidden_keys
         WHEN b.forbidden_keys ? %(key)s OR jsonb_array_length(b.forbidden_keys) >= %(forbidden_users)s THEN b.forbidden_keys
         ELSE b.forbidden_keys || EXCLUDED.forbidden_keys END
-RETURNING failures, jsonb_array_length(keys), unauthorized, jsonb_array_length(forbidden_keys)
+RETURNING failures AS count, jsonb_array_length(keys) AS users, unauthorized, jsonb_array_length(forbidden_keys) AS forbidden_users
 """
 # The destination has judged a document, so it accepts the credentials.
 _END_REFUSALS = """
@@ -49,8 +49,8 @@ UPDATE provisioning_breaker SET unauthorized = 0, forbidden_keys = '[]'
 WHERE stream_id = %s AND (unauthorized > 0 OR forbidden_keys <> '[]')
 """
 _STATE_FOR = """
-SELECT s.held_since IS NOT NULL, coalesce(b.failures, 0), jsonb_array_length(coalesce(b.keys, '[]')), coalesce(b.unauthorized, 0),
-    jsonb_array_length(coalesce(b.forbidden_keys, '[]'))
+SELECT s.held_since IS NOT NULL AS is_held, coalesce(b.failures, 0) AS count, jsonb_array_length(coalesce(b.keys, '[]')) AS users,
+    coalesce(b.unauthorized, 0) AS unauthorized, jsonb_array_length(coalesce(b.forbidden_keys, '[]')) AS forbidden_users
 FROM provisioning_delivery d JOIN events_eventstream s ON s.id = d.stream_id LEFT JOIN provisioning_breaker b ON b.stream_id = d.stream_id
 WHERE d.id = %s AND d.error_class = ANY(%s)
 """
@@ -101,12 +101,13 @@ def speaks_against_destination(error_class: str) -> bool:
 
 @dataclass(frozen=True)
 class Failures:
-    """How often a stream failed in a row: in all, with how many users, with 401, and with 403 for how many users."""
+    """How often a stream failed in a row: in all, with how many users, with 401, and with 403 for how many users. It may be held."""
 
     count: int
     users: int
     unauthorized: int
     forbidden_users: int
+    is_held: bool = False
 
     @property
     def verdict(self) -> str:
@@ -132,13 +133,14 @@ def count_failure(claim: Claim, error_class: str) -> bool:
         if status not in (None, _UNAUTHORIZED, _FORBIDDEN):
             execute(_END_REFUSALS, [claim.stream_id])
         return False
-    found = Failures(*fetch_one(_COUNT, _counted(claim, status)) or (0, 0, 0, 0))
-    if found.verdict:
-        reason = f"{found.verdict}, the last one with: {message}"
+    found = row_as(Failures, _COUNT, _counted(claim, status))
+    verdict = "" if found is None else found.verdict
+    if verdict:
+        reason = f"{verdict}, the last one with: {message}"
         transaction.on_commit(partial(_hold_tripped, stream_id=claim.stream_id, tenant_id=claim.tenant_id, reason=reason))
     elif status == _FORBIDDEN and settings.BREAKER_FORBIDDEN_USERS:
         transaction.on_commit(partial(nudges.post, nudges.READ_PROBE, claim.stream_id, claim.tenant_id), robust=True)
-    return bool(found.verdict)
+    return bool(verdict)
 
 
 def catches(delivery_id: int) -> bool:
@@ -146,8 +148,8 @@ def catches(delivery_id: int) -> bool:
 
     Between the failure that opens the breaker and the hold, and while a stream is held, other workers still run deliveries.
     """
-    row = fetch_one(_STATE_FOR, [delivery_id, sorted(_AGAINST_DESTINATION)])
-    return row is not None and (bool(row[0]) or bool(Failures(*row[1:]).verdict))
+    found = row_as(Failures, _STATE_FOR, [delivery_id, sorted(_AGAINST_DESTINATION)])
+    return found is not None and (found.is_held or bool(found.verdict))
 
 
 def is_forbidden(*, stream_id: str, tenant_id: str) -> bool:

@@ -1,6 +1,7 @@
-"""Claiming ahead: while a delivery runs, the database settles the one before it and claims the one after it.
+"""Fast path: while a delivery runs, the database settles the one before it and claims the one after it.
 
-A fast destination would otherwise wait for the database, and the database for it. What holds of every claim holds of one
+The plain path settles and claims between two deliveries, and serves whatever this does not; `foundation.database.sent_scripts` has the
+figure. A fast destination would otherwise wait for the database, and the database for it. What holds of every claim holds of one
 that is made ahead: the attempt is counted before it starts, the lane is leased under a token, and it is another lane than the
 one in which something runs. Three rules keep it from harming anybody:
 
@@ -63,7 +64,7 @@ class Ahead:
             if not results[0][0]:
                 warn_of_discarded(settled)
         taken = lane_rows.taken_of(results[-1][1])
-        claim = None if taken is None else lanes.claim_of(taken)
+        claim = None if taken is None else taken.claim()
         if claim is None and taken is not None and settled is not None and taken.lane_id == settled.lane_id:
             # What comes next in its lane is no first attempt or must not run, and the lane is still leased.
             _give_back(settled, is_settled=True)

@@ -24,7 +24,7 @@ VALUES (%(delivery)s, %(tenant)s, %(number)s, %(trigger)s, %(started_at)s, %(dur
 )
 # One statement, since it runs for every delivery: nothing of it happens unless the claim still holds its lane, and the
 # lane stays locked. A write also ends the row of failures that the breaker counts. What was learned of the account is a fact even
-# when the claim is lost.
+# when the claim is lost. With the tenant every index that has the id is as good as the primary key: see `lane_rows`.
 _SETTLE = f"""
 WITH lane AS (
     SELECT id FROM provisioning_lane WHERE id = %(lane)s AND token = %(token)s AND lease_until > clock_timestamp() FOR UPDATE
@@ -43,7 +43,7 @@ linked AS ({UPSERT})
 UPDATE provisioning_delivery SET state = %(outcome)s, is_written = %(written)s, reason = %(reason)s, detail = %(detail)s,
     settled_at = clock_timestamp(), error_class = '', error_status = NULL, error_scim_type = '', error_message = '',
     error_fingerprint = ''
-WHERE id = %(delivery)s AND EXISTS (SELECT 1 FROM lane)
+WHERE id = %(delivery)s AND tenant_id = %(tenant)s AND EXISTS (SELECT 1 FROM lane)
 """  # noqa: S608  (constants of this module)
 _SETTLE_TYPES = {
     "lane": "bigint",

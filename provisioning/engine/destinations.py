@@ -46,7 +46,7 @@ def run_destination(claim: Claim, deadline_seconds: float, memory: Memory) -> Ou
 
 def run_bound_action(claim: Claim, envelope: dict[str, Any], deadline_seconds: float, memory: Memory) -> Outcome:
     """Run the deployed version of the stream's action. Raises `Misconfigured` when it is gone or not deployed."""
-    from provisioning.actions.runner import run_action  # noqa: PLC0415  (the runner brings the HTTP client, which only workers need)
+    from provisioning.engine.runner import run_action  # noqa: PLC0415  (the runner brings the HTTP client, which only workers need)
 
     action_id = claim.destination["action_id"]
     if action_id not in memory:

@@ -21,11 +21,12 @@ _STREAMS_BEHIND = """
 SELECT s.id FROM events_eventstream s JOIN events_head h ON h.tenant_id = s.tenant_id
 WHERE s.tenant_id = %s AND s.status = 'enabled' AND s.position < h.position ORDER BY s.id
 """
-# Whoever finds the stream locked leaves it to the owner of the lock, who reads the log to its end.
 _LOCK_STREAM = """
 SELECT tenant_id, position, ARRAY(SELECT jsonb_array_elements_text(subscriptions)) FROM events_eventstream
-WHERE id = %s AND status = 'enabled' FOR NO KEY UPDATE {skip}
+WHERE id = %s AND status = 'enabled' FOR NO KEY UPDATE
 """
+# A stream that another process has locked is left to that process, which reads the log to its end.
+_LOCK_FREE_STREAM = f"{_LOCK_STREAM} SKIP LOCKED"
 _LAST_OF_BATCH = """
 SELECT max(position), min(position) FROM (
     SELECT position FROM events_logentry WHERE tenant_id = %s AND position > %s ORDER BY position LIMIT %s
@@ -87,7 +88,7 @@ def dispatch_batch(done: Dispatched, *, wait: bool = False) -> bool:
     With `wait` the stream's lock is waited for; otherwise a stream that somebody dispatches is left to them.
     """
     with transaction.atomic():
-        stream = fetch_one(_LOCK_STREAM.format(skip="" if wait else "SKIP LOCKED"), [done.stream_id])
+        stream = fetch_one(_LOCK_STREAM if wait else _LOCK_FREE_STREAM, [done.stream_id])
         if stream is None:
             return False
         tenant_id, position, types = stream

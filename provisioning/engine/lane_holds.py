@@ -49,11 +49,11 @@ def waiting_deliveries(stream_ids: Sequence[str], *, tenant_id: str, key: str) -
 
 
 def _held(stream_id: str, values: dict[str, object]) -> int:
-    row = fetch_one(_HOLD, {**values, "stream": stream_id})
+    (lane_id,) = fetch_one(_HOLD, {**values, "stream": stream_id}) or (None,)
     # A statement of its own after the lock was granted: its snapshot sees every delivery dispatched before.
-    if row is None or waiting_deliveries([stream_id], tenant_id=str(values["tenant"]), key=str(values["key"])):
+    if lane_id is None or waiting_deliveries([stream_id], tenant_id=str(values["tenant"]), key=str(values["key"])):
         raise LaneBusy
-    return int(row[0])
+    return int(lane_id)
 
 
 def _release(stream_id: str, lane_id: int, token: uuid.UUID, key: str) -> None:

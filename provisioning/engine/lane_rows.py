@@ -11,105 +11,126 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import NamedTuple
 from uuid import UUID
 
-from foundation.database.statements import Prepared, execute, fetch_all, fetch_one
+from foundation.database.statements import Prepared, Row, execute, fetch_all, fetch_one, row_as
+from provisioning.runs.outcomes import Claim
 
-_DELIVERS = "s.status = 'enabled' AND (s.held_since IS NULL OR %(probe)s)"
 # Waits for the lock: it is held for moments only, and a skipped lane would wait for the sweeper.
 _LOCK_NAMED = """
-SELECT l.id, l.token IS NOT NULL, s.status = 'enabled' AND s.held_since IS NULL,
-    extract(epoch FROM greatest(l.not_before, coalesce(l.lease_until, l.not_before)) - clock_timestamp())
+SELECT l.id, l.token IS NOT NULL AS is_leased, s.status = 'enabled' AND s.held_since IS NULL AS is_delivering,
+    extract(epoch FROM greatest(l.not_before, coalesce(l.lease_until, l.not_before)) - clock_timestamp())::float8 AS due_in
 FROM provisioning_lane l JOIN events_eventstream s ON s.id = l.stream_id
 WHERE l.stream_id = %s AND l.key = %s FOR UPDATE OF l
 """
 _LOCK_CLAIMED = """
 SELECT 1 FROM provisioning_lane WHERE id = %s AND token = %s AND lease_until > clock_timestamp() FOR UPDATE
 """
-_THIS_LANE = "SELECT id, stream_id, key, tenant_id, token, delivery_id FROM provisioning_lane WHERE id = %(lane)s"
-_DUE_LANE = f"""
-FROM provisioning_lane l JOIN events_eventstream s ON s.id = l.stream_id
-WHERE l.stream_id = %(stream)s AND {_DELIVERS} AND (l.not_before <= clock_timestamp() OR %(probe)s)
+
+# How the statements of a claim are written: statistics are from another hour, with other streams, users and rows, and a plan that
+# is made by them may read everything that waits, for each claim. So little is left to be chosen:
+# - A row is looked up by a key that a subquery gives, or in a LATERAL subquery with a limit. A join could be made by reading and
+#   hashing the other table, or by walking it from its first row to this one.
+# - The first row of a stream or a lane is joined with `_MANY` before the limit. Where one row is expected, any index on the stream
+#   costs the same, and all rows that it finds are sorted; where ten are, the index that has them in order costs a tenth.
+# - A row of a large table is looked up by every column of each index that has its key: an index that has it behind another column
+#   would be read from end to end where the table counts for empty. Where that cannot be, the row is the first one of a range.
+# - A condition that must not choose an index is an expression, such as `state || ''`.
+_MANY = "CROSS JOIN (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10)) many"
+_DELIVERS = "s.status = 'enabled' AND (s.held_since IS NULL OR %(probe)s)"
+# Along `provisioning_lane_by_due`. The moment is a subquery, so that it bounds the walk: lanes that pause are not walked.
+_FIRST_DUE = f"""
+SELECT l.id, l.stream_id, l.key, l.tenant_id, l.token, l.delivery_id FROM provisioning_lane l {_MANY}
+WHERE l.stream_id = s.id AND l.not_before <= (SELECT CASE WHEN %(probe)s THEN 'infinity' ELSE clock_timestamp() END)
     AND (l.lease_until IS NULL OR l.lease_until <= clock_timestamp())
 ORDER BY l.not_before, l.id LIMIT 1
-"""
-_OLDEST_LANE = f"SELECT l.id, l.stream_id, l.key, l.tenant_id, l.token, l.delivery_id {_DUE_LANE} FOR UPDATE OF l SKIP LOCKED"
-# Claims in one statement: the lane's first waiting delivery, unless it should not run; a fresh token and lease; the
+"""  # noqa: S608  (constants of this module)
+# Along `provisioning_delivery_waiting`.
+_FIRST_WAITING = f"""
+SELECT d.* FROM provisioning_delivery d {_MANY}
+WHERE d.stream_id = lane.stream_id AND d.key = lane.key AND d.state = 'todo' ORDER BY d.position LIMIT 1
+"""  # noqa: S608
+_THIS_LANE = "SELECT id, stream_id, key, tenant_id, token, delivery_id FROM provisioning_lane WHERE id = %(lane)s"
+_OLDEST_LANE = f"""
+SELECT due.* FROM events_eventstream s CROSS JOIN LATERAL ({_FIRST_DUE} FOR UPDATE OF l SKIP LOCKED) due
+WHERE s.id = %(stream)s AND {_DELIVERS}
+"""  # noqa: S608
+DUE_KEY = f"""
+SELECT due.key FROM events_eventstream s CROSS JOIN LATERAL ({_FIRST_DUE}) due WHERE s.id = %(stream)s AND {_DELIVERS}
+"""  # noqa: S608
+# The claim's own lane while it is there, else the oldest one; the lane is this transaction's since the settling.
+_NEXT_LANE = f"""
+WITH this AS (
+    SELECT id, stream_id, key, tenant_id, NULL::uuid AS token, NULL::bigint AS delivery_id FROM provisioning_lane
+    WHERE id = %(lane)s AND token = %(token)s AND lease_until > clock_timestamp()
+), oldest AS ({_OLDEST_LANE} AND NOT EXISTS (SELECT 1 FROM this))
+SELECT * FROM this UNION ALL SELECT * FROM oldest
+"""  # noqa: S608
+# Claims in one statement: the first waiting delivery of `lane`, unless it should not run; a fresh token and lease; the
 # attempt, counted before it starts so that a crasher is counted too; and the attempt of a claim that never reported.
 # Between this statement's snapshot and its lock another worker may have settled what the snapshot shows as waiting: the
 # count is made only where the newest version of the row still waits, and without the count there is no claim.
-# The planner takes the index of waiting rows for nearly empty, since its statistics are from quieter times, and would read
-# all of it for each claim: the subquery with a limit and the state as an expression leave it the lane's part alone. For the
-# same reason the lane is updated by one id.
-_TAKE = """
-WITH lane AS ({lane}),
+_CLAIM = f"""
 waiting AS (
     SELECT d.id, d.event_id, d.event_type, coalesce(letter.rebuilt_position, d.position) AS position,
         d.redeliveries > 0 AS is_redelivery, clock_timestamp() AS now,
         coalesce(letter.rebuilt_body, e.body, letter.body) AS body, letter.rebuilt_body IS NOT NULL AS is_rebuilt,
         s.destination_type, s.destination,
-        d.redeliveries > 0 AND NOT d.is_forced AND letter.rebuilt_body IS NULL AND EXISTS (
-            SELECT 1 FROM provisioning_delivery n
-            WHERE n.stream_id = d.stream_id AND n.key = d.key AND n.position > d.position AND n.is_written) AS is_superseded
+        d.redeliveries > 0 AND NOT d.is_forced AND letter.rebuilt_body IS NULL AND (
+            SELECT true FROM provisioning_delivery n
+            WHERE n.stream_id = d.stream_id AND n.key = d.key AND n.position > d.position AND n.is_written LIMIT 1
+        ) IS NOT NULL AS is_superseded
     FROM lane
+    CROSS JOIN LATERAL ({_FIRST_WAITING}) d
     CROSS JOIN LATERAL (
-        SELECT * FROM provisioning_delivery d
-        WHERE d.stream_id = lane.stream_id AND d.key = lane.key AND d.state = 'todo' ORDER BY d.position LIMIT 1
-    ) d
-    JOIN events_eventstream s ON s.id = lane.stream_id AND {delivers}
-    LEFT JOIN events_event e ON e.id = d.event
-    LEFT JOIN provisioning_deadletter letter ON letter.delivery_id = d.id
+        SELECT s.destination_type, s.destination FROM events_eventstream s WHERE s.id = lane.stream_id AND {_DELIVERS} LIMIT 1
+    ) s
+    LEFT JOIN LATERAL (
+        SELECT e.body FROM events_event e {_MANY} WHERE e.id BETWEEN d.event AND d.event ORDER BY e.id LIMIT 1
+    ) e ON true
+    LEFT JOIN LATERAL (
+        SELECT l.body, l.rebuilt_body, l.rebuilt_position FROM provisioning_deadletter l WHERE l.delivery_id = d.id LIMIT 1
+    ) letter ON true
 ),
 lost AS (
     INSERT INTO provisioning_attempt (delivery_id, tenant_id, number, trigger, started_at, outcome, error_class, error_scim_type,
         error_message, exchanges, log_lines)
     SELECT d.id, d.tenant_id, d.attempts, 'scheduled', d.last_attempt_at, 'lost', 'lost', '', 'the worker ended during the attempt',
         '[]', '[]'
-    FROM lane JOIN provisioning_delivery d ON d.id = lane.delivery_id WHERE lane.token IS NOT NULL
+    FROM provisioning_delivery d
+    WHERE d.id = (SELECT lane.delivery_id FROM lane WHERE lane.token IS NOT NULL) AND d.tenant_id = (SELECT lane.tenant_id FROM lane)
     ON CONFLICT (delivery_id, number) DO NOTHING
 ),
 counted AS (
     UPDATE provisioning_delivery d SET attempts = d.attempts + 1, series_attempts = d.series_attempts + 1,
-        last_attempt_at = w.now, first_attempt_at = coalesce(d.first_attempt_at, w.now)
-    FROM waiting w
-    WHERE d.id = w.id AND d.state || '' = 'todo' AND d.series_attempts < %(most)s AND NOT w.is_superseded AND w.body IS NOT NULL
+        last_attempt_at = (SELECT w.now FROM waiting w), first_attempt_at = coalesce(d.first_attempt_at, (SELECT w.now FROM waiting w))
+    WHERE d.id = (SELECT w.id FROM waiting w WHERE NOT w.is_superseded AND w.body IS NOT NULL)
+        AND d.tenant_id = (SELECT lane.tenant_id FROM lane) AND d.state || '' = 'todo' AND d.series_attempts < %(most)s
     RETURNING d.id, d.attempts, d.series_attempts
 ),
 claimed AS (
     UPDATE provisioning_lane l SET token = gen_random_uuid(), delivery_id = counted.id, nudged_until = NULL,
         lease_until = clock_timestamp() + make_interval(secs => %(lease)s)
-    FROM counted WHERE l.id = (SELECT id FROM lane LIMIT 1)
+    FROM counted WHERE l.id = (SELECT lane.id FROM lane)
     RETURNING l.token, counted.attempts, counted.series_attempts
 )
-SELECT lane.id, lane.stream_id, lane.key, lane.tenant_id, w.id, w.event_id, w.event_type, claimed.attempts, claimed.series_attempts,
-    w.is_redelivery, w.body, w.destination_type, w.destination, w.is_superseded, claimed.token, w.now, w.is_rebuilt,
-    w.position
+SELECT lane.id AS lane_id, claimed.token, lane.stream_id, lane.tenant_id, lane.key, w.destination_type, w.destination, w.id AS delivery_id,
+    w.event_id, w.event_type, w.body, claimed.attempts AS attempt, claimed.series_attempts AS series_attempt, w.is_redelivery,
+    w.now AS started_at, w.is_rebuilt, w.position, w.is_superseded
 FROM lane LEFT JOIN waiting w ON true LEFT JOIN claimed ON true
-"""
-# The claim's own lane while it is there, else the oldest one; the lane is this transaction's since the settling.
-_NEXT_LANE = f"""
-WITH this AS (
-    SELECT id, stream_id, key, tenant_id, NULL::uuid AS token, NULL::bigint AS delivery_id FROM provisioning_lane
-    WHERE id = %(lane)s AND token = %(token)s AND lease_until > clock_timestamp()
-), oldest AS ({_OLDEST_LANE.replace("WHERE", "WHERE NOT EXISTS (SELECT 1 FROM this) AND", 1)})
-SELECT * FROM this UNION ALL SELECT * FROM oldest
 """  # noqa: S608
-# With a limit, so that it stays a lookup of this lane: see above. The index of waiting rows answers it.
-_HOLDS_NOTHING = """(
-    SELECT d.id FROM provisioning_delivery d WHERE d.stream_id = l.stream_id AND d.key = l.key AND d.state = 'todo' LIMIT 1
-) IS NULL"""
-_DROP_IF_SETTLED = f"""
-DELETE FROM provisioning_lane l WHERE id = %(lane)s AND token = %(token)s AND {_HOLDS_NOTHING}
-"""  # noqa: S608  (constants of this module)
-DROP_IF_SETTLED = Prepared("provisioning_drop_if_settled", _DROP_IF_SETTLED, {"lane": "bigint", "token": "uuid"})
 TAKE_NEXT = Prepared(
     "provisioning_take_next",
-    _TAKE.format(lane=_NEXT_LANE, delivers=_DELIVERS),
+    f"WITH lane AS ({_NEXT_LANE}), {_CLAIM}",
     {"lane": "bigint", "token": "uuid", "stream": "text", "probe": "boolean", "lease": "double precision", "most": "integer"},
 )
-_TAKE_THIS = _TAKE.format(lane=_THIS_LANE, delivers=_DELIVERS)
-_TAKE_OLDEST = _TAKE.format(lane=_OLDEST_LANE, delivers=_DELIVERS)
+TAKE_THIS = f"WITH lane AS ({_THIS_LANE}), {_CLAIM}"
+TAKE_OLDEST = f"WITH lane AS ({_OLDEST_LANE}), {_CLAIM}"
+_DROP_IF_SETTLED = f"""
+DELETE FROM provisioning_lane lane WHERE id = %(lane)s AND token = %(token)s AND (SELECT d.id FROM ({_FIRST_WAITING}) d) IS NULL
+"""  # noqa: S608
+DROP_IF_SETTLED = Prepared("provisioning_drop_if_settled", _DROP_IF_SETTLED, {"lane": "bigint", "token": "uuid"})
 _NEEDS_THE_LOG = """
 d.state = 'todo' AND d.position <= %(through)s AND NOT EXISTS (
     SELECT 1 FROM provisioning_deadletter letter WHERE letter.delivery_id = d.id AND letter.body IS NOT NULL)
@@ -120,14 +141,14 @@ SELECT l.id FROM events_eventstream s JOIN provisioning_lane l ON l.stream_id = 
 WHERE s.id = %(stream)s AND s.status = 'disabled' AND (l.lease_until IS NULL OR l.lease_until <= clock_timestamp())
     AND EXISTS (SELECT 1 FROM provisioning_delivery d WHERE d.stream_id = s.id AND d.key = l.key AND {_NEEDS_THE_LOG})
 ORDER BY l.key LIMIT %(limit)s FOR NO KEY UPDATE OF s FOR UPDATE OF l
-"""  # noqa: S608  (constants of this module)
+"""  # noqa: S608
 _WAITING_IN = f"""
 SELECT d.id FROM provisioning_lane l JOIN provisioning_delivery d ON d.stream_id = l.stream_id AND d.key = l.key
 WHERE l.id = ANY(%(lanes)s) AND {_NEEDS_THE_LOG} ORDER BY d.position
 """  # noqa: S608
-_DROP_IF_EMPTY = f"""
-DELETE FROM provisioning_lane l WHERE id = %s AND {_HOLDS_NOTHING}
-"""  # noqa: S608  (constants of this module)
+DROP_IF_EMPTY = f"""
+DELETE FROM provisioning_lane lane WHERE id = %(lane)s AND (SELECT d.id FROM ({_FIRST_WAITING}) d) IS NULL
+"""  # noqa: S608
 _FREE_LANE = """
 UPDATE provisioning_lane SET token = NULL, lease_until = NULL, delivery_id = NULL,
     nudged_until = clock_timestamp() + make_interval(secs => %(grace)s),
@@ -146,34 +167,60 @@ class NamedLane:
     due_in: float
 
 
-@dataclass(frozen=True)
-class Taken:
-    """A locked lane and its first waiting delivery, None when none is seen; with `token` the delivery is claimed."""
+class Taken(NamedTuple):
+    """A locked lane and its first waiting delivery, None when none is seen; with `token` the delivery is claimed.
+
+    The columns of the claiming statements, in their order: one of these is made for each delivery.
+    """
 
     lane_id: int
+    token: UUID | None
     stream_id: str
-    key: str
     tenant_id: str
+    key: str
+    destination_type: str
+    destination: str
     delivery_id: int | None
     event_id: str
     event_type: str
-    attempts: int
-    series_attempts: int
-    is_redelivery: bool
     body: bytes | None
-    destination_type: str
-    destination: dict[str, Any]
+    attempt: int
+    series_attempt: int
+    is_redelivery: bool
+    started_at: datetime
+    is_rebuilt: bool
+    position: int
     is_superseded: bool
-    token: UUID | None
-    now: datetime
-    is_rebuilt: bool | None
-    position: int | None
+
+    def claim(self, *, is_probe: bool = False) -> Claim | None:
+        """Return the claim that the statement has made, if it has made one."""
+        if self.token is None or self.delivery_id is None or self.body is None:
+            return None
+        return Claim(
+            lane_id=self.lane_id,
+            token=self.token,
+            stream_id=self.stream_id,
+            tenant_id=self.tenant_id,
+            key=self.key,
+            destination_type=self.destination_type,
+            destination=json.loads(self.destination),
+            delivery_id=self.delivery_id,
+            event_id=self.event_id,
+            event_type=self.event_type,
+            body=self.body,
+            attempt=self.attempt,
+            series_attempt=self.series_attempt,
+            is_redelivery=self.is_redelivery,
+            is_probe=is_probe,
+            started_at=self.started_at,
+            is_rebuilt=self.is_rebuilt,
+            position=self.position,
+        )
 
 
 def lock_named(stream_id: str, key: str) -> NamedLane | None:
     """Lock the lane; `due_in` is 0 or less when it may be claimed now."""
-    row = fetch_one(_LOCK_NAMED, [stream_id, key])
-    return None if row is None else NamedLane(row[0], row[1], row[2], float(row[3]))
+    return row_as(NamedLane, _LOCK_NAMED, [stream_id, key])
 
 
 def lock_claimed(lane_id: int, token: UUID) -> bool:
@@ -183,7 +230,7 @@ def lock_claimed(lane_id: int, token: UUID) -> bool:
 
 def take_first(lane_id: int, *, lease_seconds: float, most_attempts: int, probe: bool = False) -> Taken | None:
     """Claim the first waiting delivery of a lane whose row is locked; None when the lane is gone."""
-    return taken_of(fetch_one(_TAKE_THIS, {"lane": lane_id, "lease": lease_seconds, "most": most_attempts, "probe": probe}))
+    return taken_of(fetch_one(TAKE_THIS, {"lane": lane_id, "lease": lease_seconds, "most": most_attempts, "probe": probe}))
 
 
 def take_oldest(stream_id: str, *, lease_seconds: float, most_attempts: int, probe: bool = False) -> Taken | None:
@@ -191,12 +238,12 @@ def take_oldest(stream_id: str, *, lease_seconds: float, most_attempts: int, pro
 
     A probe takes a lane of a held stream, due or not. What the lane is said not to contain must be asked again.
     """
-    return taken_of(fetch_one(_TAKE_OLDEST, {"stream": stream_id, "lease": lease_seconds, "most": most_attempts, "probe": probe}))
+    return taken_of(fetch_one(TAKE_OLDEST, {"stream": stream_id, "lease": lease_seconds, "most": most_attempts, "probe": probe}))
 
 
 def due_key(stream_id: str) -> str | None:
-    """Return the key of the stream's lane that has been due longest and that nobody holds, without locking it."""
-    row = fetch_one(f"SELECT l.key {_DUE_LANE}", {"stream": stream_id, "probe": False})
+    """Return the key of the stream's lane that has been due longest and that no worker holds, without locking it."""
+    row = fetch_one(DUE_KEY, {"stream": stream_id, "probe": False})
     return None if row is None else str(row[0])
 
 
@@ -212,7 +259,7 @@ def waiting_in(lane_ids: Sequence[int], *, through: int) -> list[int]:
 
 def drop_if_empty(lane_id: int) -> bool:
     """Delete a locked lane when nothing waits in it; tell whether it was deleted."""
-    return execute(_DROP_IF_EMPTY, [lane_id]) == 1
+    return execute(DROP_IF_EMPTY, {"lane": lane_id}) == 1
 
 
 def leave(lane_id: int, *, delay_seconds: float | None = 0.0, grace_seconds: float = 0.0) -> bool:
@@ -227,11 +274,6 @@ def leave(lane_id: int, *, delay_seconds: float | None = 0.0, grace_seconds: flo
     return True
 
 
-def taken_of(row: tuple[Any, ...] | None) -> Taken | None:
+def taken_of(row: Row | None) -> Taken | None:
     """Return what a claiming statement answered."""
-    if row is None:
-        return None
-    values = list(row)
-    values[10] = None if values[10] is None else bytes(values[10])
-    values[12] = json.loads(values[12]) if values[12] else {}
-    return Taken(*values)
+    return None if row is None else Taken._make(row)

@@ -209,7 +209,7 @@ def _settle_and_take(claim: Claim, success: Success) -> Step:
     }
     (settled, _), _, (_, row) = run_script(SETTLE_AND_TAKE, values, is_repeatable=True)
     taken = lane_rows.taken_of(row)
-    following = None if taken is None else claim_of(taken, is_probe=False)
+    following = None if taken is None else taken.claim()
     if not settled:
         return Step(next=following, is_discarded=True)
     if following is None and taken is not None:
@@ -238,7 +238,7 @@ def _onward(claim: Claim, *, go_on: bool) -> Step:
 def _claim_oldest(stream_id: str, *, is_probe: bool = False) -> Claim | None:
     limits = _limits()
     while (taken := lane_rows.take_oldest(stream_id, probe=is_probe, **limits)) is not None:
-        claim = claim_of(taken, is_probe=is_probe) or _claim_in(taken.lane_id, is_probe=is_probe)
+        claim = taken.claim(is_probe=is_probe) or _claim_in(taken.lane_id, is_probe=is_probe)
         if claim is not None:
             return claim
     return None
@@ -248,7 +248,7 @@ def _claim_in(lane_id: int, *, is_probe: bool = False) -> Claim | None:
     """Claim the first delivery of a locked lane that should run; None when there is none, and the lane is left."""
     limits = _limits()
     while (taken := lane_rows.take_first(lane_id, probe=is_probe, **limits)) is not None and taken.delivery_id is not None:
-        claim = claim_of(taken, is_probe=is_probe)
+        claim = taken.claim(is_probe=is_probe)
         if claim is not None:
             return claim
         _settle_unrun(taken, taken.delivery_id)
@@ -272,29 +272,3 @@ def _limits() -> _Limits:
         "lease_seconds": settings.DELIVERY_LEASE_SECONDS,
         "most_attempts": attempts_in_series(settings.DELIVERY_RETRY_DELAYS),
     }
-
-
-def claim_of(taken: lane_rows.Taken, *, is_probe: bool = False) -> Claim | None:
-    """Return the claim that a claiming statement has made, if it has made one."""
-    if taken.token is None or taken.delivery_id is None or taken.body is None:
-        return None
-    return Claim(
-        lane_id=taken.lane_id,
-        token=taken.token,
-        stream_id=taken.stream_id,
-        tenant_id=taken.tenant_id,
-        key=taken.key,
-        destination_type=taken.destination_type,
-        destination=taken.destination,
-        delivery_id=taken.delivery_id,
-        event_id=taken.event_id,
-        event_type=taken.event_type,
-        body=taken.body,
-        attempt=taken.attempts,
-        series_attempt=taken.series_attempts,
-        is_redelivery=taken.is_redelivery,
-        is_probe=is_probe,
-        started_at=taken.now,
-        is_rebuilt=bool(taken.is_rebuilt),
-        position=taken.position or 0,
-    )

@@ -15,6 +15,7 @@ from typing import Any
 from celery import current_app
 from django.conf import settings
 
+from foundation.memory.outage_guard import OutageGuard
 from identity.tasks import RUN_JOB
 
 logger = logging.getLogger(__name__)
@@ -39,24 +40,22 @@ FIRST_MESSAGES = 8
 _LANES_PER_MESSAGE = 20
 
 Nudge = tuple[str, tuple[str, ...]]
-_silent_until = 0.0
+_guard = OutageGuard(_PAUSE_SECONDS)
 
 
 def is_silent() -> bool:
     """Tell whether the broker failed a moment ago, so that publishing is not tried."""
-    return time.monotonic() < _silent_until
+    return _guard.is_open
 
 
 def send(task: str, *arguments: str, countdown: float | None = None) -> bool:
     """Publish a message; return whether the broker took it."""
-    global _silent_until
     if is_silent():
         return False
     try:
         current_app.send_task(task, args=list(arguments), countdown=countdown)
     except Exception as error:  # noqa: BLE001  (whatever a broker client raises, work goes on without the nudge)
-        _silent_until = time.monotonic() + _PAUSE_SECONDS
-        logger.warning("nudges are silent for %.0f s: %s", _PAUSE_SECONDS, type(error).__name__)
+        logger.warning("nudges are silent for %.0f s: %s", _guard.failed(), type(error).__name__)
         return False
     return True
 

@@ -8,9 +8,10 @@ from django.conf import settings
 from django.db import transaction
 
 from foundation.database.statements import execute, fetch_all
-from provisioning.runs.executions import KEPT_DAYS
 
 BATCH = 2000
+# Clients find runs for so long, attempts and trials alike.
+TRIALS_KEPT_DAYS = 10
 
 _CLEAR_BODIES = """
 UPDATE provisioning_attempt SET exchanges = '[]', log_lines = '[]' WHERE id IN (
@@ -58,7 +59,7 @@ def prune() -> int:
     """Apply every retention; return the number of deliveries dropped."""
     _until_done(_clear_bodies)
     execute(_EXPIRED_KINDS)
-    execute(_OLD_TRIALS, [KEPT_DAYS * _DAY])
+    execute(_OLD_TRIALS, [TRIALS_KEPT_DAYS * _DAY])
     execute(_OLD_ALERTS, [max(settings.DELIVERY_RETENTION_DAYS * _DAY, 2 * settings.DEAD_LETTER_ALERT_PERIOD_SECONDS)])
     execute(_DEAD_LOCKS)
     _until_done(lambda: execute(_ENDED_LINKS, [2 * settings.DELIVERY_RETENTION_DAYS * _DAY, BATCH]))
@@ -79,7 +80,7 @@ def _clear_bodies() -> int:
 
 def _drop(selection: str, parameters: list[object]) -> int:
     with transaction.atomic():
-        ids = [row[0] for row in fetch_all(selection, parameters)]
+        ids = [delivery_id for (delivery_id,) in fetch_all(selection, parameters)]
         if ids:
             execute(_DROP, {"ids": ids})
         return len(ids)

@@ -133,7 +133,8 @@ class DatabaseRows:
 
     def shows_creation(self, other_than: str) -> bool:
         """Tell whether the server has shown another creation time than this one."""
-        return bool((fetch_one(_SHOWS_CREATION, [self._server, other_than]) or (False,))[0])
+        (is_shown,) = fetch_one(_SHOWS_CREATION, [self._server, other_than]) or (False,)
+        return bool(is_shown)
 
     def _values(self, remote_ids: Sequence[str]) -> dict[str, Any]:
         return {"server": self._server, "user": self._user_id, "remote_ids": list(remote_ids)}
@@ -218,7 +219,7 @@ def as_jsonb(documents: Iterable[Mapping[str, Any]]) -> Jsonb:
 
 
 def _links_of(row: tuple[Any, ...] | None) -> list[Link]:
-    found = row[0] if row else []
+    (found,) = row or ([],)
     rows = json.loads(found) if isinstance(found, str | bytes) else found
     return [_link_of(values) for values in rows]
 

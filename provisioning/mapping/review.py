@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from provisioning.mapping.attributes import is_described
 from provisioning.mapping.expressions import compile_expression, is_constant
+from provisioning.mapping.paths import ScimPath, parse_path
 from provisioning.mapping.table import MappingRefused, MappingRow, TableProblem
-from provisioning.scim.attributes import is_described
-from provisioning.scim.paths import ScimPath, parse_path
-from provisioning.scim.values import Fitting
+from provisioning.mapping.values import Fitting
 
 
 def check_sendable(table: Iterable[MappingRow]) -> None:

@@ -10,9 +10,9 @@ from typing import Any, Literal
 import orjson
 
 from provisioning.mapping.expressions import MAX_CHARACTERS, ExpressionFailed, ExpressionRefused, compile_expression
-from provisioning.scim.paths import PathRefused, ScimPath, drop_empty_elements, parse_path, set_value
-from provisioning.scim.schemas import ENTERPRISE_USER, USER
-from provisioning.scim.values import Fitting
+from provisioning.mapping.paths import PathRefused, ScimPath, drop_empty_elements, parse_path, set_value
+from provisioning.mapping.schemas import ENTERPRISE_USER, USER
+from provisioning.mapping.values import Fitting
 
 Operation = Literal["create", "update"]
 

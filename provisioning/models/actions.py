@@ -6,7 +6,7 @@ The action itself is the draft. Deliveries run its deployed version, which nothi
 from __future__ import annotations
 
 import uuid
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.core.validators import RegexValidator
 from django.db import models
@@ -151,3 +151,8 @@ class Trial(models.Model):
 
     def __str__(self) -> str:
         return f"{self.get_kind_display()} of {self.started_at:%Y-%m-%d %H:%M}"
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The trial as its report shows it."""
+        return {"execution_id": str(self.pk), "outcome": self.outcome, "summary": self.summary, "steps": self.steps}

@@ -8,9 +8,9 @@ from typing import Any, NoReturn, Protocol, Self
 from urllib.parse import quote
 
 from provisioning.mapping.table import Person
+from provisioning.runs.exchanges import ExchangeRecorder
 from provisioning.runs.failures import DataFailure
 from provisioning.scim import filters, matches, responses
-from provisioning.scim.exchanges import ExchangeRecorder
 from provisioning.scim.instants import same_instant
 from provisioning.scim.link_book import LinkBook, untracked
 from provisioning.scim.links import LONGEST_ID, UNSTABLE, Link, creation_of

@@ -1,16 +1,23 @@
-"""When a user name proves that an account without a key is this user's (`design` 6.1, rule 3). Pure."""
+"""When a user name proves that an account without a key is this user's (`design` 6.1, rule 3)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings
+
 from provisioning.mapping.table import Person
 from provisioning.scim.links import same_name
 from provisioning.scim.options import ScimOptions
 
 # Strategies of connections whose addresses this service has verified itself; the name of the database strategy is a setting.
-PASSWORDLESS_STRATEGIES = frozenset({"email", "sms"})
+_PASSWORDLESS_STRATEGIES = frozenset({"email", "sms"})
+
+
+def trusted_strategies() -> frozenset[str]:
+    """Return the strategies of connections whose verified addresses prove whose account it is (`design` 6.1, rule 3)."""
+    return _PASSWORDLESS_STRATEGIES | {settings.DATABASE_STRATEGY}
 
 
 def proves_name(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from provisioning.scim.schemas import PATCH_OP
+from provisioning.mapping.schemas import PATCH_OP
 
 
 def whole_user(resource: Mapping[str, Any]) -> dict[str, Any]:

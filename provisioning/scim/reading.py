@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from provisioning.mapping.paths import ScimPath, parse_path
 from provisioning.mapping.table import MappedUser, MappingRow, replaces_list
-from provisioning.scim.paths import ScimPath, parse_path
 
 Resource = Mapping[str, Any]
 

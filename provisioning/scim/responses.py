@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
+from provisioning.mapping.schemas import ERROR, LIST_RESPONSE, USER
 from provisioning.runs.failures import InvalidResponseShape
-from provisioning.scim.schemas import ERROR, LIST_RESPONSE, USER
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from typing import Any, Protocol
 import orjson
 
 from foundation.outbound.outcomes import AddressRefused, Answer, AnswerTooLarge, OutboundError, TlsFailed, UrlRefused
+from provisioning.mapping.schemas import MEDIA_TYPE
+from provisioning.runs.exchanges import Exchange, ExchangeRecorder
 from provisioning.runs.failures import ActionError, ConfigurationFailure, DataFailure, InvalidResponseShape, TransientFailure
 from provisioning.runs.masking import Mask
-from provisioning.scim.exchanges import Exchange, ExchangeRecorder
 from provisioning.scim.refusals import is_repeated_within_run, refusal
-from provisioning.scim.schemas import MEDIA_TYPE
 from provisioning.scim.settings import ScimSettings, longest_pause_ms
 
 USER_AGENT = "identity-provisioning/1.0"

@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 from provisioning.actions.scope import OUTSIDE, is_in_scope
+from provisioning.mapping.paths import parse_path
 from provisioning.mapping.table import Person
 from provisioning.runs.failures import DataFailure
 from provisioning.scim.client import EventOutdated, ScimClient
 from provisioning.scim.lookups import AmbiguousMatch, ForeignAccount, UnverifiableMatch
 from provisioning.scim.matches import Match, has_name
-from provisioning.scim.paths import parse_path
 from provisioning.scim.reading import Difference, differences, filter_attribute, values_at
 from provisioning.scim.refusals import Conflict, FilterRefused
 from provisioning.scim.user_sync import update_request

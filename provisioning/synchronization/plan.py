@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from provisioning.mapping.expressions import ExpressionFailed, ExpressionRefused, compile_expression
-from provisioning.scim.paths import PathRefused, ScimPath, parse_path
+from provisioning.mapping.paths import PathRefused, ScimPath, parse_path
 
 NO_MATCH = "none"
 USER_NAME = "userName"

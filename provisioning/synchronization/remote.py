@@ -16,10 +16,10 @@ from provisioning.actions.secrets import open_sealed
 from provisioning.actions.setups import Setup
 from provisioning.links.rows import RunLinks, accounts_of_other_tenants
 from provisioning.mapping.table import MappedUser, MappingFailed, Operation, Person, is_keyed_by_user_id, map_user, person_of
+from provisioning.runs.exchanges import ExchangeRecorder
 from provisioning.runs.failures import DataFailure
 from provisioning.runs.run_log import RunLog
 from provisioning.scim.client import ScimClient
-from provisioning.scim.exchanges import ExchangeRecorder
 from provisioning.scim.links import server_of
 from provisioning.scim.listing import Page, page_of_users
 from provisioning.scim.settings import parse_settings

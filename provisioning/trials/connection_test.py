@@ -8,11 +8,11 @@ from django.utils import timezone
 from foundation.timestamps import wire_time
 from provisioning.actions.setups import Setup
 from provisioning.models import Trial
-from provisioning.scim.canary import Canary
 from provisioning.scim.counting import counted
-from provisioning.scim.probing import ConnectionProbe
+from provisioning.trials.canary import Canary
+from provisioning.trials.probing import ConnectionProbe
 from provisioning.trials.scim_sessions import ScimSession, mask_of, open_session, require_scim
-from provisioning.trials.steps import Finding, Steps
+from provisioning.trials.steps import Finding, Step, Steps
 from provisioning.trials.trials import BUDGET_SECONDS, TrialReport, trial
 
 FINDING = "connection test"
@@ -34,40 +34,20 @@ def run_connection_test(setup: Setup, *, actor: str, with_canary: bool = False) 
             return Finding("Secrets, options and mapping can be used.")
 
         report.findings["outbound_addresses"] = list(settings.OUTBOUND_ADDRESSES)
-        if steps.take("settings", "Secrets and options", read_settings):
-            is_reached = ConnectionProbe(opened[0], steps).run()
-            if with_canary and is_reached:
-                _fly(opened[0], steps, report)
-            elif with_canary:
-                steps.skip("create", "Create a marked user", "Not tried: the server cannot be reached or used.")
-        report.summary = _summary(report)
+        if steps.run([Step("settings", "Secrets and options", read_settings, is_needed=True)]):
+            canary = Canary(opened[0])
+            steps.run(ConnectionProbe(opened[0]).steps + (canary.steps if with_canary else []))
+            if canary.recommended_mode:
+                report.findings["recommended_update_mode"] = canary.recommended_mode
+        report.summary = steps.first_failure or _summary(steps)
         if opened:
             _note(opened[0], report)
     return report
 
 
-def _fly(session: ScimSession, steps: Steps, report: TrialReport) -> None:
-    mode = Canary(session, steps).run()
-    if mode:
-        report.findings["recommended_update_mode"] = mode
-
-    def recommend() -> Finding:
-        if not mode:
-            return Finding("No way of updating did what it should.", "failed", "Users can be created and deleted here, but not changed.")
-        if mode == session.options.update_mode:
-            return Finding(f"The action uses {mode}, which works.")
-        return Finding(f"Use {mode}.", "warning", f"Set update_mode to {mode}: the action uses {session.options.update_mode}.")
-
-    if any(step.name == "put" for step in steps.taken):
-        steps.take("recommendation", "Recommended update mode", recommend)
-
-
-def _summary(report: TrialReport) -> str:
-    counts = {state: sum(step.finding.state == state for step in report.steps.taken) for state in ("failed", "warning")}
-    first = next((step for step in report.steps.taken if step.finding.state == "failed"), None)
-    if first is not None:
-        return f"{first.title}: {first.finding.text}"
-    return "Everything works as it should." if not counts["warning"] else f"Usable, with {counted(counts['warning'], 'thing')} to look at."
+def _summary(steps: Steps) -> str:
+    count = sum(step.finding.state == "warning" for step in steps.taken)
+    return f"Usable, with {counted(count, 'thing')} to look at." if count else "Everything works as it should."
 
 
 def _note(session: ScimSession, report: TrialReport) -> None:

@@ -6,7 +6,7 @@ The web process notes the trial, sends its id, and waits for a while. The event 
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -15,24 +15,19 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from events.log.envelope import TEST_PURPOSE, encode_envelope, event_source
 from events.models import Head
-from events.record.catalogue import EVENT_TYPES
-from events.record.samples import sample_data
-from foundation.ids import new_event_id
 from foundation.tenancy import tenant_bound
-from foundation.timestamps import wire_time
-from identity.hosts import canonical_host
-from identity.services.failures import Conflict, Invalid, NotFound
+from identity.services.failures import Conflict, NotFound
 from provisioning.actions.pace import NoTurn
-from provisioning.actions.runner import run_action
 from provisioning.actions.setups import Setup, draft_setup, version_setup
 from provisioning.engine import nudges
+from provisioning.engine.runner import run_action
 from provisioning.links.rows import RunLinks, head_position
 from provisioning.models import ActionVersion, Trial
 from provisioning.runs.failures import ActionError, Misconfigured
-from provisioning.runs.outcomes import shortened, storable
-from provisioning.trials.trials import begin_trial
+from provisioning.trials.steps import Finding, Step, Steps
+from provisioning.trials.trial_events import check_event_type, marked_event
+from provisioning.trials.trials import TrialReport, begin_trial, end_trial
 
 # A free worker begins at once; one that is busy with a turn, a little later.
 BEGIN_SECONDS = 8.0
@@ -57,9 +52,12 @@ def run_for_event(setup: Setup, *, event_type: str, data: dict[str, Any] | None,
 
 def ask_for_event(setup: Setup, *, event_type: str, data: dict[str, Any] | None, actor: str) -> Trial:
     """Note the trial with its event; raises as `run_for_event` does."""
-    if event_type not in EVENT_TYPES:
-        raise Invalid({"event_type": [f"Not an event type: {event_type[:64]}."]})
-    return begin_trial(setup, Trial.Kind.EVENT, actor, event=_envelope(setup, event_type, data))
+    check_event_type(event_type)
+    head = Head.objects.filter(pk=setup.tenant_id).first()
+    if head is None:
+        raise NotFound("The tenant has no log.")
+    event = marked_event(event_type, data, tenant_id=setup.tenant_id, stream_id=head.stream_id)
+    return begin_trial(setup, Trial.Kind.EVENT, actor, event=orjson.loads(event.body))
 
 
 def wait_for_end(trial: Trial, *, begin_seconds: float = BEGIN_SECONDS) -> Trial:
@@ -82,13 +80,10 @@ def work_on_event(trial_id: UUID | str) -> None:
     if taken is None:
         return
     trial, event = taken
-    started = time.monotonic()
-    step = _run(trial, event)
-    step["duration_ms"] = round((time.monotonic() - started) * 1000, 1)
-    outcome = Trial.Outcome.FAILED if step["state"] == "failed" else Trial.Outcome.PASSED
-    Trial.objects.filter(pk=trial.pk, outcome=Trial.Outcome.RUNNING).update(
-        outcome=outcome, ended_at=timezone.now(), summary=shortened(step["message"]), steps=[storable(step)]
-    )
+    report = TrialReport(str(trial.pk), Steps(None))
+    report.steps.run([Step("run", "Run the entry point", partial(_run, trial, event))])
+    report.summary = report.steps.taken[0].finding.text
+    end_trial(trial, report.outcome, report)
 
 
 def _take(trial_id: UUID | str) -> tuple[Trial, dict[str, Any]] | None:
@@ -109,9 +104,8 @@ def _give_up(trial: Trial) -> bool:
     return bool(waiting.update(outcome=Trial.Outcome.LOST, ended_at=timezone.now(), event=None, summary="No worker has begun it."))
 
 
-def _run(trial: Trial, event: dict[str, Any]) -> dict[str, Any]:
-    """Return the one step of the trial: how the entry point ended, what it said and what it asked for."""
-    step: dict[str, Any] = {"name": "run", "title": "Run the entry point", "state": "ok"}
+def _run(trial: Trial, event: dict[str, Any]) -> Finding:
+    """Return how the entry point ended, what it said and what it asked for; the runner of actions has masked it."""
     try:
         with tenant_bound(trial.action.tenant_id):
             setup = _setup_of(trial)
@@ -120,12 +114,12 @@ def _run(trial: Trial, event: dict[str, Any]) -> dict[str, Any]:
             outcome = run_action(setup, event, attempt=1, deadline_seconds=budget, correlation_id=f"trial-{trial.pk}", links=links)
     except ActionError as failure:
         said = {"kind": failure.kind, "log": failure.log_lines, "exchanges": failure.exchanges[:_LONGEST_DETAIL]}
-        return {**step, "state": "failed", "message": str(failure), "details": said}
+        return Finding(str(failure), "failed", details=said)
     except NoTurn as reason:
-        return {**step, "state": "failed", "message": f"The limit of requests per second leaves no room: {reason}."}
+        return Finding(f"The limit of requests per second leaves no room: {reason}.", "failed")
     status = "Skipped" if outcome.status == "skipped" else "Delivered"
     details = {"result": outcome.detail, "log": outcome.log_lines, "exchanges": outcome.exchanges[:_LONGEST_DETAIL]}
-    return {**step, "message": f"{status}: {outcome.reason}" if outcome.reason else status, "details": details}
+    return Finding(f"{status}: {outcome.reason}" if outcome.reason else status, details=details)
 
 
 def _setup_of(trial: Trial) -> Setup:
@@ -136,24 +130,3 @@ def _setup_of(trial: Trial) -> Setup:
     if version is None:
         raise Misconfigured("the version is gone")
     return version_setup(version)
-
-
-def _envelope(setup: Setup, event_type: str, data: dict[str, Any] | None) -> dict[str, Any]:
-    head = Head.objects.filter(pk=setup.tenant_id).first()
-    if head is None:
-        raise NotFound("The tenant has no log.")
-    now = datetime.now(UTC)
-    body = encode_envelope(
-        event_type=event_type,
-        source=event_source(settings.EVENT_SOURCE_NAMESPACE, setup.tenant_id, canonical_host(setup.tenant_id)),
-        event_id=new_event_id(),
-        time=now,
-        data=sample_data(event_type, tenant_id=setup.tenant_id, time=wire_time(now)) if data is None else data,
-        tenant_id=setup.tenant_id,
-        stream_id=head.stream_id,
-        max_bytes=settings.EVENT_MAX_BYTES,
-        prefix=settings.EVENT_ATTRIBUTE_PREFIX,
-        purpose=TEST_PURPOSE,
-    )
-    envelope: dict[str, Any] = orjson.loads(body)
-    return envelope

@@ -18,13 +18,12 @@ from provisioning.actions.setups import Setup
 from provisioning.links.rows import RunLinks, head_position
 from provisioning.mapping.table import MappingRefused, MappingRow, parse_table
 from provisioning.models.actions import SCIM_USER_PROVISIONING
+from provisioning.runs.exchanges import ExchangeRecorder
 from provisioning.runs.failures import Misconfigured
 from provisioning.runs.masking import Mask
 from provisioning.runs.run_log import RunLog
 from provisioning.scim.client import ScimClient
-from provisioning.scim.exchanges import ExchangeRecorder
 from provisioning.scim.links import server_of
-from provisioning.scim.name_proof import PASSWORDLESS_STRATEGIES
 from provisioning.scim.options import OptionsRefused, ScimOptions, parse_options
 from provisioning.scim.settings import BEARER_TOKEN, NOT_CONFIDENTIAL, ScimSettings, parse_settings
 from provisioning.scim.transport import ScimTransport
@@ -49,11 +48,6 @@ class ScimSession:
     def client_of(self, user_id: str) -> ScimClient:
         """Return the client for one user, whose links it reads and learns; `links.store` keeps what it has learned."""
         return self.client.for_user(self.links.book(server_of(self.settings.base_url), user_id))
-
-
-def trusted_strategies() -> frozenset[str]:
-    """Return the strategies of connections whose verified addresses prove whose account it is (`design` 6.1, rule 3)."""
-    return PASSWORDLESS_STRATEGIES | {settings.DATABASE_STRATEGY}
 
 
 def require_scim(setup: Setup) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from foundation.outbound.outcomes import (
@@ -61,7 +62,22 @@ class Finding:
 
 @dataclass(frozen=True)
 class Step:
-    """One visible step."""
+    """One step of a trial, and what it means for the others."""
+
+    name: str
+    title: str
+    take: Callable[[], Finding]
+    # When it fails, the steps behind it are not taken.
+    is_needed: bool = False
+    # What the report says of the step when it is not taken; without a text the report leaves the step out.
+    not_taken: str = ""
+    # The name of an earlier step: once that one has begun, this one is taken, even when a step in between raises.
+    cleans_up_after: str = ""
+
+
+@dataclass(frozen=True)
+class TakenStep:
+    """One step as the report shows it."""
 
     name: str
     title: str
@@ -77,38 +93,57 @@ class Step:
 
 
 class Steps:
-    """Takes one step after the other and keeps how each ended, with secrets masked."""
+    """Runs lists of steps, and keeps how each ended, with secrets masked; without a mask what is said is kept as it is."""
 
-    def __init__(self, mask: Mask) -> None:
+    def __init__(self, mask: Mask | None) -> None:
         self._mask = mask
-        self.taken: list[Step] = []
+        self.taken: list[TakenStep] = []
 
-    def take(self, name: str, title: str, step: Callable[[], Finding]) -> bool:
-        """Run a step; what it raises is its failure. Tell whether it did not fail."""
+    def run(self, steps: Sequence[Step]) -> bool:
+        """Take the steps in their order until a needed one fails; tell whether none of the needed ones did."""
+        left, begun, is_stopped = deque(steps), set[str](), False
+        try:
+            while left:
+                step = left.popleft()
+                if is_stopped and step.cleans_up_after not in begun:
+                    self._leave_out(step)
+                    continue
+                begun.add(step.name)
+                has_failed = self._take(step) == "failed"
+                is_stopped |= step.is_needed and has_failed
+        finally:
+            for step in left:
+                if step.cleans_up_after in begun:
+                    self._take(step)
+        return not is_stopped
+
+    def _take(self, step: Step) -> State:
         started = time.monotonic()
         try:
-            finding = step()
+            finding = step.take()
         except (ActionError, OutboundError) as error:
             finding = failed(error)
-        self._keep(name, title, finding, round((time.monotonic() - started) * 1000, 1))
-        return finding.state != "failed"
+        self._keep(step, finding, round((time.monotonic() - started) * 1000, 1))
+        return finding.state
 
-    def skip(self, name: str, title: str, why: str) -> None:
-        """Note a step that was not taken."""
-        self._keep(name, title, Finding(why, "skipped"), 0.0)
+    def _leave_out(self, step: Step) -> None:
+        if step.not_taken:
+            self._keep(step, Finding(step.not_taken, "skipped"), 0.0)
 
     @property
-    def has_failed(self) -> bool:
-        return any(step.finding.state == "failed" for step in self.taken)
+    def first_failure(self) -> str:
+        """Title and text of the first step that failed; empty when none did."""
+        return next((f"{step.title}: {step.finding.text}" for step in self.taken if step.finding.state == "failed"), "")
 
     @property
     def documents(self) -> list[dict[str, Any]]:
         return [step.document for step in self.taken]
 
-    def _keep(self, name: str, title: str, finding: Finding, duration_ms: float) -> None:
-        text = one_line(self._mask.text(finding.text), _LONGEST_TEXT)
-        details: dict[str, Any] = self._mask.value(finding.details)
-        self.taken.append(Step(name, title, Finding(text, finding.state, finding.advice, details), duration_ms))
+    def _keep(self, step: Step, finding: Finding, duration_ms: float) -> None:
+        if self._mask is not None:
+            text = one_line(self._mask.text(finding.text), _LONGEST_TEXT)
+            finding = replace(finding, text=text, details=self._mask.value(finding.details))
+        self.taken.append(TakenStep(step.name, step.title, finding, duration_ms))
 
 
 def failed(error: ActionError | OutboundError) -> Finding:

@@ -30,13 +30,12 @@ def send_test_event(*, tenant_id: str, stream_id: str, event_type: str, data: di
 
     Raises `NotFound`, `Invalid` for an unknown type, `Conflict` for a disabled stream, `EventTooLarge` for too much data.
     """
-    if event_type not in EVENT_TYPES:
-        raise Invalid({"event_type": [f"Not an event type: {event_type[:64]}."]})
+    check_event_type(event_type)
     with transaction.atomic():
         stream = locked_stream(tenant_id=tenant_id, stream_id=stream_id)
         if stream.status != EventStream.Status.ENABLED:
             raise Conflict("A disabled stream takes no test events; enable it first.")
-        event = _event(stream, event_type, data)
+        event = marked_event(event_type, data, tenant_id=tenant_id, stream_id=stream.pk)
         event.save(force_insert=True)
         delivery = Delivery(
             stream_id=stream.pk,
@@ -53,18 +52,28 @@ def send_test_event(*, tenant_id: str, stream_id: str, event_type: str, data: di
     return delivery
 
 
-def _event(stream: EventStream, event_type: str, data: dict[str, Any] | None) -> Event:
+def check_event_type(event_type: str) -> None:
+    """Raise `Invalid` for an unknown type."""
+    if event_type not in EVENT_TYPES:
+        raise Invalid({"event_type": [f"Not an event type: {event_type[:64]}."]})
+
+
+def marked_event(event_type: str, data: dict[str, Any] | None, *, tenant_id: str, stream_id: str) -> Event:
+    """Return an event that says of itself that it is a test, with `data` or the sample of its type; nothing is saved.
+
+    Raises `EventTooLarge`.
+    """
     now, event_id = datetime.now(UTC), new_event_id()
     body = encode_envelope(
         event_type=event_type,
-        source=event_source(settings.EVENT_SOURCE_NAMESPACE, stream.tenant_id, canonical_host(stream.tenant_id)),
+        source=event_source(settings.EVENT_SOURCE_NAMESPACE, tenant_id, canonical_host(tenant_id)),
         event_id=event_id,
         time=now,
-        data=sample_data(event_type, tenant_id=stream.tenant_id, time=wire_time(now)) if data is None else data,
-        tenant_id=stream.tenant_id,
-        stream_id=stream.pk,
+        data=sample_data(event_type, tenant_id=tenant_id, time=wire_time(now)) if data is None else data,
+        tenant_id=tenant_id,
+        stream_id=stream_id,
         max_bytes=settings.EVENT_MAX_BYTES,
         prefix=settings.EVENT_ATTRIBUTE_PREFIX,
         purpose=TEST_PURPOSE,
     )
-    return Event(event_id=event_id, tenant_id=stream.tenant_id, type=event_type, root=f"{KEY_PREFIX}{event_id}", time=now, body=body)
+    return Event(event_id=event_id, tenant_id=tenant_id, type=event_type, root=f"{KEY_PREFIX}{event_id}", time=now, body=body)

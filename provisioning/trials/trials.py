@@ -33,13 +33,13 @@ class TrialReport:
     findings: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def has_passed(self) -> bool:
-        return not self.steps.has_failed
+    def outcome(self) -> Trial.Outcome:
+        return Trial.Outcome.FAILED if self.steps.first_failure else Trial.Outcome.PASSED
 
     @property
     def document(self) -> dict[str, Any]:
-        outcome = Trial.Outcome.PASSED if self.has_passed else Trial.Outcome.FAILED
-        return {"execution_id": self.id, "outcome": outcome.value, "summary": self.summary, "steps": self.steps.documents, **self.findings}
+        steps = self.steps.documents
+        return {"execution_id": self.id, "outcome": self.outcome.value, "summary": self.summary, "steps": steps, **self.findings}
 
 
 @contextmanager
@@ -50,14 +50,9 @@ def trial(setup: Setup, kind: Trial.Kind, steps: Steps, *, actor: str, user_id: 
     try:
         yield report
     except BaseException:
-        _end(row, Trial.Outcome.LOST, report)
+        end_trial(row, Trial.Outcome.LOST, report)
         raise
-    _end(row, Trial.Outcome.PASSED if report.has_passed else Trial.Outcome.FAILED, report)
-
-
-def trial_document(row: Trial) -> dict[str, Any]:
-    """Return an ended trial as its report would show it."""
-    return {"execution_id": str(row.pk), "outcome": row.outcome, "summary": row.summary, "steps": row.steps}
+    end_trial(row, report.outcome, report)
 
 
 def begin_trial(setup: Setup, kind: Trial.Kind, actor: str, *, user_id: str = "", event: dict[str, Any] | None = None) -> Trial:
@@ -73,9 +68,8 @@ def begin_trial(setup: Setup, kind: Trial.Kind, actor: str, *, user_id: str = ""
         raise Conflict("Another test of this action is running; wait until it has ended.") from error
 
 
-def _end(row: Trial, outcome: Trial.Outcome, report: TrialReport) -> None:
-    row.outcome = outcome
-    row.ended_at = timezone.now()
-    row.summary = shortened(report.summary)
-    row.steps = storable(report.steps.documents)
-    row.save(update_fields=["outcome", "ended_at", "summary", "steps"])
+def end_trial(row: Trial, outcome: Trial.Outcome, report: TrialReport) -> None:
+    """Write how the trial ended, unless it has been given up meanwhile."""
+    Trial.objects.filter(pk=row.pk, outcome=Trial.Outcome.RUNNING).update(
+        outcome=outcome, ended_at=timezone.now(), summary=shortened(report.summary), steps=storable(report.steps.documents)
+    )

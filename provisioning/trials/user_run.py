@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from events.log.numbering import number_tenant
@@ -17,20 +18,20 @@ from provisioning.engine import dispatch, nudges
 from provisioning.engine.lane_holds import held_lanes, waiting_deliveries
 from provisioning.links.name_holders import foresee
 from provisioning.links.rows import head_position
-from provisioning.mapping.preview import request_of, user_named
 from provisioning.mapping.table import MappedUser, MappingFailed, Operation, Person, map_user, person_of
 from provisioning.models import Trial
 from provisioning.runs.failures import DataFailure
 from provisioning.scim.client import ScimClient
 from provisioning.scim.counting import counted
 from provisioning.scim.matches import Match
-from provisioning.scim.name_proof import proves_name
+from provisioning.scim.name_proof import proves_name, trusted_strategies
 from provisioning.scim.refusals import FilterRefused
 from provisioning.scim.remote_changes import changes
 from provisioning.scim.transport import encoded
 from provisioning.scim.user_sync import Circumstances, UserSync
-from provisioning.trials.scim_sessions import ScimSession, mask_of, open_session, require_scim, trusted_strategies
-from provisioning.trials.steps import Finding, Steps
+from provisioning.trials.mapping_preview import request_of, user_named
+from provisioning.trials.scim_sessions import ScimSession, mask_of, open_session, require_scim
+from provisioning.trials.steps import Finding, Step, Steps
 from provisioning.trials.trials import BUDGET_SECONDS, TrialReport, trial
 
 # The lanes are held a little longer than the run may take.
@@ -62,19 +63,17 @@ def run_for_user(setup: Setup, *, user_id: str, actor: str, dry_run: bool) -> Tr
         position = head_position(setup.tenant_id)
         user.refresh_from_db()
         waiting = waiting_deliveries(stream_ids, tenant_id=setup.tenant_id, key=key)
-        run = _UserRun(setup, steps, user, position)
-        run.take_all(dry_run=dry_run, waiting=waiting)
-        report.summary = steps.taken[-1].finding.text if not steps.has_failed else _first_failure(steps)
+        steps.run(_UserRun(setup, user, position).steps(dry_run=dry_run, waiting=waiting))
+        report.summary = steps.first_failure or steps.taken[-1].finding.text
     return report
 
 
 class _UserRun:
     """The steps of one run."""
 
-    def __init__(self, setup: Setup, steps: Steps, user: User, position: int) -> None:
+    def __init__(self, setup: Setup, user: User, position: int) -> None:
         self._setup = setup
         self._position = position
-        self._steps = steps
         self._document = user_document(user)
         self._connection_name = user.connection.name
         self._strategy = user.connection.strategy
@@ -85,21 +84,16 @@ class _UserRun:
         self._before: dict[str, Any] | None = None
         self._mapped: MappedUser
 
-    def take_all(self, *, dry_run: bool, waiting: int) -> None:
-        last = ("write", "Write", lambda: self._difference(waiting)) if dry_run else ("write", "Write", self._write)
-        steps = [
-            ("connect", "Connect", self._connect),
-            ("scope", "Scope", self._judge),
-            ("look_up", "Look up", self._look_up),
-            ("match", "Match", self._find),
-            ("map", "Map", self._map),
-            last,
+    def steps(self, *, dry_run: bool, waiting: int) -> list[Step]:
+        needed = partial(Step, is_needed=True, not_taken="Not done: an earlier step failed.")
+        return [
+            needed("connect", "Connect", self._connect),
+            needed("scope", "Scope", self._judge),
+            needed("look_up", "Look up", self._look_up),
+            needed("match", "Match", self._find),
+            needed("map", "Map", self._map),
+            needed("write", "Write", partial(self._difference, waiting) if dry_run else self._write),
         ]
-        for place, (name, title, step) in enumerate(steps):
-            if not self._steps.take(name, title, step):
-                for skipped, skipped_title, _ in steps[place + 1 :]:
-                    self._steps.skip(skipped, skipped_title, "Not done: an earlier step failed.")
-                return
 
     def _connect(self) -> Finding:
         self._session = session = open_session(self._setup, mask_of(self._setup), seconds=BUDGET_SECONDS, position=self._position)
@@ -209,8 +203,3 @@ def _deliver_to_lanes(tenant_id: str) -> None:
     for done in dispatch.dispatch_tenant(tenant_id):
         for key in done.new_lanes[: nudges.FIRST_MESSAGES]:
             nudges.post(nudges.DELIVER, done.stream_id, key)
-
-
-def _first_failure(steps: Steps) -> str:
-    step = next(step for step in steps.taken if step.finding.state == "failed")
-    return f"{step.title}: {step.finding.text}"

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 from foundation.outbound.outcomes import AddressRefused, Answer, OutboundError, TlsFailed, UrlRefused
 from foundation.outbound.retry_after import retry_after
 from foundation.outbound.session import outbound_session
+from provisioning.runs.exchanges import ExchangeRecorder
 from provisioning.runs.failures import ActionError, ConfigurationFailure, DataFailure, TransientFailure
 from provisioning.runs.masking import Mask
-from provisioning.scim.exchanges import ExchangeRecorder
 from provisioning.webhooks.configuration import WebhookConfiguration, authorization_header
 from provisioning.webhooks.signature import signature
 

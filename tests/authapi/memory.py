@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from authapi import client_auth, tenant_settings
 from authapi.edge import mtls
-from authapi.tokens import entitlements, keys, saml_keys, token_state
+from authapi.grants import entitlements
+from authapi.services import grant_terms
+from authapi.tokens import keys, saml_keys, token_state
 from identity.hosts import forget_hosts
 
 
@@ -15,8 +17,8 @@ def forget_all() -> None:
         keys.trust,
         saml_keys._keys,
         token_state.token_states,
-        entitlements._granted,
-        entitlements._granted_for_users,
+        grant_terms.for_clients,
+        grant_terms.for_users,
         entitlements._management,
         entitlements._by_audience,
         tenant_settings.remembered_settings,

@@ -10,7 +10,7 @@ from urllib.parse import quote_plus
 import pytest
 import time_machine
 
-from authapi.failures import TOO_MANY_REQUESTS
+from authapi.failures.requests import TOO_MANY_REQUESTS
 from identity.models import Tenant
 from tests.authapi.asgi_client import ask_token
 from tests.authapi.token_forms import basic, form_of

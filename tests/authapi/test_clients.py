@@ -11,11 +11,11 @@ import pytest
 from django.db import IntegrityError, transaction
 from pytest_django.fixtures import Settings
 
+from authapi.management_scopes import MANAGEMENT_SCOPES
 from authapi.models import AccessToken, ApiResource, Client, ClientGrant, DeviceGrant, RefreshToken
 from authapi.services.api_resources import TenantHasNoDomain, create_api_resource, ensure_management_api
 from authapi.services.client_grants import create_client_grant, update_client_grant
 from authapi.services.clients import create_client, delete_client, revoke_client, rotate_client_secret
-from authapi.tokens.scopes import MANAGEMENT_SCOPES
 from foundation.tenancy import TenantRequired, tenant_bound
 from identity.models import Tenant
 from identity.services.failures import AlreadyExists, Invalid, NotFound

@@ -7,29 +7,32 @@ from typing import Any
 import pytest
 
 from authapi.accounts.attempts import Refusal
-from authapi.failures import FAILURES, Case, RequestRefused
+from authapi.failures import Case, RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.failures.oauth import OAuthCase
+from authapi.failures.requests import RequestCase
 from authapi.grants.password import _CASES
 
 # Contract, 2.3, "practice" where documents and practice differ. None: the text varies.
 ROWS: dict[Case, tuple[int, str, str | None]] = {
-    Case.WRONG_CLIENT_AUTHENTICATION: (401, "access_denied", "Unauthorized"),
-    Case.MISSING_CLIENT_AUTHENTICATION: (401, "invalid_client", None),
-    Case.INVALID_CODE: (403, "invalid_grant", "Invalid authorization code"),
-    Case.WRONG_CODE_VERIFIER: (403, "invalid_grant", "Failed to verify code verifier"),
-    Case.INVALID_REFRESH_TOKEN: (403, "invalid_grant", "Unknown or invalid refresh token."),
-    Case.WRONG_CREDENTIALS: (403, "invalid_grant", "Wrong email or password."),
-    Case.GRANT_NOT_ALLOWED: (403, "unauthorized_client", "Grant type 'g' not allowed for the client."),
-    Case.UNKNOWN_AUDIENCE: (403, "access_denied", "Service not enabled within domain: urn:a"),
-    Case.NO_CLIENT_GRANT: (403, "access_denied", None),
-    Case.AUDIENCE_REQUIRED: (403, "access_denied", "Non-global clients are not allowed access to APIv1"),
-    Case.USER_BLOCKED: (403, "unauthorized", "user is blocked"),
-    Case.ACCOUNT_BLOCKED: (429, "too_many_attempts", None),
-    Case.PASSWORD_LEAKED: (401, "password_leaked", None),
-    Case.MISSING_PARAMETER: (400, "invalid_request", None),
-    Case.UNSUPPORTED_GRANT: (400, "unsupported_grant_type", None),
-    Case.TOO_MANY_REQUESTS: (429, "too_many_requests", None),
-    Case.METHOD_NOT_ALLOWED: (405, "method_not_allowed", None),
-    Case.UNAVAILABLE: (503, "temporarily_unavailable", None),
+    OAuthCase.WRONG_CLIENT_AUTHENTICATION: (401, "access_denied", "Unauthorized"),
+    OAuthCase.MISSING_CLIENT_AUTHENTICATION: (401, "invalid_client", None),
+    OAuthCase.INVALID_CODE: (403, "invalid_grant", "Invalid authorization code"),
+    OAuthCase.WRONG_CODE_VERIFIER: (403, "invalid_grant", "Failed to verify code verifier"),
+    OAuthCase.INVALID_REFRESH_TOKEN: (403, "invalid_grant", "Unknown or invalid refresh token."),
+    LoginCase.WRONG_CREDENTIALS: (403, "invalid_grant", "Wrong email or password."),
+    OAuthCase.GRANT_NOT_ALLOWED: (403, "unauthorized_client", "Grant type 'g' not allowed for the client."),
+    OAuthCase.UNKNOWN_AUDIENCE: (403, "access_denied", "Service not enabled within domain: urn:a"),
+    OAuthCase.NO_CLIENT_GRANT: (403, "access_denied", None),
+    OAuthCase.AUDIENCE_REQUIRED: (403, "access_denied", "Non-global clients are not allowed access to APIv1"),
+    LoginCase.USER_BLOCKED: (403, "unauthorized", "user is blocked"),
+    LoginCase.ACCOUNT_BLOCKED: (429, "too_many_attempts", None),
+    LoginCase.PASSWORD_LEAKED: (401, "password_leaked", None),
+    RequestCase.MISSING_PARAMETER: (400, "invalid_request", None),
+    OAuthCase.UNSUPPORTED_GRANT: (400, "unsupported_grant_type", None),
+    RequestCase.TOO_MANY_REQUESTS: (429, "too_many_requests", None),
+    RequestCase.METHOD_NOT_ALLOWED: (405, "method_not_allowed", None),
+    RequestCase.UNAVAILABLE: (503, "temporarily_unavailable", None),
 }
 VALUES: dict[str, Any] = {"grant": "g", "audience": "urn:a", "parameter": "code", "allowed": "POST", "reason": "r", "limit": 1}
 
@@ -42,14 +45,14 @@ def test_each_row_of_the_contract_stands_in_the_table(case: Case) -> None:
     assert description is None or failure.description == description
 
 
-def test_every_case_has_a_row_with_a_text() -> None:
-    assert set(FAILURES) == set(Case)
-    assert all(row.description for row in FAILURES.values())
+def test_every_case_has_a_text_and_a_status_of_an_error() -> None:
+    rows = [case.failure for case in (*RequestCase, *OAuthCase, *LoginCase)]
+    assert all(row.description and 400 <= row.status < 600 for row in rows)
 
 
 def test_every_refusal_of_a_login_has_a_row() -> None:
     assert set(_CASES) == set(Refusal)
-    rows = {reason: FAILURES[case] for reason, case in _CASES.items()}
+    rows = {reason: case.failure for reason, case in _CASES.items()}
     assert {reason.name: row.error for reason, row in rows.items()} == {
         "WRONG_CREDENTIALS": "invalid_grant",
         "USER_BLOCKED": "unauthorized",

@@ -11,7 +11,7 @@ import pytest
 from joserfc.jwk import RSAKey
 
 from authapi.models import SigningKey
-from authapi.tokens.access_tokens import ClientNotGlobal, InvalidSignature, InvalidToken, TokenExpired, TokenRefused, verify_access_token
+from authapi.tokens.verifying import ClientNotGlobal, InvalidSignature, InvalidToken, TokenExpired, TokenRefused, verify_access_token
 from identity.models import Tenant
 from identity.services.tenants import create_tenant
 from tests.authapi.forging import decoded, encoded, signed

@@ -10,7 +10,7 @@ import pytest
 
 from authapi.models import RefreshToken, RevokedToken
 from authapi.services.api_resources import create_api_resource
-from authapi.tokens.access_tokens import InvalidToken, verify_access_token
+from authapi.tokens.verifying import InvalidToken, verify_access_token
 from authapi.views import HOT_ENDPOINTS
 from identity.models import Tenant
 from identity.services.tenants import create_tenant

@@ -201,6 +201,20 @@ def test_the_requested_subset_is_granted_and_the_rest_dropped_silently(tenant: T
     assert answer.json()["scope"] == "read:users"
 
 
+@pytest.mark.parametrize("name", ["extra_credentials", "scopes", "issue", "client", "refresh_token"])
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_parameter_named_like_a_member_of_the_engines_request_changes_nothing(tenant: Tenant, name: str, as_json: bool) -> None:
+    registered = granted_client(tenant, ["read:events"])
+    answer = ask_token(tenant, form_of(tenant, registered, **{name: "admin"}), as_json=as_json)
+    assert answer.status == 200
+    assert {**answer.json(), "access_token": ""} == {
+        "access_token": "",
+        "expires_in": 86400,
+        "token_type": "Bearer",
+        "scope": "read:events",
+    }
+
+
 def test_asking_for_nothing_that_is_granted_gives_a_token_without_scopes(tenant: Tenant) -> None:
     answer = ask_token(tenant, form_of(tenant, granted_client(tenant), scope="delete:users"))
     assert answer.status == 200

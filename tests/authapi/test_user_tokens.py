@@ -18,7 +18,7 @@ from authapi.services.clients import create_client
 from authapi.services.permissions import Named, add_user_permissions
 from authapi.services.tenant_settings import update_tenant_settings
 from authapi.tokens import keys
-from authapi.tokens.access_tokens import ClientNotGlobal, InvalidSignature, verify_access_token
+from authapi.tokens.verifying import ClientNotGlobal, InvalidSignature, verify_access_token
 from identity.models import Tenant
 from identity.services.memberships import add_members, remove_members
 from identity.services.tenants import create_tenant

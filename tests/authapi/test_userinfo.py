@@ -12,8 +12,8 @@ from django.utils import timezone
 from authapi.models import AccessToken
 from authapi.services.api_resources import create_api_resource
 from authapi.services.clients import delete_client, revoke_client
-from authapi.tokens.access_tokens import mint
 from authapi.tokens.claims import TokenOrder, new_jti
+from authapi.tokens.minting import mint
 from foundation.timestamps import wire_time
 from identity.models import Tenant
 from identity.services.tenants import create_tenant

@@ -7,7 +7,7 @@ import re
 import orjson
 import pytest
 
-from authapi.tokens.scopes import MANAGEMENT_SCOPES
+from authapi.management_scopes import MANAGEMENT_SCOPES
 from config.api import management_urls, openapi_document
 from events.record.catalogue import EVENT_TYPES
 from foundation.api.operations import Lifecycle, Schema

@@ -13,8 +13,8 @@ from django.db import transaction
 
 from authapi.models import Client
 from authapi.services.clients import create_client
-from authapi.tokens.access_tokens import mint
 from authapi.tokens.claims import TokenOrder, machine_subject
+from authapi.tokens.minting import mint
 from events.hints import publish_hint
 from events.log.envelope import encode_envelope, event_source
 from events.log.numbering import number_tenant

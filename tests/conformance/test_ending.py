@@ -16,7 +16,7 @@ from pytest_django.plugin import DjangoDbBlocker
 from authapi.services.api_resources import ensure_management_api
 from authapi.services.client_grants import create_client_grant, update_client_grant
 from authapi.services.clients import delete_client, revoke_client
-from authapi.services.tokens import revoke_access_token
+from authapi.tokens.revocation import revoke_access_token
 from events.log.cursor import Cursor, CursorSealer
 from events.models import Event, Head, LogEntry
 from identity.models import Tenant

@@ -15,8 +15,8 @@ import pytest
 
 from events.record.catalogue import DOCUMENT_KINDS, EVENT_TYPES
 from events.record.schemas import SCHEMAS, check_data
-from events.record.shapes import SchemaViolation
 from foundation.change_context import ChangeContext, ChangingClient, change_context
+from foundation.shapes import SchemaViolation
 from identity.models import Tenant
 from identity.services import connections, groups, memberships, organizations, roles, users
 from tests.events.log_reading import folded, numbered, tables

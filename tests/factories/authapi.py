@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -55,7 +56,8 @@ def access_token(tenant: Tenant, registered: Registered, **form: str) -> str:
     fields = {"grant_type": "client_credentials", "audience": f"{host.base_url}/", **form}
     credentials = {"client_id": registered.client_id, "client_secret": registered.secret}
     request = TokenRequest(host=host, address="192.0.2.1", headers={}, form=fields | credentials)
-    return str(server().exchange(request, client_auth.authenticate(request))["access_token"])
+    answer = server().exchange(request, client_auth.authenticate(request))
+    return str(json.loads(answer)["access_token"])
 
 
 def events_token(tenant: Tenant, *scopes: str) -> str:

@@ -10,12 +10,12 @@ from typing import Any
 
 from django.utils import timezone
 
-from authapi.grants.user_tokens import CodeParameters, UserIssue
+from authapi.grants.entitlements import user_entitlement
 from authapi.login.sessions import begin_session
 from authapi.models import Client
-from authapi.services.authorization_codes import issue_code
 from authapi.services.clients import create_client
-from authapi.tokens.entitlements import user_entitlement
+from authapi.tokens.authorization_codes import issue_code
+from authapi.tokens.user_tokens import CodeParameters, UserIssue
 from identity.models import Connection, Tenant, User
 from identity.services.connections import create_connection
 from tests.factories.authapi import Registered, host_of

@@ -13,11 +13,11 @@ from foundation.outbound.session import OutboundSession
 from provisioning.actions.event_stream.v1 import ScimUserProvisioning
 from provisioning.actions.event_stream.v1.cache import ProcessCaches
 from provisioning.actions.event_stream.v1.objects import Api, Event, Message, Run
+from provisioning.runs.exchanges import ExchangeRecorder
 from provisioning.runs.failures import ActionError
 from provisioning.runs.masking import Mask
 from provisioning.runs.results import Result
 from provisioning.runs.run_log import RunLog
-from provisioning.scim.exchanges import ExchangeRecorder
 from tests.deadlines import own_time
 from tests.factories.links import MemoryLinks, MemoryRun
 from tests.factories.scim import TOKEN

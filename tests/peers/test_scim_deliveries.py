@@ -28,8 +28,8 @@ from provisioning.engine import breaker, delivering, dispatch, lanes
 from provisioning.engine.deletion_guard import allow_deletions, set_guard
 from provisioning.engine.streams import create_stream
 from provisioning.models import Action, Attempt, DeadLetter, Delivery, Lane
-from provisioning.services.action_tests import mapping_preview
 from provisioning.services.actions import create_action
+from provisioning.trials.mapping_preview import mapping_preview
 from tests.factories.admin import browser_of, new_staff
 from tests.factories.scim import HANG_UP, TOKEN, MisbehavingServer, RealServer, reply, scim_error
 from tests.factories.scim_relay import Relay

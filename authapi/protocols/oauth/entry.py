@@ -9,7 +9,6 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from authapi.failures import RequestRefused
-from authapi.grants.user_tokens import CodeParameters, UserIssue
 from authapi.login.browser import form_target
 from authapi.login.protocol import CompleteLogin, Protocol, ProtocolRequest, RoundTrip, SessionEnd
 from authapi.login.sessions import note_client
@@ -23,6 +22,7 @@ from authapi.protocols.oauth.responses import respond
 from authapi.protocols.oauth.terms import terms_of
 from authapi.tenant_settings import sign_in_settings
 from authapi.tokens.id_token_hints import read_hint
+from authapi.tokens.user_tokens import CodeParameters, UserIssue
 from identity.hosts import HostMatch
 from identity.models import Organization, User
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.db import transaction
 
-from authapi.grants.issuing import Issue, minted
 from authapi.grants.user_access import ends_at, still_granted, user_access
-from authapi.grants.user_tokens import CodeParameters, UserIssue
-from authapi.services.authorization_codes import issue_code
+from authapi.tokens.authorization_codes import issue_code
 from authapi.tokens.id_tokens import id_token
+from authapi.tokens.minting import Issue, minted
+from authapi.tokens.user_tokens import CodeParameters, UserIssue
 
 
 def front_channel(

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 
 from authapi.clients.callbacks import is_registered
 from authapi.clients.origins import web_origin_of
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.failures.oauth import OAuthCase
+from authapi.failures.requests import RequestCase
 from authapi.protocols.oauth.authorization_request import AuthorizationRequest, ClientFacts, Target
 
 RESPONSE_TYPES = frozenset({"code", "token", "id_token"})
@@ -24,9 +27,9 @@ _ABSENT = ("", "undefined")
 # RFC 7636, 4.1 and 4.2.
 _CHALLENGES = {"S256": re.compile(r"[A-Za-z0-9_-]{43}"), "plain": re.compile(r"[A-Za-z0-9._~-]{43,128}")}
 _PASSED_OVER = {
-    "request": Case.REQUEST_OBJECT_NOT_SUPPORTED,
-    "request_uri": Case.REQUEST_URI_NOT_SUPPORTED,
-    "registration": Case.REGISTRATION_NOT_SUPPORTED,
+    "request": OAuthCase.REQUEST_OBJECT_NOT_SUPPORTED,
+    "request_uri": OAuthCase.REQUEST_URI_NOT_SUPPORTED,
+    "registration": OAuthCase.REGISTRATION_NOT_SUPPORTED,
 }
 
 
@@ -47,21 +50,21 @@ def read(pairs: Iterable[tuple[str, str]]) -> Parameters:
     repeated: set[str] = set()
     for name, value in pairs:
         if "\x00" in value:
-            raise RequestRefused(Case.MALFORMED_REQUEST, reason="A value contains a NUL character.")
+            raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="A value contains a NUL character.")
         if value in _ABSENT:
             continue
         if name in values:
             repeated.add(name)
         values.setdefault(name, value)
     if sum(map(len, values.values())) > _MOST_CHARACTERS:
-        raise RequestRefused(Case.MALFORMED_REQUEST, reason=f"The parameters are longer than {_MOST_CHARACTERS} characters.")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"The parameters are longer than {_MOST_CHARACTERS} characters.")
     return Parameters(values, frozenset(repeated))
 
 
 def single(parameters: Parameters, name: str) -> str:
     """Return a value that was sent at most once; raise `RequestRefused` otherwise."""
     if name in parameters.repeated:
-        raise RequestRefused(Case.REPEATED_PARAMETER, parameter=name)
+        raise RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=name)
     return parameters.get(name)
 
 
@@ -78,17 +81,17 @@ def target_of(parameters: Parameters, client: ClientFacts) -> Target:
         return target
     origin = web_origin_of(redirect_uri)
     if origin not in {web_origin_of(allowed) for allowed in client.web_origins}:
-        raise RequestRefused(Case.WEB_ORIGIN_NOT_ALLOWED, origin=origin[:200])
+        raise RequestRefused(OAuthCase.WEB_ORIGIN_NOT_ALLOWED, origin=origin[:200])
     return Target(target.redirect_uri, target.mode, target.state, origin)
 
 
 def checked(parameters: Parameters, client: ClientFacts, target: Target) -> AuthorizationRequest:
     """Return the request when it may be answered; raise `RequestRefused` for the client otherwise."""
     for name in sorted(parameters.repeated):
-        raise RequestRefused(Case.REPEATED_PARAMETER, parameter=name[:100])
+        raise RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=name[:100])
     if parameters.get("dpop_jkt"):
         # RFC 9449, 10: the client would take its tokens for bound ones.
-        raise RequestRefused(Case.DPOP_NOT_SUPPORTED)
+        raise RequestRefused(OAuthCase.DPOP_NOT_SUPPORTED)
     for name, case in _PASSED_OVER.items():
         if parameters.get(name):
             raise RequestRefused(case)
@@ -96,7 +99,7 @@ def checked(parameters: Parameters, client: ClientFacts, target: Target) -> Auth
     _check_mode(parameters.get("response_mode"), target)
     if "id_token" in types and not parameters.get("nonce"):
         # Core 1.0, 3.2.2.1 and 3.3.2.11: without one a replayed id token could not be told apart.
-        raise RequestRefused(Case.MISSING_PARAMETER, parameter="nonce")
+        raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="nonce")
     challenge, method = _challenge(parameters, client, is_code="code" in types)
     texts = {name: parameters.get(name) for name in ("nonce", "organization", "login_hint", "screen_hint", "ui_locales", "id_token_hint")}
     return AuthorizationRequest(
@@ -123,36 +126,36 @@ def response_types(text: str) -> frozenset[str]:
 def _redirect_uri(given: str, client: ClientFacts) -> str:
     """Return the address for answers: the given one when it matches a registered one, the first registered one without it."""
     if not client.callbacks:
-        raise RequestRefused(Case.NO_CALLBACK)
+        raise RequestRefused(LoginCase.NO_CALLBACK)
     if not given:
         # A wildcard is no address.
         first = next((callback for callback in client.callbacks if "*" not in callback), None)
         if first is None:
-            raise RequestRefused(Case.MISSING_PARAMETER, parameter="redirect_uri")
+            raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="redirect_uri")
         return first
     if not is_registered(given, client.callbacks, takes_wildcards=client.takes_wildcards, is_native=client.is_native):
-        raise RequestRefused(Case.CALLBACK_MISMATCH, redirect_uri=given[:200])
+        raise RequestRefused(LoginCase.CALLBACK_MISMATCH, redirect_uri=given[:200])
     return given
 
 
 def _allowed_types(text: str, client: ClientFacts) -> frozenset[str]:
     if not text:
-        raise RequestRefused(Case.MISSING_PARAMETER, parameter="response_type")
+        raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="response_type")
     types = response_types(text)
     if not types or not types <= RESPONSE_TYPES:
-        raise RequestRefused(Case.UNSUPPORTED_RESPONSE_TYPE, response_type=text[:100])
+        raise RequestRefused(OAuthCase.UNSUPPORTED_RESPONSE_TYPE, response_type=text[:100])
     needed = [("authorization_code", "code" in types), ("implicit", types != {"code"})]
     for grant, is_needed in needed:
         if is_needed and grant not in client.grant_types:
-            raise RequestRefused(Case.RESPONSE_TYPE_NOT_ALLOWED, response_type=text[:100], grant=grant)
+            raise RequestRefused(OAuthCase.RESPONSE_TYPE_NOT_ALLOWED, response_type=text[:100], grant=grant)
     return types
 
 
 def _check_mode(mode: str, target: Target) -> None:
     if mode and mode not in MODES:
-        raise RequestRefused(Case.MALFORMED_REQUEST, reason=f"Unsupported response mode: {mode[:100]}")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"Unsupported response mode: {mode[:100]}")
     if mode and mode != target.mode:
-        raise RequestRefused(Case.MALFORMED_REQUEST, reason="The response mode query cannot carry tokens.")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The response mode query cannot carry tokens.")
 
 
 def _challenge(parameters: Parameters, client: ClientFacts, *, is_code: bool) -> tuple[str, str]:
@@ -162,14 +165,14 @@ def _challenge(parameters: Parameters, client: ClientFacts, *, is_code: bool) ->
         return "", ""
     if not challenge:
         if client.is_public or method:
-            raise RequestRefused(Case.MISSING_PARAMETER, parameter="code_challenge")
+            raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="code_challenge")
         return "", ""
     # RFC 7636, 4.3: absent is plain.
     method = method or "plain"
     if method not in _CHALLENGES or (method == "plain" and not client.takes_plain):
-        raise RequestRefused(Case.MALFORMED_REQUEST, reason="The code_challenge_method must be S256.")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The code_challenge_method must be S256.")
     if not _CHALLENGES[method].fullmatch(challenge):
-        raise RequestRefused(Case.MALFORMED_REQUEST, reason=f"The code_challenge is not one of the method {method}.")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"The code_challenge is not one of the method {method}.")
     return challenge, method
 
 
@@ -177,10 +180,10 @@ def _prompts(text: str) -> frozenset[str]:
     prompts = frozenset(text.split())
     unknown = sorted(prompts - PROMPTS)
     if unknown:
-        raise RequestRefused(Case.MALFORMED_REQUEST, reason=f"Unsupported prompt: {unknown[0][:100]}")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"Unsupported prompt: {unknown[0][:100]}")
     if "none" in prompts and len(prompts) > 1:
         # Core 1.0, 3.1.2.1.
-        raise RequestRefused(Case.MALFORMED_REQUEST, reason="The prompt none stands alone.")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The prompt none stands alone.")
     return prompts
 
 
@@ -188,5 +191,5 @@ def _max_age(text: str) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        raise RequestRefused(Case.MALFORMED_REQUEST, reason="The max_age must be a number of seconds.")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The max_age must be a number of seconds.")
     return int(text)

@@ -7,7 +7,8 @@ from typing import Any
 from django.http import HttpRequest
 
 from authapi.edge.bodies import MalformedBody, parse_body
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.requests import RequestCase
 
 _JSON = "application/json"
 
@@ -27,7 +28,7 @@ def _json_pairs(body: bytes) -> list[tuple[str, str]]:
     try:
         members = parse_body(_JSON, body)
     except MalformedBody as error:
-        raise RequestRefused(Case.MALFORMED_REQUEST, reason=str(error)) from error
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=str(error)) from error
     # A false switch is one that was not set.
     return [(name, _text(name, value)) for name, value in members.items() if value is not False]
 
@@ -37,4 +38,4 @@ def _text(name: str, value: Any) -> str:
         return "true"
     if isinstance(value, str | int):
         return str(value)
-    raise RequestRefused(Case.MALFORMED_REQUEST, reason=f"The parameter {name[:64]} must be a string.")
+    raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"The parameter {name[:64]} must be a string.")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from django.utils.translation import gettext as _
 
+from authapi.grants.entitlements import UserEntitlement, user_entitlement
 from authapi.login.protocol import ProtocolRequest
 from authapi.login.wish import Terms
 from authapi.protocols.oauth.authorization_request import AuthorizationRequest
-from authapi.tokens.entitlements import UserEntitlement, user_entitlement
 from identity.models import Organization, User
 
 _SKIPS_FIRST_PARTY = "skip_consent_for_verifiable_first_party_clients"

@@ -11,7 +11,9 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.failures.saml import SamlCase
 from authapi.login.browser import form_target, post_form
 from authapi.login.protocol import BrowserCall, CompleteLogin, Participant, Protocol, ProtocolRequest, RoundTrip, SessionEnd
 from authapi.login.sessions import note_client
@@ -86,7 +88,7 @@ def answer(http_request: HttpRequest, request: ProtocolRequest, login: CompleteL
     session = login.session
     context = chosen_context(asked, settings, has_second_factor=any(each["name"] == _SECOND_FACTOR for each in session.methods))
     if context is None:
-        raise RequestRefused(Case.SAML_CONTEXT_UNAVAILABLE)
+        raise RequestRefused(SamlCase.CONTEXT_UNAVAILABLE)
     answering = _answering(request, asked, settings)
     authenticated = authenticated_of(
         session.user,
@@ -130,10 +132,10 @@ def authenticated_of(
             sp_qualifier=asked.sp_qualifier or asked.issuer,
         )
     except NameIdUnavailable as error:
-        raise RequestRefused(Case.SAML_NAME_ID_UNAVAILABLE) from error
+        raise RequestRefused(SamlCase.NAME_ID_UNAVAILABLE) from error
     # SAML core, 3.4.1.4: an answer about another user than the request names is none.
     if asked.subject and asked.subject not in (name_id.value, user.user_id, user.email):
-        raise RequestRefused(Case.SAML_OTHER_USER)
+        raise RequestRefused(SamlCase.OTHER_USER)
     return Authenticated(
         assertion_id=new_id(),
         name_id=name_id,
@@ -168,7 +170,7 @@ def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
 def client_settings(client: Client) -> SamlSettings:
     """Return the settings of the add-on. Raises `RequestRefused` where it is off."""
     if not is_on(client.settings):
-        raise RequestRefused(Case.SAML_OFF)
+        raise RequestRefused(SamlCase.OFF)
     return saml_settings(client.settings)
 
 
@@ -194,14 +196,14 @@ def _address(client: Client, asked: AuthnRequest, settings: SamlSettings) -> tup
     try:
         address = consumer_address(asked, callbacks, settings)
     except UnknownIndex as error:
-        return default_address(callbacks, settings), RequestRefused(Case.SAML_REQUEST_UNSUPPORTED, reason=str(error))
+        return default_address(callbacks, settings), RequestRefused(SamlCase.REQUEST_UNSUPPORTED, reason=str(error))
     except NoConsumerAddress as error:
-        raise RequestRefused(Case.NO_CALLBACK) from error
+        raise RequestRefused(LoginCase.NO_CALLBACK) from error
     code = unsupported(asked)
     if code == UNSUPPORTED_BINDING:
-        return address, RequestRefused(Case.SAML_BINDING_UNSUPPORTED)
+        return address, RequestRefused(SamlCase.BINDING_UNSUPPORTED)
     if code == REQUEST_UNSUPPORTED:
-        return address, RequestRefused(Case.SAML_REQUEST_UNSUPPORTED, reason="The Comparison of the request is not known.")
+        return address, RequestRefused(SamlCase.REQUEST_UNSUPPORTED, reason="The Comparison of the request is not known.")
     return address, None
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.failures.requests import RequestCase
+from authapi.failures.saml import SamlCase
 from authapi.login import round_trips
 from authapi.login.browser import address_of, user_agent_of
 from authapi.login.cookies import SESSION, drop_cookie, read_cookie
@@ -35,7 +38,7 @@ def single_logout(request: HttpRequest, host: HostMatch, client_id: str) -> Http
     """Take a logout request of an application, or its answer to one of ours, in either binding."""
     sent = sent_message(request, REQUEST, RESPONSE)
     if sent is None:
-        raise RequestRefused(Case.MISSING_PARAMETER, parameter=REQUEST)
+        raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter=REQUEST)
     client = client_of(host, client_id, sent)
     settings = client_settings(client)
     if sent.parameter == RESPONSE:
@@ -49,9 +52,9 @@ def _asked(request: HttpRequest, host: HostMatch, client: Client, settings: Saml
         asked = read_logout_request(sent, settings, addresses=_addresses(host, client), now=timezone.now())
     except RequestUnusable as refused:
         note_refused(request, client, sent, refused)
-        raise RequestRefused(Case.SAML_REQUEST_REFUSED, reason=str(refused)) from refused
+        raise RequestRefused(SamlCase.REQUEST_REFUSED, reason=str(refused)) from refused
     if not settings.logout_address:
-        raise RequestRefused(Case.SAML_NO_LOGOUT_ADDRESS)
+        raise RequestRefused(SamlCase.NO_LOGOUT_ADDRESS)
     answers = _Answers(host, client, settings, asked, sent.relay_state)
     session = find_session(tenant_id=host.tenant_id, cookie=read_cookie(request, SESSION))
     # SAML profiles, 4.4.3.3: a login that is over already has ended.
@@ -83,7 +86,7 @@ def _answered(request: HttpRequest, host: HostMatch, client: Client, settings: S
     handle = sent.relay_state or handle_of(answered_id)
     expected = round_trips.expected(host, handle)
     if expected.client_id != client.client_id:
-        raise RequestRefused(Case.REQUEST_EXPIRED)
+        raise RequestRefused(LoginCase.REQUEST_EXPIRED)
     return round_trips.go_on(request, host, handle, is_told=is_told and answered_id == expected.state.get("id"))
 
 

@@ -10,7 +10,10 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
 from authapi.client_auth import clients
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.failures.requests import RequestCase
+from authapi.failures.saml import SamlCase
 from authapi.login import flow
 from authapi.login.browser import address_of, user_agent_of
 from authapi.login.protocol import ProtocolRequest
@@ -97,7 +100,7 @@ def sent_message(request: HttpRequest, *parameters: str) -> Sent | None:
     values = request.POST if is_posted else request.GET
     found = [(name, each) for name in parameters for each in values.getlist(name)]
     if len(found) > 1 or len(values.getlist("RelayState")) > 1:
-        raise RequestRefused(Case.REPEATED_PARAMETER, parameter=found[0][0] if len(found) > 1 else "RelayState")
+        raise RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=found[0][0] if len(found) > 1 else "RelayState")
     if not found:
         return None
     query = None if is_posted else request.META.get("QUERY_STRING", "")
@@ -114,11 +117,11 @@ def client_of(host: HostMatch, client_id: str, sent: Sent | None) -> Client:
     try:
         issuer = stated_issuer(sent) if sent is not None else ""
     except XmlError as error:
-        raise RequestRefused(Case.SAML_REQUEST_REFUSED, reason=f"The SAML request is refused: {error}") from error
+        raise RequestRefused(SamlCase.REQUEST_REFUSED, reason=f"The SAML request is refused: {error}") from error
     rows = Client.objects.of(host.tenant_id).filter(revoked_at=None, settings__client_aliases__contains=[issuer]) if issuer else ()
     client = next((each for each in rows if is_on(each.settings)), None)
     if client is None:
-        raise RequestRefused(Case.UNKNOWN_CLIENT, client_id=issuer[:64])
+        raise RequestRefused(LoginCase.UNKNOWN_CLIENT, client_id=issuer[:64])
     return client
 
 
@@ -147,23 +150,23 @@ def _checked(request: HttpRequest, host: HostMatch, client: Client, settings: Sa
         return read_request(sent, settings, addresses=addresses)
     except RequestUnusable as refused:
         note_refused(request, client, sent, refused)
-        raise RequestRefused(Case.SAML_REQUEST_REFUSED, reason=str(refused)) from refused
+        raise RequestRefused(SamlCase.REQUEST_REFUSED, reason=str(refused)) from refused
 
 
 def _client_with_id(host: HostMatch, client_id: str) -> Client:
     try:
         client = clients.get((host.tenant_id, client_id[:64]))
     except Client.DoesNotExist as error:
-        raise RequestRefused(Case.UNKNOWN_CLIENT, client_id=client_id[:64]) from error
+        raise RequestRefused(LoginCase.UNKNOWN_CLIENT, client_id=client_id[:64]) from error
     if client.revoked_at is not None or client.client_id != client_id:
-        raise RequestRefused(Case.UNKNOWN_CLIENT, client_id=client_id[:64])
+        raise RequestRefused(LoginCase.UNKNOWN_CLIENT, client_id=client_id[:64])
     return client
 
 
 def _relay_state(request: HttpRequest) -> str:
     value = (request.POST if request.method == "POST" else request.GET).get("RelayState", "")
     if len(value) > MAX_RELAY_STATE:
-        raise RequestRefused(Case.SAML_REQUEST_REFUSED, reason=f"RelayState has more than {MAX_RELAY_STATE} characters.")
+        raise RequestRefused(SamlCase.REQUEST_REFUSED, reason=f"RelayState has more than {MAX_RELAY_STATE} characters.")
     return value
 
 

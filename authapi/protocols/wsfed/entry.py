@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.wsfed import WsFedCase
 from authapi.login.browser import form_target, post_form, with_parameters
 from authapi.login.protocol import BrowserCall, CompleteLogin, Participant, Protocol, ProtocolRequest, RoundTrip, SessionEnd
 from authapi.login.sessions import note_client
@@ -86,7 +87,7 @@ def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
 def client_settings(client: Client) -> WsFedSettings:
     """Return the settings of the add-on. Raises `RequestRefused` where it is off."""
     if not is_on(client.settings):
-        raise RequestRefused(Case.WSFED_OFF)
+        raise RequestRefused(WsFedCase.OFF)
     return wsfed_settings(client.settings)
 
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.failures.requests import RequestCase
 
 SIGN_IN = "wsignin1.0"
 SIGN_OUT = "wsignout1.0"
@@ -55,9 +57,9 @@ def read_parameters(values: Mapping[str, list[str]]) -> dict[str, str]:
     for name in NAMES:
         sent = values.get(name) or []
         if len(sent) > 1:
-            raise RequestRefused(Case.REPEATED_PARAMETER, parameter=name)
+            raise RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=name)
         if sent and len(sent[0]) > _LONGEST.get(name, _LONGEST_OTHER):
-            raise RequestRefused(Case.MALFORMED_REQUEST, reason=f"The parameter {name} is too long.")
+            raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"The parameter {name} is too long.")
         if sent and sent[0]:
             found[name] = sent[0]
     return found
@@ -75,7 +77,7 @@ def sign_in_of(parameters: Mapping[str, str], *, realm: str, callbacks: tuple[st
     Nothing is answered to an address that is not registered, so every refusal here is for the person.
     """
     if parameters.get("wreq") or parameters.get("wreqptr"):
-        raise RequestRefused(Case.MALFORMED_REQUEST, reason="The parameters wreq and wreqptr are not supported.")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The parameters wreq and wreqptr are not supported.")
     return SignIn(
         realm=realm,
         reply=reply_address(parameters.get("wreply", ""), callbacks),
@@ -96,11 +98,11 @@ def reply_address(asked: str, callbacks: tuple[str, ...]) -> str:
     """
     usable = [address for address in callbacks if "*" not in address and urlsplit(address).scheme in ("https", "http")]
     if not usable:
-        raise RequestRefused(Case.NO_CALLBACK)
+        raise RequestRefused(LoginCase.NO_CALLBACK)
     if not asked:
         return usable[0]
     if asked not in usable:
-        raise RequestRefused(Case.CALLBACK_MISMATCH, redirect_uri=asked[:200])
+        raise RequestRefused(LoginCase.CALLBACK_MISMATCH, redirect_uri=asked[:200])
     return asked
 
 
@@ -113,7 +115,7 @@ def _max_age(wfresh: str | None) -> int | None:
     if wfresh is None:
         return None
     if not (wfresh.isascii() and wfresh.isdigit() and len(wfresh) <= 9):
-        raise RequestRefused(Case.MALFORMED_REQUEST, reason="The parameter wfresh must be a number of minutes.")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The parameter wfresh must be a number of minutes.")
     minutes = int(wfresh)
     return minutes * 60 if minutes <= _MOST_MINUTES else None
 

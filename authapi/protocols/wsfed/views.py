@@ -10,7 +10,9 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
 from authapi.clients.logout_addresses import is_allowed
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.failures.requests import RequestCase
 from authapi.login import flow, round_trips
 from authapi.login.browser import address_of, see_other, user_agent_of, with_parameters
 from authapi.login.cookies import SESSION, drop_cookie, form_token, read_cookie
@@ -59,7 +61,7 @@ def passive(request: HttpRequest, host: HostMatch, client_id: str) -> HttpRespon
     if action in (SIGN_OUT, CLEAN_UP):
         return _sign_out(request, host, client_id, parameters)
     if action != SIGN_IN:
-        raise RequestRefused(Case.MALFORMED_REQUEST, reason=f"The parameter wa must be {SIGN_IN} or {SIGN_OUT}.")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"The parameter wa must be {SIGN_IN} or {SIGN_OUT}.")
     client = _client(host, client_id, parameters.get("wtrealm", ""))
     client_settings(client)
     realm = parameters.get("wtrealm") or f"{REALM_PREFIX}{client.client_id}"
@@ -89,7 +91,7 @@ def clean_up(request: HttpRequest, host: HostMatch) -> HttpResponse:
     handle = request.GET.get(HANDLE, "")
     addresses = [str(address) for address in round_trips.expected(host, handle).state.get("addresses") or ()]
     if not addresses:
-        raise RequestRefused(Case.REQUEST_EXPIRED)
+        raise RequestRefused(LoginCase.REQUEST_EXPIRED)
     context = {"addresses": addresses, "next": with_parameters(NEXT_PATH, {HANDLE: handle})}
     answer = hosted_page(request, host, "wsfed_cleanup", context)
     answer["Content-Security-Policy"] += f"; frame-src {' '.join(sorted({_origin(address) for address in addresses}))}"
@@ -111,8 +113,8 @@ def _client(host: HostMatch, client_id: str, realm: str) -> Client:
         found = rows.filter(settings__client_aliases__contains=[realm]).first()
     if found is None:
         if not named and not realm:
-            raise RequestRefused(Case.MISSING_PARAMETER, parameter="wtrealm")
-        raise RequestRefused(Case.UNKNOWN_CLIENT, client_id=(client_id or realm)[:64])
+            raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="wtrealm")
+        raise RequestRefused(LoginCase.UNKNOWN_CLIENT, client_id=(client_id or realm)[:64])
     return found
 
 
@@ -125,7 +127,7 @@ def _sign_out(request: HttpRequest, host: HostMatch, client_id: str, parameters:
     client = _client(host, client_id, realm) if client_id or realm else None
     address = parameters.get("wreply", "")
     if address and not is_allowed(address, _allowed(host, client)):
-        raise RequestRefused(Case.LOGOUT_ADDRESS_NOT_ALLOWED, address=address[:200])
+        raise RequestRefused(LoginCase.LOGOUT_ADDRESS_NOT_ALLOWED, address=address[:200])
     session = find_session(tenant_id=host.tenant_id, cookie=read_cookie(request, SESSION))
     back = address or f"{host.issuer}{_DONE}"
     if session is None:

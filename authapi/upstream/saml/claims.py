@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from authapi.failures import Case
+from authapi.failures.logins import LoginCase
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.saml.options import FIELDS
 from foundation.json_values import text_problem
@@ -142,4 +142,4 @@ def _first(attributes: Mapping[str, tuple[str, ...]], names: Iterable[str]) -> s
 
 
 def _refused(detail: str) -> UpstreamFailed:
-    return UpstreamFailed(Case.UPSTREAM_PROFILE_REFUSED, detail)
+    return UpstreamFailed(LoginCase.UPSTREAM_PROFILE_REFUSED, detail)

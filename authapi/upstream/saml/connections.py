@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from django.conf import settings
 
-from authapi.failures import Case
+from authapi.failures.logins import LoginCase
 from authapi.tokens.saml_keys import decryption_keys, signing_identity
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.provider_metadata import looked_again, pasted_metadata, published_metadata
@@ -27,7 +27,7 @@ def options_of(connection: Connection) -> SamlOptions:
     try:
         return read_options(connection.options, allows_http=settings.OUTBOUND_ALLOW_HTTP)
     except OptionsInvalid as error:
-        raise UpstreamFailed(Case.UPSTREAM_MISCONFIGURED, f"{connection.name}: {error}") from error
+        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name}: {error}") from error
 
 
 def saml_provider(connection: Connection) -> SamlProvider:
@@ -66,7 +66,7 @@ def signer_of(connection: Connection, options: SamlOptions) -> Signer:
     if own:
         certificate = _own_certificate(connection, "signing_key")
         if certificate is None:
-            raise UpstreamFailed(Case.UPSTREAM_MISCONFIGURED, f"{connection.name}: signing_key has no certificate in cert.")
+            raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name}: signing_key has no certificate in cert.")
         return Signer(_private_key(own, connection.name), certificate.parsed, signature, digest)
     identity = signing_identity(connection.tenant_id)
     return Signer(identity.private_key, identity.certificate, signature, digest)
@@ -91,7 +91,7 @@ def _metadata(connection: Connection, options: SamlOptions) -> ProviderMetadata 
         try:
             return pasted_metadata(options.metadata_xml, read_metadata)
         except MetadataUnreadable as error:
-            raise UpstreamFailed(Case.UPSTREAM_MISCONFIGURED, f"{connection.name}: {error}") from error
+            raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name}: {error}") from error
     if options.metadata_url and not (options.sign_in_endpoint and options.certificates):
         return published_metadata(connection, options.metadata_url, read_metadata)
     return None
@@ -108,7 +108,7 @@ def _own_certificate(connection: Connection, option: str) -> Certificate | None:
     try:
         return read_certificates(text)[0] if text else None
     except CertificateUnreadable as error:
-        raise UpstreamFailed(Case.UPSTREAM_MISCONFIGURED, f"{connection.name}: {option}.cert: {error}") from error
+        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name}: {option}.cert: {error}") from error
 
 
 @lru_cache(maxsize=64)
@@ -117,8 +117,8 @@ def _private_key(pem: str, name: str) -> RSAPrivateKey:
         key = load_pem_private_key(pem.encode(), password=None)
     except (ValueError, TypeError) as error:
         raise UpstreamFailed(
-            Case.UPSTREAM_MISCONFIGURED, f"{name}: a private key cannot be read. PEM without a password is expected."
+            LoginCase.UPSTREAM_MISCONFIGURED, f"{name}: a private key cannot be read. PEM without a password is expected."
         ) from error
     if not isinstance(key, RSAPrivateKey):
-        raise UpstreamFailed(Case.UPSTREAM_MISCONFIGURED, f"{name}: a private key is no RSA key.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{name}: a private key is no RSA key.")
     return key

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import parse_qsl, urlsplit
 
-from authapi.failures import Case
+from authapi.failures.logins import LoginCase
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.saml.facts import BEARER, Assertion, Confirmation, Response, wire_instant
 from authapi.upstream.saml.statuses import SUCCESS, status_words
@@ -36,7 +36,7 @@ class Expected:
 def check_status(response: Response) -> None:
     """Raise `UpstreamFailed` with the provider's reason where a response carries none but a refusal."""
     if response.status_codes[:1] != (SUCCESS,):
-        raise UpstreamFailed(Case.UPSTREAM_DENIED, status_words(response.status_codes, response.status_message))
+        raise UpstreamFailed(LoginCase.UPSTREAM_DENIED, status_words(response.status_codes, response.status_message))
 
 
 def check_response(response: Response, expected: Expected) -> None:
@@ -71,10 +71,10 @@ def check_issuer(issuer: str, expected: str, *, is_required: bool = False) -> No
     if not issuer and not is_required:
         return
     if not issuer:
-        raise UpstreamFailed(Case.UPSTREAM_ISSUER_MISMATCH, "The assertion has no Issuer.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The assertion has no Issuer.")
     if expected and issuer != expected:
         raise UpstreamFailed(
-            Case.UPSTREAM_ISSUER_MISMATCH,
+            LoginCase.UPSTREAM_ISSUER_MISMATCH,
             f"The Issuer is '{_short(issuer)}' and the metadata of the connection is that of '{_short(expected)}'.",
         )
 
@@ -170,4 +170,4 @@ def _short(text: str) -> str:
 
 
 def _refused(detail: str) -> UpstreamFailed:
-    return UpstreamFailed(Case.UPSTREAM_TOKEN_REFUSED, detail)
+    return UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, detail)

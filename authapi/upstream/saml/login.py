@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from authapi.failures import Case
+from authapi.failures.logins import LoginCase
 from authapi.login.login import Login
 from authapi.login.protocol import BrowserCall
 from authapi.login.wish import Prompt
@@ -93,7 +93,7 @@ def proven(connection: Connection, request: AuthenticationRequest, answer: SamlA
     """Return who logged in, for an answer to our request. Raises `UpstreamFailed`. The assertion counts once."""
     provider = saml_provider(connection)
     if provider.entity_id != request.issuer:
-        raise UpstreamFailed(Case.UPSTREAM_ISSUER_MISMATCH, "The connection has another provider than when the login began.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The connection has another provider than when the login began.")
     found = judged(connection, provider, answer, callback=request.callback, request_id=request_id_of(request))
     return once(connection, provider, found)
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-from authapi.failures import Case
+from authapi.failures.logins import LoginCase
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.saml.claims import NameId
 from authapi.upstream.saml.facts import TimeUnreadable, instant_of
@@ -74,7 +74,7 @@ def check_logout_answer(sent: Sent, provider: SamlProvider, *, addresses: frozen
     except XmlError as error:
         raise _refused(f"The logout response is refused: {error}") from error
     if codes[:1] != (SUCCESS,) or "PartialLogout" in codes[-1]:
-        raise UpstreamFailed(Case.UPSTREAM_DENIED, status_words(codes, message))
+        raise UpstreamFailed(LoginCase.UPSTREAM_DENIED, status_words(codes, message))
 
 
 def _verified(sent: Sent, provider: SamlProvider, parameter: str, expected: str) -> Element:
@@ -95,7 +95,7 @@ def _check(root: Element, provider: SamlProvider, addresses: frozenset[str]) -> 
     issuer, destination = issuer_of(root), root.get("Destination") or ""
     if provider.entity_id and issuer != provider.entity_id:
         raise UpstreamFailed(
-            Case.UPSTREAM_ISSUER_MISMATCH, "The logout message is from another issuer than the metadata of the connection."
+            LoginCase.UPSTREAM_ISSUER_MISMATCH, "The logout message is from another issuer than the metadata of the connection."
         )
     # SAML Bindings 2.0, 3.4.5.2 and 3.5.5.2: a signed message says where it goes.
     if destination not in addresses:
@@ -112,4 +112,4 @@ def _check_age(root: Element, now: datetime) -> None:
 
 
 def _refused(detail: str) -> UpstreamFailed:
-    return UpstreamFailed(Case.UPSTREAM_TOKEN_REFUSED, detail)
+    return UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, detail)

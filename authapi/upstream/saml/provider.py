@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from authapi.failures import Case
+from authapi.failures.logins import LoginCase
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.saml.certificates import Certificate
 from authapi.upstream.saml.metadata import ProviderMetadata
@@ -97,4 +97,4 @@ def _chosen(addresses: Mapping[str, str], binding: str) -> Endpoint | None:
 
 
 def _incomplete(detail: str) -> UpstreamFailed:
-    return UpstreamFailed(Case.UPSTREAM_MISCONFIGURED, detail)
+    return UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, detail)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-from authapi.failures import Case
+from authapi.failures.logins import LoginCase
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.saml.claims import NameId, Statement
 from authapi.upstream.saml.facts import Assertion, Confirmation, Response, TimeUnreadable, instant_of
@@ -152,4 +152,4 @@ def text_or_nothing(element: Element) -> str:
 
 
 def _refused(detail: str) -> UpstreamFailed:
-    return UpstreamFailed(Case.UPSTREAM_TOKEN_REFUSED, detail)
+    return UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, detail)

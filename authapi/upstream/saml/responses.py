@@ -8,7 +8,7 @@ from datetime import datetime
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-from authapi.failures import Case
+from authapi.failures.logins import LoginCase
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.saml.certificates import Certificate, CertificateUnreadable, read_certificates
 from authapi.upstream.saml.facts import Assertion
@@ -119,7 +119,7 @@ class UnknownSigner(UpstreamFailed):
     """No certificate of the connection made a signature: the provider may have rolled over, so its metadata is worth another look."""
 
     def __init__(self, detail: str) -> None:
-        super().__init__(Case.UPSTREAM_TOKEN_REFUSED, detail)
+        super().__init__(LoginCase.UPSTREAM_TOKEN_REFUSED, detail)
 
 
 def _whose(element: Element, certificates: Sequence[Certificate]) -> str:
@@ -147,4 +147,4 @@ def _named_certificate(element: Element) -> Certificate | None:
 
 
 def _refused(detail: str) -> UpstreamFailed:
-    return UpstreamFailed(Case.UPSTREAM_TOKEN_REFUSED, detail)
+    return UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, detail)

@@ -9,7 +9,7 @@ from urllib.parse import urlencode, urlsplit
 from django.conf import settings
 from django.utils import timezone
 
-from authapi.failures import Case
+from authapi.failures.logins import LoginCase
 from authapi.login.login import Login
 from authapi.login.protocol import BrowserCall
 from authapi.login.wish import Prompt
@@ -49,7 +49,7 @@ def options_of(connection: Connection) -> WsFedOptions:
     try:
         return read_options(connection.strategy, connection.options, allows_http=settings.OUTBOUND_ALLOW_HTTP)
     except OptionsInvalid as error:
-        raise UpstreamFailed(Case.UPSTREAM_MISCONFIGURED, f"{connection.name}: {error}") from error
+        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name}: {error}") from error
 
 
 def wsfed_provider(connection: Connection) -> WsFedProvider:
@@ -88,7 +88,7 @@ def proven(connection: Connection, request: AuthenticationRequest, result: str) 
     """Return who logged in, for a `wresult`. Raises `UpstreamFailed`. The token counts once."""
     provider = wsfed_provider(connection)
     if provider.entity_id != request.issuer:
-        raise UpstreamFailed(Case.UPSTREAM_ISSUER_MISMATCH, "The connection has another provider than when the login began.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The connection has another provider than when the login began.")
     found = judged(connection, provider, result)
     claims = claims_in(provider, found)
     use_assertion(connection, found)
@@ -98,7 +98,7 @@ def proven(connection: Connection, request: AuthenticationRequest, result: str) 
 def judged(connection: Connection, provider: WsFedProvider, result: str) -> Accepted:
     """Return the token, judged with the certificates that are known, and once more with fresh ones where its signer is not."""
     if not result or len(result) > _MOST_RESULT_CHARACTERS:
-        raise UpstreamFailed(Case.UPSTREAM_TOKEN_REFUSED, "There is no wresult, or a very long one.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "There is no wresult, or a very long one.")
     expected = Expected(issuer=provider.entity_id, realm=provider.realm, now=timezone.now())
     keys = decryption_keys(connection.tenant_id)
     try:
@@ -129,7 +129,7 @@ def _metadata(connection: Connection, options: WsFedOptions) -> ProviderMetadata
         try:
             return pasted_metadata(options.metadata_xml, read_federation_metadata)
         except MetadataUnreadable as error:
-            raise UpstreamFailed(Case.UPSTREAM_MISCONFIGURED, f"{connection.name}: {error}") from error
+            raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name}: {error}") from error
     if options.metadata_url and not (options.sign_in_endpoint and options.certificates):
         return published_metadata(connection, options.metadata_url, read_federation_metadata)
     return None
@@ -140,7 +140,7 @@ def _provider(connection: Connection, options: WsFedOptions, metadata: ProviderM
     certificates = options.certificates or (metadata.certificates if metadata else ())
     if not endpoint or not certificates:
         wanted = "adfs_server or fedMetadataXml" if connection.strategy == "adfs" else "tenant_domain"
-        raise UpstreamFailed(Case.UPSTREAM_MISCONFIGURED, f"{connection.name} names no provider: set {wanted}.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name} names no provider: set {wanted}.")
     realm = options.realm or f"urn:auth0:{connection.tenant_id}:{connection.name}"
     return WsFedProvider(realm, metadata.entity_id if metadata else "", endpoint, certificates, options)
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-from authapi.failures import Case
+from authapi.failures.logins import LoginCase
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.saml.certificates import Certificate
 from authapi.upstream.saml.claims import NameId, Statement
@@ -80,7 +80,7 @@ def _check_fault(root: Element) -> None:
             continue
         texts = [text_or_nothing(one) for one in root.iter(qualified(namespace, "Text"), "faultstring")]
         told = "".join(character for character in " ".join(texts) if character.isprintable())[:_LONGEST_TOLD]
-        raise UpstreamFailed(Case.UPSTREAM_DENIED, told or "The provider answers with a fault and no reason.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_DENIED, told or "The provider answers with a fault and no reason.")
 
 
 def _token(root: Element, keys: Sequence[RSAPrivateKey]) -> Element:
@@ -185,4 +185,4 @@ def _saml11(name: str) -> str:
 
 
 def _refused(detail: str) -> UpstreamFailed:
-    return UpstreamFailed(Case.UPSTREAM_TOKEN_REFUSED, detail)
+    return UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, detail)

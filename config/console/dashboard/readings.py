@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from django.utils import timezone
 
-from foundation.database.statements import Row, fetch_all, fetch_one
+from foundation.database.statements import fetch_all, row_as, rows_as
 from provisioning.dead_letters.failure_kinds import failure_kinds
 from provisioning.engine import not_found
 
@@ -24,9 +24,9 @@ KINDS_SHOWN = 5
 
 # Positions are dense: what was recorded between two moments is the difference of two of them, found by one probe each.
 _POSITIONS = """
-SELECT (SELECT position FROM events_head WHERE tenant_id = %(tenant)s), (
+SELECT (SELECT position FROM events_head WHERE tenant_id = %(tenant)s) AS last, (
     SELECT l.position FROM events_logentry l WHERE l.tenant_id = %(tenant)s AND l.recorded_at >= hour.start
-    ORDER BY l.recorded_at, l.position LIMIT 1)
+    ORDER BY l.recorded_at, l.position LIMIT 1) AS first
 FROM unnest(%(starts)s::timestamptz[]) WITH ORDINALITY hour(start, number) ORDER BY number
 """
 # All tenants have no common position. Rows of events are numbered as they are written, but for those of transactions that were
@@ -44,41 +44,56 @@ halving(number, start, low, high) AS (
     CROSS JOIN LATERAL (SELECT e.id, e.time FROM events_event e WHERE e.id >= middle.id ORDER BY e.id LIMIT 1) probe
     WHERE h.low < h.high
 )
-SELECT (SELECT high - 1 FROM ends), low FROM halving WHERE low >= high ORDER BY number
+SELECT (SELECT high - 1 FROM ends) AS last, low AS first FROM halving WHERE low >= high ORDER BY number
 """
-_DELIVERIES = """
-SELECT state, count(*) FILTER (WHERE created_at >= %(since)s), count(*) FROM (
-    SELECT state, created_at FROM provisioning_delivery {which} LIMIT %(newest)s
+_STATES = "SELECT state, count(*) FILTER (WHERE created_at >= %(since)s) AS number"
+_DELIVERIES = f"""
+{_STATES} FROM (SELECT state, created_at FROM provisioning_delivery ORDER BY id DESC LIMIT %(newest)s) newest GROUP BY state
+"""  # noqa: S608  (constants of this module)
+_DELIVERIES_OF_TENANT = f"""
+{_STATES} FROM (
+    SELECT state, created_at FROM provisioning_delivery WHERE tenant_id = %(tenant)s ORDER BY tenant_id DESC, id DESC LIMIT %(newest)s
 ) newest GROUP BY state
-"""
-_FAILED_SIGN_INS = """
-SELECT floor(extract(epoch FROM created_at - %(since)s) / 3600)::int, count(*) FROM (
-    SELECT created_at FROM authapi_signin WHERE NOT is_success AND {which} created_at >= %(since)s
+"""  # noqa: S608
+_HOUR_NUMBERS = "SELECT floor(extract(epoch FROM created_at - %(since)s) / 3600)::int AS hour, count(*) AS number"
+_FAILED_SIGN_INS = f"""
+{_HOUR_NUMBERS} FROM (
+    SELECT created_at FROM authapi_signin WHERE NOT is_success AND created_at >= %(since)s ORDER BY created_at DESC LIMIT %(newest)s
+) newest GROUP BY 1
+"""  # noqa: S608
+_FAILED_SIGN_INS_OF_TENANT = f"""
+{_HOUR_NUMBERS} FROM (
+    SELECT created_at FROM authapi_signin WHERE NOT is_success AND tenant_id = %(tenant)s AND created_at >= %(since)s
     ORDER BY created_at DESC LIMIT %(newest)s
 ) newest GROUP BY 1
-"""
-_STREAMS = """
-SELECT s.id, coalesce(nullif(s.name, ''), s.id), s.tenant_id, s.status, s.held_since, s.held_reason,
-    greatest(h.position - s.position, 0) AS behind, coalesce(b.failures, 0), g.staged_since,
-    (SELECT count(*) FROM ({not_found} LIMIT 1000) missed) AS not_found
+"""  # noqa: S608
+_ALL_STREAMS = f"""
+SELECT s.id AS stream_id, coalesce(nullif(s.name, ''), s.id) AS name, s.tenant_id, s.status, s.held_since, s.held_reason,
+    greatest(h.position - s.position, 0) AS behind, coalesce(b.failures, 0) AS failures, g.staged_since,
+    (SELECT count(*) FROM ({not_found.ROWS} LIMIT 1000) missed) AS not_found
 FROM events_eventstream s JOIN events_head h ON h.tenant_id = s.tenant_id
 LEFT JOIN provisioning_breaker b ON b.stream_id = s.id LEFT JOIN provisioning_deletionguard g ON g.stream_id = s.id
-{which} ORDER BY s.held_since IS NULL, s.status DESC, behind DESC, s.id LIMIT %(streams)s
-"""
+"""  # noqa: S608  (a constant of another module)
+_WORST_FIRST = "ORDER BY s.held_since IS NULL, s.status DESC, behind DESC, s.id LIMIT %(streams)s"
+_STREAMS = f"{_ALL_STREAMS} {_WORST_FIRST}"
+_STREAMS_OF_TENANT = f"{_ALL_STREAMS} WHERE s.tenant_id = %(tenant)s {_WORST_FIRST}"
 # As the sweeper looks for them: a probe per stream that delivers.
-_OLDEST_DUE = """
-SELECT due.not_before, s.id, coalesce(nullif(s.name, ''), s.id) FROM events_eventstream s CROSS JOIN LATERAL (
+_DUE = """
+SELECT due.not_before AS since, s.id AS stream_id, coalesce(nullif(s.name, ''), s.id) AS stream_name
+FROM events_eventstream s CROSS JOIN LATERAL (
     SELECT l.not_before FROM provisioning_lane l WHERE l.stream_id = s.id AND l.not_before <= clock_timestamp()
     ORDER BY l.not_before, l.id LIMIT 1
-) due WHERE s.status = 'enabled' AND s.held_since IS NULL {which} ORDER BY due.not_before LIMIT 1
+) due WHERE s.status = 'enabled' AND s.held_since IS NULL
 """
+_OLDEST_DUE = f"{_DUE} ORDER BY due.not_before LIMIT 1"
+_OLDEST_DUE_OF_TENANT = f"{_DUE} AND s.tenant_id = %(tenant)s ORDER BY due.not_before LIMIT 1"
 _KINDS_OF_ALL = """
 WITH newest AS (
     SELECT id, stream_id, fingerprint, state, error_class, error_status, left(reason, 400) AS reason
     FROM provisioning_deadletter ORDER BY id DESC LIMIT %(newest)s
 )
-SELECT stream_id, fingerprint, count(*), (array_agg(error_class ORDER BY id DESC))[1], (array_agg(error_status ORDER BY id DESC))[1],
-    (array_agg(reason ORDER BY id DESC))[1]
+SELECT stream_id, fingerprint, count(*) AS open, (array_agg(error_class ORDER BY id DESC))[1] AS error_class,
+    (array_agg(error_status ORDER BY id DESC))[1] AS error_status, (array_agg(reason ORDER BY id DESC))[1] AS reason
 FROM newest WHERE state = 'open' GROUP BY stream_id, fingerprint ORDER BY count(*) DESC, max(id) DESC LIMIT %(kinds)s
 """
 
@@ -135,13 +150,27 @@ class DueDelivery:
 
 
 @dataclass(frozen=True)
+class _Place:
+    """The number of the last event there is, and of the first one that was recorded since the start of an hour."""
+
+    last: int | None
+    first: int | None
+
+
+@dataclass(frozen=True)
 class Kind:
     """A kind of failure on one stream, and how many dead letters of it are open."""
 
     stream_id: str
     fingerprint: str
     open: int
-    text: str
+    error_class: str
+    error_status: int | None
+    reason: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.error_status or self.error_class}: {self.reason}"[:160]
 
 
 def hour_starts(now: datetime) -> list[datetime]:
@@ -152,56 +181,45 @@ def hour_starts(now: datetime) -> list[datetime]:
 
 def events_by_hour(tenant: str | None, starts: list[datetime]) -> Hours:
     """Return how many events were recorded in each hour; of all tenants about how many."""
-    rows = fetch_all(_POSITIONS if tenant else _NUMBERS, {"tenant": tenant, "starts": starts})
-    if not rows or rows[0][0] is None:
+    places = rows_as(_Place, _POSITIONS if tenant else _NUMBERS, {"tenant": tenant, "starts": starts})
+    if not places or places[0].last is None:
         return Hours(starts, [0] * len(starts))
-    beyond = rows[0][0] + 1
-    places = [beyond if place is None else place for _last, place in rows] + [beyond]
-    return Hours(starts, [max(after - before, 0) for before, after in pairwise(places)])
+    beyond = places[0].last + 1
+    numbers = [beyond if place.first is None else place.first for place in places] + [beyond]
+    return Hours(starts, [max(after - before, 0) for before, after in pairwise(numbers)])
 
 
 def deliveries(tenant: str | None, since: datetime) -> Outcomes:
     """Return the deliveries since then by state, among the newest of them."""
-    which = "WHERE tenant_id = %(tenant)s ORDER BY tenant_id DESC, id DESC" if tenant else "ORDER BY id DESC"
-    rows = fetch_all(_DELIVERIES.format(which=which), {"tenant": tenant, "since": since, "newest": NEWEST})
-    recent = {state: count for state, count, _looked_at in rows if count}
+    rows = fetch_all(_DELIVERIES_OF_TENANT if tenant else _DELIVERIES, {"tenant": tenant, "since": since, "newest": NEWEST})
+    recent = {state: count for state, count in rows if count}
     return Outcomes(recent, is_cut=sum(recent.values()) >= NEWEST)
 
 
 def failed_sign_ins(tenant: str | None, starts: list[datetime]) -> Hours:
     """Return how many sign-ins failed in each hour, among the newest failures."""
-    which = "tenant_id = %(tenant)s AND" if tenant else ""
-    rows = fetch_all(_FAILED_SIGN_INS.format(which=which), {"tenant": tenant, "since": starts[0], "newest": NEWEST})
-    by_hour: dict[int, int] = dict(rows)
+    values = {"tenant": tenant, "since": starts[0], "newest": NEWEST}
+    by_hour: dict[int, int] = dict(fetch_all(_FAILED_SIGN_INS_OF_TENANT if tenant else _FAILED_SIGN_INS, values))
     counts = [by_hour.get(number, 0) for number in range(len(starts))]
     return Hours(starts, counts, is_cut=sum(counts) >= NEWEST)
 
 
 def streams(tenant: str | None) -> list[StreamState]:
     """Return the event streams, those that are held and those that are furthest behind first."""
-    which = "WHERE s.tenant_id = %(tenant)s" if tenant else ""
-    return [
-        StreamState(*row)
-        for row in fetch_all(_STREAMS.format(which=which, not_found=not_found.ROWS), {"tenant": tenant, "streams": STREAMS_SHOWN})
-    ]
+    return rows_as(StreamState, _STREAMS_OF_TENANT if tenant else _STREAMS, {"tenant": tenant, "streams": STREAMS_SHOWN})
 
 
 def oldest_due(tenant: str | None) -> DueDelivery | None:
     """Return the delivery that has waited for longest although it may run."""
-    which = "AND s.tenant_id = %(tenant)s" if tenant else ""
-    row: Row | None = fetch_one(_OLDEST_DUE.format(which=which), {"tenant": tenant})
-    return None if row is None else DueDelivery(*row)
+    return row_as(DueDelivery, _OLDEST_DUE_OF_TENANT if tenant else _OLDEST_DUE, {"tenant": tenant})
 
 
 def kinds_of_dead_letters(tenant: str | None) -> list[Kind]:
     """Return the kinds of failure with most open dead letters, among the newest letters."""
     if tenant:
         found = failure_kinds(tenant, letters=NEWEST, kinds=KINDS_SHOWN).kinds
-        return [
-            Kind(kind.stream_id, kind.fingerprint, kind.open, _named(kind.error_class, kind.error_status, kind.reason)) for kind in found
-        ]
-    rows = fetch_all(_KINDS_OF_ALL, {"newest": NEWEST, "kinds": KINDS_SHOWN})
-    return [Kind(stream, fingerprint, count, _named(*what)) for stream, fingerprint, count, *what in rows]
+        return [Kind(kind.stream_id, kind.fingerprint, kind.open, kind.error_class, kind.error_status, kind.reason) for kind in found]
+    return rows_as(Kind, _KINDS_OF_ALL, {"newest": NEWEST, "kinds": KINDS_SHOWN})
 
 
 def age_of(moment: datetime) -> timedelta:
@@ -219,7 +237,3 @@ def in_words(age: timedelta) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
-
-
-def _named(error_class: str, status: int | None, reason: str) -> str:
-    return f"{status or error_class}: {reason}"[:160]

@@ -23,14 +23,11 @@ from typing import Any, cast
 
 import orjson
 import redis
-import redis.asyncio
-import redis.asyncio.retry
 from django.conf import settings
-from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
-from redis.retry import Retry
 
 from events.hints import publisher
+from foundation.memory.redis_clients import async_redis_client, redis_client
 
 logger = logging.getLogger(__name__)
 
@@ -68,12 +65,7 @@ class Callee:
         self._handlers = handlers
         self._loop = asyncio.get_running_loop()
         self._name = secrets.token_hex(8)
-        self._redis = redis.asyncio.Redis.from_url(
-            url,
-            socket_timeout=_REDIS_TIMEOUT_SECONDS,
-            socket_connect_timeout=_REDIS_TIMEOUT_SECONDS,
-            retry=redis.asyncio.retry.Retry(NoBackoff(), 0),
-        )
+        self._redis = async_redis_client(url)
         self._answers: OrderedDict[str, bytes] = OrderedDict()
         self._replies: set[asyncio.Task[None]] = set()
 
@@ -199,9 +191,4 @@ def _answers_key(call_id: str) -> str:
 
 @lru_cache(maxsize=4)
 def _asker(url: str) -> redis.Redis:
-    return redis.Redis.from_url(
-        url,
-        socket_timeout=_PATIENCE_SECONDS + _REDIS_TIMEOUT_SECONDS,
-        socket_connect_timeout=_REDIS_TIMEOUT_SECONDS,
-        retry=Retry(NoBackoff(), 0),
-    )
+    return redis_client(url, answer_seconds=_PATIENCE_SECONDS + _REDIS_TIMEOUT_SECONDS)

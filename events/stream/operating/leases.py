@@ -12,16 +12,14 @@ import secrets
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-import redis.asyncio
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 from events import metrics
+from foundation.memory.outage_guard import OutageGuard
+from foundation.memory.redis_clients import async_redis_client
 
 logger = logging.getLogger(__name__)
 
-_REDIS_TIMEOUT_SECONDS = 0.2
 _PAUSE_AFTER_FAILURE_SECONDS = 1.0
 _RENEWALS_PER_LEASE = 3
 # The server's clock decides, so processes with different clocks agree on what has expired.
@@ -72,14 +70,12 @@ class Leases:
     process_limit: int
     _held: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     _count: int = 0
-    _quiet_until: float = 0.0
     _given_back: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     _released: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._redis = redis.asyncio.Redis.from_url(
-            self.url, socket_timeout=_REDIS_TIMEOUT_SECONDS, socket_connect_timeout=_REDIS_TIMEOUT_SECONDS, retry=Retry(NoBackoff(), 0)
-        )
+        self._redis = async_redis_client(self.url)
+        self._guard = OutageGuard(_PAUSE_AFTER_FAILURE_SECONDS)
         self._acquire_script = self._redis.register_script(_ACQUIRE)
         self._renew_script = self._redis.register_script(_RENEW)
 
@@ -136,7 +132,7 @@ class Leases:
         self._count += 1
 
     async def _granted(self, lease: Lease, limit: int) -> bool:
-        if asyncio.get_running_loop().time() < self._quiet_until:
+        if self._guard.is_open:
             return True
         try:
             granted, reclaimed = await self._acquire_script(
@@ -158,7 +154,7 @@ class Leases:
                 self._note(error)
 
     def _note(self, error: Exception) -> None:
-        self._quiet_until = asyncio.get_running_loop().time() + _PAUSE_AFTER_FAILURE_SECONDS
+        self._guard.failed()
         logger.warning("slots are counted per process for now: %s", type(error).__name__)
 
     def _key(self, tenant_id: str) -> str:

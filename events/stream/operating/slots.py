@@ -9,15 +9,12 @@ from functools import lru_cache
 
 import redis
 from django.conf import settings
-from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
-from redis.retry import Retry
 
 from events.stream.operating.leases import slots_key
+from foundation.memory.redis_clients import redis_client
 
 logger = logging.getLogger(__name__)
-
-_REDIS_TIMEOUT_SECONDS = 0.2
 
 
 def open_streams(tenant_ids: Sequence[str]) -> int | None:
@@ -40,6 +37,4 @@ def open_streams(tenant_ids: Sequence[str]) -> int | None:
 
 @lru_cache(maxsize=4)
 def _reader(url: str) -> redis.Redis:
-    return redis.Redis.from_url(
-        url, socket_timeout=_REDIS_TIMEOUT_SECONDS, socket_connect_timeout=_REDIS_TIMEOUT_SECONDS, retry=Retry(NoBackoff(), 0)
-    )
+    return redis_client(url)

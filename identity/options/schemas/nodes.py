@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from identity.audit.values import is_secret
+from foundation.secrets.hidden_values import is_secret
 
 Path = str
 # User name and password in front of a host, and a private key in PEM: secrets under any member name.

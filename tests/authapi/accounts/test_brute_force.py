@@ -11,7 +11,8 @@ from django.core import mail
 from django.db import connections
 
 from authapi.accounts.attempts import Refusal
-from authapi.accounts.brute_force import blocks_of, counted_address, lift_blocks, prune_failures
+from authapi.accounts.brute_force import blocks_of, counted_address, lift_blocks
+from authapi.expiry import drop_ended
 from authapi.models import LoginFailures
 from events.models import Event, Mark
 from identity.models import Connection, Job, Tenant, User
@@ -133,7 +134,7 @@ def test_counts_that_are_over_are_dropped(ada: User, connection: Connection) -> 
         clock.shift(timedelta(days=29))
         fail(connection, 1, "grace@example.test")
         clock.shift(timedelta(days=2))
-        prune_failures(datetime.now(UTC))
+        drop_ended()
     assert [row.identifier for row in LoginFailures.objects.of(ada.tenant_id)] == ["grace@example.test"]
 
 

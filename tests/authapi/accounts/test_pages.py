@@ -11,16 +11,16 @@ import pytest
 import time_machine
 from django.core import mail
 
+from authapi import tasks
 from authapi.accounts.attempts import Refusal
 from authapi.models import AccountTicket, RefreshToken, Session, SignIn, TenantSettings
-from authapi.services.account_tickets import prune_tickets
 from authapi.tenant_settings import remembered_settings
 from events.models import Event
+from identity.mail.verification import start_verification
 from identity.models import Connection, Job, PasswordCredential, User
 from identity.services.connections import update_connection
 from identity.services.jobs import run_job
 from identity.services.users import update_user
-from identity.services.verification import start_verification
 from tests.authapi.accounts.logging_in import WRONG, attempt, outcome, protect, suspect
 from tests.authapi.browser import Browser, Page
 from tests.authapi.login.conftest import Login
@@ -285,12 +285,21 @@ def test_a_new_password_ends_sessions_tokens_and_blocks_and_verifies_the_address
     assert SignIn.objects.of(login.tenant.pk).get(type="scp").user_id == user.user_id
 
 
-def test_old_links_are_dropped_after_a_week(login: Login) -> None:
-    reset_link(login)
-    now = datetime.now(UTC)
-    prune_tickets(now + timedelta(days=7))
-    assert AccountTicket.objects.of(login.tenant.pk).exists()
-    prune_tickets(now + timedelta(days=7, hours=2))
+def test_a_used_or_expired_link_is_known_as_such_for_a_week_and_then_unknown(login: Login) -> None:
+    with time_machine.travel(datetime.now(UTC), tick=False) as clock:
+        used = reset_link(login)
+        assert set_password(login, used).status == 200
+        clock.shift(timedelta(seconds=1))
+        expired = reset_link(login)
+        clock.shift(timedelta(days=7))
+        tasks.prune()
+        pages = [login.browser.get(RESET, {"ticket": secret}) for secret in (used, expired)]
+        assert [page.status for page in pages] == [410, 410]
+        assert "This link was used already" in pages[0].text
+        assert "This link has expired" in pages[1].text
+        clock.shift(timedelta(hours=2))
+        tasks.prune()
+        assert [login.browser.get(RESET, {"ticket": secret}).status for secret in (used, expired)] == [404, 404]
     assert not AccountTicket.objects.of(login.tenant.pk).exists()
 
 

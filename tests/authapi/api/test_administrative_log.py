@@ -21,10 +21,10 @@ from pytest_django.fixtures import Settings
 from pytest_django.plugin import DjangoDbBlocker
 
 from authapi.edge.rate_figures import FAILED_OPERATIONS
+from authapi.expiry import drop_ended
 from authapi.logs.merged_log import oldest_writer, settled_until
 from authapi.models import AdministrativeLine
 from authapi.services.staff_lines import PLATFORM_STAFF
-from authapi.services.tokens import prune_expired
 from foundation.acting import Act, Actor, acting
 from identity.audit.entries import record
 from identity.models import AuditEntry, Connection, Staff, Tenant, User
@@ -544,7 +544,7 @@ def test_lines_go_with_the_lines_of_the_sign_in_log(tenant: Tenant, settings: Se
     settings.SIGN_IN_LOG_DAYS = 10
     old = make_line(tenant, created_at=timezone.now() - timedelta(days=11))
     kept = make_line(tenant, created_at=timezone.now() - timedelta(days=9))
-    prune_expired()
+    drop_ended()
     assert [line.pk for line in stored(tenant)] == [kept.pk]
     assert old.pk != kept.pk
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from authapi.services.tokens import prune_expired
+from authapi.expiry import drop_ended
 from identity.models import User
 from tests.factories.identity import make_user
 from tests.factories.sign_ins import make_sign_in
@@ -71,7 +71,7 @@ def test_the_log_is_followed_from_a_line_on_oldest_first(api: Management, ada: U
 
 def test_a_reader_whose_last_line_was_pruned_goes_on_with_the_oldest(api: Management, ada: User) -> None:
     pruned = make_sign_in(ada, created_at=timezone.now() - timedelta(days=31)).pk
-    prune_expired()
+    drop_ended()
     assert api.get("logs", {"from": pruned}).json == []
 
     line = make_sign_in(ada, created_at=timezone.now() - timedelta(minutes=1)).pk

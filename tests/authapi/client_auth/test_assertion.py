@@ -20,7 +20,8 @@ from joserfc.jwk import RSAKey
 
 from authapi.client_auth import clients
 from authapi.client_auth.assertion import ALGORITHMS, ASSERTION_TYPE
-from authapi.client_auth.replays import prune_used_assertions, use_once
+from authapi.client_auth.replays import use_once
+from authapi.expiry import drop_ended
 from authapi.models import ClientCredential, UsedAssertion
 from authapi.services.client_credentials import NewCredential, create_credential, delete_credential
 from authapi.services.clients import update_client
@@ -80,11 +81,11 @@ def test_a_used_assertion_is_forgotten_only_when_it_is_refused_for_its_age(tenan
         assertion = client.assertion(exp=int(time.time()) + 60)
         assert ask(client, assertion).status == 200
         clock.shift(timedelta(seconds=69))
-        prune_used_assertions()
+        drop_ended()
         assert answer(client, assertion) == UNAUTHORIZED
         assert UsedAssertion.objects.of(tenant.pk).count() == 1
         clock.shift(timedelta(seconds=2))
-        prune_used_assertions()
+        drop_ended()
         assert UsedAssertion.objects.of(tenant.pk).count() == 0
         assert answer(client, assertion) == UNAUTHORIZED
 

@@ -15,7 +15,7 @@ from authapi.login.sessions import end_session
 from authapi.models import AuthorizationCode, RefreshToken, SignIn
 from authapi.services.api_resources import create_api_resource
 from authapi.services.clients import revoke_client, rotate_client_secret, update_client
-from authapi.services.refresh_tokens import revoke_lineage
+from authapi.tokens.revocation import revoke_lineage
 from identity.models import Tenant
 from identity.services.tenants import create_tenant
 from identity.services.users import delete_user, update_user

@@ -18,7 +18,8 @@ from authapi.services.api_resources import create_api_resource
 from authapi.services.client_grants import create_client_grant
 from authapi.services.clients import revoke_client, update_client
 from authapi.services.permissions import Named, add_user_permissions, remove_user_permissions
-from authapi.services.refresh_tokens import locked_refresh_token, revoke_lineage, revoke_refresh_tokens
+from authapi.tokens.refresh_tokens import locked_refresh_token
+from authapi.tokens.revocation import revoke_lineage, revoke_refresh_tokens
 from identity.models import Tenant, User
 from identity.services.tenants import create_tenant
 from identity.services.users import delete_user, update_user
@@ -204,10 +205,10 @@ def test_the_successor_is_stored_encrypted_and_for_the_leeway_alone(tenant: Tena
     second = refresh(tenant, registered, first).json()["refresh_token"]
     row = RefreshToken.objects.of(tenant.pk).get(is_rotated=True)
     assert second not in str(vars(row))
-    tasks.prune_sign_ins()
+    tasks.prune()
     assert RefreshToken.objects.of(tenant.pk).get(is_rotated=True).sealed_successor == row.sealed_successor != ""
     with time_machine.travel(timezone.now() + timedelta(seconds=31)):
-        tasks.prune_sign_ins()
+        tasks.prune()
     row.refresh_from_db()
     assert (row.sealed_successor, row.sealed_until) == ("", None)
 

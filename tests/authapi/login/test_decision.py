@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.login.decision import Situation, Step, next_step
 from authapi.login.wish import Presentation, Prompt, Wish
 
@@ -58,12 +59,12 @@ def test_each_situation_has_its_step(name: str) -> None:
 @pytest.mark.parametrize(
     ("situation", "case"),
     [
-        (NOBODY, Case.LOGIN_REQUIRED),
-        (at(LOGGED_IN, is_usable=False), Case.LOGIN_REQUIRED),
-        (at(LOGGED_IN, needs_consent=True), Case.CONSENT_REQUIRED),
+        (NOBODY, LoginCase.LOGIN_REQUIRED),
+        (at(LOGGED_IN, is_usable=False), LoginCase.LOGIN_REQUIRED),
+        (at(LOGGED_IN, needs_consent=True), LoginCase.CONSENT_REQUIRED),
     ],
 )
-def test_a_silent_request_fails_where_a_page_would_be_due(situation: Situation, case: Case) -> None:
+def test_a_silent_request_fails_where_a_page_would_be_due(situation: Situation, case: LoginCase) -> None:
     with pytest.raises(RequestRefused) as refused:
         next_step(wish(is_silent=True), situation)
     assert refused.value.case is case
@@ -72,10 +73,10 @@ def test_a_silent_request_fails_where_a_page_would_be_due(situation: Situation, 
 def test_a_login_as_somebody_else_than_was_hinted_at_is_refused_and_not_asked_for_again() -> None:
     with pytest.raises(RequestRefused) as refused:
         next_step(wish(), at(LOGGED_IN, is_usable=False, has_logged_in=True))
-    assert refused.value.case is Case.LOGIN_REQUIRED
+    assert refused.value.case is LoginCase.LOGIN_REQUIRED
 
 
 def test_a_silent_request_with_an_old_login_fails() -> None:
     with pytest.raises(RequestRefused) as refused:
         next_step(wish(is_silent=True, max_age=99), LOGGED_IN)
-    assert refused.value.case is Case.LOGIN_REQUIRED
+    assert refused.value.case is LoginCase.LOGIN_REQUIRED

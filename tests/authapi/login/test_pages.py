@@ -214,7 +214,7 @@ def test_requests_that_nobody_can_finish_are_dropped(login: Login) -> None:
     login.ask()
     LoginTransaction.objects.of(login.tenant.pk).update(expires_at=timezone.now())
     login.ask(state="another")
-    tasks.prune_sign_ins()
+    tasks.prune()
     assert [kept_state(row)["state"] for row in LoginTransaction.objects.of(login.tenant.pk)] == ["another"]
 
 

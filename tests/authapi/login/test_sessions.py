@@ -192,7 +192,7 @@ def test_the_calendar_ends_what_is_over_and_tells_the_clients_that_asked_to_know
     for client in (asked, plain):
         note_client(over, client, protocol="oauth")
     Session.objects.of(tenant.pk).filter(pk=over.pk).update(idle_expires_at=timezone.now())
-    tasks.prune_sign_ins()
+    tasks.end_sessions()
     assert rows(tenant) == [going_on.pk]
     assert [(notice.client_id, notice.initiator) for notice in LogoutNotice.objects.of(tenant.pk)] == [(asked.pk, "session-expired")]
 

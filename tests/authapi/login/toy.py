@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.failures.requests import RequestCase
 from authapi.login import flow
 from authapi.login.browser import form_target, post_form, see_other, with_parameters
 from authapi.login.protocol import BrowserCall, CompleteLogin, Protocol, ProtocolRequest, RoundTrip, SessionEnd
@@ -29,7 +31,7 @@ from identity.models import Organization, User
 def ask(request: HttpRequest, host: HostMatch) -> HttpResponse:
     client = Client.objects.of(host.tenant_id).filter(client_id=request.GET.get("app", "")).first()
     if client is None:
-        raise RequestRefused(Case.UNKNOWN_CLIENT, client_id=request.GET.get("app", ""))
+        raise RequestRefused(LoginCase.UNKNOWN_CLIENT, client_id=request.GET.get("app", ""))
     state = {name: request.GET.get(name, "") for name in ("to", "takes", "silent", "anew", "posts", "bye")}
     return flow.begin(request, TOY, ProtocolRequest(host, client, state))
 
@@ -37,10 +39,10 @@ def ask(request: HttpRequest, host: HostMatch) -> HttpResponse:
 def wish_of(request: ProtocolRequest) -> Wish:
     state = request.state
     if state["to"] not in request.client.redirect_uris.split():
-        raise RequestRefused(Case.CALLBACK_MISMATCH, redirect_uri=state["to"])
+        raise RequestRefused(LoginCase.CALLBACK_MISMATCH, redirect_uri=state["to"])
     presentation = Presentation(form_target(state["to"]))
     if state["silent"] and state["anew"]:
-        return Wish(presentation, refusal=RequestRefused(Case.MALFORMED_REQUEST, reason="A silent login cannot be a new one."))
+        return Wish(presentation, refusal=RequestRefused(RequestCase.MALFORMED_REQUEST, reason="A silent login cannot be a new one."))
     prompts = frozenset({Prompt.LOGIN} if state["anew"] else ())
     return Wish(presentation, prompts=prompts, is_silent=bool(state["silent"]))
 

@@ -15,9 +15,9 @@ from joserfc.jwk import KeySet
 
 from authapi.models import SigningKey
 from authapi.tokens import keys
-from authapi.tokens.access_tokens import InvalidSignature, verify_access_token
 from authapi.tokens.key_pairs import new_key_pair
 from authapi.tokens.keys import UnknownKey, ensure_keys, published_keys, revoke_key, rotate_due_keys, rotate_keys, signing_key
+from authapi.tokens.verifying import InvalidSignature, verify_access_token
 from identity.models import Tenant
 from identity.services.tenants import create_tenant
 from tests.authapi.asgi_client import get

@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from authapi.services.clients import delete_client, revoke_client, rotate_client_secret
-from authapi.services.tokens import revoke_access_token
+from authapi.tokens.revocation import revoke_access_token
 from authapi.tokens.token_state import StreamState, _load_token_states, stream_state, token_states
 from identity.models import Tenant
 from tests.factories.admin import new_tenant

@@ -12,11 +12,14 @@ import time_machine
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from authapi.expiry import drop_ended
 from authapi.services.api_resources import create_api_resource
 from authapi.services.client_grants import create_client_grant, delete_client_grant, update_client_grant
 from authapi.services.clients import create_client, delete_client, revoke_client, rotate_client_secret
-from authapi.services.tokens import prune_expired, revoke_access_token
-from authapi.tokens.access_tokens import (
+from authapi.tokens.keys import trust
+from authapi.tokens.revocation import revoke_access_token
+from authapi.tokens.token_state import token_states
+from authapi.tokens.verifying import (
     ClientNotGlobal,
     InsufficientScope,
     InvalidSignature,
@@ -26,8 +29,6 @@ from authapi.tokens.access_tokens import (
     verify_access_token,
     verify_access_token_async,
 )
-from authapi.tokens.keys import trust
-from authapi.tokens.token_state import token_states
 from identity.models import CustomDomain, Tenant
 from tests.authapi.forging import decoded, signed
 from tests.factories.authapi import Registered, access_token, global_client, granted_client, host_of
@@ -148,7 +149,7 @@ def test_pruning_drops_only_records_of_tokens_that_have_expired(tenant: Tenant) 
     token = access_token(tenant, registered)
     _revoke_token(tenant, registered, token)
     revoke_access_token(tenant_id=tenant.pk, jti="long-gone", expires_at=datetime.now(UTC) - timedelta(seconds=1))
-    assert prune_expired() >= 1
+    assert drop_ended() >= 1
     with pytest.raises(InvalidToken):
         verify_access_token(token, host=host_of(tenant))
 

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import padding
 from joserfc import jwt
 from joserfc.jwk import ECKey, RSAKey
 
-from authapi.failures import Case
+from authapi.failures.logins import LoginCase
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.id_token import LEEWAY_SECONDS, verified_claims
 
@@ -56,7 +56,7 @@ def _base64(value: bytes) -> str:
 def is_refused(token: Any, *published: dict[str, Any]) -> bool:
     with pytest.raises(UpstreamFailed) as failed:
         verify(token, *published)
-    return failed.value.case is Case.UPSTREAM_TOKEN_REFUSED
+    return failed.value.case is LoginCase.UPSTREAM_TOKEN_REFUSED
 
 
 def test_the_published_key_is_no_secret_to_sign_with() -> None:

@@ -12,9 +12,9 @@ import pytest
 from pytest_django import Settings
 
 from config.asgi import application, refuse_websocket, routes
-from config.server import hosts
 from config.server.bounds import bounded_body, bounded_count
 from config.server.hosts import Application, Receive, Scope, Send, for_tenant, guarded, is_believed
+from identity import hosts
 from identity.models import Tenant
 from tests.factories.admin import new_tenant
 
@@ -83,7 +83,7 @@ def over_tls(settings: Settings) -> None:
 def test_a_host_longer_than_any_name_is_unknown_and_not_remembered() -> None:
     host = "a" * 60_000 + ".example.test"
     assert _asked(for_tenant(ok), _scope(host=host)).status == 404
-    assert host not in hosts._matches._entries
+    assert host not in hosts.matches._entries
 
 
 def test_a_unix_socket_is_believed_where_the_setting_names_it() -> None:

@@ -14,8 +14,9 @@ import pytest
 import uvicorn
 
 from config import http_protocol
-from config.http_protocol import HEAD_BYTES, MOST_HEADERS, STREAM, HttpProtocol, Wire
+from config.http_protocol import HEAD_BYTES, MOST_HEADERS, HttpProtocol
 from config.server import http_flow
+from config.server.uvicorn_insides import STREAM, UnknownUvicorn, Wire, require_known
 from tests.deadlines import eventually
 
 _GET = b"GET /stream HTTP/1.1\r\nhost: a\r\n\r\n"
@@ -89,14 +90,15 @@ async def _send_pieces(send: Callable[[Any], Any], pieces: list[bytes]) -> None:
 
 
 @contextmanager
-def _serving(application: Application, *, keep_alive: int = 5) -> Iterator[tuple[str, int]]:
+def _serving(application: Any, *, keep_alive: int = 5) -> Iterator[tuple[str, int]]:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         config = uvicorn.Config(
             application, http=HttpProtocol, ws="none", lifespan="off", log_level="critical", access_log=False, timeout_keep_alive=keep_alive
         )
         server = uvicorn.Server(config)
-        application.connections = lambda: server.server_state.connections
+        if isinstance(application, Application):
+            application.connections = lambda: server.server_state.connections
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
@@ -394,3 +396,35 @@ def test_who_leaves_is_told_of_although_it_has_asked_for_more(application: Appli
     _read_until(client, b"\r\n\r\n")
     client.close()
     eventually(lambda: application.gone == 1)
+
+
+async def _say(scope: MutableMapping[str, Any], receive: Callable[[], Any], send: Callable[[Any], Any]) -> None:
+    """Answer with the same pieces, over a wire that is taken over or in messages of ASGI."""
+    if scope["path"] == "/wire":
+        wire: Wire = scope["extensions"][STREAM](_HEADERS)
+        send = wire.send
+        assert wire.write(b"at once", b"7\r\nat once\r\n")
+    else:
+        await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+        await send({"type": "http.response.body", "body": b"at once", "more_body": True})
+    for piece in (b"a", b"", b"b" * 5000):
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+@pytest.mark.parametrize("version", [b"1.0", b"1.1"])
+def test_a_wire_says_what_messages_of_asgi_say(version: bytes) -> None:
+    def answer(address: tuple[str, int], path: bytes) -> tuple[set[bytes], bytes]:
+        with socket.create_connection(address, timeout=10) as client:
+            client.sendall(b"GET %b HTTP/%b\r\nhost: a\r\nconnection: close\r\n\r\n" % (path, version))
+            head, _, body = b"".join(iter(partial(client.recv, 65536), b"")).partition(b"\r\n\r\n")
+            return {line for line in head.split(b"\r\n") if not line.startswith(b"date:")}, body
+
+    with _serving(_say) as address:
+        assert answer(address, b"/wire") == answer(address, b"/plain")
+
+
+def test_another_version_of_uvicorn_is_refused_and_told_what_to_do() -> None:
+    require_known(uvicorn.__version__)
+    with pytest.raises(UnknownUvicorn, match=r"uvicorn 0\.99\.1 is installed.*requirements/base\.lock"):
+        require_known("0.99.1")

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
-import pytest
-
-from events.client.backoff import Backoff, retry_after_seconds
-
-NOW = datetime(2026, 5, 1, 12, 0, 0, tzinfo=UTC)
+from events.client.backoff import Backoff
 
 
 def test_failures_in_a_row_double_the_pause_up_to_its_limit() -> None:
@@ -39,21 +33,3 @@ def test_retry_after_is_a_floor_and_retry_another() -> None:
     backoff = Backoff(lambda: 0.0, retry_seconds=3.0)
     assert backoff.after_failure(retry_after=7.0) == 7.0
     assert backoff.after_failure(retry_after=1.0) == 3.0
-
-
-@pytest.mark.parametrize(
-    ("value", "seconds"),
-    [
-        ("5", 5.0),
-        (" 7 ", 7.0),
-        ("99999999", 600.0),
-        ("Fri, 01 May 2026 12:00:30 GMT", 30.0),
-        ("Fri, 01 May 2026 11:00:00 GMT", 0.0),
-        ("soon", None),
-        ("-1", None),
-        ("", None),
-        (None, None),
-    ],
-)
-def test_retry_after_is_seconds_or_a_date(value: str | None, seconds: float | None) -> None:
-    assert retry_after_seconds(value, NOW) == seconds

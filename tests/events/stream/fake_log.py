@@ -77,10 +77,13 @@ class Connection:
 class OpenStream:
     """A stream of the log from its first position on, and what it hangs on."""
 
-    def __init__(self, log: FakeLog, *, types: frozenset[str] | None = None, pace: Pace | None = None) -> None:
+    def __init__(
+        self, log: FakeLog, *, types: frozenset[str] | None = None, pace: Pace | None = None, beside: OpenStream | None = None
+    ) -> None:
         self.log = log
         self.connection = Connection()
-        self.tails = Tails(log, ring_bytes=1_000_000)  # type: ignore[arg-type]  # the methods that a tail uses
+        # Beside another stream it follows the same tail.
+        self.tails: Tails = beside.tails if beside else Tails(log, ring_bytes=1_000_000)  # type: ignore[arg-type]  # the methods that a tail uses
         pages = SharedPages(log, limit=1_000_000)  # type: ignore[arg-type]  # the method that pages use
         self.sources = Sources(self.tails, pages, pace or Pace(15.0, 600.0, 20.0, 2000))
         start = Cursor(log.epoch, 0)

@@ -9,7 +9,7 @@ from functools import partial
 
 from events.stream.frames import Frame
 from events.stream.reading.ring import Ring
-from events.stream.reading.sharing import WRITE_BYTES, Batch, Begun, begin
+from events.stream.reading.sharing import WRITE_BYTES, Batch
 from events.stream.reasons import DRAINING
 from tests.events.stream.fake_log import SEALER, FakeLog, OpenStream, run_story, until
 
@@ -36,7 +36,7 @@ def test_streams_at_one_place_with_one_filter_share_one_message() -> None:
     everything, again = batch.share(0, None), batch.share(0, None)
     assert everything is again
     assert everything is not None
-    assert everything.body == everything.message["body"] == b"1;xxxxxxxx2;xxxxxxxx3;xxxxxxxx"
+    assert everything.body == b"1;xxxxxxxx2;xxxxxxxx3;xxxxxxxx"
     assert everything.chunk == b"1e\r\n1;xxxxxxxx2;xxxxxxxx3;xxxxxxxx\r\n"
     filtered = batch.share(1, frozenset({"user.deleted"}))
     assert filtered is not None
@@ -56,17 +56,27 @@ def test_more_than_one_write_and_what_the_ring_has_dropped_are_no_share() -> Non
     assert Batch(emptied, now=1.0).share(0, None) is None
 
 
-def test_a_waiting_stream_is_written_to_by_the_tail_itself() -> None:
+def test_a_stream_gets_the_same_bytes_from_the_tail_and_from_its_own_task() -> None:
     async def story() -> None:
-        opened = OpenStream(FakeLog())
-        stream = await opened.opened()
-        await until(lambda: stream._is_parked)
-        opened.grow(3)
-        await until(lambda: stream.position == 3)
-        # Its own task has not run since: the body is there already.
-        assert opened.connection.body.count(b"event: user.created") == 3
-        assert positions_in(opened.connection.body) == [0, 1, 2, 3]
-        assert stream.writer.writing_since == 0.0
+        log, passed = FakeLog(), bytearray()
+
+        def at_once(body: bytes, _chunk: bytes) -> bool:
+            passed.extend(body)
+            return True
+
+        plain, fast = OpenStream(log), OpenStream(log)
+        streams = await plain.opened(), await fast.opened()
+        await until(lambda: all(stream._is_parked for stream in streams))
+        opening = fast.connection.body
+        streams[1].writer._pass = at_once
+        log.head = 3
+        for opened in (plain, fast):
+            opened.tails.heard("acme", log.head)
+        await until(lambda: all(stream.position == 3 for stream in streams))
+        await until(lambda: positions_in(plain.connection.body) == [0, 1, 2, 3])
+        assert fast.connection.body == opening
+        assert plain.connection.body == opening + bytes(passed)
+        assert [stream.writer.writing_since for stream in streams] == [0.0, 0.0]
 
     run_story(story)
 
@@ -140,7 +150,7 @@ def test_a_stream_that_must_end_ends_after_the_write_that_blocked() -> None:
     run_story(story)
 
 
-def test_a_write_that_stays_stuck_is_broken_off_before_and_after_its_task_waits_for_it() -> None:
+def test_a_write_that_stays_stuck_is_broken_off() -> None:
     async def story(rounds: int) -> None:
         opened = OpenStream(FakeLog())
         stream = await opened.opened()
@@ -174,34 +184,3 @@ def test_a_connection_that_is_gone_at_the_write_ends_its_stream_alone() -> None:
         assert stream.ended_by == "client"
 
     run_story(story)
-
-
-def test_what_was_begun_goes_on_where_it_waits() -> None:
-    async def story() -> None:
-        loop = asyncio.get_running_loop()
-        first, second = loop.create_future(), loop.create_future()
-        steps: list[str] = []
-
-        async def sending() -> None:
-            steps.append(await first)
-            steps.append(await second)
-
-        begun = begin(sending())
-        assert isinstance(begun, Begun)
-        waiter = asyncio.create_task(_wait_for(begun))
-        loop.call_soon(first.set_result, "one")
-        loop.call_later(0.001, second.set_result, "two")
-        await waiter
-        assert steps == ["one", "two"]
-
-        async def at_once() -> None:
-            steps.append("at once")
-
-        assert begin(at_once()) is None
-        assert steps[-1] == "at once"
-
-    run_story(story)
-
-
-async def _wait_for(begun: Begun) -> None:
-    await begun

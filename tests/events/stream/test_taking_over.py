@@ -21,21 +21,14 @@ from tests.events.stream.fake_log import run_story, until
 TENANT = "taken-over"
 
 
-class Transport:
-    """Hears of its end."""
+class BrokenWire:
+    """Takes nothing and tells nothing."""
 
     def __init__(self) -> None:
         self.is_aborted = False
 
     def abort(self) -> None:
         self.is_aborted = True
-
-
-class BrokenWire:
-    """Takes nothing and tells nothing."""
-
-    def __init__(self) -> None:
-        self.transport = Transport()
 
     def watch(self, gone: Callable[[], None]) -> None:
         raise RuntimeError("no connection to watch")
@@ -99,7 +92,7 @@ def test_a_stream_that_cannot_begin_ends_its_connection() -> None:
     async def story(shared: StreamRuntime) -> None:
         wire = BrokenWire()
         await _serve(shared, lambda _: wire)
-        await until(lambda: wire.transport.is_aborted)
+        await until(lambda: wire.is_aborted)
         await _slot_comes_back(shared)
         assert not shared.streams
 

@@ -147,3 +147,19 @@ def test_a_server_that_stops_answering_is_given_up(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("foundation.database.prepared_statements._PATIENCE_SECONDS", 0.3)
     _with(story)
+
+
+@pytest.mark.parametrize(("statement", "values"), [(ECHO, ("Ada", 2**40)), (ECHO, ("☃ '", -1)), (MANY, (300,)), (MANY, (0,))])
+def test_a_line_and_a_cursor_return_the_same_rows(statement: Statement, values: tuple[str | int, ...]) -> None:
+    async def story(pool: Pool) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+        async with pool.connection() as handle:
+            cursor = psycopg.AsyncRawCursor(handle)
+            await cursor.execute(f"EXECUTE {statement.name} ({', '.join(_literal(value) for value in values)})".encode(), binary=True)
+            return await _rows(pool, statement, *values), await cursor.fetchall()
+
+    fast, plain = _with(story)
+    assert fast == plain
+
+
+def _literal(value: str | int) -> str:
+    return str(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"

@@ -116,3 +116,17 @@ def test_one_thread_reads_for_all_who_find_a_memory_cold() -> None:
     assert sorted(loaded) == ["a", "b", "gone"]
     assert asyncio.run(asked(memory, "a", "b")) == ["A", "B"]
     assert len(loaded) == 3
+
+
+def test_questions_that_are_put_together_get_what_each_would_get_alone() -> None:
+    async def doubled(keys: Sequence[str]) -> dict[str, str]:
+        await asyncio.sleep(0)
+        return {key: key * 2 for key in keys}
+
+    async def story() -> None:
+        together = Gathering(doubled)
+        keys = [str(number % 7) for number in range(50)]
+        alone = [(await doubled([key]))[key] for key in keys]
+        assert await asyncio.gather(*map(together.ask, keys)) == alone
+
+    asyncio.run(story())

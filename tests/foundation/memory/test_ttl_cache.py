@@ -103,3 +103,11 @@ def test_answers_past_their_age_are_dropped_with_the_next_load() -> None:
     source.now = 5.0
     source.memory.get("d")
     assert source.memory.size == 1
+
+
+def test_what_is_remembered_is_what_the_load_would_have_said_at_the_question() -> None:
+    now, said = 0.0, {"a": 1, "b": 2}
+    memory: Remembered[str, int] = Remembered(lambda key: said[key], seconds=1.0, clock=lambda: now)
+    assert [memory.get(key) for key in "abab"] == [said[key] for key in "abab"]
+    now, said = 1.0, {"a": 3, "b": 4}
+    assert [memory.get(key) for key in "abab"] == [said[key] for key in "abab"]

@@ -16,10 +16,10 @@ from django.utils import timezone
 
 from foundation.acting import Act, Actor, act_of_command, acting, said
 from foundation.database.keyset_pages import read_place
+from foundation.secrets.hidden_values import HIDDEN, LONGEST, differing, is_secret, shown
 from identity.audit.browsing import Question, browse, exported
 from identity.audit.entries import record
 from identity.audit.retention import prune_audit_log
-from identity.audit.values import HIDDEN, LONGEST, differing, is_secret, shown
 from identity.imports.imports import start_import
 from identity.models import AuditEntry, Connection, Tenant, User
 from identity.services.jobs import run_job

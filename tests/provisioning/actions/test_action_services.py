@@ -77,7 +77,7 @@ def test_names_are_unique_per_tenant_only(tenant: Tenant) -> None:
         {"template": TEMPLATE, "entry_point_path": "provisioning.actions.event_stream.v1.ScimUserProvisioning"},
         {"template": "unknown"},
         {"template": "", "entry_point_path": "os.system"},
-        {"template": "", "entry_point_path": "provisioning.actions.runner.run_action"},
+        {"template": "", "entry_point_path": "provisioning.engine.runner.run_action"},
         {"template": "", "entry_point_path": "provisioning.actions.event_stream.v1"},
         {"template": "", "entry_point_path": "provisioning.actions.event_stream.v1.Missing"},
         {"template": "", "entry_point_path": "provisioning.actions.event_stream.v1.scim_users.ScimTransport"},

@@ -12,8 +12,8 @@ import pytest
 from identity.models import Tenant
 from provisioning.actions.event_stream import v1
 from provisioning.actions.event_stream.v1.objects import Api, Event
-from provisioning.actions.runner import run_action
 from provisioning.actions.setups import draft_setup
+from provisioning.engine.runner import run_action
 from provisioning.links.rows import RunLinks
 from provisioning.models import Action
 from provisioning.runs.failures import TransientFailure

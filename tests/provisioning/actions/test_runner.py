@@ -11,8 +11,8 @@ from pytest_django.fixtures import Settings
 
 from identity.models import Tenant
 from provisioning.actions.event_stream.v1.objects import Api, Event
-from provisioning.actions.runner import ActionOutcome, run_action
 from provisioning.actions.setups import draft_setup
+from provisioning.engine.runner import ActionOutcome, run_action
 from provisioning.links.rows import RunLinks
 from provisioning.models import Action, ActionSecret
 from provisioning.runs.failures import ActionCrashed, ActionError, Misconfigured

@@ -11,16 +11,15 @@ import pytest
 from events.models import EventStream
 from identity.models import Connection, Tenant, User
 from identity.services.users import create_user, delete_user, update_user
-from provisioning.actions.runner import run_action
 from provisioning.actions.scope import is_in_scope
 from provisioning.actions.setups import draft_setup
+from provisioning.engine.runner import run_action
 from provisioning.engine.streams import create_stream
 from provisioning.links.rows import RunLinks
-from provisioning.mapping.preview import Preview
 from provisioning.models import Action, Delivery
 from provisioning.runs.failures import DataFailure
-from provisioning.services.action_tests import mapping_preview
 from provisioning.services.actions import create_action
+from provisioning.trials.mapping_preview import Preview, mapping_preview
 from tests.factories.scim import TOKEN, MisbehavingServer, by_verb, listing, misbehaving_server, reply, user
 from tests.factories.scim_runs import envelope
 from tests.management import Management

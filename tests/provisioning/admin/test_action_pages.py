@@ -21,8 +21,8 @@ from provisioning.mapping.expression_functions import NAMES
 from provisioning.mapping.expressions import compile_expression
 from provisioning.mapping.table import DEFAULT_TABLE
 from provisioning.models import Action, ActionVersion, Trial
-from provisioning.services.action_tests import mapping_preview
 from provisioning.services.actions import create_action, update_action
+from provisioning.trials.mapping_preview import mapping_preview
 from tests.factories.admin import browser_of, new_staff, new_tenant
 from tests.factories.scim import TOKEN, RealServer, misbehaving_server, reply, running_scim_server
 

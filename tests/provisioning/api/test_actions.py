@@ -13,9 +13,9 @@ from django.utils import timezone
 from events.models import EventStream
 from identity.models import Connection, Tenant
 from provisioning.actions.secrets import open_secrets
+from provisioning.documents.executions import execution_id
 from provisioning.engine.streams import create_stream
 from provisioning.models import Action, ActionVersion, Attempt, Delivery
-from provisioning.runs.executions import execution_id
 from tests.factories.actions import make_deployed_action
 from tests.factories.identity import make_user
 from tests.management import Management

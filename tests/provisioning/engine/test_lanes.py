@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from django.db import connection
 from pytest_django.fixtures import Settings
 
 from events.models import Event, EventStream
+from foundation.database.statements import prepare
 from identity.models import Tenant
-from provisioning.engine import dispatch, lanes
+from provisioning.engine import dispatch, lane_rows, lanes
 from provisioning.models import Attempt, DeadLetter, Delivery, Lane
 from provisioning.runs.outcomes import Claim, Failure, LeaseLost, NotDue, Success
 from tests.provisioning.engine.logs import append_events
@@ -287,3 +289,14 @@ def test_two_streams_of_a_tenant_do_not_wait_for_each_other(tenant: Tenant, stre
     lanes.fail(_claimed(stream), BUSY, go_on=True)
 
     assert _claimed(other).stream_id == other.pk
+
+
+@pytest.mark.parametrize(
+    "statement", [lane_rows.TAKE_THIS, lane_rows.TAKE_OLDEST, lane_rows.TAKE_NEXT.call], ids=["this", "oldest", "next"]
+)
+def test_the_columns_of_a_claiming_statement_are_the_fields_of_what_was_taken(stream: EventStream, statement: str) -> None:
+    values: dict[str, Any] = {"lane": -1, "token": uuid.uuid4(), "stream": stream.pk, "probe": False, "lease": 1.0, "most": 1}
+    with connection.cursor() as cursor:
+        prepare(cursor, [lane_rows.TAKE_NEXT])
+        cursor.execute(statement, values)
+        assert tuple(column.name for column in cursor.description) == lane_rows.Taken._fields

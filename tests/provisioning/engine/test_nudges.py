@@ -10,6 +10,7 @@ import pytest
 from celery import Celery, current_app
 from pytest_django.fixtures import Settings
 
+from foundation.memory.outage_guard import OutageGuard
 from provisioning.engine import nudges
 from tests.deadlines import eventually, own_time
 
@@ -17,7 +18,7 @@ from tests.deadlines import eventually, own_time
 @pytest.fixture(autouse=True)
 def _fresh(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.DELIVERY_NUDGES_ENABLED = True
-    monkeypatch.setattr(nudges, "_silent_until", 0.0)
+    monkeypatch.setattr(nudges, "_guard", OutageGuard(30.0))
     monkeypatch.setattr(nudges, "_nudgers", {})
 
 

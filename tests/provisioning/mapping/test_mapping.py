@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from provisioning.mapping.schemas import ENTERPRISE_USER, USER
 from provisioning.mapping.table import DEFAULT_TABLE, MappingFailed, MappingRefused, MappingRow, Person, map_user, parse_table, person_of
-from provisioning.scim.schemas import ENTERPRISE_USER, USER
 from tests.depth import sized
 
 ANNA = {

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 
 from provisioning.mapping.review import check_sendable, undescribed
+from provisioning.mapping.schemas import ENTERPRISE_USER, USER
 from provisioning.mapping.table import DEFAULT_TABLE, MappingFailed, MappingRefused, MappingRow, map_user, parse_table
 from provisioning.scim.patch import per_attribute
 from provisioning.scim.reading import Difference, differences
-from provisioning.scim.schemas import ENTERPRISE_USER, USER
 from tests.provisioning.mapping.test_mapping import ANNA, JSON, REQUIRED, leaves, mapped
 
 CUSTOM = "urn:example:params:scim:schemas:extension:hr:2.0:User"

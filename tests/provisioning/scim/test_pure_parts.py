@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foundation.outbound.retry_after import retry_after
+from provisioning.mapping.schemas import ENTERPRISE_USER, PATCH_OP, USER
+from provisioning.runs.exchanges import MAX_BODY_CHARACTERS, ExchangeRecorder
 from provisioning.runs.failures import Misconfigured
 from provisioning.runs.masking import Mask, one_line
 from provisioning.scim import filters, patch
-from provisioning.scim.exchanges import MAX_BODY_CHARACTERS, ExchangeRecorder
 from provisioning.scim.instants import same_instant
 from provisioning.scim.options import OptionsRefused, ScimOptions, parse_options, rate_of
 from provisioning.scim.profiles import PROFILES
-from provisioning.scim.schemas import ENTERPRISE_USER, PATCH_OP, USER
 from provisioning.scim.settings import SecretRefused, budget_warning, check_secret, parse_base_url, parse_settings
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from provisioning.mapping.schemas import ENTERPRISE_USER
 from provisioning.scim.refusals import Conflict
-from provisioning.scim.schemas import ENTERPRISE_USER
 from tests.depth import sized
 from tests.factories.scim import RealServer
 from tests.factories.scim_runs import ANNA, run_event

@@ -127,7 +127,7 @@ def test_the_real_server_passes_the_probe_and_nothing_is_written(action: Action,
 
 def test_the_canary_recommends_put_on_the_real_server_and_leaves_nothing(action: Action, server: RealServer) -> None:
     report = probed(action, with_canary=True)
-    assert not report.steps.has_failed, report.document
+    assert not report.steps.first_failure, report.document
     assert report.findings["recommended_update_mode"] == "put"
     names = ("create", "find", "put", "patch", "patch_per_attribute", "delete", "recommendation")
     assert [states(report)[name] for name in names] == ["ok"] * 7
@@ -402,7 +402,7 @@ def test_one_test_of_an_action_runs_at_a_time_and_a_lost_one_does_not_block(acti
     with pytest.raises(Conflict, match="running"):
         probed(action)
     Trial.objects.filter(pk=running.pk).update(started_at=timezone.now() - timedelta(minutes=2))
-    assert not probed(action).steps.has_failed
+    assert not probed(action).steps.first_failure
     running.refresh_from_db()
     assert running.outcome == "lost"
 

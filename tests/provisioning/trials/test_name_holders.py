@@ -11,8 +11,8 @@ from identity.models import Connection, Tenant, User
 from identity.services.users import create_user
 from provisioning.actions.setups import draft_setup
 from provisioning.models import Action
-from provisioning.services.action_tests import mapping_preview
 from provisioning.services.actions import create_action
+from provisioning.trials.mapping_preview import mapping_preview
 from tests.factories.scim import RealServer, by_verb, listing, misbehaving_server, scim_error
 from tests.management import Management
 from tests.provisioning.trials.test_connection_test import at
@@ -44,7 +44,7 @@ def test_a_create_that_a_taken_name_stands_against_is_foreseen(
 ) -> None:
     holder = server.add(userName=NAME.upper(), **({"externalId": external_id} if external_id else {}))
     dry = run(action, anna, dry_run=True)
-    assert dry.steps.has_failed
+    assert dry.steps.first_failure
     assert f"409: the account {holder['id']}" in at(dry, "write").text
     (note,) = notes(action, anna)
     assert f"409: the account {holder['id']}" in note
@@ -60,7 +60,7 @@ def test_a_create_that_takes_the_account_over_is_foreseen_as_that(
     action = make_action(server.base_url, options={"adopt_on_conflict": True})
     holder = server.add(userName=NAME)
     dry = run(action, anna, dry_run=True)
-    assert not dry.steps.has_failed
+    assert not dry.steps.first_failure
     assert f"the account {holder['id']}, which holds this userName, is then taken over" in at(dry, "write").text
     assert run(action, anna, dry_run=False).summary == "Done: adopted."
 

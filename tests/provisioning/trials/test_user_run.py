@@ -19,8 +19,8 @@ from provisioning.engine import delivering, lanes, retention
 from provisioning.engine.lane_holds import LaneBusy, held_lanes
 from provisioning.engine.streams import create_stream
 from provisioning.models import Action, Delivery, Lane, Trial
-from provisioning.services.action_tests import mapping_preview
 from provisioning.services.actions import update_action
+from provisioning.trials.mapping_preview import mapping_preview
 from provisioning.trials.trials import TrialReport
 from provisioning.trials.user_run import run_for_user
 from tests.factories.scim import RealServer, Received, Wire, misbehaving_server
@@ -58,7 +58,7 @@ def test_a_dry_run_shows_every_step_and_the_difference_and_writes_nothing(action
     existing = server.add(externalId=anna.user_id, userName="old@example.test", title="Boss", name={"givenName": "Anna"})
     report = run(action, anna, dry_run=True)
     assert [step.name for step in report.steps.taken] == ["connect", "scope", "look_up", "match", "map", "write"]
-    assert not report.steps.has_failed, report.document
+    assert not report.steps.first_failure, report.document
     assert at(report, "match").details == {"id": existing["id"]}
     changes = {change["path"]: (change["before"], change["after"]) for change in at(report, "write").details["changes"]}
     assert changes["userName"] == ("old@example.test", "anna@example.test")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 
 from authapi.client_auth import clients
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.failures.requests import RequestCase
 from authapi.login import flow
 from authapi.login.protocol import ProtocolRequest
 from authapi.models import Client
@@ -23,17 +25,17 @@ def authorize(request: HttpRequest, host: HostMatch) -> HttpResponse:
     client = _client(host, single(parameters, "client_id"))
     if parameters.repeated:
         name, target = min(parameters.repeated), target_of(parameters, facts_of(client))
-        return respond_refused(request, host, target, RequestRefused(Case.REPEATED_PARAMETER, parameter=name[:100]))
+        return respond_refused(request, host, target, RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=name[:100]))
     return flow.begin(request, OAUTH, ProtocolRequest(host, client, parameters.values))
 
 
 def _client(host: HostMatch, client_id: str) -> Client:
     if not client_id:
-        raise RequestRefused(Case.MISSING_PARAMETER, parameter="client_id")
+        raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="client_id")
     try:
         client = clients.get((host.tenant_id, client_id[:64]))
     except Client.DoesNotExist as error:
-        raise RequestRefused(Case.UNKNOWN_CLIENT, client_id=client_id[:64]) from error
+        raise RequestRefused(LoginCase.UNKNOWN_CLIENT, client_id=client_id[:64]) from error
     if client.revoked_at is not None or client.client_id != client_id:
-        raise RequestRefused(Case.UNKNOWN_CLIENT, client_id=client_id[:64])
+        raise RequestRefused(LoginCase.UNKNOWN_CLIENT, client_id=client_id[:64])
     return client

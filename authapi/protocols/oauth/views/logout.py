@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 from django.http import HttpRequest, HttpResponse
 
 from authapi.clients.logout_addresses import is_allowed
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.login import round_trips
 from authapi.login.browser import address_of, see_other, user_agent_of, with_parameters
 from authapi.login.cookies import SESSION, drop_cookie, form_token, is_own_form, read_cookie
@@ -52,7 +53,7 @@ def plain_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
     allowed = _allowed(host, client)
     address = single(sent, "returnTo")
     if address and not is_allowed(address, allowed):
-        raise RequestRefused(Case.LOGOUT_ADDRESS_NOT_ALLOWED, address=address[:200])
+        raise RequestRefused(LoginCase.LOGOUT_ADDRESS_NOT_ALLOWED, address=address[:200])
     first = next((one for one in allowed if "*" not in one), "") if client is not None else ""
     session = find_session(tenant_id=host.tenant_id, cookie=read_cookie(request, SESSION))
     # `federated` is there or not; it needs no value.
@@ -84,7 +85,7 @@ def confirmed_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
     hint = read_hint(parameters.get("id_token_hint"), tenant_id=host.tenant_id) if parameters.get("id_token_hint") else None
     ending = _checked(request, host, parameters, hint, is_federated="federated" in request.POST)
     if ending.session is not None and not is_own_form(request, read_cookie(request, SESSION)):
-        raise RequestRefused(Case.FOREIGN_BROWSER)
+        raise RequestRefused(LoginCase.FOREIGN_BROWSER)
     if request.POST.get("answer") != "yes":
         return see_other(request, ending.address) if ending.address else hosted_page(request, host, "logout", {"is_kept": True})
     return _end(request, host, ending)
@@ -100,20 +101,20 @@ def _checked(request: HttpRequest, host: HostMatch, parameters: Parameters, hint
     """Return the logout that is asked for. Raises `RequestRefused` where hints contradict, or the address is not allowed."""
     client_id = parameters.get("client_id")
     if hint is not None and client_id and hint.client_id != client_id:
-        raise RequestRefused(Case.LOGOUT_HINT_MISMATCH, parameter="client_id")
+        raise RequestRefused(LoginCase.LOGOUT_HINT_MISMATCH, parameter="client_id")
     if hint is not None and parameters.get("logout_hint") and hint.sid != parameters.get("logout_hint"):
-        raise RequestRefused(Case.LOGOUT_HINT_MISMATCH, parameter="logout_hint")
+        raise RequestRefused(LoginCase.LOGOUT_HINT_MISMATCH, parameter="logout_hint")
     client = _named_client(host, client_id or (hint.client_id if hint else ""))
     address = parameters.get("post_logout_redirect_uri")
     if back := parameters.get("returnTo"):
         # The question was asked by `/v2/logout`, which leaves the query of an address to the client.
         if not is_allowed(back, _allowed(host, client)):
-            raise RequestRefused(Case.LOGOUT_ADDRESS_NOT_ALLOWED, address=back[:200])
+            raise RequestRefused(LoginCase.LOGOUT_ADDRESS_NOT_ALLOWED, address=back[:200])
         session = find_session(tenant_id=host.tenant_id, cookie=read_cookie(request, SESSION))
         return Ending(session, client, back, is_federated)
     # RP-Initiated Logout 1.0, 3.1: to the letter, and a wildcard is no address.
     if address and ("*" in address or address not in _allowed(host, client)):
-        raise RequestRefused(Case.LOGOUT_ADDRESS_NOT_ALLOWED, address=address[:200])
+        raise RequestRefused(LoginCase.LOGOUT_ADDRESS_NOT_ALLOWED, address=address[:200])
     if address and parameters.get("state"):
         address = with_parameters(address, {"state": parameters.get("state")})
     session = find_session(tenant_id=host.tenant_id, cookie=read_cookie(request, SESSION))
@@ -197,7 +198,7 @@ def _named_client(host: HostMatch, client_id: str) -> Client | None:
         return None
     client = Client.objects.of(host.tenant_id).filter(client_id=client_id[:64], revoked_at=None).first()
     if client is None or client.client_id != client_id:
-        raise RequestRefused(Case.UNKNOWN_CLIENT, client_id=client_id[:64])
+        raise RequestRefused(LoginCase.UNKNOWN_CLIENT, client_id=client_id[:64])
     return client
 
 

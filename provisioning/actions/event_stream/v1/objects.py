@@ -9,10 +9,10 @@ from typing import Any, NoReturn, Protocol
 
 from foundation.outbound.outcomes import Answer
 from provisioning.actions.event_stream.v1.cache import ActionCache
+from provisioning.runs.exchanges import ExchangeRecorder
 from provisioning.runs.failures import ActionCrashed
 from provisioning.runs.masking import Mask
 from provisioning.runs.run_log import RunLog
-from provisioning.scim.exchanges import ExchangeRecorder
 from provisioning.scim.link_book import LinkBook
 from provisioning.scim.lookups import Capabilities
 from provisioning.scim.transport import Pacing

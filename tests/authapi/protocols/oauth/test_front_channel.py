@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from authapi.grants.user_tokens import CodeParameters
 from authapi.models import AuthorizationCode, RefreshToken
 from authapi.protocols.oauth.front_channel import front_channel
 from authapi.services.api_resources import create_api_resource
+from authapi.tokens.user_tokens import CodeParameters
 from identity.models import Tenant
 from tests.authapi.asgi_client import ask_token, read_profile
 from tests.authapi.forging import decoded

@@ -9,6 +9,9 @@ import pytest
 
 from authapi.clients.origins import web_origin_of
 from authapi.failures import Case, RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.failures.oauth import OAuthCase
+from authapi.failures.requests import RequestCase
 from authapi.protocols.oauth.authorization_request import AuthorizationRequest, ClientFacts, Target
 from authapi.protocols.oauth.parameters import checked, read, single, target_of
 
@@ -74,13 +77,13 @@ def test_an_address_that_is_not_registered_to_the_letter_is_never_redirected_to(
     client = ClientFacts(**FACTS)
     with pytest.raises(RequestRefused) as refused:
         target_of(read(with_changes(redirect_uri=address).items()), client)
-    assert refused.value.case is Case.CALLBACK_MISMATCH
+    assert refused.value.case is LoginCase.CALLBACK_MISMATCH
 
 
 def test_a_client_without_callbacks_has_nowhere_to_go() -> None:
     with pytest.raises(RequestRefused) as refused:
         target_of(read(with_changes(redirect_uri=None).items()), ClientFacts("c"))
-    assert refused.value.case is Case.NO_CALLBACK
+    assert refused.value.case is LoginCase.NO_CALLBACK
 
 
 @pytest.mark.parametrize("name", ["client_id", "redirect_uri"])
@@ -88,58 +91,58 @@ def test_what_says_where_an_answer_goes_comes_once(name: str) -> None:
     parameters = read([*GOOD.items(), (name, "https://app.example.test/other")])
     with pytest.raises(RequestRefused) as refused:
         single(parameters, name)
-    assert refused.value.case is Case.REPEATED_PARAMETER
+    assert refused.value.case is RequestCase.REPEATED_PARAMETER
 
 
 @pytest.mark.parametrize("origins", [(), ("https://other.example.test",), ("http://app.example.test",), ("https://app.example.test:8443",)])
 def test_a_message_goes_to_registered_origins_only(origins: tuple[str, ...]) -> None:
     with pytest.raises(RequestRefused) as refused:
         judged(with_changes(response_mode="web_message"), web_origins=origins)
-    assert refused.value.case is Case.WEB_ORIGIN_NOT_ALLOWED
+    assert refused.value.case is OAuthCase.WEB_ORIGIN_NOT_ALLOWED
 
 
 @pytest.mark.parametrize("sent", [{"state": "a\x00b"}, {"state": "x" * 10_240}])
 def test_what_nobody_could_keep_is_refused(sent: dict[str, str]) -> None:
     with pytest.raises(RequestRefused) as refused:
         judged({**GOOD, **sent})
-    assert refused.value.case is Case.MALFORMED_REQUEST
+    assert refused.value.case is RequestCase.MALFORMED_REQUEST
 
 
 # --- Told to the client ---------------------------------------------------------------------------------------------------
 
 CODE_ALONE: dict[str, Any] = {"grant_types": frozenset({"authorization_code"})}
 REFUSALS: dict[str, tuple[dict[str, str | None], dict[str, Any], Case]] = {
-    "no response type": ({"response_type": None}, {}, Case.MISSING_PARAMETER),
-    "unset response type": ({"response_type": "undefined"}, {}, Case.MISSING_PARAMETER),
-    "unknown response type": ({"response_type": "code banana"}, {}, Case.UNSUPPORTED_RESPONSE_TYPE),
-    "response type none": ({"response_type": "none"}, {}, Case.UNSUPPORTED_RESPONSE_TYPE),
-    "blank response type": ({"response_type": " "}, {}, Case.UNSUPPORTED_RESPONSE_TYPE),
-    "code not enabled": ({}, {"grant_types": frozenset({"implicit"})}, Case.RESPONSE_TYPE_NOT_ALLOWED),
-    "implicit not enabled": ({"response_type": "token"}, CODE_ALONE, Case.RESPONSE_TYPE_NOT_ALLOWED),
-    "hybrid half enabled": ({"response_type": "code id_token", "nonce": "n"}, CODE_ALONE, Case.RESPONSE_TYPE_NOT_ALLOWED),
-    "unknown mode": ({"response_mode": "jwt"}, {}, Case.MALFORMED_REQUEST),
-    "tokens in the query": ({"response_type": "token", "response_mode": "query"}, {}, Case.MALFORMED_REQUEST),
-    "no nonce": ({"response_type": "id_token"}, {}, Case.MISSING_PARAMETER),
-    "no nonce in hybrid": ({"response_type": "code id_token"}, {}, Case.MISSING_PARAMETER),
-    "public without PKCE": ({"code_challenge": None, "code_challenge_method": None}, {"is_public": True}, Case.MISSING_PARAMETER),
-    "method without challenge": ({"code_challenge": None}, {}, Case.MISSING_PARAMETER),
-    "plain": ({"code_challenge_method": "plain"}, {}, Case.MALFORMED_REQUEST),
-    "plain by leaving the method out": ({"code_challenge_method": None}, {}, Case.MALFORMED_REQUEST),
-    "unknown method": ({"code_challenge_method": "S512"}, {}, Case.MALFORMED_REQUEST),
-    "method in lower case": ({"code_challenge_method": "s256"}, {}, Case.MALFORMED_REQUEST),
-    "challenge too short": ({"code_challenge": "short"}, {}, Case.MALFORMED_REQUEST),
-    "challenge that is no base64url": ({"code_challenge": CHALLENGE[:-1] + "="}, {}, Case.MALFORMED_REQUEST),
+    "no response type": ({"response_type": None}, {}, RequestCase.MISSING_PARAMETER),
+    "unset response type": ({"response_type": "undefined"}, {}, RequestCase.MISSING_PARAMETER),
+    "unknown response type": ({"response_type": "code banana"}, {}, OAuthCase.UNSUPPORTED_RESPONSE_TYPE),
+    "response type none": ({"response_type": "none"}, {}, OAuthCase.UNSUPPORTED_RESPONSE_TYPE),
+    "blank response type": ({"response_type": " "}, {}, OAuthCase.UNSUPPORTED_RESPONSE_TYPE),
+    "code not enabled": ({}, {"grant_types": frozenset({"implicit"})}, OAuthCase.RESPONSE_TYPE_NOT_ALLOWED),
+    "implicit not enabled": ({"response_type": "token"}, CODE_ALONE, OAuthCase.RESPONSE_TYPE_NOT_ALLOWED),
+    "hybrid half enabled": ({"response_type": "code id_token", "nonce": "n"}, CODE_ALONE, OAuthCase.RESPONSE_TYPE_NOT_ALLOWED),
+    "unknown mode": ({"response_mode": "jwt"}, {}, RequestCase.MALFORMED_REQUEST),
+    "tokens in the query": ({"response_type": "token", "response_mode": "query"}, {}, RequestCase.MALFORMED_REQUEST),
+    "no nonce": ({"response_type": "id_token"}, {}, RequestCase.MISSING_PARAMETER),
+    "no nonce in hybrid": ({"response_type": "code id_token"}, {}, RequestCase.MISSING_PARAMETER),
+    "public without PKCE": ({"code_challenge": None, "code_challenge_method": None}, {"is_public": True}, RequestCase.MISSING_PARAMETER),
+    "method without challenge": ({"code_challenge": None}, {}, RequestCase.MISSING_PARAMETER),
+    "plain": ({"code_challenge_method": "plain"}, {}, RequestCase.MALFORMED_REQUEST),
+    "plain by leaving the method out": ({"code_challenge_method": None}, {}, RequestCase.MALFORMED_REQUEST),
+    "unknown method": ({"code_challenge_method": "S512"}, {}, RequestCase.MALFORMED_REQUEST),
+    "method in lower case": ({"code_challenge_method": "s256"}, {}, RequestCase.MALFORMED_REQUEST),
+    "challenge too short": ({"code_challenge": "short"}, {}, RequestCase.MALFORMED_REQUEST),
+    "challenge that is no base64url": ({"code_challenge": CHALLENGE[:-1] + "="}, {}, RequestCase.MALFORMED_REQUEST),
     "plain challenge too short": (
-        {"code_challenge": "x" * 42, "code_challenge_method": "plain"}, {"takes_plain": True}, Case.MALFORMED_REQUEST,
+        {"code_challenge": "x" * 42, "code_challenge_method": "plain"}, {"takes_plain": True}, RequestCase.MALFORMED_REQUEST,
     ),
-    "unknown prompt": ({"prompt": "banana"}, {}, Case.MALFORMED_REQUEST),
-    "prompt none beside another": ({"prompt": "none login"}, {}, Case.MALFORMED_REQUEST),
-    "max_age that is no number": ({"max_age": "-1"}, {}, Case.MALFORMED_REQUEST),
-    "max_age of other digits": ({"max_age": "\u0661"}, {}, Case.MALFORMED_REQUEST),
-    "max_age too large": ({"max_age": "9999999999"}, {}, Case.MALFORMED_REQUEST),
-    "request object": ({"request": "e.y.J"}, {}, Case.REQUEST_OBJECT_NOT_SUPPORTED),
-    "request uri": ({"request_uri": "https://a.test/"}, {}, Case.REQUEST_URI_NOT_SUPPORTED),
-    "registration": ({"registration": "{}"}, {}, Case.REGISTRATION_NOT_SUPPORTED),
+    "unknown prompt": ({"prompt": "banana"}, {}, RequestCase.MALFORMED_REQUEST),
+    "prompt none beside another": ({"prompt": "none login"}, {}, RequestCase.MALFORMED_REQUEST),
+    "max_age that is no number": ({"max_age": "-1"}, {}, RequestCase.MALFORMED_REQUEST),
+    "max_age of other digits": ({"max_age": "\u0661"}, {}, RequestCase.MALFORMED_REQUEST),
+    "max_age too large": ({"max_age": "9999999999"}, {}, RequestCase.MALFORMED_REQUEST),
+    "request object": ({"request": "e.y.J"}, {}, OAuthCase.REQUEST_OBJECT_NOT_SUPPORTED),
+    "request uri": ({"request_uri": "https://a.test/"}, {}, OAuthCase.REQUEST_URI_NOT_SUPPORTED),
+    "registration": ({"registration": "{}"}, {}, OAuthCase.REGISTRATION_NOT_SUPPORTED),
 }  # fmt: skip
 
 
@@ -155,7 +158,7 @@ def test_a_request_that_cannot_be_answered_has_its_row_of_the_table(name: str) -
 def test_a_repeated_parameter_is_refused(name: str) -> None:
     with pytest.raises(RequestRefused) as refused:
         judged([*GOOD.items(), (name, "a"), (name, "b")])
-    assert refused.value.case is Case.REPEATED_PARAMETER
+    assert refused.value.case is RequestCase.REPEATED_PARAMETER
 
 
 # --- What is understood ---------------------------------------------------------------------------------------------------

@@ -68,8 +68,11 @@ def test_everything_that_a_request_asks_for_is_read(travel: Any) -> None:
     assert AuthnRequest.of_state(asked.state()) == asked
 
 
-def test_a_message_in_an_address_may_be_uncompressed() -> None:
-    assert read(Sent(REQUEST, encoded(serialized(authn_request())), query="x")).id == "_request"
+def test_a_message_may_be_compressed_or_not_in_both_bindings() -> None:
+    raw = serialized(authn_request())
+    for sent in (raw, deflated(raw), b"\xef\xbb\xbf\n" + raw):
+        for query in (None, "SAMLRequest=x"):
+            assert read(Sent(REQUEST, encoded(sent), query=query)).id == "_request"
 
 
 def test_the_index_of_an_address_is_read() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from authapi.failures import Case, RequestRefused
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
 from authapi.protocols.wsfed.requests import SignIn, client_realm, read_parameters, reply_address, sign_in_of
 
 CALLBACKS = ("https://app.example.test/wsfed", "https://other.example.test/wsfed")
@@ -44,14 +45,14 @@ def test_odd_freshness_is_refused(wfresh: str) -> None:
 def test_an_address_that_is_not_registered_to_the_letter_gets_no_token(address: str) -> None:
     with pytest.raises(RequestRefused) as refused:
         asked(wreply=address)
-    assert refused.value.case is Case.CALLBACK_MISMATCH
+    assert refused.value.case is LoginCase.CALLBACK_MISMATCH
 
 
 @pytest.mark.parametrize("callbacks", [(), ("https://*.example.test/x",), ("com.example.app:/callback",)])
 def test_without_an_address_that_a_form_can_be_posted_to_nothing_is_answered(callbacks: tuple[str, ...]) -> None:
     with pytest.raises(RequestRefused) as refused:
         reply_address("", callbacks)
-    assert refused.value.case is Case.NO_CALLBACK
+    assert refused.value.case is LoginCase.NO_CALLBACK
 
 
 @pytest.mark.parametrize("name", ["wreq", "wreqptr"])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from authapi.failures import Case
+from authapi.failures.logins import LoginCase
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.saml.claims import EMAIL_FORMAT, NAME_IDENTIFIER, TRANSIENT, NameId, Statement, claims_of
 
@@ -20,7 +20,7 @@ def statement(name_id: NameId | None = NameId("248289"), **attributes: str) -> S
 def refused(given: Statement, **more: Any) -> str:
     with pytest.raises(UpstreamFailed) as error:
         claims_of(given, **more)
-    assert error.value.case is Case.UPSTREAM_PROFILE_REFUSED
+    assert error.value.case is LoginCase.UPSTREAM_PROFILE_REFUSED
     return error.value.detail
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from authapi.expiry import drop_ended
 from authapi.models import LoginTransaction, RefusedMessage, Session, SignIn, UsedAssertion
-from authapi.services.tokens import prune_expired
 from authapi.tokens.saml_keys import published_certificates, signing_identity
 from authapi.xml.bindings import verify_query
 from authapi.xml.names import DS, METADATA, SAML, qualified
@@ -203,11 +203,11 @@ def test_the_log_says_why_an_answer_was_refused_and_keeps_the_message(login: Sam
 def test_kept_messages_go_after_days(login: SamlLogin) -> None:
     request, state = login.leave()
     login.come_back(login.answer(request, key=OTHER), state)
-    prune_expired()
+    drop_ended()
     rows = RefusedMessage.objects.of(login.tenant.pk)
     assert rows.count() == 1
     rows.update(created_at=timezone.now() - timedelta(days=8))
-    prune_expired()
+    drop_ended()
     assert rows.count() == 0
     assert SignIn.objects.of(login.tenant.pk).filter(is_success=False).exists()
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from authapi.failures import Case
+from authapi.failures.logins import LoginCase
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.saml.certificates import MOST_CERTIFICATES, CertificateUnreadable, read_certificates
 from authapi.upstream.saml.metadata import read_metadata
@@ -189,7 +189,7 @@ def test_the_entity_id_can_be_chosen() -> None:
 def test_a_connection_that_is_not_complete_says_what_it_lacks(options: dict[str, Any]) -> None:
     with pytest.raises(UpstreamFailed) as refused:
         provider_of(read_options(options), None, tenant_id="acme", connection="corp")
-    assert refused.value.case is Case.UPSTREAM_MISCONFIGURED
+    assert refused.value.case is LoginCase.UPSTREAM_MISCONFIGURED
     assert "corp has no" in refused.value.detail
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from authapi.failures import Case
+from authapi.failures.logins import LoginCase
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.saml.judging import Expected, recipients_of, with_organization
 from authapi.upstream.saml.responses import Accepted, UnknownSigner, accepted, read_message, request_id_of
@@ -172,7 +172,7 @@ def test_a_refusal_of_the_provider_is_told_in_words(statuses: tuple[str, ...], t
     raw = answer(statuses=statuses, status_message="Ask\nBob.").raw
     with pytest.raises(UpstreamFailed) as refused:
         judged(raw)
-    assert refused.value.case is Case.UPSTREAM_DENIED
+    assert refused.value.case is LoginCase.UPSTREAM_DENIED
     assert told in refused.value.detail
     assert refused.value.detail.endswith("It says: Ask Bob.")
 

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from authapi.failures import Case
+from authapi.failures.logins import LoginCase
 from authapi.models import RefusedMessage, Session, SignIn
 from authapi.tokens.saml_keys import published_certificates
 from authapi.upstream.failures import UpstreamFailed
@@ -106,7 +106,7 @@ def test_a_fault_is_told_in_the_providers_words() -> None:
     ):
         with pytest.raises(UpstreamFailed) as refused:
             accepted_token(fault.encode(), [SIGNING.known], Expected(ENTITY_ID, REALM, NOW))
-        assert (refused.value.case, refused.value.detail) == (Case.UPSTREAM_DENIED, "No seat.")
+        assert (refused.value.case, refused.value.detail) == (LoginCase.UPSTREAM_DENIED, "No seat.")
 
 
 @pytest.mark.parametrize("result", ["", "<a/>", "no xml", "<!DOCTYPE a><a/>"])

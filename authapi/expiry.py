@@ -1,0 +1,120 @@
+"""What ends by itself: one table of the rows that go, how long after their end, and why. One task drops them.
+
+Sessions are not in the table: they end (`end_expired_sessions`), and clients are told.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from authapi.accounts.brute_force import MEMORY
+from authapi.models import (
+    AccessToken,
+    AccountTicket,
+    AdministrativeLine,
+    AuthorizationCode,
+    ConnectionTest,
+    DeviceGrant,
+    LoginFailures,
+    LoginTransaction,
+    LogoutTransaction,
+    RefreshToken,
+    RefusedMessage,
+    RevokedToken,
+    SignIn,
+    UsedAssertion,
+)
+from authapi.models.base import UnrecordedOwned
+
+_BATCH = 2000
+# The worker ends a task after 20 s; what is left waits for the next run.
+_LONGEST_SECONDS = 15.0
+# The replay of a used code ends what came of it for so long after the code's end.
+_REPLAY_KNOWN = timedelta(hours=24)
+# The reuse of a rotated or revoked refresh token is known for what it is for so long.
+_REUSE_KNOWN = timedelta(days=30)
+# A mailed link is answered as one that was used or has expired, and not as an unknown one, for so long after its end.
+_LINK_KNOWN = timedelta(days=7)
+# A refused message, or the answer to a test, is kept beside its line for so long.
+_MESSAGE_KEPT = timedelta(days=7)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The rows of one table that are over, of every tenant. Where columns are `emptied`, the rows themselves stay."""
+
+    model: type[UnrecordedOwned]
+    is_over: Q
+    emptied: Mapping[str, Any] | None = None
+
+    def drop_batch(self) -> int:
+        """Drop some of the rows; return how many."""
+        with transaction.atomic():
+            # Bound to the clock and not to a tenant. Locked rows are in use: they are left for the next run.
+            over = self.model.all_tenants.filter(self.is_over).order_by("pk").select_for_update(skip_locked=True)
+            keys = list(over.values_list("pk", flat=True)[:_BATCH])
+            rows = self.model.all_tenants.filter(pk__in=keys)
+            if self.emptied is None:
+                rows.delete()
+            else:
+                rows.update(**self.emptied)
+        return len(keys)
+
+
+def drop_ended(*, seconds: float = _LONGEST_SECONDS) -> int:
+    """Drop what is over, in small batches and for `seconds` at most; return how many rows went. Running it twice is harmless.
+
+    Tables take turns, so that a long one does not keep the others waiting.
+    """
+    deadline = time.monotonic() + seconds
+    waiting = deque(endings(timezone.now()))
+    count = 0
+    while waiting and time.monotonic() < deadline:
+        ending = waiting.popleft()
+        dropped = ending.drop_batch()
+        count += dropped
+        if dropped == _BATCH:
+            waiting.append(ending)
+    return count
+
+
+def endings(now: datetime) -> tuple[Ending, ...]:
+    """Return the table."""
+
+    def over(moment: str, *, kept: timedelta = timedelta(0)) -> Q:
+        return Q(**{f"{moment}__lte": now - kept})
+
+    log_days = timedelta(days=settings.SIGN_IN_LOG_DAYS)
+    return (
+        # Once a token has expired, its revocation says nothing more.
+        Ending(RevokedToken, over("expires_at")),
+        # After this moment an assertion is refused for its age alone.
+        Ending(UsedAssertion, over("expires_at")),
+        Ending(AuthorizationCode, over("expires") & Q(used_at=None) | over("expires", kept=_REPLAY_KNOWN)),
+        Ending(LoginTransaction, over("expires_at")),
+        Ending(LogoutTransaction, over("expires_at")),
+        Ending(DeviceGrant, over("expires")),
+        Ending(AccessToken, over("expires")),
+        # A rotated token stays while its family may live, at least for as long as a client could still present it honestly.
+        Ending(RefreshToken, over("expires_at") | over("idle_expires_at") | over("revoked", kept=_REUSE_KNOWN)),
+        # The successor of a rotated token is kept for answers that were lost, for the leeway only.
+        Ending(RefreshToken, over("sealed_until"), emptied={"sealed_successor": "", "sealed_until": None}),
+        Ending(AccountTicket, over("expires_at", kept=_LINK_KNOWN)),
+        # Older failures count no longer, and the block that they led to has ended.
+        Ending(LoginFailures, over("last_failed_at", kept=MEMORY)),
+        # What a provider says of a user: long enough to mend a connection.
+        Ending(RefusedMessage, over("created_at", kept=_MESSAGE_KEPT)),
+        Ending(ConnectionTest, over("expires_at", kept=_MESSAGE_KEPT)),
+        Ending(SignIn, over("created_at", kept=log_days)),
+        Ending(AdministrativeLine, over("created_at", kept=log_days)),
+    )

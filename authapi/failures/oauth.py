@@ -1,0 +1,69 @@
+"""What OAuth 2.0 refuses a client: its authentication, its grant, what it asks of the authorization endpoint, its bearer token.
+
+Errors of the toolkit's engine are translated here as well.
+"""
+
+from __future__ import annotations
+
+from enum import unique
+
+from oauthlib.oauth2 import OAuth2Error
+
+from authapi.failures import Case, Failure
+
+
+@unique
+class OAuthCase(Case):
+    UNSUPPORTED_GRANT = 400, "unsupported_grant_type", "Unsupported grant type: {grant}"
+    MISSING_CLIENT_AUTHENTICATION = 401, "invalid_client", "Client authentication is missing."
+    # Unknown client, wrong secret and wrong method look alike, so that an answer does not tell which clients exist.
+    WRONG_CLIENT_AUTHENTICATION = 401, "access_denied", "Unauthorized"
+    WRONG_CLIENT_AT_REVOCATION = 401, "invalid_client", "Unauthorized"
+    CERTIFICATE_NOT_VALID = 401, "invalid_client", "The client certificate has expired or is not valid yet."
+    GRANT_NOT_ALLOWED = 403, "unauthorized_client", "Grant type '{grant}' not allowed for the client."
+    AUDIENCE_REQUIRED = 403, "access_denied", "Non-global clients are not allowed access to APIv1"
+    UNKNOWN_AUDIENCE = 403, "access_denied", "Service not enabled within domain: {audience}"
+    NO_CLIENT_GRANT = (
+        403,
+        "access_denied",
+        'Client is not authorized to access "{audience}". You need to create a "client-grant" associated to this API.',
+    )
+    # A foreign, unknown, expired and used code look alike; so do refresh tokens.
+    INVALID_CODE = 403, "invalid_grant", "Invalid authorization code"
+    WRONG_REDIRECT_URI = 403, "invalid_grant", "The redirect_uri is not the one of the authorization request."
+    WRONG_CODE_VERIFIER = 403, "invalid_grant", "Failed to verify code verifier"
+    INVALID_REFRESH_TOKEN = 403, "invalid_grant", "Unknown or invalid refresh token."
+    AUDIENCE_NOT_IN_POLICY = 403, "access_denied", "The refresh token is not good for the audience: {audience}"
+    NO_SIGNING_SECRET = (
+        403,
+        "unauthorized_client",
+        "Id tokens of this client are signed with its secret, which was not kept. Rotate the secret.",
+    )
+    # RFC 6750, 3.1. Both stand beside a challenge, which the token endpoint never sends.
+    INVALID_BEARER = 401, "invalid_token", "Unauthorized"
+    BEARER_LACKS_SCOPE = 403, "insufficient_scope", "The access token lacks the scope {scope}."
+    # Of the authorization endpoint. The first is shown on a page: no address is trusted yet (RFC 6749, 4.1.2.1).
+    WEB_ORIGIN_NOT_ALLOWED = 400, "invalid_request", "The origin {origin} is not among the client's web origins."
+    ORIGIN_NOT_ALLOWED = 403, "access_denied", "The origin {origin} is not among the client's allowed origins."
+    # RFC 9449, 5: its error code, so that a client sees that no token would be bound.
+    DPOP_NOT_SUPPORTED = 400, "invalid_dpop_proof", "DPoP is not supported. Send the request without a proof."
+    UNSUPPORTED_RESPONSE_TYPE = 400, "unsupported_response_type", "Unsupported response type: {response_type}"
+    RESPONSE_TYPE_NOT_ALLOWED = (
+        403,
+        "unauthorized_client",
+        "Response type '{response_type}' not allowed for the client: its grant '{grant}' is off.",
+    )
+    REQUEST_OBJECT_NOT_SUPPORTED = 400, "request_not_supported", "Request objects are not supported."
+    REQUEST_URI_NOT_SUPPORTED = 400, "request_uri_not_supported", "The parameter request_uri is not supported."
+    REGISTRATION_NOT_SUPPORTED = 400, "registration_not_supported", "The parameter registration is not supported."
+    NO_GRANT_IN_ORGANIZATION = 403, "access_denied", "The client has no grant for this API in the {organization} organization"
+
+
+def engine_failure(error: OAuth2Error) -> Failure:
+    """Translate a refusal of the toolkit's engine; its own status stands unless upstream clients expect another."""
+    status = _ENGINE_STATUS.get(error.error, error.status_code)
+    return Failure(status, error.error, error.description or error.error.replace("_", " "))
+
+
+# Clients of the token endpoint expect 403 where RFC 6749, 5.2 has 400.
+_ENGINE_STATUS = {"invalid_grant": 403, "unauthorized_client": 403, "access_denied": 403}

@@ -1,0 +1,157 @@
+"""What a client may ask for, for itself or for a user: the API behind an audience, and the scopes there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from authapi.failures import RequestRefused
+from authapi.failures.oauth import OAuthCase
+from authapi.models import ApiResource, Client
+from authapi.services import grant_terms
+from authapi.services.api_resources import ensure_management_api
+from authapi.services.grant_terms import GrantTerms
+from authapi.services.permissions import permission_values
+from authapi.tenant_settings import sign_in_settings
+from authapi.tokens.audiences import is_management_audience, is_userinfo_audience
+from authapi.tokens.keys import trust
+from authapi.tokens.profile_claims import SIGN_IN_SCOPES
+from foundation.memory.ttl_cache import Remembered
+from identity.hosts import HostMatch
+from identity.models import Organization, User
+
+_REMEMBERED_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Entitlement:
+    """The answer: audience as the token will name it, API, every scope the client may have there, and the grant behind it."""
+
+    audience: str
+    resource: ApiResource
+    scopes: tuple[str, ...]
+    grant: GrantTerms | None = None
+
+    def narrowed(self, requested: str | None) -> tuple[str, ...]:
+        """Return the requested scopes that are granted, or all of them; ungranted ones are dropped silently."""
+        if requested is None:
+            return self.scopes
+        wanted = frozenset(requested.split())
+        return tuple(scope for scope in self.scopes if scope in wanted)
+
+    @property
+    def seconds(self) -> int:
+        return self.resource.token_lifetime or int(settings.ACCESS_TOKEN_SECONDS)
+
+
+def machine_entitlement(client: Client, host: HostMatch, audience: str | None) -> Entitlement:
+    """Return what `client` may ask for at `audience`; raise `RequestRefused` when that is nothing.
+
+    A global client may leave the audience out and needs no grant for the management interface.
+    """
+    if audience is None:
+        if not client.is_global:
+            raise RequestRefused(OAuthCase.AUDIENCE_REQUIRED)
+        audience = f"{host.base_url}/"
+    resource = resource_of(host.tenant_id, audience)
+    grant = grant_terms.for_clients.get((host.tenant_id, client.pk, resource.pk))
+    if grant is None and not (client.is_global and resource.is_system):
+        raise RequestRefused(OAuthCase.NO_CLIENT_GRANT, audience=audience)
+    scopes = resource.scope_values if grant is None else grant.scopes
+    allowed = frozenset(resource.scope_values)
+    return Entitlement(audience, resource, tuple(scope for scope in scopes if scope in allowed), grant)
+
+
+@dataclass(frozen=True)
+class UserEntitlement:
+    """What a client gets for a user. Without a resource the token is for the profile only, and `audience` is empty.
+
+    `permissions` are those of the user at the API, where its dialect lists them.
+    """
+
+    audience: str
+    resource: ApiResource | None
+    scopes: tuple[str, ...]
+    permissions: tuple[str, ...] | None = None
+
+
+def user_entitlement(
+    *, host: HostMatch, client: Client, user: User | None, audience: str | None, scope: str | None, organization: Organization | None = None
+) -> UserEntitlement:
+    """Return what of `scope` the client gets for `user`; the rest is dropped silently. Raises `RequestRefused`.
+
+    An absent audience is the tenant's default one, or the profile. An absent scope stands for every scope of the API. Before
+    the user is known (None) permissions are not looked at: ask again when it is.
+    """
+    audience = audience or sign_in_settings(host.tenant_id).default_audience
+    if not audience or is_userinfo_audience(audience, trust.get(host.tenant_id).hosts):
+        scopes = _narrowed(scope or "", frozenset(), may_stay=_may_refresh(client, None))
+        return UserEntitlement(audience="", resource=None, scopes=scopes)
+    resource = resource_of(host.tenant_id, audience)
+    allowed = _allowed_for_users(client, resource, audience)
+    permissions = _permissions(user, resource, organization)
+    if permissions is not None and enforces_permissions(resource):
+        allowed = tuple(value for value in allowed if value in permissions)
+    listed = permissions if permissions is not None and resource.token_dialect.endswith("_authz") else None
+    scopes = allowed if scope is None else _narrowed(scope, frozenset(allowed), may_stay=_may_refresh(client, resource))
+    return UserEntitlement(audience=audience, resource=resource, scopes=scopes, permissions=listed)
+
+
+def enforces_permissions(resource: ApiResource) -> bool:
+    """Tell whether a user gets only the scopes that are among the user's permissions.
+
+    The management interface always does: a login at a global client must not make an administrator of anybody.
+    """
+    return resource.is_system or bool(resource.settings.get("enforce_policies"))
+
+
+def _allowed_for_users(client: Client, resource: ApiResource, audience: str) -> tuple[str, ...]:
+    """Return the scopes that the API's access policy leaves to this client, before the user is looked at."""
+    policy = resource.settings.get("subject_type_authorization", {}).get("user", {}).get("policy")
+    if resource.is_system:
+        policy = "allow_all" if client.is_global else "require_client_grant"
+    if policy in (None, "allow_all"):
+        return resource.scope_values
+    grant = grant_terms.for_users.get((client.tenant_id, client.pk, resource.pk)) if policy == "require_client_grant" else None
+    if grant is None:
+        raise RequestRefused(OAuthCase.NO_CLIENT_GRANT, audience=audience[:200])
+    allowed = frozenset(resource.scope_values)
+    return tuple(value for value in grant.scopes if value in allowed)
+
+
+def _permissions(user: User | None, resource: ApiResource, organization: Organization | None) -> tuple[str, ...] | None:
+    if user is None or not (enforces_permissions(resource) or resource.token_dialect.endswith("_authz")):
+        return None
+    return permission_values(user, resource, organization_id=organization.pk if organization else None)
+
+
+def _narrowed(scope: str, allowed: frozenset[str], *, may_stay: bool) -> tuple[str, ...]:
+    """Return the granted ones in the order in which they were asked for, each once."""
+    lasting = {"offline_access", "online_access"} if not may_stay else frozenset()
+    known = (allowed | SIGN_IN_SCOPES) - lasting
+    return tuple(dict.fromkeys(value for value in scope.split() if value in known))
+
+
+def _may_refresh(client: Client, resource: ApiResource | None) -> bool:
+    """Tell whether a refresh token may be issued: the client exchanges such, and the API takes tokens while nobody is there."""
+    return client.allows_grant_type("refresh_token") and (resource is None or bool(resource.settings.get("allow_offline_access")))
+
+
+def resource_of(tenant_id: str, audience: str) -> ApiResource:
+    """Return the API that `audience` names, as it was at most a second ago. Raises `RequestRefused`."""
+    if is_management_audience(audience, trust.get(tenant_id).hosts):
+        return _management.get(tenant_id)
+    try:
+        return _by_audience.get((tenant_id, audience))
+    except ApiResource.DoesNotExist as error:
+        raise RequestRefused(OAuthCase.UNKNOWN_AUDIENCE, audience=audience[:200]) from error
+
+
+def _load_by_audience(key: tuple[str, str]) -> ApiResource:
+    tenant_id, audience = key
+    return ApiResource.objects.of(tenant_id).get(identifier=audience, is_system=False)
+
+
+_management: Remembered[str, ApiResource] = Remembered(ensure_management_api, seconds=_REMEMBERED_SECONDS)
+_by_audience: Remembered[tuple[str, str], ApiResource] = Remembered(_load_by_audience, seconds=_REMEMBERED_SECONDS)

@@ -1,0 +1,46 @@
+"""What client grants say, remembered for a moment: every request for a token asks for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from authapi.models import ClientGrant
+from foundation.memory.ttl_cache import Remembered
+
+_REMEMBERED_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class GrantTerms:
+    """What a client grant says: its scopes, and whether it counts in organizations (`deny`, `allow` or `require`), in which."""
+
+    grant_id: str
+    scopes: tuple[str, ...]
+    organization_usage: str
+    is_for_any_organization: bool
+
+
+def forget_grant(tenant_id: str, client_pk: int, resource_pk: str) -> None:
+    """Let this process see a changed grant at once."""
+    for_clients.forget((tenant_id, client_pk, resource_pk))
+    for_users.forget((tenant_id, client_pk, resource_pk))
+
+
+def _load(key: tuple[str, int, str], *, subject_type: str) -> GrantTerms | None:
+    tenant_id, client_pk, resource_pk = key
+    grants = ClientGrant.objects.of(tenant_id).filter(client_id=client_pk, api_resource_id=resource_pk)
+    grant = grants.filter(subject_type=subject_type).select_related("api_resource").first()
+    if grant is None:
+        return None
+    usage = grant.settings.get("organization_usage") or "deny"
+    return GrantTerms(grant.pk, grant.granted_scopes, usage, bool(grant.settings.get("allow_any_organization")))
+
+
+# Keyed by tenant, key of the client's row, and API: the grant of the client itself, and the one for its users.
+for_clients: Remembered[tuple[str, int, str], GrantTerms | None] = Remembered(
+    partial(_load, subject_type=ClientGrant.SubjectType.CLIENT), seconds=_REMEMBERED_SECONDS
+)
+for_users: Remembered[tuple[str, int, str], GrantTerms | None] = Remembered(
+    partial(_load, subject_type=ClientGrant.SubjectType.USER), seconds=_REMEMBERED_SECONDS
+)

@@ -1,0 +1,52 @@
+"""Authorization codes: made by the authorization endpoint, exchanged once, known by their digest only."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.utils import timezone
+
+from authapi.models import AuthorizationCode
+from authapi.tokens.user_tokens import CodeParameters, UserIssue
+from foundation.secrets.random_secrets import digest_of, new_secret
+
+
+def issue_code(issue: UserIssue, parameters: CodeParameters, *, until: datetime | None = None) -> str:
+    """Make a code for a login; return it. Its row keeps the digest, for as long as a code is good.
+
+    `until` is when the access token that goes out beside the code will have expired.
+    """
+    code = new_secret()
+    AuthorizationCode(
+        tenant_id=issue.host.tenant_id,
+        code=digest_of(code),
+        application=issue.client,
+        user=issue.user,
+        expires=timezone.now() + timedelta(seconds=settings.AUTHORIZATION_CODE_SECONDS),
+        redirect_uri=parameters.redirect_uri,
+        is_redirect_uri_given=parameters.is_redirect_uri_given,
+        code_challenge=parameters.code_challenge,
+        code_challenge_method=parameters.code_challenge_method,
+        scope=" ".join(issue.scopes),
+        nonce=issue.nonce,
+        audience=issue.audience,
+        session=issue.session,
+        sid=issue.session.pk if issue.session else "",
+        organization=issue.organization,
+        lineage=issue.lineage,
+        auth_time=issue.auth_time,
+        methods=list(issue.methods),
+        confirmation=dict(issue.confirmation) if issue.confirmation else None,
+        issued_until=until,
+    ).save(force_insert=True)
+    return code
+
+
+def locked_code(*, tenant_id: str, code: str) -> AuthorizationCode | None:
+    """Return the row of a code with all that hangs on it, locked until the transaction ends; None for one nobody made.
+
+    Whoever comes second waits here, and then sees that the code was used.
+    """
+    rows = AuthorizationCode.objects.of(tenant_id).select_related("user__connection", "session", "organization")
+    return rows.select_for_update(of=("self",), no_key=True).filter(code=digest_of(code)).first()

@@ -1,0 +1,35 @@
+"""Opaque access tokens: they open the profile of one user, and are known by their checksum only."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.utils import timezone
+
+from authapi.models import AccessToken
+from authapi.tokens.user_tokens import UserIssue
+from foundation.secrets.random_secrets import digest_of, new_secret
+
+
+def store_opaque_token(issue: UserIssue, *, seconds: int) -> str:
+    """Make an opaque token for what was granted; return it. It joins the transaction of the caller."""
+    text = new_secret()
+    row = AccessToken(
+        tenant_id=issue.host.tenant_id,
+        user=issue.user,
+        application=issue.client,
+        scope=" ".join(issue.scopes),
+        expires=timezone.now() + timedelta(seconds=seconds),
+        lineage=issue.lineage,
+        confirmation=dict(issue.confirmation) if issue.confirmation else None,
+    )
+    # The toolkit keeps the checksum of what stands here, and leaves the column of the token empty.
+    row._raw_token = text
+    row.save(force_insert=True)
+    return text
+
+
+def find_opaque_token(*, tenant_id: str, token: str) -> AccessToken | None:
+    """Return the row of a token that has not expired, with its user and client. Of another tenant: None."""
+    alive = AccessToken.objects.of(tenant_id).filter(token_checksum=digest_of(token), expires__gt=timezone.now())
+    return alive.select_related("user", "application").first()

@@ -1,0 +1,64 @@
+"""What a login has led to: the tokens that one client is to get for one user, before any of them is made. Pure but for its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from authapi.models import Client, Session
+from identity.hosts import HostMatch
+from identity.models import Connection, Organization, User
+
+
+@dataclass(frozen=True)
+class UserIssue:
+    """One user at one client. An empty `audience` asks for an opaque token that opens the profile and nothing else.
+
+    `scopes` are granted already (`authapi.grants.entitlements.user_entitlement`). `lineage` is new for each login at a client and
+    joins everything that comes of it. `methods` is a list of {"name", "timestamp"}. `grant` is the `gty` of the default
+    dialect, empty for logins in a browser.
+    """
+
+    host: HostMatch
+    client: Client
+    user: User
+    connection: Connection
+    audience: str
+    scopes: tuple[str, ...]
+    session: Session | None
+    organization: Organization | None
+    auth_time: datetime
+    methods: Sequence[Mapping[str, Any]]
+    nonce: str
+    lineage: UUID
+    confirmation: Mapping[str, Any] | None
+    grant: str = ""
+
+    @property
+    def is_sign_in(self) -> bool:
+        """Whether it is a login after OpenID Connect, which an id token tells of."""
+        return "openid" in self.scopes
+
+    @property
+    def wants_refresh_token(self) -> bool:
+        """Whether the answer of the token endpoint holds a refresh token."""
+        return "offline_access" in self.scopes or self.is_online
+
+    @property
+    def is_online(self) -> bool:
+        """Whether its refresh token ends with the session."""
+        return "online_access" in self.scopes and "offline_access" not in self.scopes
+
+
+@dataclass(frozen=True)
+class CodeParameters:
+    """What an authorization request says about its code, checked by the authorization endpoint."""
+
+    redirect_uri: str
+    # RFC 6749, 4.1.3: named there, it must be named again in exchange.
+    is_redirect_uri_given: bool
+    code_challenge: str = field(default="", repr=False)
+    code_challenge_method: str = ""

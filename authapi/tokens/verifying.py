@@ -1,0 +1,198 @@
+"""The one verifier of access tokens, used by the management interface and by the stream alike."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
+
+import orjson
+from joserfc import jws
+from joserfc.errors import JoseError
+
+from authapi.tokens.audiences import is_issuer, is_management_audience, is_userinfo_audience
+from authapi.tokens.claims import LEEWAY_SECONDS, AccessTokenClaims, Malformed, read_claims, read_key_id
+from authapi.tokens.keys import PublicKey, Trust, trust
+from authapi.tokens.profile_claims import ProfileSwitches
+from authapi.tokens.token_state import TokenKey, TokenState, gathered_token_states, token_states
+from foundation.memory import executor
+from foundation.memory.ttl_cache import Cold
+from identity.hosts import HostMatch
+
+# A junk key id may make us look for a new key this often, and no oftener, per tenant and process.
+_UNKNOWN_KEY_SECONDS = 0.25
+
+
+class TokenRefused(Exception):
+    """A bearer token was refused. Carries what the error body of the management interface says."""
+
+    status = 401
+    message = "Invalid token."
+    error_code: str | None = None
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or self.message)
+        self.message = message or self.message
+
+
+class InvalidToken(TokenRefused):
+    """It is malformed, revoked, of another issuer, or of a client that is gone or has changed since."""
+
+
+class TokenExpired(InvalidToken):
+    """Its time is over, or has not begun."""
+
+
+class InvalidSignature(TokenRefused):
+    """No key of this tenant made its signature."""
+
+    message = "Invalid signature received for JSON Web Token validation."
+
+
+class ClientNotGlobal(TokenRefused):
+    """It is not for the management interface, or its client may not use that."""
+
+    message = "Client is not global."
+
+
+class InsufficientScope(TokenRefused):
+    """It is good, and lacks every scope that would do."""
+
+    status = 403
+    error_code = "insufficient_scope"
+
+    def __init__(self, expected: tuple[str, ...]) -> None:
+        super().__init__(f"Insufficient scope, expected any of: {','.join(expected)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifiedToken(AccessTokenClaims):
+    """The claims of a token that counts now, with the name and the metadata of its client as they are now."""
+
+    client_name: str
+    client_metadata: Mapping[str, Any]
+    tenant_id: str
+
+
+def verify_access_token(token: str, *, host: HostMatch) -> VerifiedToken:
+    """Return the claims of a token that may use the management interface or `/events` on this host.
+
+    Checks form, key, signature, times, issuer, client and revocation, then audience and global client; the caller
+    checks the scope (`require_scope`) and the tenant's status. Raises `InvalidToken`, `TokenExpired`,
+    `InvalidSignature` or `ClientNotGlobal`. May read the database; safe in any thread.
+    """
+    return _verify(token, host.tenant_id, trust_of=trust.get, state_of=token_states.get)
+
+
+async def verify_access_token_async(token: str, *, host: HostMatch) -> VerifiedToken:
+    """Do what `verify_access_token` does: at once from what is remembered, in a thread when the database must be read.
+
+    Tokens that are shown at the same time share what is read: the keys of a tenant once, the states of all tokens in one query.
+    """
+    try:
+        return _verify(token, host.tenant_id, trust_of=trust.warm, state_of=token_states.warm)
+    except Cold:
+        await executor.remembered(trust, host.tenant_id)
+    cold: list[TokenKey] = []
+    with suppress(Cold):
+        return _verify(token, host.tenant_id, trust_of=trust.warm, state_of=partial(_warm_state, cold))
+    if cold:
+        state = await gathered_token_states.ask(cold[0])
+        with suppress(Cold):
+            return _verify(token, host.tenant_id, trust_of=trust.warm, state_of=lambda _key: state)
+    return await executor.run(partial(verify_access_token, token, host=host))
+
+
+def _warm_state(cold: list[TokenKey], key: TokenKey) -> TokenState:
+    try:
+        return token_states.warm(key)
+    except Cold:
+        cold.append(key)
+        raise
+
+
+def verify_profile_token(token: str, *, host: HostMatch) -> tuple[AccessTokenClaims, ProfileSwitches]:
+    """Return the claims of a JWT that opens the profile of its user on this host, and what its client decides about the answer.
+
+    The caller checks the scope, `cnf` and how the token was sent.
+
+    Raises `InvalidToken`, `TokenExpired` or `InvalidSignature`.
+    """
+    claims, state, hosts = _counting(token, host.tenant_id, trust_of=trust.get, state_of=token_states.get)
+    if not any(is_userinfo_audience(audience, hosts) for audience in claims.audiences):
+        raise InvalidToken
+    return claims, state.client_switches
+
+
+def verify_own_token(token: str, *, host: HostMatch) -> AccessTokenClaims:
+    """Return the claims of a JWT that is valid at this tenant, for any purpose; the caller checks its subject.
+
+    Raises `InvalidToken`, `TokenExpired` or `InvalidSignature`.
+    """
+    return _counting(token, host.tenant_id, trust_of=trust.get, state_of=token_states.get)[0]
+
+
+def require_scope(claims: AccessTokenClaims, *expected: str) -> None:
+    """Raise `InsufficientScope` unless the token has one of the `expected` scopes."""
+    if claims.scopes.isdisjoint(expected):
+        raise InsufficientScope(expected)
+
+
+def _verify(token: str, tenant_id: str, *, trust_of: Callable[..., Trust], state_of: Callable[..., TokenState]) -> VerifiedToken:
+    claims, state, hosts = _counting(token, tenant_id, trust_of=trust_of, state_of=state_of)
+    is_for_management = any(is_management_audience(audience, hosts) for audience in claims.audiences)
+    # A user's token counts at a global client only: no client grant stands behind it (design, "who may subscribe").
+    if not is_for_management or not (state.is_global or claims.is_machine):
+        raise ClientNotGlobal
+    if claims.confirmation:
+        # Such tokens are not bound when they are issued, since no edge forwards a certificate here: this one is not ours.
+        raise InvalidToken
+    return VerifiedToken(**vars(claims), client_name=state.client_name, client_metadata=state.client_metadata, tenant_id=tenant_id)
+
+
+def _counting(
+    token: str, tenant_id: str, *, trust_of: Callable[..., Trust], state_of: Callable[..., TokenState]
+) -> tuple[AccessTokenClaims, TokenState, frozenset[str]]:
+    """Return the claims of a token that counts at this tenant, whatever it is for, with its client's state and the tenant's hosts."""
+    try:
+        kid = read_key_id(token)
+    except Malformed as error:
+        raise InvalidToken from error
+    known = trust_of(tenant_id)
+    if kid not in known.public_keys:
+        known = trust_of(tenant_id, max_age=_UNKNOWN_KEY_SECONDS)
+    if kid not in known.public_keys:
+        raise InvalidSignature
+    claims = _signed_claims(token, known.public_keys[kid])
+    _check_times(claims, now=time.time())
+    if not is_issuer(claims.issuer, known.hosts):
+        raise InvalidToken
+    return claims, _check_state(claims, tenant_id, state_of), known.hosts
+
+
+def _check_times(claims: AccessTokenClaims, *, now: float) -> None:
+    if claims.expires_at <= now or claims.issued_at > now + LEEWAY_SECONDS:
+        raise TokenExpired
+
+
+def _check_state(claims: AccessTokenClaims, tenant_id: str, state_of: Callable[..., TokenState]) -> TokenState:
+    state = state_of((tenant_id, claims.client_id, claims.jti))
+    if state.is_revoked or state.client_version != claims.client_version:
+        raise InvalidToken
+    return state
+
+
+@lru_cache(maxsize=4096)
+def _signed_claims(token: str, key: PublicKey) -> AccessTokenClaims:
+    # Remembered for ever: signature and contents of a token never change. Key, times and client are judged at every use.
+    try:
+        signed = jws.deserialize_compact(token.encode(), key.imported(), algorithms=["RS256"])
+    except (JoseError, ValueError) as error:
+        raise InvalidSignature from error
+    try:
+        return read_claims(orjson.loads(signed.payload), key_id=key.kid)
+    except (Malformed, ValueError) as error:
+        raise InvalidToken from error

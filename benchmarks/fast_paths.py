@@ -1,0 +1,185 @@
+"""What each fast path saves: the processor time of one process for the same answer by the fast and by the plain path, in turn.
+
+Run with `.venv/bin/python -m benchmarks fast_paths`. Prints the median of the rounds in microseconds for each call. The database's own
+time is not in it. Each module that says "Fast path" in its first line has a row here, or names another benchmark.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import statistics
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.development")
+
+import django
+
+django.setup()
+
+import psycopg  # noqa: E402
+import requests  # noqa: E402
+
+from authapi.views.userinfo import _USER  # noqa: E402
+from benchmarks.scim_answers import handle  # noqa: E402
+from events.log import reading  # noqa: E402
+from events.log.numbering import number_tenant  # noqa: E402
+from foundation.outbound.addresses import parse_networks  # noqa: E402
+from foundation.outbound.outcomes import OutboundRules  # noqa: E402
+from foundation.outbound.session import OutboundSession  # noqa: E402
+from identity import hosts  # noqa: E402
+from identity.models import User  # noqa: E402
+from identity.services import connections, tenants, users  # noqa: E402
+from tests.events.stream.fake_log import FakeLog, OpenStream, until  # noqa: E402
+
+_ROUNDS = 9
+_STREAMS = 1000
+_EVENTS = 20
+_PROFILE = {"plan": "x" * 400}
+
+Timed = Callable[[], float]
+
+
+def timed(work: Callable[[], object], calls: int) -> float:
+    """Return microseconds of processor time for each call."""
+    started = time.thread_time()
+    for _ in range(calls):
+        work()
+    return (time.thread_time() - started) / calls * 1e6
+
+
+async def timed_async(work: Callable[[], Awaitable[object]], calls: int) -> float:
+    started = time.thread_time()
+    for _ in range(calls):
+        await work()
+    return (time.thread_time() - started) / calls * 1e6
+
+
+def compare(name: str, fast: Timed, plain: Timed) -> None:
+    """Print the medians of both, measured in turn."""
+    found = [(fast(), plain()) for _ in range(_ROUNDS)]
+    quick, slow = (statistics.median(column) for column in zip(*found, strict=True))
+    print(f"{name}: {quick:.1f} µs by the fast path, {slow:.1f} by the plain one, {quick / slow:.2f} of it", flush=True)
+
+
+def compare_row(user: User) -> None:
+    def plain() -> object:
+        rows = User.objects.of(user.tenant_id).select_related("connection").filter(user_id=user.user_id).order_by()
+        return rows.first()
+
+    fast = partial(_USER.first, tenant_id=user.tenant_id, user_id=user.user_id)
+    compare("foundation/database/compiled_select.py, a user with its connection", partial(timed, fast, 500), partial(timed, plain, 500))
+
+
+def compare_page(tenant_id: str) -> None:
+    async def both() -> list[tuple[float, float]]:
+        pool = reading.read_pool()
+        await pool.open()
+        statement, values = reading._PAGE, (tenant_id, 0, 10, 100_000)
+
+        async def plain() -> object:
+            async with pool.connection() as handle:
+                cursor = psycopg.AsyncRawCursor(handle)
+                await cursor.execute(statement.query, values, binary=True)
+                return await cursor.fetchall()
+
+        try:
+            fast = partial(pool.rows, statement, *values)
+            return [(await timed_async(fast, 300), await timed_async(plain, 300)) for _ in range(_ROUNDS)]
+        finally:
+            await pool.close()
+
+    found = iter([each for pair in asyncio.run(both()) for each in pair])
+    compare("foundation/database/prepared_statements.py, a page of the log", lambda: next(found), lambda: next(found))
+
+
+def compare_host(authority: str) -> None:
+    fast, plain = partial(hosts.matches.get, authority), partial(hosts._resolved, authority)
+    compare("foundation/memory/ttl_cache.py, who answers on a host", partial(timed, fast, 5000), partial(timed, plain, 300))
+
+
+def compare_heads(tenant_id: str) -> None:
+    async def round_of(*, is_fast: bool) -> float:
+        pool = reading.read_pool()
+        await pool.open()
+        log = reading.LogReader(pool)
+        try:
+            return (
+                await timed_async(
+                    lambda: asyncio.gather(*(log.bounds(tenant_id) if is_fast else log._bounds_of([tenant_id]) for _ in range(50))), 20
+                )
+                / 50
+            )
+        finally:
+            await pool.close()
+
+    fast, plain = (lambda which=which: asyncio.run(round_of(is_fast=which)) for which in (True, False))
+    compare("foundation/memory/batching.py, where a log ends for one of 50 streams that open at once", fast, plain)
+
+
+def compare_request() -> None:
+    started = threading.Event()
+    ports: list[int] = []
+
+    async def serve() -> None:
+        server = await asyncio.start_server(handle, "127.0.0.1", 0)
+        ports.append(server.sockets[0].getsockname()[1])
+        started.set()
+        await server.serve_forever()
+
+    threading.Thread(target=lambda: asyncio.run(serve()), daemon=True).start()
+    started.wait(10)
+    address, body = f"http://127.0.0.1:{ports[0]}/Users", b'{"userName": "ada@example.test"}'
+    session, bare = OutboundSession(OutboundRules(parse_networks(["127.0.0.0/8"]), allow_http=True)), requests.Session()
+    headers = {"Authorization": "Bearer t", "Content-Type": "application/scim+json"}
+
+    def fast() -> object:
+        return session.send("POST", address, headers=headers, body=body, deadline=time.monotonic() + 10)
+
+    def plain() -> object:
+        return bare.post(address, headers=headers, data=body, timeout=10, allow_redirects=False).content
+
+    compare("foundation/outbound/adapter.py, a request to a SCIM server", partial(timed, fast, 300), partial(timed, plain, 300))
+
+
+def compare_frames() -> None:
+    async def round_of(*, is_fast: bool) -> float:
+        log = FakeLog()
+        opened = [first := OpenStream(log), *(OpenStream(log, beside=first) for _ in range(_STREAMS - 1))]
+        streams = [await each.opened() for each in opened]
+        await until(lambda: all(stream._is_parked for stream in streams))
+        for stream in streams:
+            stream.writer._pass = (lambda _body, _chunk: True) if is_fast else None
+        started = time.thread_time()
+        for _ in range(_EVENTS):
+            first.grow(1)
+            await until(lambda: all(stream._is_parked and stream.position == log.head for stream in streams))
+        spent = time.thread_time() - started
+        for each in opened:
+            each.task.cancel()
+        return spent / _EVENTS / _STREAMS * 1e6
+
+    fast, plain = (lambda which=which: asyncio.run(round_of(is_fast=which)) for which in (True, False))
+    compare("events/stream/reading/sharing.py, an event to one of 1,000 streams, without the socket", fast, plain)
+
+
+def main() -> None:
+    tenant_id = f"bench-{secrets.token_hex(6)}"
+    tenants.create_tenant(tenant_id=tenant_id, name="bench", host=f"{tenant_id}.example.test")
+    people = connections.create_connection(tenant_id=tenant_id, name="people", strategy="database")
+    user = users.create_user(tenant_id=tenant_id, connection=people, email="ada@example.test", app_metadata=_PROFILE)
+    number_tenant(tenant_id)
+    compare_host(f"{tenant_id}.example.test")
+    compare_row(user)
+    compare_heads(tenant_id)
+    compare_page(tenant_id)
+    compare_request()
+    compare_frames()
+
+
+if __name__ == "__main__":
+    main()

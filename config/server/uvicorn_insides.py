@@ -1,0 +1,255 @@
+"""Fast path: an answer that lasts for hours writes to its transport itself. The one place that touches what uvicorn keeps private.
+
+The plain path is ASGI's `send`, which Daphne and every other answer take (`events.stream.peer`). A `Wire` keeps neither request nor
+parser nor task: 10.1 KiB per idle stream where Granian, without one, takes 24.6, and a frame to 1,000 streams costs 1.2 times what
+nchan takes (`make bench-stream`, docs/performance.md).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine, MutableMapping, Sequence
+from functools import partial
+from typing import Any
+
+import httptools
+import uvicorn
+
+from config.server.http_flow import Flow
+
+STREAM = "identity.stream"
+KNOWN_VERSION = "0.54"
+# Bytes that a client may send during a stream before its connection is closed.
+_OVERHEARD_BYTES = 64 * 1024
+
+
+class UnknownUvicorn(RuntimeError):
+    """This service overrides private parts of uvicorn, and knows those of another version."""
+
+
+def require_known(version: str) -> None:
+    """Raise `UnknownUvicorn` for a version whose private parts nobody has looked at."""
+    if not version.startswith(f"{KNOWN_VERSION}."):
+        raise UnknownUvicorn(
+            f"uvicorn {version} is installed, and config/server/uvicorn_insides.py knows the private parts of {KNOWN_VERSION}. Install the "
+            "version of requirements/base.lock, or compare the module with the new version, run tests/config/server/test_http_protocol.py, "
+            "and change KNOWN_VERSION."
+        )
+
+
+require_known(uvicorn.__version__)
+
+# Another version may have no such module.
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle  # noqa: E402
+
+
+class Wire:
+    """The transport behind one answer that the application has taken over, and the framing that the answer needs."""
+
+    __slots__ = ("_flow", "_gone", "_is_chunked", "_is_lost", "_keeps_alive", "_overheard", "_protocol", "_transport")
+
+    def __init__(self, protocol: UvicornProtocol, *, is_chunked: bool, keeps_alive: bool) -> None:
+        self._protocol = protocol
+        self._flow = protocol.flow
+        self._is_chunked = is_chunked
+        self._keeps_alive = keeps_alive
+        self._gone: Callable[[], None] | None = None
+        self._is_lost = False
+        self._overheard = 0
+        self._transport = protocol.transport
+
+    def watch(self, gone: Callable[[], None]) -> None:
+        """Have `gone` called when the client has left, at once if it has."""
+        if self._is_lost:
+            gone()
+        else:
+            self._gone = gone
+
+    def write(self, body: bytes, chunk: bytes) -> bool:
+        """Hand a piece of the answer to the transport, given with and without the frame of a chunk (RFC 9112, 7.1).
+
+        Returns False, with nothing written, while the reader is behind and when it has left.
+        """
+        if self._flow.write_paused or self._is_lost:
+            return False
+        self._transport.write(chunk if self._is_chunked else body)
+        return True
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        """Write a piece of the answer as an ASGI message says, when the reader has room. Raises `ConnectionResetError`."""
+        if self._flow.write_paused:
+            await self._flow.drain()
+        if self._is_lost:
+            raise ConnectionResetError
+        if body := message["body"]:
+            self._transport.write(b"%x\r\n%b\r\n" % (len(body), body) if self._is_chunked else body)
+        if not message["more_body"]:
+            if self._is_chunked:
+                self._transport.write(b"0\r\n\r\n")
+            self._protocol.answered(keeps_alive=self._keeps_alive)
+
+    def abort(self) -> None:
+        """Drop the connection with everything still buffered for it."""
+        self._transport.abort()
+
+    def overhear(self, size: int) -> None:
+        """Note that the client has sent something nobody waits for: the connection serves no further request."""
+        self._keeps_alive = False
+        self._overheard += size
+        if self._overheard > _OVERHEARD_BYTES:
+            self._transport.abort()
+
+    def lose(self) -> None:
+        """Note that the connection has ended."""
+        self._is_lost = True
+        # Who watches often holds this wire: let go of, nothing waits for a collection.
+        gone, self._gone = self._gone, None
+        if gone is not None:
+            gone()
+
+
+class UvicornProtocol(HttpToolsProtocol):
+    """One connection, with a name for everything that the rules of heads need of uvicorn's insides."""
+
+    flow: Flow  # type: ignore[assignment]  # our own in the place of uvicorn's
+    wire: Wire | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
+        super().connection_made(transport)
+        self.flow = Flow(transport, self.loop)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        # uvicorn leaves it when a connection was reset, and with it everything here for as long.
+        self._unset_keepalive_if_required()
+        if self.wire is not None:
+            self.wire.lose()
+        self._let_go()
+
+    def on_headers_complete(self) -> None:
+        """Hand the request to the application, with a way to take its answer over."""
+        # A new request proves that the client reads, unless the write buffer is full.
+        if not self.flow.write_paused:
+            self.flow.forget()
+        super().on_headers_complete()
+        # The names of extensions are open, uvicorn's types of what stands under them are not.
+        extensions: dict[str, Any] = {STREAM: partial(self._take_over, self.cycle)}
+        self.scope["extensions"] = extensions
+        # Lines behind a body are no headers (RFC 9110, 6.5.1): the application would believe them past a proxy that checks headers.
+        self.headers = deque(maxlen=0)  # type: ignore[assignment]
+        if self.scope["http_version"] != "1.1":
+            self.cycle.send = _bare(self.cycle)  # type: ignore[method-assign, assignment]
+
+    def on_response_complete(self) -> None:
+        """Go on to the next request, and have the rest of this answer read."""
+        super().on_response_complete()
+        self.flow.expect_reading()
+        if not self.is_answering:
+            # A refused body may be here in part, and the connection stays until its client closes it.
+            self._drop_body()
+
+    def answered(self, *, keeps_alive: bool) -> None:
+        """Go back to requests after an answer that was taken over, or close."""
+        if not keeps_alive:
+            self.transport.close()
+            self.flow.expect_reading()
+            return
+        self.wire = None
+        self.parser = httptools.HttpRequestParser(self)
+        # As uvicorn begins with.
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self.pipeline = deque()
+        self.on_response_complete()
+
+    def end_head(self) -> bool:
+        """Wait for a head no longer; tell whether one had begun."""
+        raise NotImplementedError
+
+    @property
+    def head_size(self) -> tuple[int, int]:
+        """How many lines and bytes the head has."""
+        return len(self.headers), len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether a request waits for the rest of its answer."""
+        cycle: RequestResponseCycle | None = self.cycle
+        return cycle is not None and not cycle.response_complete
+
+    def wait_idly(self) -> None:
+        """Set uvicorn's clock of an idle connection."""
+        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+
+    def refuse_with(self, answer: bytes) -> None:
+        """Close the connection, with an answer where the client can tell what it answers."""
+        if self.transport.is_closing():
+            return
+        if self._may_refuse():
+            self.transport.write(answer)
+        self.transport.close()
+
+    def _may_refuse(self) -> bool:
+        """Tell whether a refusal would be read as what it is, and neither as part of another request's answer nor as that answer."""
+        if not self.is_answering:
+            return True
+        is_of_this_body = self.cycle.more_body and not self.cycle.response_started and not self.pipeline
+        # Its application has nothing to add.
+        self.cycle.disconnected = self.cycle.disconnected or is_of_this_body
+        return is_of_this_body
+
+    def _take_over(self, cycle: RequestResponseCycle, headers: Sequence[tuple[bytes, bytes]]) -> Wire:
+        """Write the head of a 200 answer with these headers and return what writes the rest of it."""
+        is_chunked = cycle.scope["http_version"] == "1.1"
+        # Discards pipelined requests.
+        is_last = self.end_head() or cycle.more_body or self.pipeline
+        keeps_alive = is_chunked and cycle.keep_alive and not is_last
+        framing = [(b"transfer-encoding", b"chunked")] if is_chunked else []
+        framing += [] if keeps_alive else [(b"connection", b"close")]
+        lines = [name + b": " + value for name, value in (*self.server_state.default_headers, *headers, *framing)]
+        # For uvicorn this request is answered, and its application may return.
+        cycle.response_started = cycle.response_complete = True
+        wire = Wire(self, is_chunked=is_chunked, keeps_alive=keeps_alive)
+        if self.transport.is_closing():
+            # It was left while the application made up its mind; nobody would tell the wire any more.
+            wire.lose()
+            return wire
+        self.transport.write(b"\r\n".join([b"HTTP/1.1 200 OK", *lines, b"", b""]))
+        self.wire = wire
+        # A paused transport does not report that the client disconnected, so resume reading.
+        self.flow.resume_reading()
+        self.parser = self.headers = self.scope = self.cycle = None  # type: ignore[assignment]
+        self.pipeline = deque(maxlen=0)
+        return wire
+
+    def _let_go(self) -> None:
+        """Break circles of references: they would keep what was read until the next full collection, an hour away."""
+        self._drop_body()
+        if self.scope and not self.is_answering:  # type: ignore[redundant-expr]  # None once it was taken over
+            # An application that is still at work may take over, and is told that the client has left.
+            self.scope.get("extensions", {}).clear()
+        self.pipeline.clear()
+        self.parser = None  # type: ignore[assignment]  # the connection receives no more data
+
+    def _drop_body(self) -> None:
+        if self.cycle:  # type: ignore[truthy-bool]  # None once it was taken over
+            self.cycle.body = bytearray()
+
+
+def _bare(cycle: RequestResponseCycle) -> Callable[[Any], Coroutine[Any, Any, None]]:
+    """Return a `send` for versions that know no chunks: what tells no length ends with its connection (RFC 9112, 6.3)."""
+    send = cycle.send
+    is_bare = False
+
+    async def send_bare(message: Any) -> None:
+        nonlocal is_bare
+        if message["type"] == "http.response.start":
+            is_bare = all(name.lower() != b"content-length" for name, _ in message.get("headers", ()))
+            if is_bare:
+                # uvicorn chooses chunks where nothing was chosen yet.
+                cycle.chunked_encoding = cycle.keep_alive = False
+        elif is_bare:
+            cycle.expected_content_length = len(message.get("body", b""))
+        await send(message)
+
+    return send_bare

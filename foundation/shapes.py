@@ -1,0 +1,227 @@
+"""What a value may be, as rules that check it and say themselves as JSON Schema, and resources that are declared of them once. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from foundation.timestamps import wire_time
+
+Schema = dict[str, Any]
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+_EMPTY: tuple[Any, ...] = (None, "", [], {})
+
+
+class SchemaViolation(ValueError):
+    """The data of an event does not fit the schema of its type."""
+
+
+class Rule(Protocol):
+    """A rule for one value; `path` names the value in a refusal."""
+
+    def __call__(self, value: Any, path: str) -> None: ...
+
+    def json_schema(self) -> Schema: ...
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A value of one JSON type."""
+
+    expected: type
+    words: str
+    json_type: str
+
+    def __call__(self, value: Any, path: str) -> None:
+        if not isinstance(value, self.expected) or (isinstance(value, bool) and self.expected is not bool):
+            raise SchemaViolation(f"{path}: {self.words} is expected.")
+
+    def json_schema(self) -> Schema:
+        return {"type": self.json_type}
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A time in UTC with milliseconds."""
+
+    def __call__(self, value: Any, path: str) -> None:
+        if not isinstance(value, str) or _TIME.fullmatch(value) is None:
+            raise SchemaViolation(f"{path}: a time with milliseconds and Z is expected.")
+
+    def json_schema(self) -> Schema:
+        return {"type": "string", "format": "date-time", "pattern": f"^{_TIME.pattern}$"}
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """One of a few texts."""
+
+    values: tuple[str, ...]
+
+    def __call__(self, value: Any, path: str) -> None:
+        if value not in self.values:
+            raise SchemaViolation(f"{path}: one of {', '.join(self.values)} is expected.")
+
+    def json_schema(self) -> Schema:
+        return {"type": "string", "enum": list(self.values)}
+
+
+@dataclass(frozen=True)
+class ListOf:
+    """A list whose items follow one rule."""
+
+    item: Rule
+
+    def __call__(self, value: Any, path: str) -> None:
+        if not isinstance(value, list):
+            raise SchemaViolation(f"{path}: a list is expected.")
+        for index, item in enumerate(value):
+            self.item(item, f"{path}[{index}]")
+
+    def json_schema(self) -> Schema:
+        return {"type": "array", "items": self.item.json_schema()}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """An object with exactly these fields."""
+
+    required: dict[str, Rule]
+    optional: dict[str, Rule]
+
+    def __call__(self, value: Any, path: str) -> None:
+        if not isinstance(value, dict):
+            raise SchemaViolation(f"{path}: an object is expected.")
+        for name in self.required:
+            if name not in value:
+                raise SchemaViolation(f"{path}.{name}: missing.")
+        for name, member in value.items():
+            check = self.required.get(name) or self.optional.get(name)
+            if check is None:
+                raise SchemaViolation(f"{path}.{name}: not a field of this object.")
+            check(member, f"{path}.{name}")
+
+    def json_schema(self) -> Schema:
+        properties = {name: rule.json_schema() for name, rule in (*self.required.items(), *self.optional.items())}
+        return {"type": "object", "required": list(self.required), "properties": properties, "additionalProperties": False}
+
+
+@dataclass(frozen=True)
+class Variants:
+    """An object of one of several shapes, told apart by the text in one of its fields."""
+
+    field: str
+    shapes: dict[str, Shape]
+
+    def __call__(self, value: Any, path: str) -> None:
+        mapping(value, path)
+        shape = self.shapes.get(str(value.get(self.field)))
+        if shape is None:
+            raise SchemaViolation(f"{path}.{self.field}: one of {', '.join(self.shapes)} is expected.")
+        shape(value, path)
+
+    def json_schema(self) -> Schema:
+        return {"oneOf": list(self._schemas())}
+
+    def _schemas(self) -> Iterator[Schema]:
+        for name, shape in self.shapes.items():
+            schema = shape.json_schema()
+            schema["properties"][self.field] = {"const": name}
+            yield schema
+
+
+text = Kind(str, "text", "string")
+switch = Kind(bool, "true or false", "boolean")
+whole = Kind(int, "a whole number", "integer")
+mapping = Kind(dict, "an object", "object")
+moment = Moment()
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a resource: its rule, whether its events have it, and what the OpenAPI document says beyond the type.
+
+    `shown` stands in the place of the rule in the OpenAPI document, where that says less.
+    """
+
+    rule: Rule
+    said: Schema
+    is_recorded: bool = True
+    is_required: bool = False
+    shown: Rule | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """What the OpenAPI document says."""
+        # The pattern of times stands in the schemas of events alone.
+        plain = {"type": "string", "format": "date-time"} if self.rule is moment else (self.shown or self.rule).json_schema()
+        return plain | self.said
+
+
+def always(rule: Rule, **said: Any) -> Field:
+    """Return a field that every event of the resource has."""
+    return Field(rule, said, is_required=True)
+
+
+def maybe(rule: Rule, *, shown: Rule | None = None, **said: Any) -> Field:
+    """Return a field that events leave out when it is empty."""
+    return Field(rule, said, shown=shown)
+
+
+def unrecorded(rule: Rule, **said: Any) -> Field:
+    """Return a field that only the management interface shows."""
+    return Field(rule, said, is_recorded=False)
+
+
+class Resource:
+    """One declaration of a resource, from which its schemas in the OpenAPI document and in events and its document are made.
+
+    The fields stand in the order of the OpenAPI document. Events and documents were published in orders of their own, which stay:
+    `in_events` and `in_documents` name a field that moves and the one that it then follows.
+    """
+
+    def __init__(
+        self, fields: dict[str, Field], *, in_events: Mapping[str, str] | None = None, in_documents: Mapping[str, str] | None = None
+    ) -> None:
+        self.fields = fields
+        self.names = tuple(fields)
+        self.recorded = tuple(name for name in fields if fields[name].is_recorded)
+        self.documented = _moved(self.recorded, in_documents or {})
+        self._in_events = _moved(self.recorded, in_events or {})
+
+    @property
+    def properties(self) -> dict[str, Schema]:
+        """The fields as the OpenAPI document describes them."""
+        return {name: field.schema for name, field in self.fields.items()}
+
+    def shape(self, *, without: str = "", **further: Rule) -> Shape:
+        """Return what events hold of the resource: its recorded fields, and `further` ones that are always there."""
+        rules = {name: self.fields[name].rule for name in self._in_events if name != without}
+        required = {name: rule for name, rule in rules.items() if self.fields[name].is_required}
+        return Shape({**required, **further}, {name: rule for name, rule in rules.items() if name not in required})
+
+    def part(self, *names: str, optional: tuple[str, ...] = ()) -> Shape:
+        """Return what events hold that name the resource by some of its fields."""
+        return Shape({name: self.fields[name].rule for name in names}, {name: self.fields[name].rule for name in optional})
+
+
+def values(read: Callable[[str], Any], names: Iterable[str], **made: Any) -> dict[str, Any]:
+    """Return what `read` says of each name, or what was `made` of it; empty fields are left out."""
+    found = {}
+    for name in names:
+        value = made[name] if name in made else read(name)
+        if value not in _EMPTY:
+            found[name] = wire_time(value) if isinstance(value, datetime) else value
+    return found
+
+
+def _moved(names: tuple[str, ...], behind: Mapping[str, str]) -> tuple[str, ...]:
+    ordered = list(names)
+    for name, other in behind.items():
+        ordered.remove(name)
+        ordered.insert(ordered.index(other) + 1, name)
+    return tuple(ordered)

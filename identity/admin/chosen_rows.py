@@ -1,0 +1,65 @@
+"""The page between choosing rows in a list and acting on them, and the way to the job that goes on with many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin import ModelAdmin
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.utils import quote
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from foundation.admin.beside_rows import page_beside
+from identity.models import Job
+
+NAMED = 20
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What was chosen: `count` rows, the first of them by `names`, and the `keys` that the page sends again."""
+
+    count: int
+    names: Sequence[str]
+    keys: Iterable[Any]
+    is_across: bool = False
+
+
+def answers(request: HttpRequest) -> dict[str, Any] | None:
+    """Return what the page was answered with; None while it has not been shown."""
+    return request.POST.dict() if request.POST.get("confirmed") else None
+
+
+def ask(
+    owner: ModelAdmin[Any], request: HttpRequest, chosen: Chosen, form: forms.Form,
+    *, title: str, verb: str, effect: str, note: str = "", is_dangerous: bool = False,
+) -> TemplateResponse:  # fmt: skip
+    """Return the page that shows what is chosen, says what will happen, and asks what `form` asks."""
+    return page_beside(
+        owner,
+        request,
+        "admin/chosen_rows.html",
+        title,
+        chosen=chosen,
+        unnamed=chosen.count - len(chosen.names),
+        form=form,
+        verb=verb,
+        effect=effect,
+        note=note,
+        is_dangerous=is_dangerous,
+        action_name=request.POST.get("action", ""),
+        action_checkbox_name=ACTION_CHECKBOX_NAME,
+        list_query=request.GET.urlencode(),
+    )
+
+
+def lead_to_job(owner: ModelAdmin[Any], request: HttpRequest, job: Job, text: str) -> HttpResponse:
+    """Say what has begun, and lead to the page of its job."""
+    owner.message_user(request, text, messages.SUCCESS)
+    return HttpResponseRedirect(reverse(f"{owner.admin_site.name}:identity_job_change", args=(quote(job.pk),)))

@@ -1,0 +1,1 @@
+"""Connecting a SCIM server step by step."""

@@ -1,0 +1,131 @@
+"""Paths of SCIM attributes as a mapping table writes them, and setting a value at one. Pure.
+
+`userName`, `name.givenName`, `emails[type eq "work"].value`, `emails.value`, and `<extension URN>:department`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
+
+from provisioning.mapping.attributes import Attribute, attribute_of
+from provisioning.mapping.schemas import USER
+
+_ATTRIBUTE = r"[A-Za-z][A-Za-z0-9_$-]*"
+_PATH = re.compile(
+    rf"(?:(?P<urn>urn:[A-Za-z0-9:._-]+):)?(?P<attribute>{_ATTRIBUTE})"
+    rf'(?:\[type eq "(?P<type>[A-Za-z0-9_-]{{1,40}})"\])?(?:\.(?P<leaf>{_ATTRIBUTE}))?'
+)
+# Written by the server or by the mapping itself.
+_RESERVED = frozenset({"id", "meta", "schemas", "groups", "password"})
+_CORE_URN = USER.casefold()
+
+
+class PathRefused(ValueError):
+    """The path is not one that a mapping may set."""
+
+
+@dataclass(frozen=True)
+class ScimPath:
+    """One attribute: in an extension, as a leaf of a complex attribute, or in the element of a type.
+
+    `described` is what the schema says of the attribute, None where none describes it.
+    """
+
+    text: str
+    attribute: str
+    urn: str = ""
+    element_type: str = ""
+    leaf: str = ""
+    described: Attribute | None = field(default=None, compare=False)
+
+    @cached_property
+    def part(self) -> Attribute | None:
+        """What the schema says of the leaf."""
+        return self.described.part(self.leaf) if self.described is not None and self.leaf else None
+
+    @cached_property
+    def is_in_list(self) -> bool:
+        """Whether the leaf is one of the elements of a list."""
+        is_list = self.described is not None and self.described.is_list
+        return bool(self.leaf) and (bool(self.element_type) or is_list)
+
+    @property
+    def form(self) -> str:
+        """Return what the attribute is made of: a value, an object or elements. One table may use one form of it."""
+        return "elements" if self.element_type else "object" if self.leaf else "value"
+
+    @property
+    def removal(self) -> str:
+        """Return the path that removes the value: a list goes as a whole, since servers refuse value filters in paths."""
+        whole = f"{self.urn}:{self.attribute}" if self.urn else self.attribute
+        return whole if self.is_in_list or not self.leaf else f"{whole}.{self.leaf}"
+
+
+@lru_cache(maxsize=4096)
+def parse_path(text: str) -> ScimPath:
+    """Read a path; raise `PathRefused` with a sentence."""
+    match = _PATH.fullmatch(text)
+    if match is None:
+        raise PathRefused(f'{text!r} is no path such as userName, name.givenName or emails[type eq "work"].value.')
+    urn, attribute, element_type, leaf = (match.group(name) or "" for name in ("urn", "attribute", "type", "leaf"))
+    # RFC 7643, 2.1: names and URNs are compared without regard to case.
+    urn = "" if urn.casefold() == _CORE_URN else urn
+    if not urn and attribute.casefold() in _RESERVED:
+        raise PathRefused(f"{attribute} cannot be mapped.")
+    if element_type and not leaf:
+        raise PathRefused(f"{text!r} needs the part of the element that is set, such as .value.")
+    return ScimPath(text, attribute, urn, element_type, leaf, attribute_of(urn, attribute))
+
+
+def set_value(resource: dict[str, Any], path: ScimPath, value: Any) -> None:
+    """Put `value` where `path` says. An element of a type is made once per attribute and is primary when it is the first.
+
+    At a leaf of a list without a type, the values of a list go to one element each.
+    """
+    target = resource.setdefault(path.urn, {}) if path.urn else resource
+    if path.is_in_list:
+        elements = target.setdefault(path.attribute, [])
+        if path.element_type:
+            _set_leaf(elements, _element(elements, path.element_type), path.leaf, value)
+        else:
+            _set_leaves(elements, path.leaf, value if isinstance(value, list) else [value])
+    elif path.leaf:
+        target.setdefault(path.attribute, {})[path.leaf] = value
+    else:
+        target[path.attribute] = value
+
+
+def drop_empty_elements(resource: dict[str, Any]) -> None:
+    """Drop the elements of lists that no row has filled: null in one list keeps the others in step with it."""
+    for value in resource.values():
+        if isinstance(value, list) and {} in value:
+            value[:] = [element for element in value if element != {}]
+
+
+def _set_leaves(elements: list[dict[str, Any]], leaf: str, values: list[Any]) -> None:
+    for number, value in enumerate(values):
+        if number == len(elements):
+            elements.append({})
+        if value is not None:
+            _set_leaf(elements, elements[number], leaf, value)
+
+
+def _set_leaf(elements: list[dict[str, Any]], element: dict[str, Any], leaf: str, value: Any) -> None:
+    # RFC 7643, 2.4: at most one element of an attribute is primary; what a row says comes before what is the first.
+    if leaf.casefold() == "primary" and value is True:
+        for other in elements:
+            if other.get("primary"):
+                other["primary"] = False
+    element[leaf] = value
+
+
+def _element(elements: list[dict[str, Any]], element_type: str) -> dict[str, Any]:
+    for element in elements:
+        if element["type"] == element_type:
+            return element
+    made: dict[str, Any] = {"type": element_type, "primary": not elements}
+    elements.append(made)
+    return made

@@ -1,0 +1,31 @@
+"""Fast paths stand behind walls: each says so in its first line and names a figure, and the manual lists it with a test of both ways."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+from config.manual.source import APPS
+
+ROOT = Path(__file__).resolve().parents[2]
+_ROW = re.compile(r"^\| `([\w/]+\.py)` \| [^|]+ \| [^|]+ \| `([\w/]+\.py)` \|$", re.MULTILINE)
+
+
+def docstrings() -> dict[str, str]:
+    """Return the docstring of every module that says that it is a fast path, by its path."""
+    files = [file for app in APPS for file in (ROOT / app).rglob("*.py")]
+    found = {str(file.relative_to(ROOT)): ast.get_docstring(ast.parse(file.read_text())) or "" for file in files}
+    return {path: text for path, text in found.items() if text.startswith("Fast path: ")}
+
+
+def test_every_fast_path_is_listed_with_a_figure_and_a_test_that_exists() -> None:
+    listed = dict(_ROW.findall((ROOT / "docs" / "figures.md").read_text()))
+    assert listed.keys() == docstrings().keys()
+    assert [test for test in listed.values() if not (ROOT / "tests" / test).exists()] == []
+
+
+def test_every_fast_path_names_the_plain_one_and_where_its_figure_stands() -> None:
+    for path, text in docstrings().items():
+        assert "plain path" in text, path
+        assert re.search(r"docs/(figures|performance)\.md|has the\s+figure", text), path

@@ -1,0 +1,41 @@
+"""Scripts whose answer is read later: they say what `run_script` says, and a failure leaves no answer behind."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import DatabaseError
+
+from foundation.database.sent_scripts import script_sender
+from foundation.database.statements import Prepared, run_script
+
+SCRIPT = [
+    Prepared("test_none", "SELECT 1 WHERE %(number)s < 0", {"number": "int"}),
+    Prepared("test_first", "SELECT n, %(text)s, now() IS NULL FROM generate_series(1, %(number)s) n", {"text": "text", "number": "int"}),
+    Prepared("test_json", "SELECT jsonb_build_object('a', %(text)s)", {"text": "text"}),
+]
+WRONG = [Prepared("test_division", "SELECT 1 / (%(number)s - %(number)s)", {"number": "int"})]
+
+
+@pytest.mark.usefixtures("committed_db")
+@pytest.mark.parametrize("text", ["Ada", "", "' OR 1 = 1 --", "%s \\ ☃", "[1]"])
+def test_both_ways_return_the_same_rows(text: str) -> None:
+    sender = script_sender()
+    sender.prepare(SCRIPT)
+    sender.send(SCRIPT, {"text": text, "number": 3})
+    assert sender.results() == run_script(SCRIPT, {"text": text, "number": 3})
+
+
+@pytest.mark.usefixtures("committed_db")
+def test_both_ways_raise_what_the_database_says_and_the_next_script_has_its_own_answer() -> None:
+    with pytest.raises(DatabaseError, match="division by zero"):
+        run_script(WRONG, {"number": 1})
+    sender = script_sender()
+    sender.prepare(WRONG)
+    sender.send(WRONG, {"number": 1})
+    with pytest.raises(DatabaseError, match="division by zero"):
+        sender.results()
+    assert not sender.is_usable
+    following = script_sender()
+    following.prepare(SCRIPT)
+    following.send(SCRIPT, {"text": "next", "number": 1})
+    assert following.results()[1] == (1, (1, "next", False))

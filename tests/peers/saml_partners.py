@@ -1,0 +1,43 @@
+"""Service providers of other makers in processes of their own, one JSON line to them and one back."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+
+class PartnerRefused(Exception):
+    """The library of the partner has refused what it got; the text is its own."""
+
+
+@dataclass
+class Partner:
+    process: subprocess.Popen[str]
+
+    def __call__(self, act: str, **given: Any) -> Any:
+        """Let the partner do something. Raises `PartnerRefused`."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps({"act": act, **given}) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        assert line, "The driver has ended."
+        answer = json.loads(line)
+        if "refused" in answer:
+            raise PartnerRefused(answer["refused"])
+        return answer["done"]
+
+
+@contextmanager
+def partner(command: list[str], **options: Any) -> Iterator[Partner]:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options) as process:
+        try:
+            yield Partner(process)
+        finally:
+            assert process.stdin is not None
+            process.stdin.close()
+            process.wait(timeout=20)
