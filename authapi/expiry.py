@@ -23,11 +23,13 @@ from authapi.models import (
     AccountTicket,
     AdministrativeLine,
     AuthorizationCode,
+    ConnectionTest,
     DeviceGrant,
     LoginFailures,
     LoginTransaction,
     LogoutTransaction,
     RefreshToken,
+    RefusedMessage,
     RevokedToken,
     SignIn,
     UsedAssertion,
@@ -43,6 +45,8 @@ _REPLAY_KNOWN = timedelta(hours=24)
 _REUSE_KNOWN = timedelta(days=30)
 # A mailed link is answered as one that was used or has expired, and not as an unknown one, for so long after its end.
 _LINK_KNOWN = timedelta(days=7)
+# A refused message, or the answer to a test, is kept beside its line for so long.
+_MESSAGE_KEPT = timedelta(days=7)
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,9 @@ def endings(now: datetime) -> tuple[Ending, ...]:
         Ending(AccountTicket, over("expires_at", kept=_LINK_KNOWN)),
         # Older failures count no longer, and the block that they led to has ended.
         Ending(LoginFailures, over("last_failed_at", kept=MEMORY)),
+        # What a provider says of a user: long enough to mend a connection.
+        Ending(RefusedMessage, over("created_at", kept=_MESSAGE_KEPT)),
+        Ending(ConnectionTest, over("expires_at", kept=_MESSAGE_KEPT)),
         Ending(SignIn, over("created_at", kept=log_days)),
         Ending(AdministrativeLine, over("created_at", kept=log_days)),
     )

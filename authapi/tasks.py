@@ -14,6 +14,7 @@ from authapi.login.sessions import end_expired_sessions
 from authapi.protocols.oauth.back_channel import send_notice
 from authapi.protocols.oauth.logout_notices import SEND_NOTICE, due_notices
 from authapi.tokens.keys import rotate_due_keys
+from authapi.upstream.metadata_refresh import REFRESH, due_metadata, refresh
 
 
 @shared_task(name="authapi.prune")
@@ -39,6 +40,19 @@ def rotate_keys() -> None:
 def send_logout_notice(notice_id: str) -> None:
     """Tell one client of a logout, if it is still to be told."""
     send_notice(int(notice_id))
+
+
+@shared_task(name=REFRESH)
+def refresh_provider_metadata(row_id: str) -> None:
+    """Fetch the metadata of one provider, if it is due still."""
+    refresh(int(row_id))
+
+
+@shared_task(name="authapi.refresh_metadata_of_providers")
+def refresh_metadata_of_providers() -> None:
+    """Send the work that is due: each document is fetched by a task of its own, since a server may be slow."""
+    for row_id in due_metadata():
+        refresh_provider_metadata.delay(str(row_id))
 
 
 @shared_task(name="authapi.send_logout_notices")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from authapi.pages.login_callback import login_callback
-from authapi.upstream.login import CALLBACK_PATH
 from authapi.views.routes import sign_in_urls
 from config.api import browser_urls, management_urls
 from config.console.admin_site import site
@@ -16,5 +14,4 @@ urlpatterns: list[URLPattern | URLResolver] = [
     *management_urls(),
     *browser_urls(),
     *sign_in_urls(),
-    path(CALLBACK_PATH, login_callback),
 ]

@@ -10,6 +10,7 @@ from authapi.admin.clients import ClientAdmin
 from authapi.admin.credentials import CredentialAdmin, DeviceGrantAdmin
 from authapi.admin.keys import RevokedTokenAdmin, SigningKeyAdmin
 from authapi.admin.permissions import OrganizationClientGrantAdmin, PermissionAdmin, RolePermissionAdmin, UserPermissionAdmin
+from authapi.admin.provider_pages import ProviderPages
 from authapi.admin.resources import ApiResourceAdmin, ClientGrantAdmin
 from authapi.admin.saml_keys import SamlKeyAdmin
 from authapi.admin.saml_page import SamlPage
@@ -50,7 +51,7 @@ from authapi.models import (
 )
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.row_pages import RowPagesAdmin
-from identity.models import User
+from identity.models import Connection, User
 
 
 def register(site: admin.AdminSite) -> None:
@@ -68,6 +69,9 @@ def register(site: admin.AdminSite) -> None:
     page = site.get_model_admin(User) if site.is_registered(User) else None
     if isinstance(page, ObjectActionsAdmin):
         UserPanels(site).add_to(page)
+    connections = site.get_model_admin(Connection) if site.is_registered(Connection) else None
+    if isinstance(connections, RowPagesAdmin):
+        ProviderPages(site, connections).add()
 
 
 def _register_applications(site: admin.AdminSite) -> None:

@@ -17,7 +17,7 @@ from django.utils.http import urlencode
 
 from authapi.logs.browsing import LogPage, Place, Question, browse, read_place
 from authapi.logs.sign_in_types import IN_WORDS, in_words
-from authapi.models import Client, SignIn
+from authapi.models import Client, RefusedMessage, SignIn
 from foundation.admin.badges import badge
 from foundation.admin.moment_fields import Moment
 from identity.admin.scope import tenant_in_scope
@@ -99,10 +99,10 @@ class SignInAdmin(ReadOnlyAdmin[SignIn]):
     sortable_by = ()
     change_list_template = "admin/sign_in_log.html"
     empty_text = "Nobody has tried anything yet. Logins, logouts, sign-ups and changed passwords appear here at once."
-    readonly_fields = ("what", "who", "client_page")
+    readonly_fields = ("what", "who", "client_page", "message")
     fields = (
-        "created_at", "what", "type", "description", "user_name", "who", "client_page", "connection", "ip", "user_agent", "details", "id",
-        "tenant",
+        "created_at", "what", "type", "description", "user_name", "who", "client_page", "connection", "ip", "user_agent", "details",
+        "message", "id", "tenant",
     )  # fmt: skip
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
@@ -150,6 +150,16 @@ class SignInAdmin(ReadOnlyAdmin[SignIn]):
             return row.client_name or "-"
         return format_html(
             '<a href="{}">{}</a>', reverse(f"{self.admin_site.name}:authapi_client_change", args=(quote(found),)), row.client_name
+        )
+
+    @admin.display(description="Decoded message")
+    def message(self, row: SignIn) -> str:
+        """Show what a provider elsewhere sent, behind a click: it tells of a person."""
+        found = RefusedMessage.objects.of(row.tenant_id).filter(line_id=row.pk).values_list("text", flat=True).first()
+        if found is None:
+            return "-"
+        return format_html(
+            '<details><summary>Show the message, without its signatures</summary><pre class="json" tabindex="0">{}</pre></details>', found
         )
 
     def _list(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from django.core.validators import RegexValidator
 from rest_framework import serializers
 
+from authapi.protocols.wsfed.settings import TOKEN_TYPES
 from authapi.xml.algorithms import CONTENT_ENCRYPTION_NAMES, DIGEST_NAMES, SIGNATURE_NAMES
 from authapi.xml.bindings import HTTP_POST, HTTP_REDIRECT
 from authapi.xml.certificates import UnreadableCertificate, certificate_of, certificates_of
@@ -105,6 +106,24 @@ class SamlAddon(Closed):
         if len(set(indexes)) != len(indexes):
             raise serializers.ValidationError({"assertionConsumerServices": ["An index stands there twice"]})
         return attrs
+
+
+class WsFedAddon(Closed):
+    """What an application wants of its tokens of WS-Federation; null is the default. `tokenType` is ours, and not upstream's."""
+
+    def get_fields(self) -> Fields:
+        texts = ("audience", "issuer", "nameIdentifierFormat", "claimsPrefix")
+        switches = ("createUpnClaim", "passthroughClaimsWithNoMapping", "mapUnknownClaimsAsIs", "mapIdentities")
+        return {
+            **{name: _text() for name in texts},
+            **{name: Switch(required=False, allow_null=True) for name in switches},
+            "mappings": Mappings(required=False, allow_null=True),
+            "nameIdentifierProbes": ListOf(required=False, allow_null=True, child=_text(), max_length=_MOST_PROBES),
+            "lifetimeInSeconds": serializers.IntegerField(required=False, allow_null=True, min_value=1, max_value=_LONGEST_LIFETIME),
+            "signatureAlgorithm": _choice(SIGNATURE_NAMES),
+            "digestAlgorithm": _choice(DIGEST_NAMES),
+            "tokenType": _choice(TOKEN_TYPES),
+        }
 
 
 def _is_claim(value: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.validators import RegexValidator
 from rest_framework import serializers
 
-from authapi.api.addon_bodies import SamlAddon
+from authapi.api.addon_bodies import SamlAddon, WsFedAddon
 from authapi.api.credential_bodies import CredentialToName
 from foundation.api.fields import Closed, JsonObject, ListOf, Switch, Text
 
@@ -31,7 +31,7 @@ class Addons(Closed):
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         free = {name: JsonObject(required=False, allow_null=True) for name in ADDONS}
-        return {**free, "samlp": SamlAddon(required=False, allow_null=True)}
+        return {**free, "samlp": SamlAddon(required=False, allow_null=True), "wsfed": WsFedAddon(required=False, allow_null=True)}
 
 
 class AndroidApp(Closed):

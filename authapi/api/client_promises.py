@@ -11,7 +11,7 @@ from foundation.api.refusals import not_supported
 
 Members = Mapping[str, Any]
 # Add-ons with their own settings and protocols.
-SERVED_ADDONS = frozenset({"samlp"})
+SERVED_ADDONS = frozenset({"samlp", "wsfed"})
 # Values that change nothing, by the name of the member. `custom_login_page_on` is not among them: without a page of the client's
 # own, which nothing here takes, neither of its values changes anything. Nor are `sso`, `form_template`, `encryption_key`,
 # `cross_origin_loc` and `async_approval_notification_channels`: they are settings of addons, grants and logins that are refused

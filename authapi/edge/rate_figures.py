@@ -44,6 +44,10 @@ RESETS_OF_ADDRESS = Bucket("change_password_address", 100, 12.0)
 # Lines of the log about failed operations of one client: 60 at once, then one in 5 seconds. Further ones are answered and not noted.
 FAILED_OPERATIONS = Bucket("failed_operation", 60, 5.0)
 
+# Messages of providers that were refused and are kept for administrators, of one tenant: anyone can post one. 60 at once, then one in
+# 5 seconds; further ones have their line in the log and no text.
+REFUSED_MESSAGES = Bucket("refused_message", 60, 5.0)
+
 # KiB of waiting requests to `/authorize`, which are kept for an hour: 16 MiB of an address, of which a login takes about one KiB,
 # and half a MiB of the browsers of an account that has completed one. They are refilled in an hour.
 PARKED_BY_ADDRESS = Bucket("parked", 16_384, 3600 / 16_384)

@@ -58,3 +58,4 @@ class LoginCase(Case):
     UPSTREAM_SIGN_UP_DISABLED = 403, "access_denied", "Public signup is disabled"
     UPSTREAM_EMAIL_TAKEN = 403, "access_denied", "Another user of this connection has this e-mail address."
     UPSTREAM_PROFILE_REFUSED = 403, "access_denied", "The identity provider says of the user what cannot be kept."
+    UPSTREAM_UNASKED = 403, "access_denied", "The identity provider began this login on its own, which the connection does not allow."

@@ -5,7 +5,7 @@ What is left of its way is a sealed row, found by the handle that each participa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -41,13 +41,21 @@ class _Route:
 
 
 @unit_of_work
-def begin(session: Session, *, reason: str, then: BrowserCall, otherwise: BrowserCall | None = None) -> BrowserCall | None:
+def begin(
+    session: Session,
+    *,
+    reason: str,
+    then: BrowserCall,
+    otherwise: BrowserCall | None = None,
+    last: Callable[[str], RoundTrip] | None = None,
+) -> BrowserCall | None:
     """End a session; return the first participant that the browser has to visit, None where it has to visit none.
 
-    After the last participant the browser goes to `then`, or to `otherwise` where a participant did not end its session.
+    After the last participant the browser goes to `then`, or to `otherwise` where a participant did not end its session. `last`
+    makes one more visit, to the provider that the session was begun at, for the handle that its answer brings back.
     """
     handle = new_secret()
-    round_trips = end_session(session, reason=reason, browser_handle=handle)
+    round_trips = [*end_session(session, reason=reason, browser_handle=handle), *([last(handle)] if last is not None else [])]
     if not round_trips:
         return None
     row = LogoutTransaction(tenant_id=session.tenant_id, digest=digest_of(handle))

@@ -3,6 +3,7 @@
 from authapi.models.client_credentials import ClientCredential, EdgeKey, UsedAssertion
 from authapi.models.clients import Client
 from authapi.models.credentials import AccessToken, AuthorizationCode, DeviceGrant, IDToken, RefreshToken
+from authapi.models.foreign_providers import ConnectionTest, ProviderMetadata, RefusedMessage
 from authapi.models.keys import RevokedToken, SamlKey, SigningKey
 from authapi.models.log_lines import AdministrativeLine, SignIn
 from authapi.models.logins import Consent, LoginTransaction, LogoutTransaction
@@ -21,6 +22,7 @@ __all__ = [
     "Client",
     "ClientCredential",
     "ClientGrant",
+    "ConnectionTest",
     "Consent",
     "DeviceGrant",
     "EdgeKey",
@@ -32,7 +34,9 @@ __all__ = [
     "LogoutTransaction",
     "OrganizationClientGrant",
     "Permission",
+    "ProviderMetadata",
     "RefreshToken",
+    "RefusedMessage",
     "RevokedToken",
     "RolePermission",
     "SamlKey",

@@ -14,8 +14,7 @@ from authapi.accounts.attempts import Attempt, LoginRefused, Refusal
 from authapi.accounts.password_login import log_in
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
-from authapi.login import flow
-from authapi.login.browser import see_other
+from authapi.login import flow, round_trips
 from authapi.login.connections import takes_passwords, takes_sign_ups
 from authapi.login.decision import Step
 from authapi.login.flow import ProvenUser
@@ -98,7 +97,7 @@ def _elsewhere(login: Login, named: str) -> Connection | None:
 
 def _leave(login: Login, handle: str, connection: Connection) -> HttpResponse:
     try:
-        return see_other(login.http_request, upstream.begin(login, connection))
+        return round_trips.send(login.http_request, upstream.begin(login, connection))
     except upstream.UpstreamFailed as failed:
         # The page does not show the reason; the log of the tenant does.
         sign_in_log.note(

@@ -2,5 +2,6 @@
 
 from authapi.protocols.oauth.entry import OAUTH
 from authapi.protocols.saml.entry import SAML
+from authapi.protocols.wsfed.entry import WSFED
 
-PROTOCOLS = (OAUTH, SAML)
+PROTOCOLS = (OAUTH, SAML, WSFED)

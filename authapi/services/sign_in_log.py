@@ -23,13 +23,13 @@ def note(
     ip: str | None = None,
     user_agent: str = "",
     details: dict[str, Any] | None = None,
-) -> None:
-    """Write one line. Texts are cut to their columns; a secret has no place in `details`.
+) -> SignIn:
+    """Write one line and return it. Texts are cut to their columns; a secret has no place in `details`.
 
     `type` is one of the codes of the wire, such as `s` and `fp`. It joins the transaction of the caller, who commits before refusing.
     """
     shown = user_name or (user.email or user.username or user.phone_number or user.name if user else "") or ""
-    SignIn(
+    line = SignIn(
         tenant_id=tenant_id,
         type=type,
         is_success=is_success,
@@ -42,4 +42,6 @@ def note(
         ip=stored_address(ip),
         user_agent=storable(user_agent)[:500],
         details=details or {},
-    ).save(force_insert=True)
+    )
+    line.save(force_insert=True)
+    return line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from authapi.login.connections import client_connections
 from authapi.models import Client
-from authapi.upstream.provider import STRATEGIES
+from authapi.upstream.strategies import speaker_of
 from identity.models import Connection
 
 
@@ -27,7 +27,7 @@ def connection_for_email(client: Client, email: str) -> Connection | None:
 
 
 def _upstream(client: Client) -> list[Connection]:
-    return [connection for connection in client_connections(client) if connection.strategy in STRATEGIES]
+    return [connection for connection in client_connections(client) if speaker_of(connection) is not None]
 
 
 def _is_button(connection: Connection) -> bool:

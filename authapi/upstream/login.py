@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -19,6 +18,7 @@ from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.id_token import verified_claims
 from authapi.upstream.metadata import Metadata, keys_of, metadata_of
 from authapi.upstream.profile import needs_userinfo
+from authapi.upstream.proven import Proven
 from authapi.upstream.provider import Provider, passed_on, provider_of
 from identity.models import Connection
 
@@ -27,19 +27,8 @@ CALLBACK_PATH = "login/callback"
 _HINTS = ("login_hint", "ui_locales")
 _LONGEST_CODE = 4096
 _LONGEST_TOLD = 300
-
-
-@dataclass(frozen=True)
-class Proven:
-    """Who logged in, in the words of the provider."""
-
-    claims: dict[str, Any]
-    userinfo: dict[str, Any]
-    id_token: str = field(repr=False)
-
-    @property
-    def subject(self) -> str:
-        return str(self.claims["sub"])
+# A browser's address has to hold it beside everything else when it logs out.
+_LONGEST_HINT = 6000
 
 
 def begin(login: Login, connection: Connection) -> str:
@@ -94,7 +83,8 @@ def proven(connection: Connection, request: AuthenticationRequest, answer: Mappi
         access_token=tokens.get("access_token"),
         keys=partial(keys_of, metadata.address("jwks_uri")),
     )
-    return Proven(claims, _userinfo(metadata, claims, tokens), str(tokens["id_token"]))
+    id_token = str(tokens["id_token"])
+    return Proven(claims, _userinfo(metadata, claims, tokens), kept={"id_token": id_token if len(id_token) <= _LONGEST_HINT else ""})
 
 
 def _check_issuer(metadata: Metadata, request: AuthenticationRequest, named: str | None) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 from authapi.failures.logins import LoginCase
 from authapi.upstream.failures import UpstreamFailed
-from authapi.upstream.login import Proven
 from authapi.upstream.profile import profile_of
+from authapi.upstream.proven import Proven
 from identity.models import Connection, LinkedIdentity, User
 from identity.services.failures import AlreadyExists, BeingDeleted, Invalid
 from identity.services.users import create_user, update_user, user_id_of

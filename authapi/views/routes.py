@@ -8,11 +8,13 @@ from authapi.accounts.account_mails import RESET_PATH, RESET_REQUEST_PATH, UNBLO
 from authapi.login.round_trips import NEXT_PATH
 from authapi.pages.branding import PATH as BRAND_PATH
 from authapi.pages.branding import brand_stylesheet
+from authapi.pages.connection_test import go_to_provider
 from authapi.pages.consent import consent_page
 from authapi.pages.email_verification import verify_email
 from authapi.pages.login import login_page
 from authapi.pages.logout_round_trip import next_participant
 from authapi.pages.organization import organization_page
+from authapi.pages.provider_logout import provider_logout
 from authapi.pages.reset_password import request_page, reset_page
 from authapi.pages.select_account import select_account_page
 from authapi.pages.sign_up import sign_up_page
@@ -21,6 +23,14 @@ from authapi.protocols.oauth.views.authorize import authorize
 from authapi.protocols.oauth.views.logout import confirmed_logout, logged_out, plain_logout, rp_logout
 from authapi.protocols.saml.logout_views import single_logout
 from authapi.protocols.saml.views import client_page, metadata, sign_on
+from authapi.protocols.wsfed.entry import CLEAN_UP_PATH
+from authapi.protocols.wsfed.metadata import PATH as FEDERATION_METADATA
+from authapi.protocols.wsfed.views import clean_up, passive, wsfed_page
+from authapi.protocols.wsfed.views import metadata as federation_metadata
+from authapi.upstream.connection_tests import TEST_PATH
+from authapi.upstream.login import CALLBACK_PATH
+from authapi.upstream.saml.logout import LOGOUT_PATH
+from authapi.views.provider_answers import login_callback
 from identity.mail import verification
 
 
@@ -43,7 +53,11 @@ def sign_in_urls() -> list[URLPattern]:
         path("u/logout", confirmed_logout, name="hosted_logout"),
         path("u/logged-out", logged_out),
         path(NEXT_PATH.removeprefix("/"), next_participant),
+        path(LOGOUT_PATH, provider_logout),
+        path(TEST_PATH, go_to_provider),
+        path(CALLBACK_PATH, login_callback),
         *_saml_urls(),
+        *_wsfed_urls(),
     ]
 
 
@@ -58,4 +72,16 @@ def _saml_urls() -> list[URLPattern]:
         path("samlp/logout", logout),
         path("samlp/<str:client_id>", sign_in),
         path("samlp/<str:client_id>/logout", logout),
+    ]
+
+
+def _wsfed_urls() -> list[URLPattern]:
+    """Return the addresses of WS-Federation, with the client in the address and without: then the realm names it."""
+    published, sign_in = wsfed_page(federation_metadata, methods=("GET",)), wsfed_page(passive)
+    return [
+        path("wsfed", sign_in),
+        path(f"wsfed/{FEDERATION_METADATA}", published),
+        path("wsfed/<str:client_id>", sign_in),
+        path(f"wsfed/<str:client_id>/{FEDERATION_METADATA}", published),
+        path(CLEAN_UP_PATH.removeprefix("/"), clean_up),
     ]

@@ -30,13 +30,14 @@ class Signer:
     signature: str = RSA_SHA256
     digest: str = SHA256
 
-    def signed(self, message: Element, *, place: int | None = 1) -> Element:
+    def signed(self, message: Element, *, place: int | None = 1, id_attribute: str = "ID") -> Element:
         """Return a signed copy; the schema of SAML 2.0 has the signature behind the Issuer."""
         return signed(
             message,
             private_key=self.private_key,
             certificate=self.certificate,
             place=place,
+            id_attribute=id_attribute,
             signature=self.signature,
             digest=self.digest,
         )

@@ -11,6 +11,16 @@ DS = "http://www.w3.org/2000/09/xmldsig#"
 XENC = "http://www.w3.org/2001/04/xmlenc#"
 XENC11 = "http://www.w3.org/2009/xmlenc11#"
 EXC_C14N = "http://www.w3.org/2001/10/xml-exc-c14n#"
+# WS-Federation 1.2 and what it stands on; applications know the trust namespace of 2005/02.
+WST = "http://schemas.xmlsoap.org/ws/2005/02/trust"
+WST13 = "http://docs.oasis-open.org/ws-sx/ws-trust/200512"
+WSP = "http://schemas.xmlsoap.org/ws/2004/09/policy"
+WSA = "http://www.w3.org/2005/08/addressing"
+FED = "http://docs.oasis-open.org/wsfed/federation/200706"
+FED_AUTH = "http://docs.oasis-open.org/wsfed/authorization/200706"
+WSSE = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd"
+WSU = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-utility-1.0.xsd"
+SOAP12 = "http://www.w3.org/2003/05/soap-envelope"
 XS = "http://www.w3.org/2001/XMLSchema"
 XSI = "http://www.w3.org/2001/XMLSchema-instance"
 XML = "http://www.w3.org/XML/1998/namespace"
@@ -22,6 +32,15 @@ PREFIXES = {
     "md": METADATA,
     "ds": DS,
     "xenc": XENC,
+    "saml1": SAML11,
+    "t": WST,
+    "wsp": WSP,
+    "wsa": WSA,
+    "fed": FED,
+    "auth": FED_AUTH,
+    "wsse": WSSE,
+    "wsu": WSU,
+    "soap": SOAP12,
     "xs": XS,
     "xsi": XSI,
 }

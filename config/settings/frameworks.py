@@ -12,6 +12,11 @@ CELERY_BEAT_SCHEDULE = {
     "prune audit log": {"task": "identity.prune_audit_log", "schedule": 86400.0, "options": {"expires": 86400.0}},
     "end sessions": {"task": "authapi.end_sessions", "schedule": 300.0, "options": {"expires": 300.0}},
     "send logout notices": {"task": "authapi.send_logout_notices", "schedule": 30.0, "options": {"expires": 30.0}},
+    "refresh metadata of providers": {
+        "task": "authapi.refresh_metadata_of_providers",
+        "schedule": 300.0,
+        "options": {"expires": 300.0},
+    },
     "rotate signing keys": {"task": "authapi.rotate_keys", "schedule": 3600.0, "options": {"expires": 3600.0}},
 }
 

@@ -12,6 +12,7 @@ from django.http import HttpRequest
 
 from foundation.admin.json_fields import ShapedJSONField, pretty
 from identity.admin.deletions import DeletedInPartsAdmin
+from identity.admin.row_pages import RowPagesAdmin
 from identity.admin.service_form import ServiceForm
 from identity.models import Connection
 from identity.models.connections import known_strategies
@@ -78,7 +79,7 @@ def _holds_null(value: object) -> bool:
     return value is None or (isinstance(value, dict) and any(_holds_null(inner) for inner in value.values()))
 
 
-class ConnectionAdmin(DeletedInPartsAdmin[Connection]):
+class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]):
     form = ConnectionForm
     grows = False
     list_display = ("name", "strategy", "display_name", "id", "created_at", "tenant")

@@ -10,12 +10,16 @@ from typing import Any, TypeVar
 from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
 from django.db import models
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 
 from identity.admin.object_actions import ObjectActionsAdmin
 
 Row = TypeVar("Row", bound=models.Model)
+
+
+def _always(_row: Any) -> bool:
+    return True
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,8 @@ class RowPage:
     label: str
     view: Callable[[HttpRequest, Any], HttpResponse]
     permission: str
+    # Hides the button, and the page, where it makes no sense for the row.
+    is_offered: Callable[[Any], bool] = _always
 
 
 class RowPagesAdmin(ObjectActionsAdmin[Row]):
@@ -49,7 +55,7 @@ class RowPagesAdmin(ObjectActionsAdmin[Row]):
             buttons = [
                 {"label": page.label, "url": self.address_of(page.name, row), "is_dangerous": False}
                 for page in self.row_pages
-                if request.user.has_perm(page.permission)
+                if request.user.has_perm(page.permission) and page.is_offered(row)
             ]
             response.context_data["object_actions"] = [*buttons, *response.context_data.get("object_actions", [])]
         return response
@@ -65,4 +71,6 @@ class RowPagesAdmin(ObjectActionsAdmin[Row]):
         row = self.get_object(request, unquote(object_id))
         if not (self.has_view_permission(request, row) and request.user.has_perm(page.permission)):
             raise PermissionDenied
+        if not page.is_offered(row):
+            raise Http404
         return page.view(request, row)

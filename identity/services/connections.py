@@ -12,6 +12,7 @@ from identity.models import Connection, Group, GroupMember, Job, LinkedIdentity,
 from identity.models.connections import known_strategies
 from identity.options.connection_options import database_options, options_problem
 from identity.options.discovery import METADATA_OPTION, STRATEGIES, discovery_address, without_endpoints
+from identity.options.judges import judged_problem
 from identity.options.sealed_options import OptionsRefused
 from identity.services.deletions import deletion_of, refuse_if_being_deleted
 from identity.services.failures import AlreadyExists, Invalid, NotFound
@@ -157,11 +158,16 @@ def _check_switches(fields: dict[str, Any]) -> None:
 
 
 def _check_options(connection: Connection, options: dict[str, Any] | None) -> None:
-    problem = options_problem(connection.strategy, options, is_database=connection.is_database) if options is not None else None
+    problem = _options_problem(connection, options) if options is not None else None
     if problem:
         raise Invalid({"options": [problem]})
     if connection.is_database and connection.show_as_button is not None:
         raise Invalid({"show_as_button": ["Not for database connections."]})
+
+
+def _options_problem(connection: Connection, options: dict[str, Any]) -> str | None:
+    known = options_problem(connection.strategy, options, is_database=connection.is_database)
+    return known or judged_problem(connection.strategy, options)
 
 
 def _set_options(connection: Connection, options: dict[str, Any] | None) -> None:

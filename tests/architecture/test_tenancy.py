@@ -12,6 +12,7 @@ UNBOUND = re.compile(r"\.all_tenants\b|\._default_manager\b|\._base_manager\b")
 
 ALLOWED = {
     "authapi/tokens/keys.py": "the calendar rotates the keys of all tenants",
+    "authapi/upstream/metadata_refresh.py": "a worker takes a document by its id, and the calendar looks for those that are due",
     "authapi/protocols/oauth/logout_notices.py": "a worker takes a notice by its id, and the calendar looks for those that are due",
     "authapi/login/sessions.py": "the calendar ends expired sessions of all tenants",
     "authapi/logs/browsing.py": "an operator who has chosen no tenant reads the sign-in log of all; keys come from rows that are narrowed",

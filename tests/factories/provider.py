@@ -13,7 +13,8 @@ from django.test import Client as Browser
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
-from authapi.models import Client
+from authapi.models import Client, Session
+from authapi.upstream import federated_logout
 from identity.models import Connection, Tenant
 from identity.services.connections import create_connection
 from tests.factories.scim import MisbehavingServer, Received, misbehaving_server, reply
@@ -134,6 +135,12 @@ class Login:
     def log_in(self, **parameters: str) -> dict[str, str]:
         """Go the whole way, and return what the client was told."""
         return self.told(self.come_back(self.leave(**parameters)))
+
+
+def address_of_logout(session: Session, *, return_to: str) -> str | None:
+    """Return the address at which a logout ends the login at the provider."""
+    found = federated_logout(session, return_to=return_to)
+    return found.then.address if found is not None and found.then is not None else None
 
 
 def login_at(tenant: Tenant, provider: Provider, *, strategy: str = "oidc", **options: Any) -> Login:

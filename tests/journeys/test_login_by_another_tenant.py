@@ -13,11 +13,12 @@ import requests
 from django.test import Client as Browser
 
 from authapi.models import Session
-from authapi.upstream import federated_logout_address, metadata
+from authapi.upstream import metadata
 from identity.hosts import forget_hosts
 from identity.models import Tenant, User
 from tests.conformance.web_process import web_process
 from tests.factories.models.identity import ConnectionFactory, TenantFactory
+from tests.factories.provider import address_of_logout
 from tests.factories.sign_in import CALLBACK, PASSWORD, people, person, web_client
 
 ELSEWHERE_CALLBACK = "http://{}.example.test/login/callback"
@@ -77,7 +78,7 @@ def test_a_tenant_logs_people_in_by_another_one(tenant: Tenant, provider_tenant:
     assert user.user_id == f"oidc|corp|{ada.user_id}"
     assert (user.email, user.name) == (ada.email, ada.name)
     session = Session.objects.of(tenant.pk).get(user=user)
-    logout = federated_logout_address(session, return_to="https://app.example.test/bye") or ""
+    logout = address_of_logout(session, return_to="https://app.example.test/bye") or ""
     assert logout.startswith(f"{issuer}oidc/logout?")
 
 

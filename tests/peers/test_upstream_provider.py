@@ -14,10 +14,11 @@ import requests
 from django.test import Client as Browser
 
 from authapi.models import Session
-from authapi.upstream import federated_logout_address, metadata
+from authapi.upstream import metadata
 from config.launcher.peers import PLACE
 from identity.models import Tenant, User
 from tests.factories.models.identity import ConnectionFactory
+from tests.factories.provider import address_of_logout
 from tests.factories.scim import free_port, listening
 from tests.factories.sign_in import CALLBACK, web_client
 
@@ -75,5 +76,5 @@ def test_people_of_another_provider_become_users(tenant: Tenant, algorithm: str)
         user = User.objects.of(tenant.pk).get()
         assert (user.user_id, user.email, user.email_verified, user.name) == ("oidc|corp|ada", "ada@corp.example.test", True, "Name of ada")
         session = Session.objects.of(tenant.pk).get(user=user)
-        logout = federated_logout_address(session, return_to="https://app.example.test/bye") or ""
+        logout = address_of_logout(session, return_to="https://app.example.test/bye") or ""
         assert requests.get(logout, timeout=30).status_code == 200

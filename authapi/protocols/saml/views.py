@@ -18,6 +18,7 @@ from authapi.login import flow
 from authapi.login.browser import address_of, user_agent_of
 from authapi.login.protocol import ProtocolRequest
 from authapi.models import Client
+from authapi.pages.connection_metadata import connection_metadata
 from authapi.pages.tenant_page import tenant_page
 from authapi.protocols.saml.addresses import entity_id, login_address, logout_address
 from authapi.protocols.saml.entry import NAME, SAML, SamlLogin, client_settings
@@ -66,7 +67,9 @@ def sign_on(request: HttpRequest, host: HostMatch, client_id: str) -> HttpRespon
 
 
 def metadata(request: HttpRequest, host: HostMatch, client_id: str) -> HttpResponse:
-    """Return our metadata for one application, or for every one of the tenant."""
+    """Return our metadata for one application, or for every one of the tenant; for the provider of a connection that is named."""
+    if "connection" in request.GET:
+        return connection_metadata(request, host, request.GET["connection"])
     client = client_of(host, client_id, None) if client_id else None
     settings = client_settings(client) if client is not None else SamlSettings()
     answer = HttpResponse(metadata_of(host, client_id, settings), content_type=CONTENT_TYPE)

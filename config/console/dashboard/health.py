@@ -13,17 +13,20 @@ from django.urls import reverse
 from django.utils import timezone
 
 from authapi.models import ClientCredential, SigningKey
+from authapi.upstream.expiring import ending_certificates
 from config.console.dashboard.figures import DUE_TOO_LONG_SECONDS
 from config.console.dashboard.readings import StreamState, age_of, in_words
 from config.console.dashboard.state import State, counted
 from config.console.dashboard.viewer import Viewer, list_of
 from events.models import Event, Mark, Outbox
-from identity.models import Tenant
+from identity.models import Connection, Tenant
 from provisioning.models import Sweeper
 
 # Of one kind of trouble so many are named; the list has the others.
 _NAMED = 3
 _EXPIRES_SOON = timedelta(days=14)
+# Another company has to act.
+_PROVIDER_EXPIRES_SOON = timedelta(days=30)
 # The calendar rotates keys once a day.
 _ROTATION_LATE = timedelta(days=2)
 # Numbering takes milliseconds, and a change is recorded with its row.
@@ -44,7 +47,7 @@ class Finding:
 
 def findings(viewer: Viewer, state: State) -> list[Finding]:
     """Return what is wrong, the worst first."""
-    found = [*_streams(state), *_deliveries(viewer, state), *_keys(viewer)]
+    found = [*_streams(state), *_deliveries(viewer, state), *_keys(viewer), *_providers(viewer)]
     if viewer.is_operator:
         found += [*(_standing(viewer.tenant_id) if viewer.tenant_id else ()), *_platform(state)]
     return sorted(found, key=lambda finding: finding.tone != "bad")
@@ -115,6 +118,20 @@ def _expiring(proof: ClientCredential) -> Finding:
     text = f"{proof} of {proof.client} expires on {proof.expires_at:%d %B %Y}: the application cannot authenticate with it any more."
     place = reverse("admin:authapi_clientcredential_change", args=(quote(proof.pk),))
     return Finding("warn", text, "Register its successor, and let the application use both until then.", place, "Open the credential")
+
+
+def _providers(viewer: Viewer) -> Iterator[Finding]:
+    """Warn of connections whose provider signs with certificates that end: a provider that renews them locks people out."""
+    if not viewer.tenant_id or not viewer.may_list("identity_connection"):
+        return
+    now = timezone.now()
+    connections = Connection.objects.of(viewer.tenant_id)
+    for ending in ending_certificates(connections, now=now, within=_PROVIDER_EXPIRES_SOON)[:_NAMED]:
+        is_over = ending.at <= now
+        text = f"The certificate of the provider of {ending.connection} {'expired' if is_over else 'expires'} on {ending.at:%d %B %Y}."
+        advice = "Ask the provider for its next certificate, and add it beside the present one before the provider signs with it."
+        place = reverse("admin:identity_connection_provider", args=(quote(ending.connection.pk),))
+        yield Finding("warn", text, advice, place, "Open the provider")
 
 
 def _standing(tenant_id: str) -> Iterator[Finding]:

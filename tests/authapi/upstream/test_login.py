@@ -14,12 +14,12 @@ from django.test import Client as Browser
 from joserfc.jwk import RSAKey
 
 from authapi.models import Client, LoginTransaction, Session, SignIn
-from authapi.upstream import buttons, connection_for_email, federated_logout_address, metadata, named_connection
+from authapi.upstream import buttons, connection_for_email, metadata, named_connection
 from events.models import Event
 from identity.models import LinkedIdentity, Tenant, User
 from identity.services.connections import create_connection, update_connection
 from identity.services.users import block_user, create_user, link_users
-from tests.factories.provider import CLIENT_ID, SECRET, Login, Provider, login_at
+from tests.factories.provider import CLIENT_ID, SECRET, Login, Provider, address_of_logout, login_at
 from tests.factories.scim import reply
 
 SUBJECT = "oidc|corp|248289"
@@ -437,7 +437,7 @@ def test_buttons_and_domains_choose_among_the_connections_of_the_client(tenant: 
 def test_a_federated_logout_goes_to_the_provider_with_its_own_token(login: Login) -> None:
     login.log_in()
     session = Session.objects.of(login.tenant.pk).get()
-    address = urlsplit(federated_logout_address(session, return_to="https://app.example.test/bye") or "")
+    address = urlsplit(address_of_logout(session, return_to="https://app.example.test/bye") or "")
     query = parse_qs(address.query)
     assert f"{address.scheme}://{address.netloc}{address.path}" == f"{login.provider.issuer}/logout"
     assert (query["client_id"], query["post_logout_redirect_uri"]) == ([CLIENT_ID], ["https://app.example.test/bye"])
@@ -450,13 +450,13 @@ def test_a_federated_logout_reaches_a_provider_whose_other_addresses_are_listed(
     login = login_at(tenant, provider, **addresses)
     login.log_in()
     session = Session.objects.of(tenant.pk).get()
-    assert (federated_logout_address(session, return_to="https://app.example.test/bye") or "").startswith(f"{at}/logout?")
+    assert (address_of_logout(session, return_to="https://app.example.test/bye") or "").startswith(f"{at}/logout?")
     update_connection(
         tenant_id=tenant.pk,
         connection_id=login.connection.pk,
         changes={"options": {**login.connection.options, "end_session_endpoint": "https://elsewhere.example.test/out?a=b"}},
     )
-    listed = federated_logout_address(session, return_to="https://app.example.test/bye") or ""
+    listed = address_of_logout(session, return_to="https://app.example.test/bye") or ""
     assert listed.startswith("https://elsewhere.example.test/out?a=b&client_id=")
 
 

@@ -18,6 +18,7 @@ from authapi.models import (
     Client,
     ClientCredential,
     ClientGrant,
+    ConnectionTest,
     Consent,
     DeviceGrant,
     EdgeKey,
@@ -28,7 +29,9 @@ from authapi.models import (
     LogoutTransaction,
     OrganizationClientGrant,
     Permission,
+    ProviderMetadata,
     RefreshToken,
+    RefusedMessage,
     RevokedToken,
     RolePermission,
     SamlKey,
@@ -84,6 +87,41 @@ class UsedAssertionFactory(RowFactory[UsedAssertion]):
 
     digest = unknown_digest()
     expires_at = from_now(minutes=1)
+
+
+class ProviderMetadataFactory(RowFactory[ProviderMetadata]):
+    """Metadata that is still to be fetched."""
+
+    class Meta:
+        model = ProviderMetadata
+
+    connection = SubFactory(ConnectionFactory)
+    tenant_id = tenant_of("connection")
+    address = "https://provider.test/metadata"
+    tried_at = from_now()
+    due_at = from_now()
+
+
+class RefusedMessageFactory(RowFactory[RefusedMessage]):
+    class Meta:
+        model = RefusedMessage
+
+    line_id = own_text("line")
+    text = "<Response/>"
+
+
+class ConnectionTestFactory(RowFactory[ConnectionTest]):
+    """A test whose login is under way."""
+
+    class Meta:
+        model = ConnectionTest
+
+    connection = SubFactory(ConnectionFactory)
+    tenant_id = tenant_of("connection")
+    digest = unknown_digest()
+    request_id = own_text("_request")
+    callback = "https://tenant.test/login/callback"
+    expires_at = from_now(minutes=10)
 
 
 class EdgeKeyFactory(RowFactory[EdgeKey]):

@@ -24,7 +24,7 @@ from authapi.protocols.oauth.sent import sent_pairs
 from authapi.services import sign_in_log
 from authapi.tenant_settings import sign_in_settings
 from authapi.tokens.id_token_hints import Hint, read_hint
-from authapi.upstream import federated_logout_address
+from authapi.upstream import federated_logout
 from identity.hosts import HostMatch
 
 _DONE = "/u/logged-out"
@@ -148,10 +148,12 @@ def _end(request: HttpRequest, host: HostMatch, ending: Ending) -> HttpResponse:
     """End the session and send the browser on: to the participants that only it can tell, then to the provider elsewhere, then back."""
     session = ending.session
     back = ending.address or f"{host.issuer.rstrip('/')}{_DONE}"
-    elsewhere = federated_logout_address(session, return_to=back) if session is not None and ending.is_federated else None
+    elsewhere = federated_logout(session, return_to=back) if session is not None and ending.is_federated else None
+    provider_call = elsewhere.then if elsewhere is not None else None
     first = None
     if session is not None:
-        first = round_trips.begin(session, reason=Initiator.RP_LOGOUT, then=BrowserCall(elsewhere or back))
+        last = elsewhere.trip if elsewhere is not None else None
+        first = round_trips.begin(session, reason=Initiator.RP_LOGOUT, then=provider_call or BrowserCall(back), last=last)
         sign_in_log.note(
             tenant_id=host.tenant_id,
             type="slo",
@@ -162,10 +164,11 @@ def _end(request: HttpRequest, host: HostMatch, ending: Ending) -> HttpResponse:
             ip=address_of(request),
             user_agent=user_agent_of(request),
         )
-    address = elsewhere or ending.address
-    answer = see_other(request, address) if address else _done(request, host)
-    if first is not None:
-        answer = round_trips.send(request, first)
+    call = first or provider_call
+    if call is not None:
+        answer = round_trips.send(request, call)
+    else:
+        answer = see_other(request, ending.address) if ending.address else _done(request, host)
     answer["Cache-Control"] = "no-store"
     drop_cookie(answer, SESSION)
     return answer

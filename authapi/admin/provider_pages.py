@@ -1,0 +1,140 @@
+"""The page of one connection about its provider: what the provider needs, what we know of it, certificates, metadata, and a test login."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib import admin, messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from authapi.models import ConnectionTest
+from authapi.models import ProviderMetadata as MetadataRow
+from authapi.upstream.connection_tests import begin_test, can_be_tested, last_test
+from authapi.upstream.failures import UpstreamFailed
+from authapi.upstream.metadata_refresh import fetch_now, source_of
+from authapi.upstream.provider_facts import facts_of
+from authapi.upstream.provider_metadata import known_row
+from authapi.upstream.saml.certificates import Certificate
+from foundation.admin.badges import badge
+from identity.admin.row_pages import RowPage, RowPagesAdmin
+from identity.audit.entries import record
+from identity.hosts import canonical_address
+from identity.models import Connection
+
+NAME = "provider"
+EXPIRES_SOON = timedelta(days=30)
+_MAY_CHANGE = "identity.change_connection"
+
+
+class ProviderPages:
+    """The page, on one site."""
+
+    def __init__(self, site: admin.AdminSite, owner: RowPagesAdmin[Connection]) -> None:
+        self._site = site
+        self._owner = owner
+
+    def add(self) -> None:
+        """Give the page of a connection its further page."""
+        self._owner.row_pages += [RowPage(NAME, "Provider and test", self.shown, "identity.view_connection", can_be_tested)]
+
+    def shown(self, request: HttpRequest, connection: Connection) -> HttpResponse:
+        """Show what is known, fetch the metadata anew, or begin a test."""
+        address = ""
+        if request.method == "POST" and request.user.has_perm(_MAY_CHANGE):
+            if "fetch" in request.POST:
+                return self._fetched(request, connection)
+            address = self._begun(request, connection)
+        base = canonical_address(connection.tenant_id)
+        now = timezone.now()
+        facts = facts_of(connection, base=f"{base}/")
+        row = known_row(connection)
+        context = {
+            **self._site.each_context(request),
+            "opts": self._owner.opts,
+            "original": connection,
+            "title": "Provider and test",
+            "facts": facts,
+            "certificates": [_certificate(certificate, now) for certificate in facts.certificates],
+            "metadata": row,
+            "metadata_state": _metadata_state(row, now),
+            "is_fetched": _is_fetched(connection),
+            "test_address": address,
+            "test": _test(last_test(connection)),
+            "may_change": request.user.has_perm(_MAY_CHANGE),
+            "back_url": self._owner.address_of("change", connection),
+        }
+        return TemplateResponse(request, "admin/connection_provider.html", context)
+
+    def _fetched(self, request: HttpRequest, connection: Connection) -> HttpResponse:
+        try:
+            found = fetch_now(connection)
+        except UpstreamFailed as failed:
+            messages.error(request, failed.detail or failed.failure.description)
+        else:
+            said = "The metadata was fetched." if found is not None else "The metadata is being fetched already. Try again in a moment."
+            messages.success(request, said)
+            record("Fetch metadata", about=connection)
+        return HttpResponseRedirect(request.path)
+
+    def _begun(self, request: HttpRequest, connection: Connection) -> str:
+        """Return where the test begins, empty where it cannot."""
+        try:
+            address = begin_test(connection)
+        except UpstreamFailed as failed:
+            messages.error(request, f"{failed.failure.description} {failed.detail}")
+            return ""
+        record("Test connection", about=connection)
+        return address
+
+
+def _is_fetched(connection: Connection) -> bool:
+    try:
+        return source_of(connection) is not None
+    except UpstreamFailed:
+        return False
+
+
+def _certificate(certificate: Certificate, now: datetime) -> dict[str, Any]:
+    return {
+        "subject": certificate.subject,
+        "thumbprint": certificate.thumbprint,
+        "not_after": certificate.not_after,
+        "state": certificate_state(certificate, now),
+    }
+
+
+def certificate_state(certificate: Certificate, now: datetime) -> SafeString:
+    """Return how long a certificate counts, in a word."""
+    if certificate.is_expired(now):
+        return badge("Expired", "bad")
+    if certificate.expires_within(EXPIRES_SOON, now):
+        return badge(f"Expires in {max((certificate.not_after - now).days, 0)} days", "warn")
+    return badge("Valid", "good")
+
+
+def _metadata_state(row: MetadataRow | None, now: datetime) -> SafeString | str:
+    if row is None:
+        return badge("Not fetched yet", "quiet")
+    if row.problem:
+        return badge("Failed", "bad")
+    return badge("Fetched", "good")
+
+
+def _test(row: ConnectionTest | None) -> dict[str, Any] | None:
+    if row is None:
+        return None
+    result = row.result or {}
+    return {
+        "created_at": row.created_at,
+        "is_over": row.result is not None or row.expires_at <= timezone.now(),
+        "is_success": bool(result.get("is_success")),
+        "problem": result.get("problem", "" if row.result is not None else "The provider has sent no answer."),
+        "subject": result.get("subject", ""),
+        "profile": result.get("profile") or {},
+        "attributes": {name: ", ".join(values) for name, values in (result.get("attributes") or {}).items()},
+        "message": row.message,
+    }

@@ -1,0 +1,34 @@
+"""The way of an administrator who tries a connection: to its provider, and back to a page. What came of it stands in the admin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.http import HttpRequest, HttpResponse
+
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.login import round_trips
+from authapi.pages.hosted_page import hosted_page
+from authapi.pages.tenant_page import tenant_page
+from authapi.upstream.connection_tests import call_of_test, judge_test, waiting_test
+from identity.hosts import HostMatch
+
+
+@tenant_page("connection_test", methods=("GET",))
+def go_to_provider(request: HttpRequest, host: HostMatch) -> HttpResponse:
+    """Send the browser to the provider, as a login would."""
+    state = request.GET.get("state", "")
+    test = waiting_test(host.tenant_id, state)
+    if test is None:
+        raise RequestRefused(LoginCase.REQUEST_EXPIRED)
+    return round_trips.send(request, call_of_test(test, state))
+
+
+def finish_test(request: HttpRequest, host: HostMatch, state: str, sent: Mapping[str, str], *, address: str) -> HttpResponse:
+    """Judge the provider's answer and say that the test is over. Raises `RequestRefused`."""
+    test = waiting_test(host.tenant_id, state)
+    if test is None:
+        raise RequestRefused(LoginCase.REQUEST_EXPIRED)
+    is_success = judge_test(test, sent, address=address)
+    return hosted_page(request, host, "connection_test", {"is_success": is_success, "connection": test.connection})

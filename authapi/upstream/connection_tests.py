@@ -1,0 +1,131 @@
+"""Trying a connection: a login at its provider whose answer is judged as any other, shown to an administrator, and opens no session.
+
+The assertion is not used up and makes no user.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from authapi.failures.logins import LoginCase
+from authapi.login.protocol import BrowserCall
+from authapi.models import ConnectionTest
+from authapi.upstream.failures import UpstreamFailed
+from authapi.upstream.profile import profile_of
+from authapi.upstream.saml import login as saml_login
+from authapi.upstream.saml.connections import saml_provider
+from authapi.upstream.saml.options import STRATEGIES
+from authapi.upstream.saml.provider import SamlProvider
+from authapi.upstream.saml.showing import shown_message
+from authapi.upstream.wsfed import login as wsfed_login
+from authapi.upstream.wsfed.options import is_wsfed
+from foundation.secrets.random_secrets import digest_of, new_secret
+from identity.hosts import canonical_address
+from identity.models import Connection
+
+CALLBACK_PATH = saml_login.CALLBACK_PATH
+TEST_PATH = "u/connection-test"
+_STATE = re.compile(r"t([0-9]{1,18})\.([A-Za-z0-9_-]{43})")
+_LIFE = timedelta(minutes=30)
+
+
+def can_be_tested(connection: Connection) -> bool:
+    """Tell whether a connection speaks a protocol that can be tried without an application."""
+    return connection.strategy in STRATEGIES or is_wsfed(connection.strategy, connection.options)
+
+
+def begin_test(connection: Connection) -> str:
+    """Return the address at which the browser of the administrator begins. Raises `UpstreamFailed` where no login can begin."""
+    _provider(connection)
+    base, secret = canonical_address(connection.tenant_id), new_secret()
+    row = ConnectionTest(
+        tenant_id=connection.tenant_id,
+        connection=connection,
+        digest=digest_of(secret),
+        request_id=f"_{new_secret()}",
+        callback=f"{base}/{CALLBACK_PATH}",
+        expires_at=timezone.now() + _LIFE,
+    )
+    row.save(force_insert=True)
+    return f"{base}/{TEST_PATH}?state=t{row.pk}.{secret}"
+
+
+def call_of_test(test: ConnectionTest, state: str) -> BrowserCall:
+    """Return where the browser goes at the provider. Raises `UpstreamFailed`."""
+    provider = _provider(test.connection)
+    if isinstance(provider, SamlProvider):
+        return saml_login.request_call(test.connection, provider, request_id=test.request_id, callback=test.callback, state=state)
+    return wsfed_login.sign_in_call(provider, callback=test.callback, state=state)
+
+
+def _provider(connection: Connection) -> SamlProvider | wsfed_login.WsFedProvider:
+    is_saml = connection.strategy in STRATEGIES
+    return saml_provider(connection) if is_saml else wsfed_login.wsfed_provider(connection)
+
+
+def is_test(state: str) -> bool:
+    """Tell whether a state is that of a test, which no state of a login looks like."""
+    return _STATE.fullmatch(state) is not None
+
+
+def waiting_test(tenant_id: str, state: str) -> ConnectionTest | None:
+    """Return the test that a state belongs to, if it still waits."""
+    match = _STATE.fullmatch(state)
+    if match is None:
+        return None
+    rows = ConnectionTest.objects.of(tenant_id).select_related("connection").filter(expires_at__gt=timezone.now(), result__isnull=True)
+    row = rows.filter(pk=match.group(1)).first()
+    return row if row is not None and hmac.compare_digest(row.digest, digest_of(match.group(2))) else None
+
+
+def judge_test(test: ConnectionTest, sent: Mapping[str, str], *, address: str) -> bool:
+    """Judge the provider's answer and keep what came of it; tell whether a login would have worked."""
+    raw = b""
+    try:
+        if "SAMLResponse" in sent:
+            answer = saml_login.SamlAnswer(sent["SAMLResponse"], address)
+            raw = answer.raw
+            claims, statement = _saml_claims(test, answer)
+        else:
+            raw = sent.get("wresult", "").encode()
+            claims, statement = _wsfed_claims(test, sent.get("wresult", ""))
+    except UpstreamFailed as failed:
+        result: dict[str, Any] = {"is_success": False, "problem": f"{failed.failure.description} {failed.detail}".strip()}
+    else:
+        profile = profile_of(claims, {}, None)
+        result = {"is_success": True, "subject": claims["sub"], "profile": profile, "attributes": _listed(statement.attributes)}
+    rows = ConnectionTest.objects.of(test.tenant_id).filter(pk=test.pk, result__isnull=True)
+    rows.update(result=result, message=shown_message(raw) if raw else "")
+    return bool(result["is_success"])
+
+
+def last_test(connection: Connection) -> ConnectionTest | None:
+    """Return the newest test of a connection."""
+    return ConnectionTest.objects.of(connection.tenant_id).filter(connection=connection).order_by("-pk").first()
+
+
+def _saml_claims(test: ConnectionTest, answer: saml_login.SamlAnswer) -> tuple[Mapping[str, Any], Any]:
+    connection = test.connection
+    provider = saml_provider(connection)
+    found = saml_login.judged(connection, provider, answer, callback=test.callback, request_id=test.request_id)
+    return saml_login.claims_in(provider, found.assertion), found.assertion.statement
+
+
+def _wsfed_claims(test: ConnectionTest, result: str) -> tuple[Mapping[str, Any], Any]:
+    connection = test.connection
+    if not is_wsfed(connection.strategy, connection.options):
+        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, "The provider answers in WS-Federation, and the connection speaks SAML.")
+    provider = wsfed_login.wsfed_provider(connection)
+    found = wsfed_login.judged(connection, provider, result)
+    return wsfed_login.claims_in(provider, found), found.assertion.statement
+
+
+def _listed(attributes: Mapping[str, tuple[str, ...]]) -> dict[str, list[str]]:
+    """Return the attributes as JSON, cut where a provider sends very many."""
+    return {name[:300]: [value[:300] for value in values[:20]] for name, values in list(attributes.items())[:200]}

@@ -1,0 +1,64 @@
+"""The calendar's look at metadata of providers: which documents are due, and fetching one of them."""
+
+from __future__ import annotations
+
+from django.utils import timezone
+
+from authapi.models import ProviderMetadata
+from authapi.upstream.failures import UpstreamFailed
+from authapi.upstream.provider_metadata import Reader, fetch
+from authapi.upstream.saml import connections as saml_connections
+from authapi.upstream.saml.metadata import ProviderMetadata as Document
+from authapi.upstream.saml.metadata import read_metadata
+from authapi.upstream.saml.options import STRATEGIES
+from authapi.upstream.wsfed import login as wsfed_login
+from authapi.upstream.wsfed.metadata import read_federation_metadata
+from authapi.upstream.wsfed.options import is_wsfed
+from identity.models import Connection
+
+REFRESH = "authapi.refresh_provider_metadata"
+_AT_ONCE = 500
+
+
+def source_of(connection: Connection) -> tuple[str, Reader] | None:
+    """Return where the provider of a connection publishes, and what reads it; None where nothing is fetched.
+
+    Raises `UpstreamFailed` for options that cannot be read.
+    """
+    if connection.strategy in STRATEGIES:
+        options = saml_connections.options_of(connection)
+        is_fetched = options.metadata_url and not options.metadata_xml
+        return (options.metadata_url, read_metadata) if is_fetched else None
+    if is_wsfed(connection.strategy, connection.options):
+        named = wsfed_login.options_of(connection)
+        return (named.metadata_url, read_federation_metadata) if named.metadata_url and not named.metadata_xml else None
+    return None
+
+
+def due_metadata() -> list[int]:
+    """Return the documents of all tenants that are to be fetched again, those that wait longest first."""
+    due = ProviderMetadata.all_tenants.filter(due_at__lte=timezone.now()).order_by("due_at")
+    return list(due.values_list("pk", flat=True)[:_AT_ONCE])
+
+
+def refresh(row_id: int) -> bool:
+    """Fetch one document if it is due still; tell whether it was fetched. Running it twice at once fetches once."""
+    # The worker knows the row and nothing else; its tenant stands in it.
+    row = ProviderMetadata.all_tenants.filter(pk=row_id, due_at__lte=timezone.now()).select_related("connection").first()
+    if row is None:
+        return False
+    try:
+        source = source_of(row.connection)
+        if source is None:
+            row.delete()
+            return False
+        return fetch(row.connection, *source) is not None
+    except UpstreamFailed:
+        # The row says why, and the admin shows it.
+        return False
+
+
+def fetch_now(connection: Connection) -> Document | None:
+    """Fetch for an administrator, who has just changed something there; None where nothing is fetched. Raises `UpstreamFailed`."""
+    source = source_of(connection)
+    return fetch(connection, *source, is_urgent=True) if source is not None else None

@@ -1,0 +1,45 @@
+"""What is wrong with the options of SAML and WS-Federation connections, said when they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+
+from authapi.upstream.provider_metadata import pasted_metadata
+from authapi.upstream.saml import options as saml_options
+from authapi.upstream.saml.metadata import MetadataUnreadable, read_metadata
+from authapi.upstream.saml.options import OptionsInvalid
+from authapi.upstream.wsfed import options as wsfed_options
+from authapi.upstream.wsfed.metadata import read_federation_metadata
+
+WSFED_STRATEGIES = ("adfs", "waad")
+
+
+def saml_problem(_strategy: str, options: Mapping[str, Any]) -> str | None:
+    """Return a sentence about the options of a `samlp` connection, or None. Options that are missing are no problem."""
+    try:
+        read = saml_options.read_options(options, allows_http=settings.OUTBOUND_ALLOW_HTTP)
+        if read.metadata_xml:
+            pasted_metadata(read.metadata_xml, read_metadata)
+    except OptionsInvalid as error:
+        return str(error)
+    except MetadataUnreadable as error:
+        return f"metadataXml: {error}"
+    return None
+
+
+def wsfed_problem(strategy: str, options: Mapping[str, Any]) -> str | None:
+    """Return a sentence about the options of an `adfs` or `waad` connection, or None."""
+    if not wsfed_options.is_wsfed(strategy, options):
+        return None
+    try:
+        read = wsfed_options.read_options(strategy, options, allows_http=settings.OUTBOUND_ALLOW_HTTP)
+        if read.metadata_xml:
+            pasted_metadata(read.metadata_xml, read_federation_metadata)
+    except OptionsInvalid as error:
+        return str(error)
+    except MetadataUnreadable as error:
+        return f"fedMetadataXml: {error}"
+    return None

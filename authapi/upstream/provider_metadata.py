@@ -1,0 +1,124 @@
+"""Metadata of providers that publish it at an address: fetched when a login needs it first, then by the calendar.
+
+One process at a time fetches the document of a connection. A document that was fetched counts until another one replaces it: a
+provider whose address does not answer for a while locks no user out, and the admin shows since when it does not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import lru_cache
+
+from django.conf import settings
+from django.db import connection as database
+from django.utils import timezone
+
+from authapi.failures.logins import LoginCase
+from authapi.models import ProviderMetadata as Row
+from authapi.upstream.failures import UpstreamFailed
+from authapi.upstream.saml.metadata import MetadataUnreadable, ProviderMetadata, next_fetch
+from foundation.outbound.outcomes import OutboundError
+from foundation.outbound.session import outbound_session
+from foundation.outbound.turns import NoTurn, turn
+from identity.models import Connection
+
+Reader = Callable[..., ProviderMetadata]
+_SECONDS = 5.0
+_SHORTEST, _LONGEST = timedelta(hours=1), timedelta(days=1)
+# A process that fetches is given so long; then another may try.
+_LEASE = timedelta(seconds=15)
+# A signature of an unknown key makes us look again, and no oftener than this: junk must cost the provider nothing.
+_UNKNOWN_KEY = timedelta(seconds=60)
+_AFTER_FAILURE = timedelta(hours=1)
+_CLAIM = """
+INSERT INTO authapi_providermetadata (tenant_id, connection_id, address, problem, tried_at, due_at)
+VALUES (%(tenant)s, %(connection)s, %(address)s, '', %(now)s, %(due)s)
+ON CONFLICT (connection_id) DO UPDATE SET tried_at = EXCLUDED.tried_at, due_at = EXCLUDED.due_at
+WHERE authapi_providermetadata.tried_at <= %(free)s OR authapi_providermetadata.address <> %(address)s
+RETURNING id
+"""
+
+
+def published_metadata(connection: Connection, address: str, read: Reader) -> ProviderMetadata:
+    """Return what the provider published at `address`, fetched now where it is not known yet. Raises `UpstreamFailed`."""
+    row = _row_of(connection)
+    if row is not None and row.address == address and row.document is not None:
+        return ProviderMetadata.of_kept(row.document)
+    fetched = _fetched(connection, address, read, not_since=_LEASE)
+    if fetched is None:
+        detail = row.problem if row is not None and row.problem else "Another request is fetching it."
+        raise UpstreamFailed(LoginCase.UPSTREAM_UNREACHABLE, f"The metadata is not known yet. {detail}")
+    return fetched
+
+
+def looked_again(connection: Connection, address: str, read: Reader) -> ProviderMetadata | None:
+    """Fetch the document because a key is unknown; None where that was tried within a minute. Raises `UpstreamFailed`."""
+    return _fetched(connection, address, read, not_since=_UNKNOWN_KEY)
+
+
+def fetch(connection: Connection, address: str, read: Reader, *, is_urgent: bool = False) -> ProviderMetadata | None:
+    """Fetch the document anew; None where another process fetches it this moment. Raises `UpstreamFailed`."""
+    return _fetched(connection, address, read, not_since=timedelta(seconds=1) if is_urgent else _LEASE)
+
+
+def known_row(connection: Connection) -> Row | None:
+    """Return what is kept of a connection's provider, for pages."""
+    return _row_of(connection)
+
+
+@lru_cache(maxsize=64)
+def pasted_metadata(text: str, read: Reader) -> ProviderMetadata:
+    """Return what stands in a document that an administrator has pasted. Raises `MetadataUnreadable`."""
+    return read(text.encode(), allows_http=settings.OUTBOUND_ALLOW_HTTP)
+
+
+def _row_of(connection: Connection) -> Row | None:
+    return Row.objects.of(connection.tenant_id).filter(connection=connection).first()
+
+
+def _fetched(connection: Connection, address: str, read: Reader, *, not_since: timedelta) -> ProviderMetadata | None:
+    """Fetch and keep the document; None where another attempt began within `not_since`. Raises `UpstreamFailed`, which is noted."""
+    row_id = _claimed(connection, address, not_since)
+    if row_id is None:
+        return None
+    rows = Row.objects.of(connection.tenant_id).filter(pk=row_id)
+    now = timezone.now()
+    try:
+        found = read(_downloaded(connection.tenant_id, address), allows_http=settings.OUTBOUND_ALLOW_HTTP)
+    except (MetadataUnreadable, OutboundError, NoTurn) as error:
+        problem = "Other requests of the tenant wait for servers." if isinstance(error, NoTurn) else str(error)
+        # Of another address nothing is of use any more.
+        rows.exclude(address=address).update(document=None, fetched_at=None)
+        rows.update(address=address, problem=problem[:500], due_at=now + _AFTER_FAILURE)
+        raise UpstreamFailed(LoginCase.UPSTREAM_UNREACHABLE, f"The metadata of the provider cannot be had: {problem}") from error
+    due = next_fetch(found, now, shortest=_SHORTEST, longest=_LONGEST)
+    rows.update(address=address, document=found.kept(), problem="", fetched_at=now, due_at=due)
+    return found
+
+
+def _claimed(connection: Connection, address: str, not_since: timedelta) -> int | None:
+    now = timezone.now()
+    values: dict[str, str | datetime] = {
+        "tenant": connection.tenant_id,
+        "connection": connection.pk,
+        "address": address,
+        "now": now,
+        "due": now + _AFTER_FAILURE,
+        "free": now - not_since,
+    }
+    with database.cursor() as cursor:
+        cursor.execute(_CLAIM, values)
+        found = cursor.fetchone()
+    return None if found is None else int(found[0])
+
+
+def _downloaded(tenant_id: str, address: str) -> bytes:
+    with turn(tenant_id):
+        headers = {"Accept": "application/samlmetadata+xml, application/xml, text/xml"}
+        answer = outbound_session().send("GET", address, headers=headers, body=None, deadline=time.monotonic() + _SECONDS)
+    if answer.status != 200:
+        # Redirects are not followed: the address that an administrator named is the one that is trusted.
+        raise MetadataUnreadable(f"The address answered {answer.status}. It must answer with the document itself.")
+    return answer.body

@@ -1,0 +1,127 @@
+"""Certificates with which a foreign provider signs: read from options and metadata in every form that people paste. Pure.
+
+A certificate only carries a key here. The administrator or the provider's metadata names it, so no chain is built, and one
+that has expired still verifies: providers roll over late, and a login must not fail for it. Expiry is shown and warned of instead.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+
+# More would only cost time at every login.
+MOST_CERTIFICATES = 10
+_MOST_CHARACTERS = 64 * 1024
+# NIST SP 800-131A: shorter keys are factored, and a huge one keeps the processor busy.
+_SHORTEST_RSA, _LONGEST_RSA = 2048, 8192
+_PEM = re.compile(r"-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----(.*?)-----END (?:X509 |TRUSTED )?CERTIFICATE-----", re.DOTALL)
+
+
+class CertificateUnreadable(ValueError):
+    """The text holds no certificate that can be used. The message says why and repeats nothing of it."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """One certificate of a provider. Equal where the bytes are."""
+
+    der: bytes = field(repr=False)
+    parsed: x509.Certificate = field(compare=False, repr=False)
+    subject: str = field(compare=False)
+
+    @property
+    def not_before(self) -> datetime:
+        return self.parsed.not_valid_before_utc
+
+    @property
+    def not_after(self) -> datetime:
+        return self.parsed.not_valid_after_utc
+
+    @property
+    def thumbprint(self) -> str:
+        """SHA-256 of the certificate, as tools print it."""
+        return hashlib.sha256(self.der).hexdigest()
+
+    @property
+    def text(self) -> str:
+        """The certificate in base64 without line breaks, as metadata carries it."""
+        return base64.b64encode(self.der).decode()
+
+    def is_expired(self, now: datetime) -> bool:
+        return self.not_after <= now
+
+    def expires_within(self, span: timedelta, now: datetime) -> bool:
+        return self.not_after <= now + span
+
+
+def read_certificates(value: Any) -> tuple[Certificate, ...]:
+    """Return the certificates of an option, each once: PEM blocks, base64 of DER, base64 of PEM, or a list of these.
+
+    Raises `CertificateUnreadable`.
+    """
+    found: dict[bytes, Certificate] = {}
+    for der in _encoded(value):
+        found.setdefault(der, certificate_of(der))
+        if len(found) > MOST_CERTIFICATES:
+            raise CertificateUnreadable(f"More than {MOST_CERTIFICATES} certificates.")
+    return tuple(found.values())
+
+
+def certificate_of(der: bytes) -> Certificate:
+    """Return the certificate of these bytes. Raises `CertificateUnreadable`."""
+    try:
+        parsed = x509.load_der_x509_certificate(der)
+        key = parsed.public_key()
+        subject = parsed.subject.rfc4514_string()
+    except (ValueError, UnsupportedAlgorithm, TypeError) as error:
+        raise CertificateUnreadable("A certificate cannot be read.") from error
+    if isinstance(key, RSAPublicKey) and not _SHORTEST_RSA <= key.key_size <= _LONGEST_RSA:
+        raise CertificateUnreadable(f"The RSA key of a certificate has {key.key_size} bits; at least {_SHORTEST_RSA} are needed.")
+    if not isinstance(key, RSAPublicKey | EllipticCurvePublicKey):
+        raise CertificateUnreadable("The key of a certificate is neither an RSA key nor one of an elliptic curve.")
+    shown = "".join(character for character in subject if character.isprintable())[:200]
+    return Certificate(der, parsed, shown or "without a name")
+
+
+def _encoded(value: Any) -> Iterator[bytes]:
+    """Yield the DER bytes of each certificate in an option."""
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _encoded(item)
+        return
+    if not isinstance(value, str) or len(value) > _MOST_CHARACTERS:
+        raise CertificateUnreadable("A certificate is expected as PEM or as base64.")
+    blocks = _PEM.findall(value)
+    if blocks:
+        for block in blocks:
+            yield _decoded(block)
+        return
+    plain = _decoded(value)
+    # Some consoles want the whole PEM file in base64 once more.
+    inner = _PEM.findall(plain.decode("ascii", "replace")) if plain.lstrip().startswith(b"-----BEGIN") else []
+    if inner:
+        for block in inner:
+            yield _decoded(block)
+        return
+    yield plain
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        der = base64.b64decode("".join(text.split()), validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise CertificateUnreadable("A certificate is neither PEM nor base64.") from error
+    if not der:
+        raise CertificateUnreadable("A certificate is empty.")
+    return der

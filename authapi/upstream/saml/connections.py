@@ -1,0 +1,124 @@
+"""A `samlp` connection with everything that a message needs: its provider, our keys, and what was published meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from django.conf import settings
+
+from authapi.failures.logins import LoginCase
+from authapi.tokens.saml_keys import decryption_keys, signing_identity
+from authapi.upstream.failures import UpstreamFailed
+from authapi.upstream.provider_metadata import looked_again, pasted_metadata, published_metadata
+from authapi.upstream.saml.certificates import Certificate, CertificateUnreadable, read_certificates
+from authapi.upstream.saml.metadata import MetadataUnreadable, ProviderMetadata, read_metadata
+from authapi.upstream.saml.options import STRATEGIES, OptionsInvalid, SamlOptions, read_options
+from authapi.upstream.saml.provider import SamlProvider, provider_of
+from authapi.xml.algorithms import DIGEST_NAMES, SIGNATURE_NAMES
+from authapi.xml.bindings import Signer
+from identity.models import Connection
+
+
+def options_of(connection: Connection) -> SamlOptions:
+    """Return the options. Raises `UpstreamFailed` for those that an older version of the service took."""
+    try:
+        return read_options(connection.options, allows_http=settings.OUTBOUND_ALLOW_HTTP)
+    except OptionsInvalid as error:
+        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name}: {error}") from error
+
+
+def saml_provider(connection: Connection) -> SamlProvider:
+    """Return the provider of a connection. Raises `UpstreamFailed`, also where its metadata cannot be had."""
+    options = options_of(connection)
+    return _provider(connection, options, _metadata(connection, options))
+
+
+def renewed_provider(connection: Connection) -> SamlProvider | None:
+    """Return the provider with metadata that is fetched now, None where there is nothing to fetch or it was tried of late.
+
+    For a signature of an unknown key: the provider may have rolled over before the calendar looked. Raises `UpstreamFailed`.
+    """
+    options = options_of(connection)
+    if not options.metadata_url or options.certificates:
+        return None
+    found = looked_again(connection, options.metadata_url, read_metadata)
+    return None if found is None else _provider(connection, options, found)
+
+
+def known_certificates(connection: Connection) -> tuple[Certificate, ...]:
+    """Return the certificates in the options and in the pasted metadata of a connection. Raises `UpstreamFailed`; asks no provider."""
+    if connection.strategy not in STRATEGIES:
+        return ()
+    options = options_of(connection)
+    if options.certificates or not options.metadata_xml:
+        return options.certificates
+    metadata = _metadata(connection, options)
+    return metadata.certificates if metadata is not None else ()
+
+
+def signer_of(connection: Connection, options: SamlOptions) -> Signer:
+    """Return our key: the connection's own where it has one, else that of the tenant. Raises `UpstreamFailed`."""
+    signature, digest = SIGNATURE_NAMES[options.signature_algorithm], DIGEST_NAMES[options.digest_algorithm]
+    own = connection.secret_option("signing_key/key")
+    if own:
+        certificate = _own_certificate(connection, "signing_key")
+        if certificate is None:
+            raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name}: signing_key has no certificate in cert.")
+        return Signer(_private_key(own, connection.name), certificate.parsed, signature, digest)
+    identity = signing_identity(connection.tenant_id)
+    return Signer(identity.private_key, identity.certificate, signature, digest)
+
+
+def keys_of(connection: Connection) -> Sequence[RSAPrivateKey]:
+    """Return the keys that open what the provider encrypts: the connection's own first, then those of the tenant."""
+    own = connection.secret_option("decryptionKey/key") or connection.secret_option("decryptionKey")
+    mine = [_private_key(own, connection.name)] if own else []
+    return [*mine, *decryption_keys(connection.tenant_id)]
+
+
+def own_certificates(connection: Connection, option: str) -> list[Certificate]:
+    """Return the certificates of a key that the connection has of its own, for our metadata."""
+    found = _own_certificate(connection, option)
+    return [found] if found is not None else []
+
+
+def _metadata(connection: Connection, options: SamlOptions) -> ProviderMetadata | None:
+    """Return what the provider says of itself: the pasted document before the address, None where there is neither."""
+    if options.metadata_xml:
+        try:
+            return pasted_metadata(options.metadata_xml, read_metadata)
+        except MetadataUnreadable as error:
+            raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name}: {error}") from error
+    if options.metadata_url and not (options.sign_in_endpoint and options.certificates):
+        return published_metadata(connection, options.metadata_url, read_metadata)
+    return None
+
+
+def _provider(connection: Connection, options: SamlOptions, metadata: ProviderMetadata | None) -> SamlProvider:
+    base = connection.options.get("pingFederateBaseUrl") if connection.strategy == "pingfederate" else ""
+    return provider_of(options, metadata, tenant_id=connection.tenant_id, connection=connection.name, base_address=str(base or ""))
+
+
+def _own_certificate(connection: Connection, option: str) -> Certificate | None:
+    named = connection.options.get(option)
+    text = named.get("cert") if isinstance(named, dict) else None
+    try:
+        return read_certificates(text)[0] if text else None
+    except CertificateUnreadable as error:
+        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name}: {option}.cert: {error}") from error
+
+
+@lru_cache(maxsize=64)
+def _private_key(pem: str, name: str) -> RSAPrivateKey:
+    try:
+        key = load_pem_private_key(pem.encode(), password=None)
+    except (ValueError, TypeError) as error:
+        raise UpstreamFailed(
+            LoginCase.UPSTREAM_MISCONFIGURED, f"{name}: a private key cannot be read. PEM without a password is expected."
+        ) from error
+    if not isinstance(key, RSAPrivateKey):
+        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{name}: a private key is no RSA key.")
+    return key

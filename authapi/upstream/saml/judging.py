@@ -1,0 +1,173 @@
+"""Whether a verified assertion is for us, about this login, and now (SAML Profiles 2.0, 4.1.4.3). Pure: the clock is an argument.
+
+Every refusal is a sentence for the administrator that names what stands in the message and what was expected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from urllib.parse import parse_qsl, urlsplit
+
+from authapi.failures.logins import LoginCase
+from authapi.upstream.failures import UpstreamFailed
+from authapi.upstream.saml.facts import BEARER, Assertion, Confirmation, Response, wire_instant
+from authapi.upstream.saml.statuses import SUCCESS, status_words
+
+# Clocks of two servers differ; more than this is a fault to mend.
+SKEW = timedelta(minutes=3)
+# An assertion is remembered until it ends, so it has to end.
+LONGEST_LIFE = timedelta(days=1)
+_SHOWN = 200
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What an answer must match. `request_id` is None for a login that the provider began; an empty `issuer` is not known."""
+
+    issuer: str
+    audience: str
+    recipients: frozenset[str]
+    request_id: str | None
+    now: datetime
+
+
+def check_status(response: Response) -> None:
+    """Raise `UpstreamFailed` with the provider's reason where a response carries none but a refusal."""
+    if response.status_codes[:1] != (SUCCESS,):
+        raise UpstreamFailed(LoginCase.UPSTREAM_DENIED, status_words(response.status_codes, response.status_message))
+
+
+def check_response(response: Response, expected: Expected) -> None:
+    """Check what stands around the assertion. Raises `UpstreamFailed`.
+
+    Signed or not, it must not contradict: an address or a request that is not ours shows a message that went astray.
+    """
+    if response.destination and response.destination not in expected.recipients:
+        raise _refused(f"The Destination is '{_short(response.destination)}' and must be '{_one_of(expected.recipients)}'.")
+    if not response.destination and response.is_signed:
+        # SAML Bindings 2.0, 3.5.5.2.
+        raise _refused("The signed response has no Destination.")
+    _check_request(response.in_response_to, expected, where="The response")
+    check_issuer(response.issuer, expected.issuer)
+
+
+def check_assertion(assertion: Assertion, expected: Expected) -> datetime:
+    """Check a verified assertion and return when it ends, which is how long its use is to be remembered. Raises `UpstreamFailed`."""
+    check_issuer(assertion.statement.issuer, expected.issuer, is_required=True)
+    if not assertion.id:
+        raise _refused("The assertion has no ID.")
+    if not assertion.has_authentication:
+        raise _refused("The assertion has no AuthnStatement: it tells of attributes and of no login.")
+    check_audience(assertion.audiences, expected.audience)
+    check_times("The assertion", assertion.not_before, assertion.not_on_or_after, expected.now)
+    check_times("The session of the user", None, assertion.session_ends_at, expected.now)
+    return _confirmed_until(assertion, expected) + SKEW
+
+
+def check_issuer(issuer: str, expected: str, *, is_required: bool = False) -> None:
+    """Compare the issuer with the one of the metadata, where that is known. Raises `UpstreamFailed`."""
+    if not issuer and not is_required:
+        return
+    if not issuer:
+        raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The assertion has no Issuer.")
+    if expected and issuer != expected:
+        raise UpstreamFailed(
+            LoginCase.UPSTREAM_ISSUER_MISMATCH,
+            f"The Issuer is '{_short(issuer)}' and the metadata of the connection is that of '{_short(expected)}'.",
+        )
+
+
+def check_audience(restrictions: tuple[tuple[str, ...], ...], audience: str) -> None:
+    """Check that each restriction names us, and that there is one. Raises `UpstreamFailed`."""
+    if not restrictions:
+        raise _refused(f"The assertion has no Audience. Enter '{audience}' as audience (SP entity id) at the provider.")
+    for names in restrictions:
+        if audience not in names:
+            shown = ", ".join(f"'{_short(name)}'" for name in names[:3]) or "nothing"
+            raise _refused(f"The Audience is {shown} and must be '{audience}'. Enter that as audience (SP entity id) at the provider.")
+
+
+def check_times(what: str, not_before: datetime | None, not_on_or_after: datetime | None, now: datetime) -> None:
+    """Check that something counts now, with some skew for clocks. Raises `UpstreamFailed`."""
+    if not_before is not None and now + SKEW < not_before:
+        raise _refused(f"{what} counts from {wire_instant(not_before)} and it is {wire_instant(now)} here. {_CLOCKS}")
+    if not_on_or_after is not None and now - SKEW >= not_on_or_after:
+        raise _refused(f"{what} ended at {wire_instant(not_on_or_after)} and it is {wire_instant(now)} here. {_CLOCKS}")
+
+
+_CLOCKS = "Compare the clocks of both servers; the message may also be an old one."
+
+
+def _confirmed_until(assertion: Assertion, expected: Expected) -> datetime:
+    """Return the end of the first bearer confirmation that fits; where none does, say what is wrong with the first."""
+    bearers = [one for one in assertion.confirmations if one.method == BEARER]
+    if not bearers:
+        raise _refused("The assertion has no SubjectConfirmation of the method bearer.")
+    refusals: list[UpstreamFailed] = []
+    for confirmation in bearers:
+        try:
+            return _checked_confirmation(confirmation, expected)
+        except UpstreamFailed as refused:
+            refusals.append(refused)
+    raise refusals[0]
+
+
+def _checked_confirmation(confirmation: Confirmation, expected: Expected) -> datetime:
+    """SAML Profiles 2.0, 4.1.4.2: Recipient and NotOnOrAfter must be there, NotBefore must not, which common providers ignore."""
+    if confirmation.recipient not in expected.recipients:
+        named = f"'{_short(confirmation.recipient)}'" if confirmation.recipient else "missing"
+        raise _refused(
+            f"The Recipient is {named} and must be '{_one_of(expected.recipients)}'."
+            " Enter that as assertion consumer service (ACS) at the provider."
+        )
+    if confirmation.not_on_or_after is None:
+        raise _refused("The SubjectConfirmationData has no NotOnOrAfter.")
+    check_times("The SubjectConfirmation", confirmation.not_before, confirmation.not_on_or_after, expected.now)
+    if confirmation.not_on_or_after > expected.now + LONGEST_LIFE:
+        raise _refused("The SubjectConfirmation counts for more than a day. Shorten the life of assertions at the provider.")
+    _check_request(confirmation.in_response_to, expected, where="The assertion")
+    return confirmation.not_on_or_after
+
+
+def _check_request(named: str, expected: Expected, *, where: str) -> None:
+    if expected.request_id is None:
+        # SAML Profiles 2.0, 4.1.5: an answer that nothing asked for names no request.
+        if named:
+            raise _refused(f"{where} answers the request '{_short(named)}', which this browser did not begin here.")
+    elif named != expected.request_id:
+        problem = f"answers the request '{_short(named)}'" if named else "names no request (InResponseTo)"
+        raise _refused(f"{where} {problem}; this login began with '{expected.request_id}'.")
+
+
+def recipients_of(callback: str, connection: str, more: Iterable[str] = ()) -> frozenset[str]:
+    """Return the addresses under which a provider may know our assertion consumer service: with the connection, and without."""
+    return frozenset((acs_address(callback, connection), callback, *more))
+
+
+def acs_address(callback: str, connection: str) -> str:
+    return f"{callback}?connection={connection}"
+
+
+def with_organization(recipients: frozenset[str], address: str) -> frozenset[str]:
+    """Add the address that the browser posted to, where it is one of the recipients with an organization on top (contract, 2.6)."""
+    parts = urlsplit(address)
+    names: Mapping[str, str] = dict(parse_qsl(parts.query))
+    plain = f"{parts.scheme}://{parts.netloc}{parts.path}"
+    is_ours = plain in recipients and set(names) <= {"connection", "organization"}
+    return recipients | {address} if is_ours else recipients
+
+
+def _one_of(addresses: frozenset[str]) -> str:
+    """Return the address to show: the longest names the connection."""
+    return max(addresses, key=lambda address: (len(address), address), default="")
+
+
+def _short(text: str) -> str:
+    shown = "".join(character for character in text if character.isprintable())
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+
+
+def _refused(detail: str) -> UpstreamFailed:
+    return UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, detail)

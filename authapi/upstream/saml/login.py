@@ -1,0 +1,161 @@
+"""Sending a browser to a SAML provider, and turning what it brings back into claims that are proven."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.utils import timezone
+
+from authapi.failures.logins import LoginCase
+from authapi.login.login import Login
+from authapi.login.protocol import BrowserCall
+from authapi.login.wish import Prompt
+from authapi.upstream.assertion_use import use_assertion
+from authapi.upstream.authentication_requests import AuthenticationRequest, begin_request
+from authapi.upstream.failures import UpstreamFailed
+from authapi.upstream.proven import Proven
+from authapi.upstream.saml.calls import call_of
+from authapi.upstream.saml.claims import claims_of
+from authapi.upstream.saml.connections import keys_of, renewed_provider, saml_provider, signer_of
+from authapi.upstream.saml.facts import Assertion
+from authapi.upstream.saml.judging import Expected, acs_address, recipients_of, with_organization
+from authapi.upstream.saml.provider import SamlProvider
+from authapi.upstream.saml.requests import login_request
+from authapi.upstream.saml.responses import Accepted, UnknownSigner, accepted, read_message
+from authapi.xml.bindings import REQUEST
+from identity.models import Connection
+
+CALLBACK_PATH = "login/callback"
+# A class of authentication is a URI; other words of a client's wish mean nothing to a SAML provider.
+_CONTEXT_PREFIX = "urn:oasis:names:tc:SAML:"
+
+
+@dataclass(frozen=True)
+class SamlAnswer:
+    """What a browser posted: the message, and the address that it was posted to."""
+
+    encoded: str = field(repr=False)
+    address: str
+
+    @property
+    def raw(self) -> bytes:
+        """The bytes of the message. Raises `UpstreamFailed`."""
+        return read_message(self.encoded)
+
+
+def begin(login: Login, connection: Connection) -> BrowserCall:
+    """Return where the browser goes. Raises `UpstreamFailed`. Id and state are new each time: a second button ends the first way."""
+    provider = saml_provider(connection)
+    callback = login.host.issuer + CALLBACK_PATH
+    request, state = begin_request(login.row, connection_id=connection.pk, issuer=provider.entity_id, callback=callback)
+    wish = login.wish
+    return request_call(
+        connection,
+        provider,
+        request_id=request_id_of(request),
+        callback=callback,
+        state=state,
+        is_forced=Prompt.LOGIN in wish.prompts or wish.max_age == 0,
+        contexts=tuple(factor for factor in wish.factors if factor.startswith(_CONTEXT_PREFIX)),
+    )
+
+
+def request_call(
+    connection: Connection,
+    provider: SamlProvider,
+    *,
+    request_id: str,
+    callback: str,
+    state: str,
+    is_forced: bool = False,
+    contexts: tuple[str, ...] = (),
+) -> BrowserCall:
+    """Return where the browser goes with a request, signed where provider or connection want that. Raises `UpstreamFailed`."""
+    message = login_request(
+        provider,
+        request_id=request_id,
+        acs=acs_address(callback, connection.name),
+        now=timezone.now(),
+        is_forced=is_forced,
+        contexts=contexts,
+    )
+    signer = signer_of(connection, provider.options) if provider.signs_requests else None
+    return call_of(provider.sign_in, REQUEST, message, state, signer)
+
+
+def request_id_of(request: AuthenticationRequest) -> str:
+    """Return the id of the message: its nonce, with a letter that an XML id may begin with."""
+    return f"_{request.nonce}"
+
+
+def proven(connection: Connection, request: AuthenticationRequest, answer: SamlAnswer) -> Proven:
+    """Return who logged in, for an answer to our request. Raises `UpstreamFailed`. The assertion counts once."""
+    provider = saml_provider(connection)
+    if provider.entity_id != request.issuer:
+        raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The connection has another provider than when the login began.")
+    found = judged(connection, provider, answer, callback=request.callback, request_id=request_id_of(request))
+    return once(connection, provider, found)
+
+
+def proven_unasked(connection: Connection, answer: SamlAnswer, *, callback: str) -> Proven:
+    """Return who logged in, for an answer that the provider sends on its own. Raises `UpstreamFailed`. The assertion counts once."""
+    provider = saml_provider(connection)
+    return once(connection, provider, judged(connection, provider, answer, callback=callback, request_id=None))
+
+
+def judged(connection: Connection, provider: SamlProvider, answer: SamlAnswer, *, callback: str, request_id: str | None) -> Accepted:
+    """Return the assertion, judged with the certificates that are known, and once more with fresh ones where its signer is not."""
+    now = timezone.now()
+    raw, keys = answer.raw, keys_of(connection)
+    expected = _expected(provider, answer, callback=callback, request_id=request_id, now=now)
+    try:
+        return accepted(raw, provider.certificates, expected, keys=keys)
+    except UnknownSigner as error:
+        renewed = _renewed(connection)
+        if renewed is None or set(renewed.certificates) <= set(provider.certificates):
+            raise
+        try:
+            return accepted(raw, renewed.certificates, expected, keys=keys)
+        except UnknownSigner:
+            raise error from None
+
+
+def claims_in(provider: SamlProvider, assertion: Assertion) -> dict[str, object]:
+    """Return the claims of an assertion as the connection maps them. Raises `UpstreamFailed`."""
+    options = provider.options
+    return claims_of(
+        assertion.statement,
+        fields=options.fields,
+        user_id_attributes=options.user_id_attributes,
+        trusts_emails=options.trusts_emails,
+    )
+
+
+def once(connection: Connection, provider: SamlProvider, found: Accepted) -> Proven:
+    """Use an assertion up, and return who it is about. Raises `UpstreamFailed` for one that was used before."""
+    assertion = found.assertion
+    claims = claims_in(provider, assertion)
+    use_assertion(connection, found)
+    name_id = assertion.statement.name_id
+    named = (name_id.value, name_id.format, name_id.name_qualifier, name_id.sp_name_qualifier) if name_id is not None else None
+    return Proven(claims, kept={"name_id": named, "session_index": assertion.statement.session_index})
+
+
+def _expected(provider: SamlProvider, answer: SamlAnswer, *, callback: str, request_id: str | None, now: datetime) -> Expected:
+    recipients = recipients_of(callback, provider.connection, provider.options.recipients)
+    return Expected(
+        issuer=provider.entity_id,
+        audience=provider.own_entity_id,
+        recipients=with_organization(recipients, answer.address),
+        request_id=request_id,
+        now=now,
+    )
+
+
+def _renewed(connection: Connection) -> SamlProvider | None:
+    try:
+        return renewed_provider(connection)
+    except UpstreamFailed:
+        # What is wrong with the message is worth more words than that the provider does not answer.
+        return None

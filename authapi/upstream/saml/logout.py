@@ -1,0 +1,112 @@
+"""Logouts between us and a SAML provider, in both directions (SAML Profiles 2.0, 4.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+from django.utils import timezone
+
+from authapi.login.protocol import BrowserCall, RoundTrip
+from authapi.login.sessions import upstream_of
+from authapi.models import Session
+from authapi.upstream.saml.calls import call_of
+from authapi.upstream.saml.claims import NameId
+from authapi.upstream.saml.connections import keys_of, saml_provider, signer_of
+from authapi.upstream.saml.logouts import LogoutDemand, Sent, check_logout_answer, logout_demand
+from authapi.upstream.saml.requests import logout_request, logout_response
+from authapi.xml.bindings import REQUEST, RESPONSE
+from foundation.secrets.random_secrets import new_secret
+from identity.models import Connection
+
+LOGOUT_PATH = "logout"
+# So many logins of one user through one connection are looked at when the provider ends them.
+_MOST_SESSIONS = 200
+
+
+def addresses_of(base: str, connection: str) -> frozenset[str]:
+    """Return the addresses under which a provider may know where logout messages go; `base` is the issuer of the host."""
+    return frozenset((logout_address(base, connection), f"{base}{LOGOUT_PATH}"))
+
+
+def logout_address(base: str, connection: str) -> str:
+    return f"{base}{LOGOUT_PATH}?connection={connection}"
+
+
+def round_trip_of(connection: Connection, kept: Mapping[str, Any]) -> Callable[[str], RoundTrip] | None:
+    """Return what makes the visit to the provider, None where it has no address for logouts, or the login had no name.
+
+    Raises `UpstreamFailed`.
+    """
+    provider = saml_provider(connection)
+    named = kept.get("name_id")
+    if provider.sign_out is None or not named:
+        return None
+    endpoint, name_id = provider.sign_out, NameId(*named)
+    # A logout request is always signed (SAML Profiles 2.0, 4.4.3.1).
+    signer = signer_of(connection, provider.options)
+
+    def trip(handle: str) -> RoundTrip:
+        request_id = f"_{new_secret()}"
+        message = logout_request(
+            provider,
+            destination=endpoint.address,
+            request_id=request_id,
+            name_id=name_id,
+            session_index=str(kept.get("session_index") or ""),
+            now=timezone.now(),
+        )
+        call = call_of(endpoint, REQUEST, message, handle, signer)
+        return RoundTrip("", call, {"connection": connection.pk, "request_id": request_id})
+
+    return trip
+
+
+def check_answer(connection: Connection, sent: Sent, *, base: str, request_id: str) -> None:
+    """Check the provider's answer to our request. Raises `UpstreamFailed`, also where it could not end the login."""
+    check_logout_answer(sent, saml_provider(connection), addresses=addresses_of(base, connection.name), request_id=request_id)
+
+
+def demand_of(connection: Connection, sent: Sent, *, base: str) -> LogoutDemand:
+    """Return a verified request of the provider to end logins. Raises `UpstreamFailed`."""
+    provider = saml_provider(connection)
+    return logout_demand(sent, provider, addresses=addresses_of(base, connection.name), keys=keys_of(connection), now=timezone.now())
+
+
+def demanded_sessions(connection: Connection, demand: LogoutDemand) -> list[Session]:
+    """Return the sessions that a request is about, newest first."""
+    rows = Session.objects.of(connection.tenant_id).filter(connection=connection).exclude(sealed_upstream="")
+    subject = demand.name_id.value
+    found = []
+    for session in rows.select_related("user", "connection").order_by("-created_at")[:_MOST_SESSIONS]:
+        kept = orjson.loads(upstream_of(session) or "{}")
+        named = kept.get("name_id") or [""]
+        if named[0] == subject and (not demand.session_indexes or kept.get("session_index") in demand.session_indexes):
+            found.append(session)
+    return found
+
+
+def answers_to(connection: Connection, demand: LogoutDemand, *, relay_state: str) -> tuple[BrowserCall, BrowserCall] | None:
+    """Return where the browser goes with our answer: with a full success, and with a partial one. None without an address.
+
+    Raises `UpstreamFailed`.
+    """
+    provider = saml_provider(connection)
+    endpoint = provider.sign_out_answer
+    if endpoint is None:
+        return None
+    signer = signer_of(connection, provider.options)
+
+    def answer(*, is_complete: bool) -> BrowserCall:
+        message = logout_response(
+            provider,
+            destination=endpoint.address,
+            response_id=f"_{new_secret()}",
+            in_response_to=demand.id,
+            now=timezone.now(),
+            is_complete=is_complete,
+        )
+        return call_of(endpoint, RESPONSE, message, relay_state, signer)
+
+    return answer(is_complete=True), answer(is_complete=False)

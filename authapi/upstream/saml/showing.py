@@ -1,0 +1,65 @@
+"""A message as an administrator reads it: indented, without what would let a reader use it. Pure.
+
+Signatures and ciphers are left out, so the text opens no session, here or elsewhere.
+"""
+
+from __future__ import annotations
+
+from authapi.xml.failures import XmlError
+from authapi.xml.names import DS, SAML, SAML11, SAMLP, XENC, qualified
+from authapi.xml.parsing import Element, local_name, parse
+
+_HIDDEN = frozenset(
+    {
+        qualified(DS, "SignatureValue"),
+        qualified(DS, "DigestValue"),
+        qualified(XENC, "CipherValue"),
+    }
+)
+_PREFIXES = {SAMLP: "samlp", SAML: "saml", SAML11: "saml", DS: "ds", XENC: "xenc"}
+MOST_CHARACTERS = 64 * 1024
+_LONGEST_VALUE = 2_000
+_LEFT_OUT = "(left out)"
+
+
+def shown_message(raw: bytes) -> str:
+    """Return the message as an outline of elements, attributes and texts; of what is no XML only how long it is."""
+    try:
+        root = parse(raw)
+    except XmlError as error:
+        return f"{len(raw)} bytes that cannot be read: {error}"
+    lines: list[str] = []
+    _write(root, 0, lines)
+    text = "\n".join(lines)
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}\n... (cut off)"
+
+
+def _write(element: Element, depth: int, lines: list[str]) -> None:
+    name = _name(element)
+    attributes = "".join(f' {_attribute_name(key)}="{_short(str(value))}"' for key, value in element.attrib.items())
+    indent = "  " * depth
+    if element.tag in _HIDDEN:
+        lines.append(f"{indent}<{name}>{_LEFT_OUT}</{name}>")
+    elif len(element):
+        lines.append(f"{indent}<{name}{attributes}>")
+        for inner in element:
+            _write(inner, depth + 1, lines)
+        lines.append(f"{indent}</{name}>")
+    else:
+        text = _short(element.text or "")
+        lines.append(f"{indent}<{name}{attributes}>{text}</{name}>" if text else f"{indent}<{name}{attributes}/>")
+
+
+def _name(element: Element) -> str:
+    namespace = str(element.tag).partition("}")[0].lstrip("{")
+    prefix = _PREFIXES.get(namespace)
+    return f"{prefix}:{local_name(element)}" if prefix else local_name(element)
+
+
+def _attribute_name(key: str | bytes) -> str:
+    return str(key).rpartition("}")[2]
+
+
+def _short(text: str) -> str:
+    plain = "".join(character if character.isprintable() else " " for character in text).strip()
+    return plain if len(plain) <= _LONGEST_VALUE else f"{plain[:_LONGEST_VALUE]}..."

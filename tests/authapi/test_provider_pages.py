@@ -1,0 +1,184 @@
+"""The page of a connection about its provider, tests of connections, and what the sign-in log shows of refused messages."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.admin.utils import quote
+from django.test import Client as AdminBrowser
+from django.urls import reverse
+from django.utils import timezone
+
+from authapi.models import ConnectionTest, RefusedMessage, Session, SignIn, UsedAssertion
+from authapi.upstream.expiring import ending_certificates
+from identity.models import Connection, Tenant, User
+from identity.services.connections import create_connection, update_connection
+from identity.services.failures import Invalid
+from tests.factories.admin import browser_of, new_staff
+from tests.factories.saml_login import SamlLogin, fields_of, saml_login
+from tests.factories.saml_provider import OTHER, POST, SIGN_IN, SIGNING, key_pair, metadata
+from tests.factories.wsfed_provider import Token, federation_metadata
+
+
+@pytest.fixture
+def browser(tenant: Tenant) -> AdminBrowser:
+    return browser_of(new_staff(tenant))
+
+
+def page(connection: Connection) -> str:
+    return reverse("admin:identity_connection_provider", args=(quote(connection.pk),))
+
+
+def shown(browser: AdminBrowser, connection: Connection) -> str:
+    answer = browser.get(page(connection))
+    assert answer.status_code == 200, answer.content
+    return answer.content.decode()
+
+
+def begun(browser: AdminBrowser, login: SamlLogin) -> str:
+    """Begin a test in the admin; return the address at which it goes on."""
+    content = browser.post(page(login.connection), {"test": "1"}).content.decode()
+    address = content.partition("/u/connection-test?")[2].partition('"')[0]
+    assert address, content
+    return f"/u/connection-test?{address}"
+
+
+def test_the_page_says_what_the_provider_needs_and_what_is_known_of_it(tenant: Tenant, browser: AdminBrowser) -> None:
+    login = saml_login(tenant)
+    content = shown(browser, login.connection)
+    for value in (login.entity_id, "login/callback?connection=corp", "/samlp/metadata?connection=corp", SIGN_IN, SIGNING.known.thumbprint):
+        assert value in content
+    assert "Valid" in content
+
+
+def test_a_connection_that_is_not_complete_shows_our_side_and_what_is_missing(tenant: Tenant, browser: AdminBrowser) -> None:
+    login = saml_login(tenant, is_complete=False)
+    content = shown(browser, login.connection)
+    assert login.entity_id in content
+    assert "corp has no sign-in address" in content
+
+
+def test_the_risk_of_logins_that_the_provider_begins_is_named(tenant: Tenant, browser: AdminBrowser) -> None:
+    login = saml_login(tenant, idpinitiated={"enabled": True, "client_id": "c"})
+    assert "an attacker can log a person in as another user" in " ".join(shown(browser, login.connection).split())
+
+
+def test_other_strategies_have_no_such_page(tenant: Tenant, browser: AdminBrowser) -> None:
+    other = create_connection(tenant_id=tenant.pk, name="people", strategy="database")
+    assert browser.get(page(other)).status_code == 404
+    change = browser.get(reverse("admin:identity_connection_change", args=(quote(other.pk),))).content.decode()
+    assert "Provider and test" not in change
+
+
+def test_a_test_shows_the_user_and_begins_no_session(tenant: Tenant, browser: AdminBrowser) -> None:
+    login = saml_login(tenant, protocolBinding=POST)
+    fields = fields_of(login.browser.get(begun(browser, login)))
+    assert fields["action"] == SIGN_IN
+    request = login.request_in(fields["SAMLRequest"])
+    answer = login.answer(request, assertion_id="_one")
+    response = login.come_back(answer, fields["RelayState"])
+    assert b"The test worked" in response.content
+    assert b"ada@" not in response.content
+    content = shown(browser, login.connection)
+    for value in ("248289", "ada@corp.example.test", "Ada Lovelace", "displayName", "&lt;samlp:Response"):
+        assert value in content
+    assert not User.objects.of(tenant.pk).exists()
+    assert not Session.objects.of(tenant.pk).exists()
+    # It is not used up, and the test is.
+    assert not UsedAssertion.objects.of(tenant.pk).exists()
+    assert login.come_back(answer, fields["RelayState"]).status_code == 400
+
+
+def test_a_failed_test_says_what_to_mend(tenant: Tenant, browser: AdminBrowser) -> None:
+    login = saml_login(tenant, protocolBinding=POST)
+    fields = fields_of(login.browser.get(begun(browser, login)))
+    request = login.request_in(fields["SAMLRequest"])
+    response = login.come_back(login.answer(request, audience="urn:another"), fields["RelayState"])
+    assert b"The test failed" in response.content
+    assert "Enter that as audience" in shown(browser, login.connection)
+
+
+def test_a_test_that_is_over_or_unknown_leads_nowhere(tenant: Tenant, browser: AdminBrowser) -> None:
+    login = saml_login(tenant)
+    address = begun(browser, login)
+    assert login.browser.get(f"{address}x").status_code == 400
+    ConnectionTest.objects.of(tenant.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert login.browser.get(address).status_code == 400
+
+
+def test_a_test_over_ws_federation(tenant: Tenant, browser: AdminBrowser) -> None:
+    client = saml_login(tenant).client
+    connection = create_connection(
+        tenant_id=tenant.pk, name="adfs", strategy="adfs", options={"fedMetadataXml": federation_metadata().decode()}
+    )
+    login = SamlLogin(tenant, client, connection)
+    sent = login.browser.get(begun(browser, login))
+    state = sent["Location"].partition("wctx=")[2].partition("&")[0]
+    result = Token(realm=login.entity_id).result()
+    assert b"The test worked" in login.browser.post("/login/callback", {"wresult": result, "wctx": state}).content
+    assert "CORP\\ada" in shown(browser, connection)
+
+
+def test_a_connection_without_a_provider_cannot_be_tested(tenant: Tenant, browser: AdminBrowser) -> None:
+    login = saml_login(tenant, is_complete=False)
+    content = browser.post(page(login.connection), {"test": "1"}).content.decode()
+    assert "has no sign-in address" in content
+    assert not ConnectionTest.objects.of(tenant.pk).exists()
+
+
+def test_the_sign_in_log_shows_the_message_of_a_refusal(tenant: Tenant, browser: AdminBrowser) -> None:
+    login = saml_login(tenant)
+    request, state = login.leave()
+    login.come_back(login.answer(request, key=OTHER), state)
+    line = SignIn.objects.of(tenant.pk).filter(is_success=False).latest("created_at")
+    content = browser.get(reverse("admin:authapi_signin_change", args=(line.pk,))).content.decode()
+    assert "<summary>Show the message" in content
+    assert "ada@corp.example.test" in content
+    assert "(left out)" in content
+    RefusedMessage.objects.of(tenant.pk).delete()
+    assert "<summary>Show the message" not in browser.get(reverse("admin:authapi_signin_change", args=(line.pk,))).content.decode()
+
+
+# Certificates that end.
+
+
+@pytest.mark.parametrize(
+    ("certificates", "warned"),
+    [([20], True), ([-1], True), ([60], False), ([20, 60], False)],
+)
+def test_a_certificate_that_ends_is_warned_of_unless_another_follows(tenant: Tenant, certificates: list[int], warned: bool) -> None:
+    texts = [key_pair(days=days).text for days in certificates]
+    connection = create_connection(
+        tenant_id=tenant.pk, name="corp", strategy="samlp", options={"signInEndpoint": SIGN_IN, "signingCert": texts}
+    )
+    found = ending_certificates(Connection.objects.of(tenant.pk), now=timezone.now(), within=timedelta(days=30))
+    assert [ending.connection for ending in found] == ([connection] if warned else [])
+
+
+def test_the_start_page_warns_of_it(tenant: Tenant, browser: AdminBrowser) -> None:
+    login = saml_login(tenant, signingCert=key_pair(days=5).text)
+    content = browser.get(reverse("admin:index")).content.decode()
+    assert f"The certificate of the provider of {login.connection}" in content
+    assert "Expires in" in shown(browser, login.connection)
+
+
+# What is refused when it is written.
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"signInEndpoint": "javascript:alert(1)"}, "signInEndpoint"),
+        ({"metadataXml": "<html/>"}, "metadataXml"),
+        ({"signingCert": "none"}, "signingCert"),
+    ],
+)
+def test_options_that_no_login_could_use_are_refused_when_they_are_written(tenant: Tenant, options: dict[str, Any], told: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        create_connection(tenant_id=tenant.pk, name="corp", strategy="samlp", options=options)
+    assert told in str(refused.value.errors)
+    connection = create_connection(tenant_id=tenant.pk, name="corp", strategy="samlp", options={"metadataXml": metadata().decode()})
+    with pytest.raises(Invalid):
+        update_connection(tenant_id=tenant.pk, connection_id=connection.pk, changes={"options": options})

@@ -1,0 +1,343 @@
+"""Login at a SAML provider: the way there and back, whom it makes, and what the log says when it fails."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from authapi.expiry import drop_ended
+from authapi.models import LoginTransaction, RefusedMessage, Session, SignIn, UsedAssertion
+from authapi.tokens.saml_keys import published_certificates, signing_identity
+from authapi.xml.bindings import verify_query
+from authapi.xml.names import DS, METADATA, SAML, qualified
+from authapi.xml.parsing import from_base64, parse
+from authapi.xml.verifying import verified
+from events.models import Event
+from identity.models import Tenant, User
+from identity.services.connections import update_connection
+from identity.services.users import block_user
+from tests.factories.saml_login import SamlLogin, fields_of, saml_login
+from tests.factories.saml_provider import OTHER, POST, SIGN_IN, SIGNING
+from tests.factories.sign_in import CALLBACK
+
+SUBJECT = "samlp|corp|248289"
+
+
+@pytest.fixture
+def login(tenant: Tenant) -> SamlLogin:
+    return saml_login(tenant)
+
+
+def users(tenant: Tenant) -> list[User]:
+    return list(User.objects.of(tenant.pk))
+
+
+def failure(tenant: Tenant) -> SignIn:
+    return SignIn.objects.of(tenant.pk).filter(is_success=False).latest("created_at")
+
+
+def refused(login: SamlLogin, response: Any) -> str:
+    """Return what the log says, after seeing that nobody was let in and that the client was told no more than it may know."""
+    told = login.told(response)
+    assert "code" not in told
+    assert told["state"] == "app-state"
+    assert not Session.objects.of(login.tenant.pk).exists()
+    return failure(login.tenant).description
+
+
+# The way there.
+
+
+def test_the_request_names_us_and_where_to_answer(login: SamlLogin) -> None:
+    request, state = login.leave()
+    assert request.findtext(qualified(SAML, "Issuer")) == login.entity_id
+    assert (request.get("AssertionConsumerServiceURL"), request.get("ProtocolBinding")) == (login.acs, POST)
+    assert (request.get("Destination"), request.get("ForceAuthn")) == (SIGN_IN, None)
+    # SAML Bindings 2.0, 3.4.3: at most 80 bytes.
+    assert len(state) <= 80
+    again, other_state = login.leave()
+    assert (again.get("ID"), other_state) != (request.get("ID"), state)
+
+
+def test_a_user_who_must_log_in_anew_must_do_so_there(login: SamlLogin) -> None:
+    assert login.leave(prompt="login")[0].get("ForceAuthn") == "true"
+    assert login.leave(max_age="0")[0].get("ForceAuthn") == "true"
+
+
+def test_a_request_is_signed_where_the_connection_wants_it(tenant: Tenant) -> None:
+    login = saml_login(tenant, signSAMLRequest=True)
+    elsewhere = login.go()
+    query = elsewhere["Location"].partition("?")[2]
+    verify_query(query, "SAMLRequest", [signing_identity(tenant.pk).certificate])
+
+
+def test_a_request_is_posted_where_the_connection_wants_it(tenant: Tenant) -> None:
+    login = saml_login(tenant, signSAMLRequest=True, protocolBinding=POST)
+    page = login.go()
+    fields = fields_of(page)
+    assert fields["action"] == SIGN_IN
+    assert verified(parse(from_base64(fields["SAMLRequest"])), [signing_identity(tenant.pk).certificate]) is not None
+    request = parse(from_base64(fields["SAMLRequest"]))
+    assert "code" in login.told(login.come_back(login.answer(request), fields["RelayState"]))
+
+
+def test_a_connection_that_is_not_complete_says_so_in_the_log(tenant: Tenant) -> None:
+    login = saml_login(tenant, is_complete=False)
+    assert login.go().status_code == 502
+    assert "corp has no sign-in address" in failure(tenant).description
+
+
+# The way back.
+
+
+def test_the_first_login_makes_the_user_and_later_ones_keep_it_up_to_date(login: SamlLogin) -> None:
+    assert "code" in login.log_in()
+    (user,) = users(login.tenant)
+    assert (user.user_id, user.email, user.email_verified, user.name) == (SUBJECT, "ada@corp.example.test", False, "Ada Lovelace")
+    assert "code" in login.log_in({"attributes": {"displayName": ["Ada King"]}}, prompt="login")
+    user.refresh_from_db()
+    assert (user.name, user.logins_count) == ("Ada King", 2)
+    types = Event.objects.filter(tenant_id=login.tenant.pk, type__startswith="user.").order_by("pk").values_list("type", flat=True)
+    assert list(types) == ["user.created", "user.updated"]
+    context = json.loads(bytes(Event.objects.get(tenant_id=login.tenant.pk, type="user.created").body))["data"]["context"]
+    assert context["client"]["id"] == login.client.client_id
+    assert SignIn.objects.of(login.tenant.pk).filter(is_success=True, type="s", connection="corp").count() == 2
+
+
+def test_an_answer_in_another_browser_is_refused(login: SamlLogin) -> None:
+    # Login CSRF: the victim is sent the attacker's answer.
+    request, state = login.leave()
+    answer = login.answer(request)
+    victim = login.new_browser()
+    again = login.come_back(answer, state, browser=victim)
+    fields = fields_of(again)
+    assert fields.pop("action") == login.acs
+    response = victim.post("/login/callback?connection=corp", fields)
+    assert response.status_code == 400
+    assert b"another browser" in response.content
+    assert users(login.tenant) == []
+    # The browser that began it still can.
+    assert "code" in login.told(login.come_back(answer, state))
+
+
+def test_a_form_without_its_cookie_is_posted_once_more_from_here(login: SamlLogin) -> None:
+    # Without TLS the cookie stays away from a form that another site posts.
+    request, state = login.leave()
+    cookies = login.browser.cookies
+    login.browser.cookies = type(cookies)()
+    page = login.come_back(login.answer(request), state)
+    assert page.status_code == 200
+    login.browser.cookies = cookies
+    fields = fields_of(page)
+    fields.pop("action")
+    assert "code" in login.told(login.browser.post("/login/callback?connection=corp", fields))
+
+
+def test_an_answer_counts_once(login: SamlLogin) -> None:
+    request, state = login.leave()
+    answer = login.answer(request, assertion_id="_one")
+    assert "code" in login.told(login.come_back(answer, state))
+    assert login.come_back(answer, state).status_code == 400
+
+
+def test_an_assertion_that_was_used_is_refused_also_for_a_login_that_waits_for_it(login: SamlLogin) -> None:
+    request, state = login.leave()
+    first = login.answer(request, assertion_id="_one")
+    assert "code" in login.told(login.come_back(first, state))
+    login.browser = login.new_browser()
+    request, state = login.leave()
+    Session.objects.of(login.tenant.pk).delete()
+    told = refused(login, login.come_back(login.answer(request, assertion_id="_one"), state))
+    assert "was used before" in told
+    # It is known until it ends, and no longer.
+    used = UsedAssertion.objects.of(login.tenant.pk).get()
+    assert timedelta(minutes=7) < used.expires_at - timezone.now() < timedelta(minutes=9)
+
+
+def test_an_expired_login_is_over(login: SamlLogin) -> None:
+    request, state = login.leave()
+    LoginTransaction.objects.of(login.tenant.pk).update(expires_at="2020-01-01T00:00:00Z")
+    assert login.come_back(login.answer(request), state).status_code == 400
+
+
+@pytest.mark.parametrize("name", ["SAMLResponse", "RelayState"])
+def test_a_repeated_member_is_refused(login: SamlLogin, name: str) -> None:
+    request, state = login.leave()
+    fields = {"SAMLResponse": login.answer(request).encoded, "RelayState": state}
+    response = login.browser.post("/login/callback?connection=corp", {**fields, name: [fields[name], fields[name]]})
+    assert response.status_code == 400
+    assert users(login.tenant) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"key": OTHER}, "other.example.test"),
+        ({"audience": "urn:auth0:another:corp"}, "as audience"),
+        ({"in_response_to": "_another"}, "answers the request '_another'"),
+        ({"now": timezone.now() - timedelta(hours=1)}, "Compare the clocks"),
+        ({"signs_assertion": False}, "Neither the response nor the assertion is signed"),
+        ({"name_id": None, "attributes": {}}, "no NameID"),
+        ({"statuses": ("urn:oasis:names:tc:SAML:2.0:status:Responder",), "status_message": "No seat."}, "It says: No seat."),
+    ],
+)
+def test_the_log_says_why_an_answer_was_refused_and_keeps_the_message(login: SamlLogin, changes: dict[str, Any], told: str) -> None:
+    request, state = login.leave()
+    answer = login.answer(request, **changes)
+    assert told in refused(login, login.come_back(answer, state))
+    assert users(login.tenant) == []
+    message = RefusedMessage.objects.of(login.tenant.pk).get(line_id=failure(login.tenant).pk)
+    assert "<samlp:Response" in message.text
+    # What is kept could not be sent again.
+    assert (
+        "<ds:SignatureValue>(left out)</ds:SignatureValue>" in message.text
+        or not answer.signs_assertion
+        or answer.statuses[0].endswith("Responder")
+    )
+
+
+def test_kept_messages_go_after_days(login: SamlLogin) -> None:
+    request, state = login.leave()
+    login.come_back(login.answer(request, key=OTHER), state)
+    drop_ended()
+    rows = RefusedMessage.objects.of(login.tenant.pk)
+    assert rows.count() == 1
+    rows.update(created_at=timezone.now() - timedelta(days=8))
+    drop_ended()
+    assert rows.count() == 0
+    assert SignIn.objects.of(login.tenant.pk).filter(is_success=False).exists()
+
+
+def test_an_assertion_that_is_encrypted_for_the_tenant_is_opened(login: SamlLogin) -> None:
+    (certificate,) = published_certificates(login.tenant.pk)
+    assert "code" in login.log_in({"encrypts_for": certificate})
+
+
+def test_another_provider_than_the_one_that_was_asked_lets_nobody_in(login: SamlLogin) -> None:
+    request, state = login.leave()
+    options = {"signInEndpoint": SIGN_IN, "signingCert": OTHER.text}
+    update_connection(tenant_id=login.tenant.pk, connection_id=login.connection.pk, changes={"options": options})
+    assert "does not fit" in refused(login, login.come_back(login.answer(request), state))
+
+
+def test_a_connection_that_was_taken_from_the_client_meanwhile_lets_nobody_in(login: SamlLogin) -> None:
+    request, state = login.leave()
+    update_connection(tenant_id=login.tenant.pk, connection_id=login.connection.pk, changes={"enabled_clients": []})
+    assert "error" in login.told(login.come_back(login.answer(request), state))
+    assert users(login.tenant) == []
+
+
+def test_a_blocked_user_stays_out(login: SamlLogin) -> None:
+    login.log_in()
+    block_user(tenant_id=login.tenant.pk, user_id=SUBJECT)
+    Session.objects.of(login.tenant.pk).delete()
+    assert login.log_in(prompt="login")["error_description"] == "user is blocked"
+
+
+def test_the_certificates_of_a_rollover_count_side_by_side(tenant: Tenant) -> None:
+    login = saml_login(tenant, signingCert=[SIGNING.text, OTHER.text])
+    assert "code" in login.log_in()
+    assert "code" in login.log_in({"key": OTHER}, prompt="login")
+
+
+def test_fields_are_mapped_as_the_connection_says(tenant: Tenant) -> None:
+    login = saml_login(
+        tenant,
+        user_id_attribute="employee",
+        fieldsMap={"email": "work", "nickname": ["nick"]},
+        should_trust_email_verified_connection="always_set_emails_as_verified",
+    )
+    login.log_in({"attributes": {"employee": ["e-7"], "work": ["ada@work.example.test"], "nick": ["ada"]}})
+    (user,) = users(tenant)
+    assert (user.user_id, user.email, user.email_verified, user.nickname) == ("samlp|corp|e-7", "ada@work.example.test", True, "ada")
+
+
+# Logins that the provider begins.
+
+
+def initiated(tenant: Tenant, **more: Any) -> SamlLogin:
+    login = saml_login(tenant)
+    query = f"scope=openid&response_type=code&redirect_uri={CALLBACK}"
+    named = {"enabled": True, "client_id": login.client.client_id, "client_protocol": "oauth2", "client_authorizequery": query, **more}
+    options = {**login.connection.options, "idpinitiated": named}
+    login.connection = update_connection(tenant_id=tenant.pk, connection_id=login.connection.pk, changes={"options": options})
+    return login
+
+
+def test_a_login_that_the_provider_begins_is_refused_unless_it_is_switched_on(login: SamlLogin) -> None:
+    response = login.come_back(login.answer(None))
+    assert response.status_code == 403
+    assert users(login.tenant) == []
+    assert "Switch idpinitiated on" in failure(login.tenant).description
+
+
+def test_a_login_that_the_provider_begins_leads_to_the_application(tenant: Tenant) -> None:
+    login = initiated(tenant)
+    told = login.told(login.come_back(login.answer(None), "whatever the provider sends"))
+    assert set(told) == {"code"} or set(told) == {"code", "iss"}
+    assert [user.user_id for user in users(tenant)] == [SUBJECT]
+    assert Session.objects.of(tenant.pk).get().session_clients.get().client_id == login.client.pk
+
+
+def test_a_login_that_the_provider_begins_counts_once(tenant: Tenant) -> None:
+    login = initiated(tenant)
+    answer = login.answer(None, assertion_id="_one")
+    login.come_back(answer)
+    Session.objects.of(tenant.pk).delete()
+    response = login.come_back(answer, browser=login.new_browser())
+    assert "code" not in login.told(response)
+    assert "was used before" in failure(tenant).description
+
+
+def test_the_answer_to_a_request_is_not_taken_for_one_that_nothing_asked_for(tenant: Tenant) -> None:
+    login = initiated(tenant)
+    request, _ = login.leave()
+    for response in (
+        login.come_back(login.answer(request)),
+        login.come_back(login.answer(request, spoil_response=lambda tree: tree.attrib.pop("InResponseTo"))),
+    ):
+        assert response.status_code == 400 or "code" not in login.told(response)
+    assert users(tenant) == []
+
+
+def test_an_application_that_is_gone_or_has_no_such_connection_gets_nobody(tenant: Tenant) -> None:
+    login = initiated(tenant, client_id="gone")
+    assert login.come_back(login.answer(None)).status_code == 500
+    assert "names no application" in failure(tenant).description
+    update_connection(
+        tenant_id=tenant.pk,
+        connection_id=login.connection.pk,
+        changes={
+            "enabled_clients": [],
+            "options": {**login.connection.options, "idpinitiated": {"enabled": True, "client_id": login.client.client_id}},
+        },
+    )
+    assert login.come_back(login.answer(None)).status_code == 400
+    assert users(tenant) == []
+
+
+# Our metadata.
+
+
+def test_our_metadata_names_what_a_provider_needs_also_before_the_provider_is_known(tenant: Tenant) -> None:
+    login = saml_login(tenant, is_complete=False)
+    answer = login.browser.get("/samlp/metadata", {"connection": "corp"})
+    root = parse(answer.content)
+    assert root.get("entityID") == login.entity_id
+    assert answer["Content-Type"].startswith("application/samlmetadata+xml")
+    acs = root.find(f".//{qualified(METADATA, 'AssertionConsumerService')}")
+    assert acs is not None
+    assert acs.get("Location") == login.acs
+    assert len(root.findall(f".//{qualified(DS, 'X509Certificate')}")) == 2
+    assert login.browser.get("/samlp/metadata", {"connection": "unknown"}).status_code == 400
+
+
+def test_the_entity_id_is_the_one_of_the_connection(tenant: Tenant) -> None:
+    login = saml_login(tenant, entityId="https://us.example.test")
+    assert parse(login.browser.get("/samlp/metadata", {"connection": "corp"}).content).get("entityID") == "https://us.example.test"
+    assert login.leave()[0].findtext(qualified(SAML, "Issuer")) == "https://us.example.test"
+    assert "code" in login.log_in({"audience": "https://us.example.test"})

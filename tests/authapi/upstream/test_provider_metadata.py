@@ -1,0 +1,196 @@
+"""Metadata that providers publish at an address: fetched when it is needed, kept, and fetched again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection as database
+from django.utils import timezone
+
+from authapi.models import ProviderMetadata, SignIn
+from authapi.upstream.metadata_refresh import due_metadata, refresh, source_of
+from authapi.upstream.saml.connections import saml_provider
+from identity.models import Tenant
+from identity.services.connections import update_connection
+from tests.factories.saml_login import SamlLogin, saml_login
+from tests.factories.saml_provider import ENTITY_ID, OTHER, SIGNING, metadata
+from tests.factories.scim import MisbehavingServer, Received, misbehaving_server, reply
+
+
+@dataclass
+class Published:
+    """A provider's address, with what it answers next."""
+
+    server: MisbehavingServer
+    answers: list[bytes] = field(default_factory=list)
+    document: bytes = b""
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server.port}/metadata"
+
+    @property
+    def count(self) -> int:
+        return len(self.server.received)
+
+    def answer(self, _request: Received) -> bytes:
+        return self.answers.pop(0) if self.answers else reply(200, raw=self.document)
+
+
+@pytest.fixture
+def published() -> Iterator[Published]:
+    made: list[Published] = []
+    with misbehaving_server(lambda request: made[0].answer(request)) as server:
+        made.append(Published(server, document=metadata()))
+        yield made[0]
+
+
+def login_by(tenant: Tenant, published: Published, **options: Any) -> SamlLogin:
+    return saml_login(tenant, is_complete=False, metadataUrl=published.address, **options)
+
+
+def kept(tenant: Tenant) -> ProviderMetadata:
+    return ProviderMetadata.objects.of(tenant.pk).get()
+
+
+def make_due(tenant: Tenant, **more: Any) -> None:
+    long_ago = timezone.now() - timedelta(hours=2)
+    ProviderMetadata.objects.of(tenant.pk).update(**{"due_at": long_ago, "tried_at": long_ago, **more})
+
+
+def test_the_first_login_fetches_the_document_and_later_ones_use_it(tenant: Tenant, published: Published) -> None:
+    login = login_by(tenant, published)
+    assert "code" in login.log_in()
+    assert "code" in login.log_in(prompt="login")
+    assert published.count == 1
+    row = kept(tenant)
+    assert row.document is not None
+    assert (row.problem, row.document["entity_id"]) == ("", ENTITY_ID)
+    assert timedelta(hours=23) < row.due_at - timezone.now() <= timedelta(hours=24)
+
+
+def test_an_assertion_of_another_issuer_than_the_document_names_is_refused(tenant: Tenant, published: Published) -> None:
+    login = login_by(tenant, published)
+    assert "error" in login.log_in({"issuer": "https://attacker.example.test"})
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (reply(500, {}), "answered 500"),
+        (reply(302, {}, headers={"Location": "/elsewhere"}), "It must answer with the document itself"),
+        (reply(200, raw=b"<html/>"), "begins with html"),
+        (reply(200, raw=b"<!DOCTYPE x><x/>"), "document type"),
+        (reply(200, raw=b"x" * 1_100_000), "larger"),
+    ],
+)
+def test_a_document_that_cannot_be_had_says_why(tenant: Tenant, published: Published, answer: bytes, problem: str) -> None:
+    login = login_by(tenant, published)
+    published.answers.append(answer)
+    assert login.go().status_code == 502
+    assert problem in kept(tenant).problem
+    assert problem in SignIn.objects.of(tenant.pk).filter(is_success=False).latest("created_at").description
+    # Another attempt waits a moment, so that logins by the dozen ask the address once.
+    assert login.go().status_code == 502
+    assert published.count == 1
+
+
+def test_private_addresses_are_not_asked(tenant: Tenant, published: Published, settings: Any) -> None:
+    settings.OUTBOUND_PRIVATE_NETWORKS = []
+    assert login_by(tenant, published).go().status_code == 502
+    assert published.count == 0
+
+
+def test_the_calendar_fetches_what_is_due_and_nothing_else(tenant: Tenant, published: Published) -> None:
+    login = login_by(tenant, published)
+    login.log_in()
+    row = kept(tenant)
+    assert row.pk not in due_metadata()
+    assert refresh(row.pk) is False
+    published.document = metadata(SIGNING.text, OTHER.text)
+    make_due(tenant)
+    assert row.pk in due_metadata()
+    assert refresh(row.pk) is True
+    assert refresh(row.pk) is False
+    assert saml_provider(login.connection).certificates == (SIGNING.known, OTHER.known)
+    assert published.count == 2
+
+
+def test_an_address_that_fails_for_a_while_locks_nobody_out(tenant: Tenant, published: Published) -> None:
+    login = login_by(tenant, published)
+    login.log_in()
+    make_due(tenant)
+    published.answers.append(reply(503, {}))
+    assert refresh(kept(tenant).pk) is False
+    row = kept(tenant)
+    assert "503" in row.problem
+    assert row.document is not None
+    assert timedelta(minutes=50) < row.due_at - timezone.now() <= timedelta(hours=1)
+    assert "code" in login.log_in(prompt="login")
+
+
+def test_another_address_begins_anew(tenant: Tenant, published: Published) -> None:
+    login = login_by(tenant, published)
+    login.log_in()
+    moved = f"{published.address}/moved"
+    update_connection(tenant_id=tenant.pk, connection_id=login.connection.pk, changes={"options": {"metadataUrl": moved}})
+    published.answers.append(reply(404, {}))
+    assert login.go(prompt="login").status_code == 502
+    row = kept(tenant)
+    assert (row.address, row.document) == (moved, None)
+
+
+def test_a_new_key_of_the_provider_is_looked_up_at_once_and_not_for_every_junk(tenant: Tenant, published: Published) -> None:
+    login = login_by(tenant, published)
+    login.log_in()
+    published.document = metadata(OTHER.text)
+    # Fetched within a minute: an unknown key is not looked up.
+    assert "error" in login.log_in({"key": OTHER}, prompt="login")
+    assert published.count == 1
+    make_due(tenant, due_at=timezone.now() + timedelta(hours=5))
+    assert "code" in login.log_in({"key": OTHER}, prompt="login")
+    assert published.count == 2
+
+
+def test_of_two_processes_at_once_one_fetches(tenant: Tenant, published: Published) -> None:
+    login = login_by(tenant, published)
+    login.log_in()
+    make_due(tenant)
+    row = kept(tenant)
+    results: list[bool] = []
+
+    def run() -> None:
+        try:
+            results.append(refresh(row.pk))
+        finally:
+            database.close()
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=20)
+    assert sorted(results) == [False, True]
+    assert published.count == 2
+
+
+def test_a_connection_that_names_no_address_any_more_is_forgotten(tenant: Tenant, published: Published) -> None:
+    login = login_by(tenant, published)
+    login.log_in()
+    options = {"signInEndpoint": "https://idp.example.test/sso", "signingCert": SIGNING.text}
+    changed = update_connection(tenant_id=tenant.pk, connection_id=login.connection.pk, changes={"options": options})
+    assert source_of(changed) is None
+    make_due(tenant)
+    assert refresh(kept(tenant).pk) is False
+    assert not ProviderMetadata.objects.of(tenant.pk).exists()
+
+
+def test_a_pasted_document_needs_no_address(tenant: Tenant, published: Published) -> None:
+    login = login_by(tenant, published, metadataXml=metadata(OTHER.text).decode())
+    assert "code" in login.log_in({"key": OTHER})
+    assert published.count == 0

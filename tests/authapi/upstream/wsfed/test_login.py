@@ -1,0 +1,248 @@
+"""Login at AD FS and Entra over WS-Federation: options, tokens, the way there and back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from authapi.failures.logins import LoginCase
+from authapi.models import RefusedMessage, Session, SignIn
+from authapi.tokens.saml_keys import published_certificates
+from authapi.upstream.failures import UpstreamFailed
+from authapi.upstream.saml.metadata import MetadataUnreadable
+from authapi.upstream.saml.options import OptionsInvalid
+from authapi.upstream.saml.responses import UnknownSigner
+from authapi.upstream.wsfed.metadata import WSFED, read_federation_metadata
+from authapi.upstream.wsfed.options import is_wsfed, read_options
+from authapi.upstream.wsfed.responses import Expected, accepted_token
+from authapi.xml.parsing import Element
+from identity.models import Tenant, User
+from identity.services.connections import create_connection
+from identity.services.failures import Invalid
+from tests.factories.provider import address_of_logout
+from tests.factories.saml_login import SamlLogin
+from tests.factories.saml_provider import OTHER, SIGNING, key_pair
+from tests.factories.sign_in import web_client
+from tests.factories.wsfed_provider import ENDPOINT, ENTITY_ID, Token, federation_metadata
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+REALM = "urn:auth0:acme:corp"
+
+
+# Tokens.
+
+
+def token(**changes: Any) -> Token:
+    return Token(**{"realm": REALM, "now": NOW, **changes})
+
+
+def judged(given: Token, **more: Any) -> Any:
+    expected = Expected(issuer=ENTITY_ID, realm=REALM, now=NOW)
+    return accepted_token(given.result().encode(), [SIGNING.known], expected, **more).assertion.statement
+
+
+def why(given: Token) -> str:
+    with pytest.raises(UpstreamFailed) as refused:
+        judged(given)
+    return refused.value.detail
+
+
+@pytest.mark.parametrize("is_saml2", [False, True])
+@pytest.mark.parametrize("is_collection", [False, True])
+def test_both_kinds_of_assertion_and_both_versions_of_trust_are_read(is_saml2: bool, is_collection: bool) -> None:
+    statement = judged(token(is_saml2=is_saml2, is_collection=is_collection))
+    assert statement.name_id.value == "CORP\\ada"
+    assert statement.attributes["http://schemas.xmlsoap.org/ws/2005/05/identity/claims/upn"] == ("ada@corp.example.test",)
+
+
+@pytest.mark.parametrize("is_saml2", [False, True])
+def test_an_encrypted_token_is_opened(is_saml2: bool) -> None:
+    mine = key_pair("us.example.test")
+    assert judged(token(is_saml2=is_saml2, encrypts_for=mine.certificate), keys=[mine.private]).name_id.value == "CORP\\ada"
+
+
+def _rename(tree: Element) -> None:
+    for name in tree.iter("{urn:oasis:names:tc:SAML:1.0:assertion}NameIdentifier"):
+        name.text = "CORP\\eve"
+
+
+def _unsign(tree: Element) -> None:
+    tree.remove(tree[-1])
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"realm": "urn:another"}, f"must be '{REALM}'"),
+        ({"issuer": "http://attacker.example.test"}, "The Issuer is 'http://attacker.example.test'"),
+        ({"now": NOW - timedelta(hours=2)}, "Compare the clocks"),
+        ({"now": NOW + timedelta(hours=2)}, "Compare the clocks"),
+        ({"lifetime": timedelta(days=3)}, "more than a day"),
+        ({"signature": "http://www.w3.org/2000/09/xmldsig#rsa-sha1"}, "SHA-1"),
+        ({"spoil": _rename}, "changed after it was signed"),
+        ({"spoil": _unsign}, "not signed"),
+        ({"encrypts_for": OTHER.certificate}, "encrypted for another key"),
+    ],
+)
+def test_a_token_that_does_not_fit_says_what_to_mend(changes: dict[str, Any], told: str) -> None:
+    assert told in why(token(**changes))
+
+
+def test_a_token_of_an_unknown_key_names_it() -> None:
+    with pytest.raises(UnknownSigner) as refused:
+        judged(token(key=OTHER))
+    assert "other.example.test" in refused.value.detail
+
+
+def test_a_fault_is_told_in_the_providers_words() -> None:
+    for fault in (
+        '<s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope"><s:Body><s:Fault><s:Reason><s:Text>No seat.</s:Text></s:Reason>'
+        "</s:Fault></s:Body></s:Envelope>",
+        '<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><s:Fault><faultstring>No seat.</faultstring></s:Fault>'
+        "</s:Body></s:Envelope>",
+    ):
+        with pytest.raises(UpstreamFailed) as refused:
+            accepted_token(fault.encode(), [SIGNING.known], Expected(ENTITY_ID, REALM, NOW))
+        assert (refused.value.case, refused.value.detail) == (LoginCase.UPSTREAM_DENIED, "No seat.")
+
+
+@pytest.mark.parametrize("result", ["", "<a/>", "no xml", "<!DOCTYPE a><a/>"])
+def test_what_is_no_response_is_refused(result: str) -> None:
+    with pytest.raises(UpstreamFailed):
+        accepted_token(result.encode(), [SIGNING.known], Expected(ENTITY_ID, REALM, NOW))
+
+
+# Options and metadata.
+
+
+def test_ad_fs_is_named_by_its_host_or_by_its_document() -> None:
+    path = "/FederationMetadata/2007-06/FederationMetadata.xml"
+    assert read_options("adfs", {"adfs_server": "adfs.example.test"}).metadata_url == f"https://adfs.example.test{path}"
+    assert read_options("adfs", {"adfs_server": "https://adfs.example.test/"}).metadata_url == f"https://adfs.example.test{path}"
+    assert read_options("adfs", {"adfs_server": "https://adfs.example.test/m.xml"}).metadata_url == "https://adfs.example.test/m.xml"
+    with pytest.raises(OptionsInvalid):
+        read_options("adfs", {"adfs_server": "http://adfs.example.test"})
+
+
+def test_entra_speaks_ws_federation_where_it_is_asked_to() -> None:
+    asked = {"client_id": "c", "tenant_domain": "corp.example.test", "waad_protocol": "ws-federation"}
+    assert is_wsfed("waad", asked)
+    assert not is_wsfed("waad", {"client_id": "c"})
+    found = read_options("waad", asked)
+    assert found.metadata_url.startswith("https://login.microsoftonline.com/corp.example.test/FederationMetadata/")
+    assert found.realm == "spn:c"
+
+
+@pytest.mark.parametrize("domain", ["common", "Organizations", "a/b", "a b"])
+def test_a_directory_of_everybody_is_refused(tenant: Tenant, domain: str) -> None:
+    with pytest.raises(Invalid):
+        create_connection(
+            tenant_id=tenant.pk,
+            name="entra",
+            strategy="waad",
+            options={"client_id": "c", "tenant_domain": domain, "waad_protocol": "ws-federation"},
+        )
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (federation_metadata(entity_id="https://sts.windows.net/{tenantid}/"), "placeholder"),
+        (federation_metadata(endpoint="javascript:alert(1)"), "PassiveRequestorEndpoint"),
+        (federation_metadata(key_pair(bits=1024)), "no certificate"),
+        (b"<html/>", "begins with html"),
+        (b"<EntityDescriptor xmlns='urn:oasis:names:tc:SAML:2.0:metadata' entityID='x'/>", "no security token service"),
+    ],
+)
+def test_a_document_that_helps_nobody_says_why(raw: bytes, words: str) -> None:
+    with pytest.raises(MetadataUnreadable, match=words):
+        read_federation_metadata(raw)
+
+
+def test_a_document_names_the_service_and_its_certificates() -> None:
+    found = read_federation_metadata(federation_metadata(SIGNING, OTHER))
+    assert (found.entity_id, found.sign_in, found.certificates) == (ENTITY_ID, {WSFED: ENDPOINT}, (SIGNING.known, OTHER.known))
+
+
+# The way there and back.
+
+
+@pytest.fixture
+def login(tenant: Tenant) -> SamlLogin:
+    client, _ = web_client(tenant)
+    connection = create_connection(
+        tenant_id=tenant.pk,
+        name="corp",
+        strategy="adfs",
+        enabled_clients=[client.client_id],
+        options={"fedMetadataXml": federation_metadata().decode(), "user_id_attribute": "upn"},
+    )
+    return SamlLogin(tenant, client, connection)
+
+
+def leave(login: SamlLogin, **parameters: str) -> dict[str, str]:
+    elsewhere = login.go(**parameters)
+    assert elsewhere.status_code == 302, elsewhere.content
+    assert elsewhere["Location"].startswith(ENDPOINT)
+    return dict(parse_qsl(urlsplit(elsewhere["Location"]).query))
+
+
+def come_back(login: SamlLogin, sent: dict[str, str], **changes: Any) -> Any:
+    result = Token(**{"realm": login.entity_id, **changes}).result()
+    return login.browser.post("/login/callback", {"wa": "wsignin1.0", "wresult": result, "wctx": sent["wctx"]})
+
+
+def test_the_request_names_our_realm_and_where_to_answer(login: SamlLogin) -> None:
+    sent = leave(login, login_hint="ada@corp.example.test", prompt="login")
+    assert (sent["wa"], sent["wtrealm"], sent["wreply"]) == ("wsignin1.0", login.entity_id, f"{login.base}login/callback")
+    assert (sent["wfresh"], sent["username"]) == ("0", "ada@corp.example.test")
+
+
+def test_a_login_makes_the_user(login: SamlLogin) -> None:
+    assert "code" in login.told(come_back(login, leave(login)))
+    user = User.objects.of(login.tenant.pk).get()
+    assert (user.user_id, user.email) == ("adfs|corp|ada@corp.example.test", "ada@corp.example.test")
+
+
+def test_a_token_counts_once(login: SamlLogin) -> None:
+    assert "code" in login.told(come_back(login, leave(login), token_id="_one"))
+    Session.objects.of(login.tenant.pk).delete()
+    assert "code" not in login.told(come_back(login, leave(login), token_id="_one"))
+    assert "was used before" in SignIn.objects.of(login.tenant.pk).filter(is_success=False).latest("created_at").description
+
+
+def test_a_token_that_is_encrypted_for_the_tenant_is_opened(login: SamlLogin) -> None:
+    (certificate,) = published_certificates(login.tenant.pk)
+    assert "code" in login.told(come_back(login, leave(login), encrypts_for=certificate))
+
+
+def test_the_log_says_why_a_token_was_refused_and_keeps_it(login: SamlLogin) -> None:
+    assert "code" not in login.told(come_back(login, leave(login), key=OTHER))
+    line = SignIn.objects.of(login.tenant.pk).filter(is_success=False).latest("created_at")
+    assert "other.example.test" in line.description
+    assert "RequestSecurityTokenResponse" in RefusedMessage.objects.of(login.tenant.pk).get(line_id=line.pk).text
+
+
+def test_a_token_that_nothing_asked_for_lets_nobody_in(login: SamlLogin) -> None:
+    assert come_back(login, {"wctx": ""}).status_code == 400
+    assert not User.objects.of(login.tenant.pk).exists()
+
+
+def test_another_browser_gets_nothing_from_an_answer(login: SamlLogin) -> None:
+    sent = leave(login)
+    login.browser = login.new_browser()
+    login.browser.get(
+        "/authorize", {"response_type": "code", "client_id": login.client.client_id, "redirect_uri": "https://app.example.test/callback"}
+    )
+    assert come_back(login, sent).status_code == 400
+
+
+def test_a_federated_logout_ends_the_login_there(login: SamlLogin) -> None:
+    login.told(come_back(login, leave(login)))
+    address = address_of_logout(Session.objects.of(login.tenant.pk).get(), return_to="https://app.example.test/bye") or ""
+    query = dict(parse_qsl(urlsplit(address).query))
+    assert address.startswith(ENDPOINT)
+    assert (query["wa"], query["wreply"]) == ("wsignout1.0", "https://app.example.test/bye")
