@@ -106,7 +106,7 @@ class RefusedMessageFactory(RowFactory[RefusedMessage]):
     class Meta:
         model = RefusedMessage
 
-    line_id = own_text("line")
+    line_id = own_text(32)
     text = "<Response/>"
 
 
@@ -119,7 +119,7 @@ class ConnectionTestFactory(RowFactory[ConnectionTest]):
     connection = SubFactory(ConnectionFactory)
     tenant_id = tenant_of("connection")
     digest = unknown_digest()
-    request_id = own_text("_request")
+    request_id = own_text()
     callback = "https://tenant.test/login/callback"
     expires_at = from_now(minutes=10)
 
