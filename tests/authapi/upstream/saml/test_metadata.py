@@ -50,8 +50,9 @@ def test_what_was_kept_is_what_was_read() -> None:
         (metadata("AAAA"), "no certificate"),
         (metadata(key_pair(bits=1024).text), "no certificate"),
     ],
+    ids=["page", "text", "entity", "no role", "no id", "no address", "script", "other binding", "no certificate", "short key"],
 )
-def test_a_document_that_helps_nobody_says_why(raw: bytes, words: str) -> None:
+def test_a_document_that_cannot_be_used_says_why(raw: bytes, words: str) -> None:
     assert words in told(raw)
 
 

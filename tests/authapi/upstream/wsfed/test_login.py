@@ -156,8 +156,9 @@ def test_a_directory_of_everybody_is_refused(tenant: Tenant, domain: str) -> Non
         (b"<html/>", "begins with html"),
         (b"<EntityDescriptor xmlns='urn:oasis:names:tc:SAML:2.0:metadata' entityID='x'/>", "no security token service"),
     ],
+    ids=["placeholder", "script", "short key", "page", "other role"],
 )
-def test_a_document_that_helps_nobody_says_why(raw: bytes, words: str) -> None:
+def test_a_document_that_cannot_be_used_says_why(raw: bytes, words: str) -> None:
     with pytest.raises(MetadataUnreadable, match=words):
         read_federation_metadata(raw)
 
