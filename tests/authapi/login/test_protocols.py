@@ -196,7 +196,7 @@ def test_a_participant_that_did_not_end_its_session_leads_to_the_other_end(login
     host = resolve_host(login.browser.host)
     assert host is not None
     session = Session.objects.of(login.tenant.pk).get()
-    ends = {
+    ends: dict[str, Any] = {
         "then": protocol.BrowserCall("https://a.test/good"),
         "otherwise": protocol.BrowserCall("https://a.test/bad", {"status": "partial"}),
     }
