@@ -50,6 +50,8 @@ def test_what_was_kept_is_what_was_read() -> None:
         (metadata("AAAA"), "no certificate"),
         (metadata(key_pair(bits=1024).text), "no certificate"),
     ],
+    # Keys are made anew by each process.
+    ids=range(10),
 )
 def test_a_document_that_helps_nobody_says_why(raw: bytes, words: str) -> None:
     assert words in told(raw)

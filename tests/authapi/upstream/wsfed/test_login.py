@@ -156,6 +156,8 @@ def test_a_directory_of_everybody_is_refused(tenant: Tenant, domain: str) -> Non
         (b"<html/>", "begins with html"),
         (b"<EntityDescriptor xmlns='urn:oasis:names:tc:SAML:2.0:metadata' entityID='x'/>", "no security token service"),
     ],
+    # Keys are made anew by each process.
+    ids=range(5),
 )
 def test_a_document_that_helps_nobody_says_why(raw: bytes, words: str) -> None:
     with pytest.raises(MetadataUnreadable, match=words):
