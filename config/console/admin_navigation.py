@@ -129,6 +129,7 @@ DAILY: frozenset[str] = frozenset(
 )
 # The name in the navigation where the plural of the model would not be understood by itself.
 NAMES: Mapping[str, str] = {
+    "authapi.samlkey": "SAML certificates",
     "identity.linkedidentity": "Linked identities",
     "identity.groupmember": "Members of groups",
     "identity.grouprole": "Roles of groups",

@@ -68,6 +68,7 @@ ABOUT: Mapping[str, str] = {
     "identity.auditentry": "Who changed what: in this admin, over the management interface, or by a command.",
     "authapi.loginfailures": "For whom logins failed lately, and who is blocked by it. A block ends by itself, or here.",
     "identity.staff": "Who may sign in to this admin, and with which role.",
+    "authapi.samlkey": "The certificates that sign for SAML applications. Publish the next one, let it sign, then remove the old one.",
     "authapi.signingkey": "The keys that sign tokens. Rotating makes the next one current; tokens of a revoked one count no more.",
     "authapi.refreshtoken": "What lets applications renew access without the user. Revoking one ends that.",
     "authapi.accesstoken": "Access tokens that are looked up. Signed ones are not stored.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.contrib.admin.utils import quote
@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
-from authapi.models import ClientCredential, SigningKey
+from authapi.models import ClientCredential, SamlKey, SigningKey
 from authapi.upstream.expiring import ending_certificates
 from config.console.dashboard.figures import DUE_TOO_LONG_SECONDS
 from config.console.dashboard.readings import StreamState, age_of, in_words
@@ -27,6 +27,7 @@ _NAMED = 3
 _EXPIRES_SOON = timedelta(days=14)
 # Another company has to act.
 _PROVIDER_EXPIRES_SOON = timedelta(days=30)
+_CERTIFICATE_EXPIRES_SOON = timedelta(days=120)
 # The calendar rotates keys once a day.
 _ROTATION_LATE = timedelta(days=2)
 # Numbering takes milliseconds, and a change is recorded with its row.
@@ -112,6 +113,20 @@ def _keys(viewer: Viewer) -> Iterator[Finding]:
         proofs = ClientCredential.objects.of(viewer.tenant_id) if viewer.tenant_id else ClientCredential.all_tenants.all()
         soon = proofs.filter(expires_at__gt=now, expires_at__lt=now + _EXPIRES_SOON).select_related("client").order_by("expires_at")
         yield from (_expiring(proof) for proof in soon[:_NAMED])
+    if viewer.may_list("authapi_samlkey"):
+        yield from _saml_certificates(viewer, now)
+
+
+def _saml_certificates(viewer: Viewer, now: datetime) -> Iterator[Finding]:
+    """Warn months ahead: partners that copied the certificate by hand need the time."""
+    keys: QuerySet[SamlKey] = SamlKey.objects.of(viewer.tenant_id) if viewer.tenant_id else SamlKey.all_tenants.all()
+    ending = keys.filter(state=SamlKey.State.CURRENT, expires_at__lt=now + _CERTIFICATE_EXPIRES_SOON).order_by("expires_at")
+    for key in ending[:_NAMED]:
+        text = f"The SAML certificate of {key.tenant_id} expires on {key.expires_at:%d %B %Y}: applications may refuse logins from then on."
+        place = reverse("admin:authapi_samlkey_change", args=(quote(key.pk),))
+        yield Finding(
+            "warn", text, "Publish the next one now, and let it sign when every application has it.", place, "Open the certificate"
+        )
 
 
 def _expiring(proof: ClientCredential) -> Finding:

@@ -10,10 +10,11 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from authapi.models import ClientCredential, SigningKey
+from authapi.models import ClientCredential, SamlKey, SigningKey
 from authapi.services.api_resources import ensure_management_api
 from authapi.services.client_grants import create_client_grant
 from authapi.services.clients import create_client
+from authapi.tokens.saml_keys import current_key
 from config.console.admin_site import site
 from config.console.dashboard.checklist import Checklist
 from config.console.dashboard.health import Finding
@@ -121,6 +122,13 @@ def test_a_key_that_signs_for_too_long_and_a_proof_that_ends_soon_are_told(brows
 
     assert "of spring of Garden planner expires on" in text
     assert "older than the 90 days" in text
+
+
+def test_a_saml_certificate_is_told_of_months_before_it_ends(browser: Client, tenant: Tenant) -> None:
+    key = current_key(tenant.pk)
+    assert "SAML certificate" not in said(browser)
+    SamlKey.objects.of(tenant.pk).filter(pk=key.pk).update(expires_at=timezone.now() + timedelta(days=100))
+    assert f"The SAML certificate of {tenant.pk} expires on" in said(browser)
 
 
 def test_the_first_steps_are_ticked_off_one_by_one_and_vanish_with_the_last(browser: Client, tenant: Tenant, stream: EventStream) -> None:
