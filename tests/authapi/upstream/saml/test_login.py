@@ -348,8 +348,8 @@ def test_nothing_of_one_tenant_counts_at_another(login: SamlLogin, second_tenant
     request, state = login.leave()
     other.leave()
     # The same provider serves both, and signs with the same key.
-    assert other.come_back(login.answer(request), state).status_code == 403
-    assert other.come_back(other.answer(request), state).status_code == 403
+    assert other.come_back(login.answer(request), state).status_code == 400
+    assert other.come_back(other.answer(request), state).status_code == 400
     assert users(second_tenant) == []
     assert "code" in login.told(login.come_back(login.answer(request), state))
     theirs, their_state = other.leave()
