@@ -12,6 +12,7 @@ from authapi.failures.logins import LoginCase
 from authapi.failures.oauth import OAuthCase
 from authapi.failures.requests import RequestCase
 from authapi.failures.saml import SamlCase
+from authapi.failures.wsfed import WsFedCase
 from authapi.problems import problem_body
 from config.manual import error_words
 from config.manual.markdown import code, codes, fence, page, table
@@ -119,7 +120,7 @@ def _stream_rows() -> Iterator[tuple[str, str, str]]:
 
 
 def _authentication_rows() -> Iterator[tuple[str, str, str]]:
-    for case in (*RequestCase, *OAuthCase, *LoginCase, *SamlCase):
+    for case in (*RequestCase, *OAuthCase, *LoginCase, *SamlCase, *WsFedCase):
         row = case.failure
         yield str(row.status), code(row.error), row.description
 

@@ -341,3 +341,16 @@ def test_the_entity_id_is_the_one_of_the_connection(tenant: Tenant) -> None:
     assert parse(login.browser.get("/samlp/metadata", {"connection": "corp"}).content).get("entityID") == "https://us.example.test"
     assert login.leave()[0].findtext(qualified(SAML, "Issuer")) == "https://us.example.test"
     assert "code" in login.log_in({"audience": "https://us.example.test"})
+
+
+def test_nothing_of_one_tenant_counts_at_another(login: SamlLogin, second_tenant: Tenant) -> None:
+    other = saml_login(second_tenant)
+    request, state = login.leave()
+    other.leave()
+    # The same provider serves both, and signs with the same key.
+    assert other.come_back(login.answer(request), state).status_code == 400
+    assert other.come_back(other.answer(request), state).status_code == 400
+    assert users(second_tenant) == []
+    assert "code" in login.told(login.come_back(login.answer(request), state))
+    theirs, their_state = other.leave()
+    assert "audience" in refused(other, other.come_back(login.answer(theirs, recipient=other.acs), their_state))

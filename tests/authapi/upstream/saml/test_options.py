@@ -123,6 +123,8 @@ def test_logins_that_the_provider_begins_are_off_until_they_are_switched_on() ->
         [PEM],
         [PEM, SIGNING.text],
     ],
+    # Keys are made anew by each process.
+    ids=range(8),
 )
 def test_a_certificate_is_read_in_every_form_in_which_people_paste_it(pasted: Any) -> None:
     assert read_certificates(pasted) == (SIGNING.known,)
@@ -133,7 +135,9 @@ def test_several_certificates_stand_in_one_text() -> None:
 
 
 @pytest.mark.parametrize(
-    "pasted", ["", "   ", "A" * 70_000, "MIIB", PEM.replace("MII", "AAA"), {"cert": PEM}, None, base64.b64encode(b"x").decode()]
+    "pasted",
+    ["", "   ", "A" * 70_000, "MIIB", PEM.replace("MII", "AAA"), {"cert": PEM}, None, base64.b64encode(b"x").decode()],
+    ids=range(8),
 )
 def test_what_is_no_certificate_is_refused(pasted: Any) -> None:
     with pytest.raises(CertificateUnreadable):
