@@ -6,7 +6,7 @@ from typing import Any
 
 from authapi.client_auth import assertion, mutual_tls, public, secret_basic, secret_post
 from authapi.edge import mtls
-from authapi.engine import SERVED_GRANTS
+from authapi.protocols.oauth.engine import SERVED_GRANTS
 from authapi.protocols.oauth.parameters import PROMPTS
 from authapi.tenant_settings import sign_in_settings
 from authapi.tokens.keys import published_keys

@@ -17,10 +17,10 @@ CELERY_BEAT_SCHEDULE = {
 
 # The toolkit decides grants and stores codes and opaque tokens; addresses, client authentication, JWTs and errors are authapi's.
 OAUTH2_PROVIDER = {
-    "OAUTH2_SERVER_CLASS": "authapi.engine.Server",
-    "OIDC_SERVER_CLASS": "authapi.engine.Server",
-    "OAUTH2_VALIDATOR_CLASS": "authapi.engine.Validator",
-    "SCOPES_BACKEND_CLASS": "authapi.engine.ClientGrantScopes",
+    "OAUTH2_SERVER_CLASS": "authapi.protocols.oauth.engine.Server",
+    "OIDC_SERVER_CLASS": "authapi.protocols.oauth.engine.Server",
+    "OAUTH2_VALIDATOR_CLASS": "authapi.protocols.oauth.engine.Validator",
+    "SCOPES_BACKEND_CLASS": "authapi.protocols.oauth.engine.ClientGrantScopes",
     "SCOPES": {"openid": "Sign in"},
     "DEFAULT_SCOPES": [],
     "OIDC_ENABLED": True,

@@ -15,9 +15,9 @@ from oauth2_provider.settings import DEFAULTS, oauth2_settings
 
 from authapi.api.client_bodies import APP_TYPES
 from authapi.api.client_documents import defaults_of
-from authapi.engine import Server, Validator, server
 from authapi.grants.password import PasswordGrant, PasswordRealmGrant
 from authapi.models import Client
+from authapi.protocols.oauth.engine import Server, Validator, server
 from identity.models import User
 
 ROPC = (PasswordGrant.name, PasswordRealmGrant.name)
