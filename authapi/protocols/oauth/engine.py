@@ -1,4 +1,4 @@
-"""The toolkit's validator and the engine's server, extended: the engine decides grants, we authenticate, mint and translate."""
+"""The toolkit's validator and the engine's server, extended: the engine decides, we authenticate, mint and translate."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from oauth2_provider.scopes import BaseScopes
 from oauthlib.common import Request
 from oauthlib.openid import Server as EngineServer
 
+from authapi import client_auth
 from authapi.failures import RequestRefused
 from authapi.failures.oauth import OAuthCase
 from authapi.failures.requests import RequestCase
@@ -21,6 +22,7 @@ from authapi.grants.refresh_token import RefreshTokenGrant
 from authapi.models import Client
 from authapi.token_request import TokenRequest
 from authapi.tokens.minting import Issue, minted
+from authapi.tokens.revocation import revoke_own
 
 # Grants of the token endpoint this release serves; the engine knows more, and they stay unreachable until they are finished.
 _GRANTS = (AuthorizationCodeGrant, ClientCredentialsGrant, RefreshTokenGrant, PasswordGrant, PasswordRealmGrant)
@@ -43,9 +45,20 @@ class ClientGrantScopes(BaseScopes):  # type: ignore[misc]  # the toolkit has no
 
 
 class Validator(OAuth2Validator):  # type: ignore[misc]
-    """Accepts the client that `authapi.client_auth` has proven."""
+    """What the engine asks of us: who the client is, what it may do, and how a token ends."""
+
+    def client_authentication_required(self, request: Any, *args: Any, **kwargs: Any) -> bool:
+        # To present nothing but an id is one of the methods of `authapi.client_auth`.
+        return True
 
     def authenticate_client(self, request: Any, *args: Any, **kwargs: Any) -> bool:
+        """Accept the client that is proven already, or prove it now. Raises `RequestRefused`.
+
+        The toolkit knows a secret in two places only, and finds a client by its id in all tenants.
+        """
+        if request.client is None:
+            request.client = client_auth.authenticate(request.token_request)
+            request.client_id = request.client.client_id
         return isinstance(request.client, Client)
 
     def authenticate_client_id(self, client_id: str, request: Any, *args: Any, **kwargs: Any) -> bool:
@@ -53,6 +66,14 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
 
     def validate_grant_type(self, client_id: str, grant_type: str, client: Client, request: Any, *args: Any, **kwargs: Any) -> bool:
         return client.allows_grant_type(grant_type)
+
+    def revoke_token(self, token: str, token_type_hint: Any, request: Any, *args: Any, **kwargs: Any) -> None:
+        """End a token of the client and note in the request whether there was one.
+
+        The hint changes nothing (RFC 7009, 2.1): a token shows which kind it is. The toolkit would drop one stored row and
+        leave JWTs and the rest of a family alive.
+        """
+        request.is_own_token = revoke_own(token, client=request.client, host=request.token_request.host)
 
 
 class Server(EngineServer):  # type: ignore[misc]
@@ -66,14 +87,41 @@ class Server(EngineServer):  # type: ignore[misc]
     def exchange(self, token_request: TokenRequest, client: Client) -> bytes:
         """Return the body of a successful token answer, as it is sent; raise `RequestRefused` or the engine's `OAuth2Error`."""
         grant = requested_grant(token_request)
-        # Parameters of a body would become members of the engine's request, such as `extra_credentials`: our grants read them from
-        # `token_request`.
-        request = Request(token_request.host.issuer + "oauth/token", "POST", headers={})
+        request = _engine_request(token_request, "oauth/token")
         request.client, request.client_id = client, client.client_id
-        request.token_request = token_request
         _headers, body, _status = self.grant_types[grant].create_token_response(request, self.default_token_type)
         answer: bytes = body
         return answer
+
+    def revoke(self, token_request: TokenRequest) -> bool:
+        """End a token and return whether it was the client's own; raise `RequestRefused` or the engine's `OAuth2Error`.
+
+        `create_revocation_response` does the same with a body of its own making: it would answer refusals with the texts of the
+        engine.
+        """
+        request = _engine_request(token_request, "oauth/revoke")
+        request.token_type_hint = token_request.form.get("token_type_hint")
+        # The engine names a missing token before it asks for the client; a sender that is not proven learns nothing here.
+        self.request_validator.authenticate_client(request)
+        self.validate_revocation_request(request)
+        self.request_validator.revoke_token(request.token, request.token_type_hint, request)
+        is_own: bool = request.is_own_token
+        return is_own
+
+    def _raise_on_missing_token(self, request: Any) -> None:
+        # In the place of the engine's check: the text is of our table, also for a token that is no text.
+        request.token = request.token_request.required("token")
+
+
+def _engine_request(token_request: TokenRequest, path: str) -> Any:
+    """Return the engine's request for one of ours.
+
+    Parameters of a body would become members of it, such as `extra_credentials`: grants and validator read them from
+    `token_request`.
+    """
+    request = Request(token_request.host.issuer + path, "POST", headers={})
+    request.token_request = token_request
+    return request
 
 
 def requested_grant(token_request: TokenRequest) -> str:
