@@ -20,6 +20,8 @@ from authapi.grants.client_credentials import ClientCredentialsGrant
 from authapi.grants.password import PasswordGrant, PasswordRealmGrant
 from authapi.grants.refresh_token import RefreshTokenGrant
 from authapi.models import Client
+from authapi.protocols.oauth.checks import AuthorizationCall, AuthorizationChecks
+from authapi.protocols.oauth.response_types import CodeResponse, TokenResponse
 from authapi.token_request import TokenRequest
 from authapi.tokens.minting import Issue, minted
 from authapi.tokens.revocation import revoke_own
@@ -44,8 +46,8 @@ class ClientGrantScopes(BaseScopes):  # type: ignore[misc]  # the toolkit has no
         return []
 
 
-class Validator(OAuth2Validator):  # type: ignore[misc]
-    """What the engine asks of us: who the client is, what it may do, and how a token ends."""
+class Validator(AuthorizationChecks, OAuth2Validator):  # type: ignore[misc]
+    """What the engine asks of us: who the client is, what it may do, what a request may hold, and how a token ends."""
 
     def client_authentication_required(self, request: Any, *args: Any, **kwargs: Any) -> bool:
         # To present nothing but an id is one of the methods of `authapi.client_auth`.
@@ -73,16 +75,24 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         The hint changes nothing (RFC 7009, 2.1): a token shows which kind it is. The toolkit would drop one stored row and
         leave JWTs and the rest of a family alive.
         """
-        request.is_own_token = revoke_own(token, client=request.client, host=request.token_request.host)
+        request.is_own_token = revoke_own(token, client=request.client, host=request.host)
 
 
 class Server(EngineServer):  # type: ignore[misc]
-    """The engine's server with our grants and our access tokens."""
+    """The engine's server with our grants, our response types and our access tokens.
+
+    Each method is for one endpoint: it makes the engine's request of one of ours, and has the engine check and answer it. What an
+    endpoint of the engine asks for is a method of `Validator`.
+    """
 
     def __init__(self, request_validator: OAuth2Validator, **kwargs: Any) -> None:
         super().__init__(request_validator, **kwargs | {"token_generator": _access_token, "token_expires_in": _token_seconds})
         for grant in _GRANTS:
             self.grant_types[grant.name] = grant(request_validator)
+        code, token = CodeResponse(request_validator), TokenResponse(request_validator)
+        # The engine's type `none` answers with nothing but the state, and is not served.
+        types = [name for name in self.response_types if name != "none"]
+        self._response_types = {name: code if "code" in name.split() else token for name in types}
 
     def exchange(self, token_request: TokenRequest, client: Client) -> bytes:
         """Return the body of a successful token answer, as it is sent; raise `RequestRefused` or the engine's `OAuth2Error`."""
@@ -91,6 +101,16 @@ class Server(EngineServer):  # type: ignore[misc]
         request.client, request.client_id = client, client.client_id
         _headers, body, _status = self.grant_types[grant].create_token_response(request, self.default_token_type)
         answer: bytes = body
+        return answer
+
+    def check_authorization(self, request: AuthorizationCall) -> None:
+        """Check a request of the authorization endpoint; raise `RequestRefused` or the engine's `OAuth2Error`."""
+        self._response_type(request).validate_authorization_request(request)
+
+    def answer_authorization(self, request: Any) -> dict[str, Any]:
+        """Return the members of a successful authorization response; raise `RequestRefused`."""
+        _headers, members, _status = self._response_type(request).create_authorization_response(request, self.default_token_type)
+        answer: dict[str, Any] = members
         return answer
 
     def revoke(self, token_request: TokenRequest) -> bool:
@@ -108,6 +128,10 @@ class Server(EngineServer):  # type: ignore[misc]
         is_own: bool = request.is_own_token
         return is_own
 
+    def _response_type(self, request: Any) -> Any:
+        # The engine's way: its default refuses what has no entry.
+        return self.response_types.get(request.response_type, self.default_response_type_handler)
+
     def _raise_on_missing_token(self, request: Any) -> None:
         # In the place of the engine's check: the text is of our table, also for a token that is no text.
         request.token = request.token_request.required("token")
@@ -120,7 +144,7 @@ def _engine_request(token_request: TokenRequest, path: str) -> Any:
     `token_request`.
     """
     request = Request(token_request.host.issuer + path, "POST", headers={})
-    request.token_request = token_request
+    request.token_request, request.host = token_request, token_request.host
     return request
 
 
@@ -142,8 +166,8 @@ def server() -> Server:
 
 
 def _access_token(request: Any) -> str:
-    """Mint the access token of an engine request whose grant has left an `Issue`."""
-    return minted(request.issue, client=request.client, host=request.token_request.host)
+    """Mint the access token of an engine request whose grant or response type has left an `Issue`."""
+    return minted(request.issue, client=request.client, host=request.host)
 
 
 def _token_seconds(request: Any) -> int:
