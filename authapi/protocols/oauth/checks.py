@@ -55,7 +55,7 @@ class AuthorizationCall(Request):  # type: ignore[misc]  # the engine has no typ
         self.client, self.client_id = client, client.client_id
         self.types = response_types(self.text("response_type"))
         self.response_type = engine_name(self.types)
-        self.scope = self.text("scope") or "openid"
+        self.scope = self.text("scope")
         self.prompts: frozenset[str] = frozenset()
 
     def text(self, name: str) -> str:

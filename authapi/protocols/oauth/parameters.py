@@ -36,6 +36,15 @@ class Parameters:
     def get(self, name: str) -> str:
         return self.values.get(name, "")
 
+    @property
+    def scope(self) -> str:
+        return self.get("scope") or "openid"
+
+    @property
+    def audience(self) -> str | None:
+        """None where it is absent, which an empty one is not."""
+        return self.values.get("audience")
+
 
 def read(pairs: Iterable[tuple[str, str]]) -> Parameters:
     """Return what was sent, unset values dropped. Raises `RequestRefused` for what cannot be kept or sent back."""
@@ -92,8 +101,8 @@ def checked(parameters: Parameters, client: ClientFacts, target: Target) -> Auth
         client_id=client.client_id,
         response_types=call.types,
         is_redirect_uri_given=bool(parameters.get("redirect_uri")),
-        scope=call.scope,
-        audience=parameters.values.get("audience"),
+        scope=parameters.scope,
+        audience=parameters.audience,
         code_challenge=call.code_challenge or "",
         code_challenge_method=call.code_challenge_method or "",
         prompts=call.prompts,
