@@ -82,7 +82,7 @@ class Server(EngineServer):  # type: ignore[misc]
     """The engine's server with our grants, our response types and our access tokens.
 
     Each method is for one endpoint: it makes the engine's request of one of ours, and has the engine check and answer it. What an
-    endpoint of the engine asks for is a method of `Validator`.
+    endpoint of the engine asks for is a method of `Validator`. CONTRIBUTING.md says how an endpoint is added.
     """
 
     def __init__(self, request_validator: OAuth2Validator, **kwargs: Any) -> None:
