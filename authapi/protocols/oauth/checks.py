@@ -7,16 +7,15 @@ lets the engine go on; its own refusal of the same thing is never reached. Witho
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
-from oauthlib.common import Request
 from oauthlib.oauth2 import RequestValidator
 
 from authapi.failures import RequestRefused
 from authapi.failures.oauth import OAuthCase
 from authapi.failures.requests import RequestCase
 from authapi.protocols.oauth.authorization_request import ClientFacts, Target
+from authapi.protocols.oauth.engine_request import AuthorizationCall
 
 RESPONSE_TYPES = frozenset({"code", "token", "id_token"})
 MODES = ("query", "fragment", "form_post", "web_message")
@@ -30,39 +29,7 @@ _PASSED_OVER = {
 }
 
 
-def response_types(text: str) -> frozenset[str]:
-    """Return the set behind a response type: the order of its words does not count."""
-    return frozenset(text.split())
-
-
-def engine_name(types: frozenset[str]) -> str:
-    """Return the name of a set of response types in the engine's table, which knows one order of the words only."""
-    return " ".join(sorted(types))
-
-
-class AuthorizationCall(Request):  # type: ignore[misc]  # the engine has no types
-    """The engine's request, made of parameters that are read already: they came in an address, a form, JSON or a row.
-
-    Only what the engine looks at becomes a member of it; a parameter cannot take the place of one, such as `user`.
-    """
-
-    # The engine shows a page for a repeated parameter. Ours go to the client (`check_names`).
-    duplicate_params = ()
-
-    def __init__(self, values: Mapping[str, str], repeated: frozenset[str], client: ClientFacts, target: Target) -> None:
-        super().__init__("")
-        self.values, self.repeated, self.target = values, repeated, target
-        self.client, self.client_id = client, client.client_id
-        self.types = response_types(self.text("response_type"))
-        self.response_type = engine_name(self.types)
-        self.scope = self.text("scope")
-        self.prompts: frozenset[str] = frozenset()
-
-    def text(self, name: str) -> str:
-        return self.values.get(name, "")
-
-
-class AuthorizationChecks(RequestValidator):  # type: ignore[misc]
+class AuthorizationChecks(RequestValidator):  # type: ignore[misc]  # the engine has no types
     """The part of the validator that the engine asks while it checks an authorization request."""
 
     def validate_client_id(self, client_id: str, request: Any, *args: Any, **kwargs: Any) -> bool:

@@ -8,7 +8,6 @@ from typing import Any
 from oauth2_provider.oauth2_backends import get_oauthlib_core
 from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauth2_provider.scopes import BaseScopes
-from oauthlib.common import Request
 from oauthlib.openid import Server as EngineServer
 
 from authapi import client_auth
@@ -20,7 +19,8 @@ from authapi.grants.client_credentials import ClientCredentialsGrant
 from authapi.grants.password import PasswordGrant, PasswordRealmGrant
 from authapi.grants.refresh_token import RefreshTokenGrant
 from authapi.models import Client
-from authapi.protocols.oauth.checks import AuthorizationCall, AuthorizationChecks
+from authapi.protocols.oauth.checks import AuthorizationChecks
+from authapi.protocols.oauth.engine_request import AuthorizationCall, EngineRequest
 from authapi.protocols.oauth.response_types import CodeResponse, TokenResponse
 from authapi.token_request import TokenRequest
 from authapi.tokens.minting import Issue, minted
@@ -97,7 +97,7 @@ class Server(EngineServer):  # type: ignore[misc]
     def exchange(self, token_request: TokenRequest, client: Client) -> bytes:
         """Return the body of a successful token answer, as it is sent; raise `RequestRefused` or the engine's `OAuth2Error`."""
         grant = requested_grant(token_request)
-        request = _engine_request(token_request, "oauth/token")
+        request = _engine_request(token_request)
         request.client, request.client_id = client, client.client_id
         _headers, body, _status = self.grant_types[grant].create_token_response(request, self.default_token_type)
         answer: bytes = body
@@ -119,7 +119,7 @@ class Server(EngineServer):  # type: ignore[misc]
         `create_revocation_response` does the same with a body of its own making: it would answer refusals with the texts of the
         engine.
         """
-        request = _engine_request(token_request, "oauth/revoke")
+        request = _engine_request(token_request)
         request.token_type_hint = token_request.form.get("token_type_hint")
         # The engine names a missing token before it asks for the client; a sender that is not proven learns nothing here.
         self.request_validator.authenticate_client(request)
@@ -137,13 +137,9 @@ class Server(EngineServer):  # type: ignore[misc]
         request.token = request.token_request.required("token")
 
 
-def _engine_request(token_request: TokenRequest, path: str) -> Any:
-    """Return the engine's request for one of ours.
-
-    Parameters of a body would become members of it, such as `extra_credentials`: grants and validator read them from
-    `token_request`.
-    """
-    request = Request(token_request.host.issuer + path, "POST", headers={})
+def _engine_request(token_request: TokenRequest) -> EngineRequest:
+    """Return the engine's request for one of ours. Grants and validator read the parameters from `token_request`."""
+    request = EngineRequest()
     request.token_request, request.host = token_request, token_request.host
     return request
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from oauthlib.common import Request
-
-from authapi.protocols.oauth.checks import engine_name
 from authapi.protocols.oauth.engine import server
+from authapi.protocols.oauth.engine_request import EngineRequest, engine_name
 from authapi.tokens.user_tokens import CodeParameters, UserIssue
 
 
@@ -19,7 +17,7 @@ def front_channel(
     `code_parameters` come with a code. There is never a refresh token here, and none of the members is stored in clear.
     Raises `RequestRefused` where the user may no longer have what was asked.
     """
-    request = Request(issue.host.issuer + "authorize")
+    request = EngineRequest()
     request.host, request.client, request.client_id = issue.host, issue.client, issue.client.client_id
     request.response_type, request.state = engine_name(response_types), state
     request.login, request.code_parameters = issue, code_parameters

@@ -18,8 +18,9 @@ from authapi.failures.logins import LoginCase
 from authapi.failures.oauth import OAuthCase
 from authapi.failures.requests import RequestCase
 from authapi.protocols.oauth.authorization_request import AuthorizationRequest, ClientFacts, Target
-from authapi.protocols.oauth.checks import MODES, AuthorizationCall, response_types
+from authapi.protocols.oauth.checks import MODES
 from authapi.protocols.oauth.engine import server
+from authapi.protocols.oauth.engine_request import AuthorizationCall, response_types
 
 # Everything that is kept while people log in; a longer request is refused.
 _MOST_CHARACTERS = 10_240

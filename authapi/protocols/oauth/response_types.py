@@ -80,11 +80,11 @@ class _ResponseType(GrantTypeBase):  # type: ignore[misc]  # the engine has no t
         request.redirect_uri = request.target.redirect_uri
 
 
-class CodeResponse(_ResponseType, AuthorizationCodeGrant):
+class CodeResponse(_ResponseType, AuthorizationCodeGrant):  # type: ignore[misc]
     """Every set with `code`."""
 
 
-class TokenResponse(_ResponseType, ImplicitGrant):
+class TokenResponse(_ResponseType, ImplicitGrant):  # type: ignore[misc]
     """`token`, `id_token`, and both."""
 
     response_types = ("token", "id_token")
