@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from authapi.engine import SERVED_GRANTS
 from authapi.models import Initiator
+from authapi.protocols.oauth.engine import SERVED_GRANTS
 from foundation.api.refusals import not_supported
 
 Members = Mapping[str, Any]

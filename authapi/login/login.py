@@ -115,7 +115,8 @@ class Login:
         return user_agent_of(self.http_request)
 
     def terms(self, user: User | None) -> Terms:
-        """Return what the client gets for the user. Raises `RequestRefused`."""
+        """Return what the client gets for the user. Raises `RequestRefused`, also for a wish that is refused."""
+        _ = self.wish
         return self.protocol.terms(self.request, user, self.organization)
 
     def check(self) -> None:

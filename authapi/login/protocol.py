@@ -95,7 +95,8 @@ class Protocol:
     `Wish.refusal`, and the login hands it to `refuse` when the wish is needed. Without effects.
 
     `terms(request, user, organization)` returns what the client gets for the user. It is called with `None` for the user before
-    people log in, to refuse early what no user may get. Raises `RequestRefused`, which the login hands to `refuse`. Without effects.
+    people log in, to refuse early what no user may get, and never for a wish that is refused: what `wish_of` has checked needs no
+    second check. Raises `RequestRefused`, which the login hands to `refuse`. Without effects.
 
     `answer(http_request, request, login)` makes what the client asked for and returns the Django response that carries it: a
     redirect, or a page with a form that posts itself. It notes the client as a participant of the session (`note_client`). Raises

@@ -6,8 +6,8 @@ from typing import Any
 
 from authapi.client_auth import assertion, mutual_tls, public, secret_basic, secret_post
 from authapi.edge import mtls
-from authapi.engine import SERVED_GRANTS
-from authapi.protocols.oauth.parameters import PROMPTS
+from authapi.protocols.oauth.checks import PROMPTS
+from authapi.protocols.oauth.engine import SERVED_GRANTS
 from authapi.tenant_settings import sign_in_settings
 from authapi.tokens.keys import published_keys
 from authapi.tokens.profile_claims import CLAIMS_OF_SCOPE, SIGN_IN_SCOPES

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from authapi import client_auth
 from authapi.edge.bodies import MalformedBody, parse_body
 from authapi.failures import RequestRefused
 from authapi.failures.oauth import OAuthCase
 from authapi.failures.requests import RequestCase
-from authapi.models import Client
+from authapi.protocols.oauth.engine import server
 from authapi.token_request import TokenRequest
-from authapi.tokens.revocation import revoke_own
 from authapi.views.chain import Answer, Call, hot_endpoint
 from foundation.tenancy import tenant_bound
 
@@ -25,16 +23,15 @@ def _revoke(call: Call) -> Answer:
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=str(error)) from error
     request = TokenRequest(host=call.host, address=call.address, headers=call.headers, form=form, charge=call.charge)
     with tenant_bound(call.host.tenant_id):
-        client = _client_of(request)
-        is_own = revoke_own(request.required("token"), client=client, host=call.host)
+        is_own = _revoked(request)
     # 2.2: an unknown token, or one of another client, is answered like one that was revoked. It proves nothing about a public
     # client; a confidential one has been charged when it authenticated.
     return _EMPTY if is_own else replace(_EMPTY, is_proof=False)
 
 
-def _client_of(request: TokenRequest) -> Client:
+def _revoked(request: TokenRequest) -> bool:
     try:
-        return client_auth.authenticate(request)
+        return server().revoke(request)
     except RequestRefused as refused:
         if refused.case is not OAuthCase.WRONG_CLIENT_AUTHENTICATION:
             raise

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from authapi import client_auth, engine
+from authapi import client_auth
 from authapi.edge.bodies import MalformedBody, parse_body
-from authapi.engine import PASSWORD_GRANTS
 from authapi.failures import RequestRefused
 from authapi.failures.oauth import OAuthCase
 from authapi.failures.requests import RequestCase
+from authapi.protocols.oauth import engine
+from authapi.protocols.oauth.engine import PASSWORD_GRANTS
 from authapi.token_request import TokenRequest
 from authapi.views.chain import Answer, Call, Later, hot_endpoint
 from foundation.tenancy import tenant_bound

@@ -20,12 +20,13 @@ CELERY_BEAT_SCHEDULE = {
     "rotate signing keys": {"task": "authapi.rotate_keys", "schedule": 3600.0, "options": {"expires": 3600.0}},
 }
 
-# The toolkit decides grants and stores codes and opaque tokens; addresses, client authentication, JWTs and errors are authapi's.
+# The toolkit decides grants, checks authorization requests and revocations, and stores codes and opaque tokens; addresses, client
+# authentication, JWTs and errors are authapi's.
 OAUTH2_PROVIDER = {
-    "OAUTH2_SERVER_CLASS": "authapi.engine.Server",
-    "OIDC_SERVER_CLASS": "authapi.engine.Server",
-    "OAUTH2_VALIDATOR_CLASS": "authapi.engine.Validator",
-    "SCOPES_BACKEND_CLASS": "authapi.engine.ClientGrantScopes",
+    "OAUTH2_SERVER_CLASS": "authapi.protocols.oauth.engine.Server",
+    "OIDC_SERVER_CLASS": "authapi.protocols.oauth.engine.Server",
+    "OAUTH2_VALIDATOR_CLASS": "authapi.protocols.oauth.engine.Validator",
+    "SCOPES_BACKEND_CLASS": "authapi.protocols.oauth.engine.ClientGrantScopes",
     "SCOPES": {"openid": "Sign in"},
     "DEFAULT_SCOPES": [],
     "OIDC_ENABLED": True,

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from authapi.engine import server
+from authapi.protocols.oauth.engine import server
 from authapi.token_request import TokenRequest
 from identity.models import Tenant
 from tests.factories.authapi import Registered, host_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.urls import is_valid_path
 
-from authapi.engine import server
 from authapi.models import TenantSettings
+from authapi.protocols.oauth.engine import server
 from authapi.services.tenant_settings import update_tenant_settings
 from authapi.tokens.profile_claims import profile_claims
 from authapi.views import HOT_ENDPOINTS

@@ -7,9 +7,12 @@ import json
 from typing import Any
 
 import pytest
+from oauthlib.oauth2 import UnsupportedTokenTypeError
 
 from authapi.models import RefreshToken, RevokedToken
+from authapi.protocols.oauth.engine import Server, Validator
 from authapi.services.api_resources import create_api_resource
+from authapi.token_request import TokenRequest
 from authapi.tokens.verifying import InvalidToken, verify_access_token
 from authapi.views import HOT_ENDPOINTS
 from identity.models import Tenant
@@ -57,6 +60,25 @@ def test_without_any_client_there_is_no_authentication(tenant: Tenant) -> None:
     assert (answer.status, answer.json()["error"]) == (401, "invalid_client")
 
 
+def test_the_client_is_judged_before_the_token(tenant: Tenant) -> None:
+    answer = ask_revocation(tenant, {})
+    assert (answer.status, answer.json()["error"]) == (401, "invalid_client")
+
+
+def test_a_token_that_is_no_text_is_refused(tenant: Tenant) -> None:
+    answer = ask_revocation(tenant, revoke_form(web_client(tenant), None) | {"token": ["a"]}, as_json=True)
+    assert (answer.status, answer.json()["error_description"]) == (400, "The parameter token must be a string.")
+
+
+def test_the_checks_of_the_engine_hold_as_well(tenant: Tenant) -> None:
+    registered = web_client(tenant)
+    form = revoke_form(registered, "made-up", token_type_hint="access_token")
+    strict = Server(Validator())
+    strict.supported_token_types = ("refresh_token",)
+    with pytest.raises(UnsupportedTokenTypeError):
+        strict.revoke(TokenRequest(host=host_of(tenant), address="192.0.2.1", headers={}, form=form))
+
+
 def test_get_is_405(tenant: Tenant) -> None:
     answer = send(HOT_ENDPOINTS["/oauth/revoke"], "GET", host=f"{tenant.pk}.example.test")
     assert (answer.status, answer.headers["allow"]) == (405, "POST")
@@ -83,6 +105,12 @@ def test_a_token_of_another_tenant_stays(tenant: Tenant) -> None:
     members = tokens_of(tenant, own)
     assert ask_revocation(other, revoke_form(web_client(other), members["refresh_token"])).status == 200
     assert ask_token(tenant, refresh_form(own, members["refresh_token"])).status == 200
+
+
+@pytest.mark.parametrize("hint", ["banana", [1]])
+def test_a_hint_that_is_unknown_is_ignored(tenant: Tenant, hint: Any) -> None:
+    answer = ask_revocation(tenant, revoke_form(web_client(tenant), "made-up") | {"token_type_hint": hint}, as_json=True)
+    assert (answer.status, answer.body) == (200, b"")
 
 
 # --- Revoked ----------------------------------------------------------------------------------------------------------

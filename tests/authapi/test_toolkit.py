@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from itertools import combinations
 
 import pytest
 from django.conf import settings
@@ -15,9 +16,10 @@ from oauth2_provider.settings import DEFAULTS, oauth2_settings
 
 from authapi.api.client_bodies import APP_TYPES
 from authapi.api.client_documents import defaults_of
-from authapi.engine import Server, Validator, server
 from authapi.grants.password import PasswordGrant, PasswordRealmGrant
 from authapi.models import Client
+from authapi.protocols.oauth.engine import Server, Validator, server
+from authapi.protocols.oauth.response_types import CodeResponse, TokenResponse
 from identity.models import User
 
 ROPC = (PasswordGrant.name, PasswordRealmGrant.name)
@@ -81,6 +83,16 @@ def test_the_toolkit_makes_our_server_with_our_validator() -> None:
     assert type(made) is Server
     assert type(made.request_validator) is Validator
     assert server() is made
+
+
+def test_every_response_type_of_the_engine_is_ours_but_none() -> None:
+    handlers = server().response_types
+    assert {frozenset(name.split()) for name in handlers} == {
+        frozenset(words) for size in (1, 2, 3) for words in combinations(("code", "token", "id_token"), size)
+    }
+    for name, handler in handlers.items():
+        assert type(handler) is (CodeResponse if "code" in name.split() else TokenResponse)
+    assert server().default_response_type_handler is handlers["code"]
 
 
 def test_no_scope_is_there_by_default() -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from authapi import client_auth
-from authapi.engine import server
 from authapi.models import Client
+from authapi.protocols.oauth.engine import server
 from authapi.services.api_resources import ensure_management_api
 from authapi.services.client_grants import create_client_grant
 from authapi.services.clients import create_client

@@ -65,7 +65,7 @@ def wish_of(request: ProtocolRequest) -> Wish:
 
 
 def terms(request: ProtocolRequest, user: User | None, organization: Organization | None) -> Terms:
-    return terms_of(request, _authorization_request(request), user, organization)
+    return terms_of(request, _parameters(request), user, organization)
 
 
 def answer(http_request: HttpRequest, request: ProtocolRequest, login: CompleteLogin) -> HttpResponse:

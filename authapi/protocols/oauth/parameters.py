@@ -1,14 +1,15 @@
-"""Parameters of an authorization request: read, and checked in the order in which they can be trusted. Pure.
+"""Parameters of an authorization request: read, and checked in the order in which they can be trusted. Without a database.
 
-`read` makes one value of each name, `target_of` says where answers go, `checked` refuses what cannot be answered. What
-`target_of` refuses is shown to the person, what `checked` refuses is sent to the client (RFC 6749, 4.1.2.1).
+`read` makes one value of each name, `target_of` says where answers go, `checked` has the engine refuse what cannot be answered.
+What `target_of` refuses is shown to the person, what `checked` refuses is sent to the client (RFC 6749, 4.1.2.1).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+from oauthlib.oauth2 import OAuth2Error
 
 from authapi.clients.callbacks import is_registered
 from authapi.clients.origins import web_origin_of
@@ -17,20 +18,13 @@ from authapi.failures.logins import LoginCase
 from authapi.failures.oauth import OAuthCase
 from authapi.failures.requests import RequestCase
 from authapi.protocols.oauth.authorization_request import AuthorizationRequest, ClientFacts, Target
+from authapi.protocols.oauth.checks import MODES
+from authapi.protocols.oauth.engine import server
+from authapi.protocols.oauth.engine_request import AuthorizationCall, response_types
 
-RESPONSE_TYPES = frozenset({"code", "token", "id_token"})
-MODES = ("query", "fragment", "form_post", "web_message")
-PROMPTS = frozenset({"none", "login", "consent", "select_account", "create"})
 # Everything that is kept while people log in; a longer request is refused.
 _MOST_CHARACTERS = 10_240
 _ABSENT = ("", "undefined")
-# RFC 7636, 4.1 and 4.2.
-_CHALLENGES = {"S256": re.compile(r"[A-Za-z0-9_-]{43}"), "plain": re.compile(r"[A-Za-z0-9._~-]{43,128}")}
-_PASSED_OVER = {
-    "request": OAuthCase.REQUEST_OBJECT_NOT_SUPPORTED,
-    "request_uri": OAuthCase.REQUEST_URI_NOT_SUPPORTED,
-    "registration": OAuthCase.REGISTRATION_NOT_SUPPORTED,
-}
 
 
 @dataclass(frozen=True)
@@ -42,6 +36,15 @@ class Parameters:
 
     def get(self, name: str) -> str:
         return self.values.get(name, "")
+
+    @property
+    def scope(self) -> str:
+        return self.get("scope") or "openid"
+
+    @property
+    def audience(self) -> str | None:
+        """None where it is absent, which an empty one is not."""
+        return self.values.get("audience")
 
 
 def read(pairs: Iterable[tuple[str, str]]) -> Parameters:
@@ -86,41 +89,28 @@ def target_of(parameters: Parameters, client: ClientFacts) -> Target:
 
 
 def checked(parameters: Parameters, client: ClientFacts, target: Target) -> AuthorizationRequest:
-    """Return the request when it may be answered; raise `RequestRefused` for the client otherwise."""
-    for name in sorted(parameters.repeated):
-        raise RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=name[:100])
-    if parameters.get("dpop_jkt"):
-        # RFC 9449, 10: the client would take its tokens for bound ones.
-        raise RequestRefused(OAuthCase.DPOP_NOT_SUPPORTED)
-    for name, case in _PASSED_OVER.items():
-        if parameters.get(name):
-            raise RequestRefused(case)
-    types = _allowed_types(parameters.get("response_type"), client)
-    _check_mode(parameters.get("response_mode"), target)
-    if "id_token" in types and not parameters.get("nonce"):
-        # Core 1.0, 3.2.2.1 and 3.3.2.11: without one a replayed id token could not be told apart.
-        raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="nonce")
-    challenge, method = _challenge(parameters, client, is_code="code" in types)
+    """Have the engine check a request; return it when it may be answered. Raises `RequestRefused` for the client otherwise."""
+    call = AuthorizationCall(parameters.values, parameters.repeated, client, target)
+    try:
+        server().check_authorization(call)
+    except OAuth2Error as error:
+        # A check that the engine has and we have not.
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=error.description or error.error) from error
     texts = {name: parameters.get(name) for name in ("nonce", "organization", "login_hint", "screen_hint", "ui_locales", "id_token_hint")}
     return AuthorizationRequest(
         target=target,
         client_id=client.client_id,
-        response_types=types,
+        response_types=call.types,
         is_redirect_uri_given=bool(parameters.get("redirect_uri")),
-        scope=parameters.get("scope") or "openid",
-        audience=parameters.values.get("audience"),
-        code_challenge=challenge,
-        code_challenge_method=method,
-        prompts=_prompts(parameters.get("prompt")),
-        max_age=_max_age(parameters.get("max_age")),
+        scope=parameters.scope,
+        audience=parameters.audience,
+        code_challenge=call.code_challenge or "",
+        code_challenge_method=call.code_challenge_method or "",
+        prompts=call.prompts,
+        max_age=call.max_age,
         connection=parameters.get("connection") or parameters.get("realm"),
         **texts,
     )
-
-
-def response_types(text: str) -> frozenset[str]:
-    """Return the set behind a response type: the order of its words does not count."""
-    return frozenset(text.split())
 
 
 def _redirect_uri(given: str, client: ClientFacts) -> str:
@@ -136,60 +126,3 @@ def _redirect_uri(given: str, client: ClientFacts) -> str:
     if not is_registered(given, client.callbacks, takes_wildcards=client.takes_wildcards, is_native=client.is_native):
         raise RequestRefused(LoginCase.CALLBACK_MISMATCH, redirect_uri=given[:200])
     return given
-
-
-def _allowed_types(text: str, client: ClientFacts) -> frozenset[str]:
-    if not text:
-        raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="response_type")
-    types = response_types(text)
-    if not types or not types <= RESPONSE_TYPES:
-        raise RequestRefused(OAuthCase.UNSUPPORTED_RESPONSE_TYPE, response_type=text[:100])
-    needed = [("authorization_code", "code" in types), ("implicit", types != {"code"})]
-    for grant, is_needed in needed:
-        if is_needed and grant not in client.grant_types:
-            raise RequestRefused(OAuthCase.RESPONSE_TYPE_NOT_ALLOWED, response_type=text[:100], grant=grant)
-    return types
-
-
-def _check_mode(mode: str, target: Target) -> None:
-    if mode and mode not in MODES:
-        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"Unsupported response mode: {mode[:100]}")
-    if mode and mode != target.mode:
-        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The response mode query cannot carry tokens.")
-
-
-def _challenge(parameters: Parameters, client: ClientFacts, *, is_code: bool) -> tuple[str, str]:
-    """Return challenge and method of PKCE. A public client must send one, and `plain` is for clients that asked for it."""
-    challenge, method = parameters.get("code_challenge"), parameters.get("code_challenge_method")
-    if not is_code:
-        return "", ""
-    if not challenge:
-        if client.is_public or method:
-            raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="code_challenge")
-        return "", ""
-    # RFC 7636, 4.3: absent is plain.
-    method = method or "plain"
-    if method not in _CHALLENGES or (method == "plain" and not client.takes_plain):
-        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The code_challenge_method must be S256.")
-    if not _CHALLENGES[method].fullmatch(challenge):
-        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"The code_challenge is not one of the method {method}.")
-    return challenge, method
-
-
-def _prompts(text: str) -> frozenset[str]:
-    prompts = frozenset(text.split())
-    unknown = sorted(prompts - PROMPTS)
-    if unknown:
-        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"Unsupported prompt: {unknown[0][:100]}")
-    if "none" in prompts and len(prompts) > 1:
-        # Core 1.0, 3.1.2.1.
-        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The prompt none stands alone.")
-    return prompts
-
-
-def _max_age(text: str) -> int | None:
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The max_age must be a number of seconds.")
-    return int(text)

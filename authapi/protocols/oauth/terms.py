@@ -7,22 +7,20 @@ from django.utils.translation import gettext as _
 from authapi.grants.entitlements import UserEntitlement, user_entitlement
 from authapi.login.protocol import ProtocolRequest
 from authapi.login.wish import Terms
-from authapi.protocols.oauth.authorization_request import AuthorizationRequest
+from authapi.protocols.oauth.parameters import Parameters
 from identity.models import Organization, User
 
 _SKIPS_FIRST_PARTY = "skip_consent_for_verifiable_first_party_clients"
 
 
-def terms_of(
-    request: ProtocolRequest, authorization_request: AuthorizationRequest, user: User | None, organization: Organization | None
-) -> Terms:
+def terms_of(request: ProtocolRequest, parameters: Parameters, user: User | None, organization: Organization | None) -> Terms:
     """Return what the request gets the client. Raises `RequestRefused`."""
     entitlement = user_entitlement(
         host=request.host,
         client=request.client,
         user=user,
-        audience=authorization_request.audience,
-        scope=authorization_request.scope,
+        audience=parameters.audience,
+        scope=parameters.scope,
         organization=organization,
     )
     resource = entitlement.resource

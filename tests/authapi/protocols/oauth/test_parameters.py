@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
+from oauthlib.oauth2 import InvalidRequestError
 
 from authapi.clients.origins import web_origin_of
 from authapi.failures import Case, RequestRefused
@@ -13,6 +14,7 @@ from authapi.failures.logins import LoginCase
 from authapi.failures.oauth import OAuthCase
 from authapi.failures.requests import RequestCase
 from authapi.protocols.oauth.authorization_request import AuthorizationRequest, ClientFacts, Target
+from authapi.protocols.oauth.engine import server
 from authapi.protocols.oauth.parameters import checked, read, single, target_of
 
 CALLBACK = "https://app.example.test/callback?tenant=1"
@@ -159,6 +161,21 @@ def test_a_repeated_parameter_is_refused(name: str) -> None:
     with pytest.raises(RequestRefused) as refused:
         judged([*GOOD.items(), (name, "a"), (name, "b")])
     assert refused.value.case is RequestCase.REPEATED_PARAMETER
+
+
+def test_a_check_that_only_the_engine_has_refuses_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(request: Any) -> None:
+        raise InvalidRequestError(description="Of the engine.")
+
+    monkeypatch.setattr(server().response_types["code"].custom_validators, "post_auth", [refuse])
+    with pytest.raises(RequestRefused) as refused:
+        judged(GOOD)
+    assert (refused.value.failure.error, refused.value.failure.description) == ("invalid_request", "Of the engine.")
+
+
+def test_a_parameter_takes_the_place_of_nothing_that_the_engine_knows() -> None:
+    names = ("client", "user", "scopes", "types", "target", "extra_credentials", "claims")
+    assert judged({**GOOD, **dict.fromkeys(names, "{")}) == judged(GOOD)
 
 
 # --- What is understood ---------------------------------------------------------------------------------------------------

@@ -1,0 +1,133 @@
+"""What is asked of an authorization request whose address is trusted: the questions of the engine, answered by rows of our table.
+
+The engine puts them in its order (`validate_authorization_request` of its grants). Each answer is a refusal with our text, or
+lets the engine go on; its own refusal of the same thing is never reached. Without a database.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from oauthlib.oauth2 import RequestValidator
+
+from authapi.failures import RequestRefused
+from authapi.failures.oauth import OAuthCase
+from authapi.failures.requests import RequestCase
+from authapi.protocols.oauth.authorization_request import ClientFacts, Target
+from authapi.protocols.oauth.engine_request import AuthorizationCall
+
+RESPONSE_TYPES = frozenset({"code", "token", "id_token"})
+MODES = ("query", "fragment", "form_post", "web_message")
+PROMPTS = frozenset({"none", "login", "consent", "select_account", "create"})
+# RFC 7636, 4.1 and 4.2.
+_CHALLENGES = {"S256": re.compile(r"[A-Za-z0-9_-]{43}"), "plain": re.compile(r"[A-Za-z0-9._~-]{43,128}")}
+_PASSED_OVER = {
+    "request": OAuthCase.REQUEST_OBJECT_NOT_SUPPORTED,
+    "request_uri": OAuthCase.REQUEST_URI_NOT_SUPPORTED,
+    "registration": OAuthCase.REGISTRATION_NOT_SUPPORTED,
+}
+
+
+class AuthorizationChecks(RequestValidator):  # type: ignore[misc]  # the engine has no types
+    """The part of the validator that the engine asks while it checks an authorization request."""
+
+    def validate_client_id(self, client_id: str, request: Any, *args: Any, **kwargs: Any) -> bool:
+        # The client of this tenant is known before the engine asks; the toolkit would look for the id in all tenants.
+        return request.client is not None
+
+    def validate_response_type(
+        self, client_id: str, response_type: str, client: ClientFacts, request: AuthorizationCall, *args: Any, **kwargs: Any
+    ) -> bool:
+        """Refuse a type whose grants the client does not have, and what does not fit the type: a mode, a missing nonce."""
+        for grant, is_needed in (("authorization_code", "code" in request.types), ("implicit", request.types != {"code"})):
+            if is_needed and grant not in client.grant_types:
+                text = request.text("response_type")[:100]
+                raise RequestRefused(OAuthCase.RESPONSE_TYPE_NOT_ALLOWED, response_type=text, grant=grant)
+        _check_mode(request.text("response_mode"), request.target)
+        if "id_token" in request.types and not request.text("nonce"):
+            # Core 1.0, 3.2.2.1 and 3.3.2.11: without one a replayed id token could not be told apart.
+            raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="nonce")
+        return True
+
+    def is_pkce_required(self, client_id: str, request: AuthorizationCall) -> bool:
+        """Refuse a challenge that cannot be verified. A public client must send one, and `plain` is for clients that asked for it.
+
+        Asked for requests with a code only. The engine takes `plain` of every client, and any text for a challenge.
+        """
+        request.code_challenge, request.code_challenge_method = _challenge(request)
+        return bool(request.client.is_public)
+
+    def validate_scopes(self, client_id: str, scopes: list[str], client: Any, request: Any, *args: Any, **kwargs: Any) -> bool:
+        # Contract, 2.2: unknown and ungranted scopes are dropped (`authapi.grants.entitlements`) and never refused.
+        return True
+
+
+def check_names(request: AuthorizationCall) -> dict[str, Any]:
+    """Refuse, before anything else, what is repeated or not supported, and a missing or unknown response type."""
+    for name in sorted(request.repeated):
+        raise RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=name[:100])
+    if request.text("dpop_jkt"):
+        # RFC 9449, 10: the client would take its tokens for bound ones.
+        raise RequestRefused(OAuthCase.DPOP_NOT_SUPPORTED)
+    for name, case in _PASSED_OVER.items():
+        if request.text(name):
+            raise RequestRefused(case)
+    text = request.text("response_type")
+    if not text:
+        raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="response_type")
+    if not request.types or not request.types <= RESPONSE_TYPES:
+        raise RequestRefused(OAuthCase.UNSUPPORTED_RESPONSE_TYPE, response_type=text[:100])
+    return {}
+
+
+def check_login(request: AuthorizationCall) -> dict[str, Any]:
+    """Refuse, after everything else, what the login could not do.
+
+    The engine's grants for OpenID Connect ask here whether the user is logged in and has consented, for `prompt=none`. That is
+    known later (`authapi.login.decision`), and `create` is a prompt that they do not know.
+    """
+    request.prompts = _prompts(request.text("prompt"))
+    request.max_age = _max_age(request.text("max_age"))
+    return {}
+
+
+def _check_mode(mode: str, target: Target) -> None:
+    if mode and mode not in MODES:
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"Unsupported response mode: {mode[:100]}")
+    if mode and mode != target.mode:
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The response mode query cannot carry tokens.")
+
+
+def _challenge(request: AuthorizationCall) -> tuple[str | None, str | None]:
+    challenge, method = request.text("code_challenge"), request.text("code_challenge_method")
+    if not challenge:
+        if request.client.is_public or method:
+            raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="code_challenge")
+        return None, None
+    # RFC 7636, 4.3: absent is plain.
+    method = method or "plain"
+    if method not in _CHALLENGES or (method == "plain" and not request.client.takes_plain):
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The code_challenge_method must be S256.")
+    if not _CHALLENGES[method].fullmatch(challenge):
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"The code_challenge is not one of the method {method}.")
+    return challenge, method
+
+
+def _prompts(text: str) -> frozenset[str]:
+    prompts = frozenset(text.split())
+    unknown = sorted(prompts - PROMPTS)
+    if unknown:
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"Unsupported prompt: {unknown[0][:100]}")
+    if "none" in prompts and len(prompts) > 1:
+        # Core 1.0, 3.1.2.1.
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The prompt none stands alone.")
+    return prompts
+
+
+def _max_age(text: str) -> int | None:
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The max_age must be a number of seconds.")
+    return int(text)
