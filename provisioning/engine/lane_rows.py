@@ -28,10 +28,14 @@ SELECT 1 FROM provisioning_lane WHERE id = %s AND token = %s AND lease_until > c
 # - The first row of a stream or a lane is joined with `_MANY` before the limit. Where one row is expected, any index on the stream
 #   costs the same, and all rows that it finds are sorted; where ten are, the index that has them in order costs a tenth.
 # - A row of a large table is looked up by every column of each index that has its key: an index that has it behind another column
-#   would be read from end to end where the table counts for empty. Where that cannot be, the row is the first one of a range.
+#   would be read from end to end where the table counts for empty.
 # - A condition that must not choose an index is an expression, such as `state || ''`.
 _MANY = "CROSS JOIN (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10)) many"
-_DELIVERS = "s.status = 'enabled' AND (s.held_since IS NULL OR %(probe)s)"
+_DELIVERING = """
+SELECT s.id, s.destination_type, s.destination FROM events_eventstream s WHERE s.status = 'enabled' AND (s.held_since IS NULL OR %(probe)s)
+"""
+_STREAM = f"{_DELIVERING} AND s.id = %(stream)s"
+_STREAM_OF_LANE = f"{_DELIVERING} AND s.id = (SELECT lane.stream_id FROM lane)"  # noqa: S608
 # Along `provisioning_lane_by_due`, whose last column is `id + 0`. The moment is a subquery, so that it bounds the walk: lanes that pause
 # are not walked.
 _FIRST_DUE = f"""
@@ -42,9 +46,9 @@ ORDER BY l.not_before, l.id + 0 LIMIT 1
 """  # noqa: S608  (constants of this module)
 # Along `provisioning_delivery_waiting`.
 _FIRST_WAITING = f"""
-SELECT d.* FROM provisioning_delivery d {_MANY}
+FROM provisioning_delivery d {_MANY}
 WHERE d.stream_id = lane.stream_id AND d.key = lane.key AND d.state = 'todo' ORDER BY d.position LIMIT 1
-"""  # noqa: S608
+"""
 # Waits for the lock: it is held for moments only, and a skipped lane would wait for the sweeper.
 LOCK_NAMED = f"""
 SELECT l.id, l.token IS NOT NULL AS is_leased, s.status = 'enabled' AND s.held_since IS NULL AS is_delivering,
@@ -53,22 +57,17 @@ FROM provisioning_lane l {_MANY} JOIN events_eventstream s ON s.id = l.stream_id
 WHERE l.stream_id = %(stream)s AND l.key BETWEEN %(key)s AND %(key)s ORDER BY l.key LIMIT 1 FOR UPDATE OF l
 """  # noqa: S608
 _THIS_LANE = "SELECT id, stream_id, key, tenant_id, token, delivery_id FROM provisioning_lane WHERE id = %(lane)s"
-_OLDEST_LANE = f"""
-SELECT due.* FROM events_eventstream s CROSS JOIN LATERAL ({_FIRST_DUE} FOR UPDATE OF l SKIP LOCKED) due
-WHERE s.id = %(stream)s AND {_DELIVERS}
-"""  # noqa: S608
-DUE_KEY = f"""
-SELECT due.key FROM events_eventstream s CROSS JOIN LATERAL ({_FIRST_DUE}) due WHERE s.id = %(stream)s AND {_DELIVERS}
-"""  # noqa: S608
+_OLDEST_LANE = f"SELECT due.* FROM stream s CROSS JOIN LATERAL ({_FIRST_DUE} FOR UPDATE OF l SKIP LOCKED) due"  # noqa: S608
+DUE_KEY = f"SELECT due.key FROM ({_STREAM}) s CROSS JOIN LATERAL ({_FIRST_DUE}) due"  # noqa: S608
 # The claim's own lane while it is there, else the oldest one; the lane is this transaction's since the settling.
 _NEXT_LANE = f"""
 WITH this AS (
     SELECT id, stream_id, key, tenant_id, NULL::uuid AS token, NULL::bigint AS delivery_id FROM provisioning_lane
     WHERE id = %(lane)s AND token = %(token)s AND lease_until > clock_timestamp()
-), oldest AS ({_OLDEST_LANE} AND NOT EXISTS (SELECT 1 FROM this))
+), oldest AS ({_OLDEST_LANE} WHERE NOT EXISTS (SELECT 1 FROM this))
 SELECT * FROM this UNION ALL SELECT * FROM oldest
 """  # noqa: S608
-# Claims in one statement: the first waiting delivery of `lane`, unless it should not run; a fresh token and lease; the
+# Claims in one statement: the first waiting delivery of `lane` in `stream`, unless it should not run; a fresh token and lease; the
 # attempt, counted before it starts so that a crasher is counted too; and the attempt of a claim that never reported.
 # Between this statement's snapshot and its lock another worker may have settled what the snapshot shows as waiting: the
 # count is made only where the newest version of the row still waits, and without the count there is no claim.
@@ -82,13 +81,14 @@ waiting AS (
             SELECT true FROM provisioning_delivery n
             WHERE n.stream_id = d.stream_id AND n.key = d.key AND n.position > d.position AND n.is_written LIMIT 1
         ) IS NOT NULL AS is_superseded
-    FROM lane
-    CROSS JOIN LATERAL ({_FIRST_WAITING}) d
+    FROM lane CROSS JOIN stream s
     CROSS JOIN LATERAL (
-        SELECT s.destination_type, s.destination FROM events_eventstream s WHERE s.id = lane.stream_id AND {_DELIVERS} LIMIT 1
-    ) s
+        SELECT d.id, d.stream_id, d.tenant_id, d.key, d.position, d.event, d.event_id, d.event_type, d.redeliveries, d.is_forced
+        {_FIRST_WAITING}
+    ) d
     LEFT JOIN LATERAL (
-        SELECT e.body FROM events_event e {_MANY} WHERE e.id BETWEEN d.event AND d.event ORDER BY e.id LIMIT 1
+        SELECT e.body FROM events_event e
+        WHERE e.id = d.event AND e.tenant_id = d.tenant_id AND e.root = d.key AND e.type = d.event_type LIMIT 1
     ) e ON true
     LEFT JOIN LATERAL (
         SELECT l.body, l.rebuilt_body, l.rebuilt_position FROM provisioning_deadletter l WHERE l.delivery_id = d.id LIMIT 1
@@ -105,8 +105,9 @@ lost AS (
 ),
 counted AS (
     UPDATE provisioning_delivery d SET attempts = d.attempts + 1, series_attempts = d.series_attempts + 1,
-        last_attempt_at = (SELECT w.now FROM waiting w), first_attempt_at = coalesce(d.first_attempt_at, (SELECT w.now FROM waiting w))
-    WHERE d.id = (SELECT w.id FROM waiting w WHERE NOT w.is_superseded AND w.body IS NOT NULL)
+        last_attempt_at = w.now, first_attempt_at = coalesce(d.first_attempt_at, w.now)
+    FROM waiting w
+    WHERE d.id = (SELECT id FROM waiting WHERE NOT is_superseded AND body IS NOT NULL)
         AND d.tenant_id = (SELECT lane.tenant_id FROM lane) AND d.state || '' = 'todo' AND d.series_attempts < %(most)s
     RETURNING d.id, d.attempts, d.series_attempts
 ),
@@ -123,13 +124,13 @@ FROM lane LEFT JOIN waiting w ON true LEFT JOIN claimed ON true
 """  # noqa: S608
 TAKE_NEXT = Prepared(
     "provisioning_take_next",
-    f"WITH lane AS ({_NEXT_LANE}), {_CLAIM}",
+    f"WITH stream AS ({_STREAM}), lane AS ({_NEXT_LANE}), {_CLAIM}",
     {"lane": "bigint", "token": "uuid", "stream": "text", "probe": "boolean", "lease": "double precision", "most": "integer"},
 )
-TAKE_THIS = f"WITH lane AS ({_THIS_LANE}), {_CLAIM}"
-TAKE_OLDEST = f"WITH lane AS ({_OLDEST_LANE}), {_CLAIM}"
+TAKE_THIS = f"WITH lane AS ({_THIS_LANE}), stream AS ({_STREAM_OF_LANE}), {_CLAIM}"
+TAKE_OLDEST = f"WITH stream AS ({_STREAM}), lane AS ({_OLDEST_LANE}), {_CLAIM}"
 _DROP_IF_SETTLED = f"""
-DELETE FROM provisioning_lane lane WHERE id = %(lane)s AND token = %(token)s AND (SELECT d.id FROM ({_FIRST_WAITING}) d) IS NULL
+DELETE FROM provisioning_lane lane WHERE id = %(lane)s AND token = %(token)s AND (SELECT d.id {_FIRST_WAITING}) IS NULL
 """  # noqa: S608
 DROP_IF_SETTLED = Prepared("provisioning_drop_if_settled", _DROP_IF_SETTLED, {"lane": "bigint", "token": "uuid"})
 _NEEDS_THE_LOG = """
@@ -148,7 +149,7 @@ SELECT d.id FROM provisioning_lane l JOIN provisioning_delivery d ON d.stream_id
 WHERE l.id = ANY(%(lanes)s) AND {_NEEDS_THE_LOG} ORDER BY d.position
 """  # noqa: S608
 DROP_IF_EMPTY = f"""
-DELETE FROM provisioning_lane lane WHERE id = %(lane)s AND (SELECT d.id FROM ({_FIRST_WAITING}) d) IS NULL
+DELETE FROM provisioning_lane lane WHERE id = %(lane)s AND (SELECT d.id {_FIRST_WAITING}) IS NULL
 """  # noqa: S608
 _FREE_LANE = """
 UPDATE provisioning_lane SET token = NULL, lease_until = NULL, delivery_id = NULL,

@@ -19,9 +19,9 @@ from tests.provisioning.engine.logs import append_events
 WAITING = 800
 KEYS = 400
 OTHERS = 2000
-# Some ten rows in five tables with their indexes take 20 to 70, and up to 220 where entries of dead rows stand between them. Each
-# lane or waiting delivery that is read besides costs two more: all lanes 800, all deliveries 1,600.
-MOST_BLOCKS = 400
+# Some ten rows in five tables with their indexes take 20 to 70. Each lane or waiting delivery that is read besides costs one or two
+# more: all lanes 400 to 800, all deliveries 800 to 1,600.
+MOST_BLOCKS = 200
 PLANS = ("force_generic_plan", "force_custom_plan")
 TABLES = (
     "provisioning_lane",
