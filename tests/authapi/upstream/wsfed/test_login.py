@@ -275,3 +275,22 @@ def test_a_login_of_another_kind_is_not_ended_by_a_clean_up(tenant: Tenant) -> N
     other.log_in()
     other.browser.get("/login/callback", {"wa": "wsignoutcleanup1.0"}, headers={"Referer": "https://idp.example.test/"})
     assert Session.objects.of(tenant.pk).exists()
+
+
+def test_the_message_of_one_protocol_is_not_judged_by_the_options_of_another(tenant: Tenant, login: SamlLogin) -> None:
+    sent = leave(login)
+    response = login.come_back(login.answer(None), sent["wctx"])
+    assert "code" not in login.told(response)
+    assert "does not speak SAML" in SignIn.objects.of(tenant.pk).filter(is_success=False).latest("created_at").description
+    sent = leave(login)
+    told = login.told(login.browser.get("/login/callback", {"code": "c", "state": sent["wctx"]}))
+    assert "error" in told
+    assert not User.objects.of(tenant.pk).exists()
+
+
+def test_a_token_is_not_taken_for_a_saml_login(tenant: Tenant) -> None:
+    other = saml_login(tenant, tenant_domain="corp.example.test")
+    _, state = other.leave()
+    result = Token(realm=other.entity_id).result()
+    assert "code" not in other.told(other.browser.post("/login/callback", {"wresult": result, "wctx": state}))
+    assert "does not speak WS-Federation" in SignIn.objects.of(tenant.pk).filter(is_success=False).latest("created_at").description
