@@ -55,7 +55,7 @@ class World:
         """Load the page with the frame of the WS-Federation application, and go on from there."""
         shown = self.browser.follow(page)
         assert f'<iframe src="{REPLY}?wa=wsignoutcleanup1.0"' in shown.text
-        return self.browser.get(shown.text.partition("url=")[2].partition('"')[0])
+        return self.browser.get(shown.headers["refresh"].partition("url=")[2])
 
 
 @pytest.fixture
