@@ -70,7 +70,7 @@ def publish_hint(tenant_id: str, position: int) -> bool:
 
 
 def publisher() -> HintPublisher:
-    """Return the publisher of this process; one breaker for all that it sends."""
+    """Return the publisher of this process; one pause after a failure for all that it sends."""
     with _publishers_lock:
         found = _publishers.get(settings.REDIS_URL)
         if found is None:

@@ -31,7 +31,7 @@ ROLES: dict[str, RoleRule] = {
     ADMINISTRATOR: RoleRule("Administrator", "May do everything, staff accounts and their roles included.", ("*",)),
     PROVISIONING_OPERATOR: RoleRule(
         "Provisioning operator",
-        "Runs event streams, actions, synchronisations and dead letters. Sees users, connections, jobs and the log, and changes none "
+        "Runs event streams, actions, synchronizations and dead letters. Sees users, connections, jobs and the log, and changes none "
         "of them. Sees neither clients and keys nor staff accounts.",
         (
             "provisioning.*",

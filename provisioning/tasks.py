@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from provisioning.dead_letters import redrives  # noqa: F401  (redrives registers its jobs)
+from provisioning.dead_letters import redelivery_jobs  # noqa: F401  (it registers its jobs)
 from provisioning.engine import delivering, dispatch, nudges, retention, sweeper
 from provisioning.engine.alert_sending import send_alert
 from provisioning.engine.retrying import RetryingTask

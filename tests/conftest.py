@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -11,7 +10,6 @@ from typing import Any
 import hypothesis
 import psycopg
 import pytest
-from django.conf import settings
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
@@ -21,9 +19,8 @@ from pytest_django.plugin import DjangoDbBlocker, blocking_manager_key
 
 from events.models import Head
 from identity.models import Connection, Tenant
-from identity.services.connections import create_connection
-from identity.services.tenants import create_tenant
 from tests.databases import migrated_test_database
+from tests.factories.models.identity import ConnectionFactory, TenantFactory
 
 # How long a machine takes to draw an example says nothing about what is tested.
 hypothesis.settings.register_profile("tests", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
@@ -96,8 +93,7 @@ def _end_of_test() -> None:
 @pytest.fixture
 def tenant(committed_db: None) -> Tenant:
     """A fresh tenant `t-<random>` that answers on `<id>.example.test`, with an empty log."""
-    tenant_id = f"t-{secrets.token_hex(6)}"
-    return create_tenant(tenant_id=tenant_id, name=tenant_id, host=f"{tenant_id}.example.test")
+    return TenantFactory.create()
 
 
 @pytest.fixture
@@ -108,4 +104,4 @@ def head(tenant: Tenant) -> Head:
 @pytest.fixture
 def database_connection(tenant: Tenant) -> Connection:
     """A database connection named `people`."""
-    return create_connection(tenant_id=tenant.pk, name="people", strategy=settings.DATABASE_STRATEGY)
+    return ConnectionFactory.create(tenant_id=tenant.pk, name="people")

@@ -86,16 +86,6 @@ def counted_address(ip: str) -> str:
     return customer_of(keys_of(ip)) if parsed_address(ip) is not None else ""
 
 
-def blocks_of(*, tenant_id: str, identifier: str) -> list[LoginFailures]:
-    """Return the blocks in force for an identifier, in every connection of the tenant, the oldest first."""
-    rules = sign_in_settings(tenant_id).brute_force
-    if not rules.blocks:
-        return []
-    rows = _counts_of(tenant_id, identifier=identifier, user=None)
-    standing = rows.filter(blocked_at__isnull=False, count__gte=rules.max_attempts, last_failed_at__gt=timezone.now() - MEMORY)
-    return list(standing.select_related("connection").order_by("blocked_at", "pk"))
-
-
 def lift_blocks(*, tenant_id: str, identifier: str | None = None, user: User | None = None) -> int:
     """Forget every failure at an identifier, or under any name of a user, from wherever; return how many counts there were."""
     return _counts_of(tenant_id, identifier=identifier, user=user).delete()[0]

@@ -20,7 +20,7 @@ from identity.api.connection_schemas import CONNECTION, CONNECTION_FIELDS
 from identity.api.lookups import connection_at
 from identity.documents.connection import connection_resource
 from identity.models import Connection
-from identity.services.enabled_clients import change_enabled_clients
+from identity.services.connections import change_enabled_clients
 
 _MOST_CHANGES = 50
 _CLIENTS = Listing("clients", ("client_id",), only_take=True, largest_take=1000)

@@ -116,11 +116,6 @@ def neutral_routes() -> tuple[Route, ...]:
     return (*map(_setting_route, SETTINGS), *map(_list_route, LISTS), *map(_absent_route, ABSENT))
 
 
-def neutral_bodies() -> dict[str, Any]:
-    """Return the neutral value by the name of its body in the document, for all that takes one."""
-    return {_body_name(row): row.value for row in SETTINGS if row.value}
-
-
 def _setting_route(row: Setting) -> Route:
     words = row.name.replace("_", " ")
     schema = _schema_of(row.value)
@@ -193,7 +188,7 @@ def _route(
 
 def _body_of(row: Setting) -> type[Closed]:
     """Return the closed body with a field of its type for each member of the value."""
-    return type(_body_name(row), (Closed,), {name: _field_of(value) for name, value in row.value.items()})
+    return type(body_name(row), (Closed,), {name: _field_of(value) for name, value in row.value.items()})
 
 
 def _field_of(value: Any) -> serializers.Field[Any, Any, Any, Any]:
@@ -221,7 +216,8 @@ def _list_schema(row: EmptyList) -> Schema:
     return {Form.ARRAY: empty, Form.LISTED: {"oneOf": [empty, held]}}.get(row.form, held)
 
 
-def _body_name(row: Setting) -> str:
+def body_name(row: Setting) -> str:
+    """Return the name of what may be written, in the OpenAPI document."""
     return f"{_camel(row.name)}Neutral"
 
 

@@ -14,11 +14,10 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-import redis
 from django.conf import settings
 
 from foundation.memory.outage_guard import OutageGuard
-from foundation.memory.redis_clients import redis_pool
+from foundation.memory.redis_clients import redis_client
 
 _OWN_LIMIT = 65_536
 # KEYS: the bucket. ARGV: now, milliseconds per token, size, how many to take. All or nothing.
@@ -53,12 +52,12 @@ class Bucket:
 
 
 class Buckets:
-    """All buckets of this process, in Redis behind a breaker, and here while Redis is away."""
+    """All buckets of this process, in Redis behind a guard, and here while Redis is away."""
 
     def __init__(self, redis_url: str, *, prefix: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._prefix = prefix
-        self._script: Any = redis.Redis(connection_pool=redis_pool(redis_url)).register_script(_SCRIPT)
-        self._breaker = OutageGuard(clock=clock)
+        self._script: Any = redis_client(redis_url).register_script(_SCRIPT)
+        self._guard = OutageGuard(clock=clock)
         self._own: dict[str, float] = {}
         self._lock = Lock()
 
@@ -68,7 +67,7 @@ class Buckets:
         digest = hashlib.sha256("\x00".join(owner).encode("utf-8", "replace")).hexdigest()
         key = f"{self._prefix}:bucket:{bucket.name}:{digest}"
         now, each = time.time() * 1000, bucket.seconds * 1000
-        return self._breaker.ask(
+        return self._guard.ask(
             lambda: bool(self._script(keys=[key], args=[now, each, bucket.size, count])),
             lambda: self._take_here(key, now, each, bucket.size, count),
         )

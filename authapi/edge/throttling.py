@@ -82,17 +82,17 @@ class Window:
 
 
 class Counters:
-    """Counters in Redis behind a breaker: after one failure this process counts for itself and asks again 5 s later."""
+    """Counters in Redis behind a guard: after one failure this process counts for itself and asks again 5 s later."""
 
     def __init__(self, redis_url: str, *, prefix: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._breaker = OutageGuard(clock=clock)
+        self._guard = OutageGuard(clock=clock)
         self._shared = _redis_storage(redis_url, prefix)
         self._own: Storage = MemoryStorage()
 
     @property
     def is_open(self) -> bool:
         """Whether Redis is being left alone."""
-        return self._breaker.is_open
+        return self._guard.is_open
 
     def increase(self, key: str, *, seconds: int, amount: int = 1) -> int:
         """Count `amount` and return the count; a key is dropped `seconds` after it was first counted."""
@@ -100,13 +100,13 @@ class Counters:
 
     def increase_or(self, key: str, *, seconds: int, amount: int, otherwise: int) -> int:
         """Count as `increase` does. Returns `otherwise`, and counts nothing, while Redis is away."""
-        return self._breaker.ask(lambda: int(self._shared.incr(key, seconds, amount=amount)), lambda: otherwise)
+        return self._guard.ask(lambda: int(self._shared.incr(key, seconds, amount=amount)), lambda: otherwise)
 
     def read(self, key: str) -> int:
         return int(self._ask(lambda storage: storage.get(key)))
 
     def _ask(self, question: Callable[[Storage], int]) -> int:
-        return self._breaker.ask(lambda: question(self._shared), lambda: question(self._own))
+        return self._guard.ask(lambda: question(self._shared), lambda: question(self._own))
 
 
 def _redis_storage(url: str, prefix: str) -> RedisStorage:

@@ -17,7 +17,7 @@ from authapi.models import Client, ClientCredential
 from foundation.database.transactions import lock_rows, unit_of_work
 from foundation.json_values import merged
 from identity.models import Connection, Organization, Tenant
-from identity.services.enabled_clients import remove_enabled_clients
+from identity.services.connections import remove_enabled_clients
 from identity.services.failures import AlreadyExists, Invalid, NotFound
 from identity.services.saving import validated_save
 

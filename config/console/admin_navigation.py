@@ -147,7 +147,7 @@ NAMES: Mapping[str, str] = {
     "provisioning.ignoredkind": "Ignored failures",
     "provisioning.trial": "Tests of actions",
     "provisioning.breaker": "Failing streams",
-    "provisioning.synchronizationrow": "Synchronised users",
+    "provisioning.synchronizationrow": "Synchronized users",
     "provisioning.deletionguard": "Deletion thresholds",
     "authapi.apiresource": "APIs",
     "authapi.organizationclientgrant": "Client grants in organizations",

@@ -51,7 +51,7 @@ ABOUT: Mapping[str, str] = {
     "provisioning.action": "What happens with events at their destination, such as keeping the users of a SCIM server the same as here.",
     "provisioning.delivery": "Every event on its way to a destination: what waits, what arrived, and what was given up as a dead letter.",
     "provisioning.deadletter": "Events that a destination did not take, after every attempt. Mend the cause, then redeliver them.",
-    "provisioning.synchronizationrow": "What a first synchronisation or a comparison did with each user. Search for the id of its job.",
+    "provisioning.synchronizationrow": "What a first synchronization or a comparison did with each user. Search for the id of its job.",
     "provisioning.accountlink": "Which account on a server belongs to which user. A suspect was found by its name alone.",
     "provisioning.alert": "What the administrators were told of by mail or webhook.",
     "provisioning.lane": "What waits, one line for each user and stream: the events of one user are delivered one after the other.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from authapi.models import Client
 from authapi.services.clients import create_client, raise_auth_version
 from identity.models import Connection, User
-from identity.services.enabled_clients import change_enabled_clients
+from identity.services.connections import change_enabled_clients
 from identity.services.passwords import check_credential, set_password
 from identity.services.users import create_user
 

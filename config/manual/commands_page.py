@@ -50,8 +50,10 @@ def _parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
             if not inner:
                 yield name, parser
             for action in inner:
+                # A subcommand stands among the choices under its former names as well.
                 for subcommand, subparser in action.choices.items():
-                    yield f"{name} {subcommand}", subparser
+                    if subparser.prog.endswith(f" {subcommand}"):
+                        yield f"{name} {subcommand}", subparser
 
 
 def _command_block(name: str, parser: argparse.ArgumentParser) -> str:

@@ -16,7 +16,7 @@ RESOURCES: dict[str, str] = {
     "connections-directory-provisionings": "always an empty list",
     "email-templates": "not there: mails have the texts of the service",
     "emails": "not there: the operator configures how mails are sent",
-    "event-streams": "subscriptions of destinations to events, with deliveries, dead letters and synchronisations",
+    "event-streams": "subscriptions of destinations to events, with deliveries, dead letters and synchronizations",
     "events": "the stream of events, and test events on it",
     "flows": "always an empty list",
     "forms": "always an empty list",

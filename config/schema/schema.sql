@@ -1,4 +1,4 @@
--- sources: 218500daa4f3a6cf12e111649a5ca384deacf48f2ebaa1821f24194ed4771fcf
+-- sources: bbc45169dcc3f985aa9f8a48de66da43d6338dd733970cc127f566bea11afac3
 -- server: 18
 --
 -- PostgreSQL database dump
@@ -2858,10 +2858,10 @@ INSERT INTO public.auth_permission VALUES
 	(351, 'Can change deletion guard', 87, 'change_deletionguard'),
 	(352, 'Can delete deletion guard', 87, 'delete_deletionguard'),
 	(353, 'Can view deletion guard', 87, 'view_deletionguard'),
-	(354, 'Can add synchronised user', 88, 'add_synchronizationrow'),
-	(355, 'Can change synchronised user', 88, 'change_synchronizationrow'),
-	(356, 'Can delete synchronised user', 88, 'delete_synchronizationrow'),
-	(357, 'Can view synchronised user', 88, 'view_synchronizationrow'),
+	(354, 'Can add synchronized user', 88, 'add_synchronizationrow'),
+	(355, 'Can change synchronized user', 88, 'change_synchronizationrow'),
+	(356, 'Can delete synchronized user', 88, 'delete_synchronizationrow'),
+	(357, 'Can view synchronized user', 88, 'view_synchronizationrow'),
 	(358, 'Can add pace', 89, 'add_pace'),
 	(359, 'Can change pace', 89, 'change_pace'),
 	(360, 'Can delete pace', 89, 'delete_pace'),
@@ -3210,7 +3210,9 @@ INSERT INTO public.django_migrations VALUES
 	(94, 'provisioning', '0012_users_not_found', now()),
 	(95, 'provisioning', '0013_links_of_the_past', now()),
 	(96, 'provisioning', '0014_breaker_by_status', now()),
-	(97, 'sessions', '0001_initial', now());
+	(97, 'provisioning', '0015_lookups_of_lanes', now()),
+	(98, 'provisioning', '0016_one_word_per_idea', now()),
+	(99, 'sessions', '0001_initial', now());
 
 --
 -- Data for Name: django_session; Type: TABLE DATA; Schema: public; Owner: -
@@ -3628,7 +3630,7 @@ SELECT pg_catalog.setval('public.django_content_type_id_seq', 92, true);
 -- Name: django_migrations_id_seq; Type: SEQUENCE SET; Schema: public; Owner: -
 --
 
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 97, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 99, true);
 
 --
 -- Name: events_event_id_seq; Type: SEQUENCE SET; Schema: public; Owner: -
@@ -7358,7 +7360,7 @@ CREATE INDEX provisioning_ignoredkind_tenant_id_2945e269_like ON public.provisio
 -- Name: provisioning_lane_by_due; Type: INDEX; Schema: public; Owner: -
 --
 
-CREATE INDEX provisioning_lane_by_due ON public.provisioning_lane USING btree (stream_id, not_before, id);
+CREATE INDEX provisioning_lane_by_due ON public.provisioning_lane USING btree (stream_id, not_before, ((id + 0)));
 
 --
 -- Name: provisioning_nameddeletions_stream_id_3e450dea_like; Type: INDEX; Schema: public; Owner: -

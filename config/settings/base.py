@@ -42,7 +42,11 @@ STAFF_SECOND_FACTOR = env.text(
     choices=("off", "operators", "administrators", "all"),
 )
 STAFF_PROOF_MINUTES = env.integer(
-    "STAFF_PROOF_MINUTES", 15, "Minutes after a sign-in or proof in which staff reach secrets and redrives.", minimum=1, maximum=1440
+    "STAFF_PROOF_MINUTES",
+    15,
+    "Minutes after a sign-in or proof in which staff reach secrets and redeliver many dead letters.",
+    minimum=1,
+    maximum=1440,
 )
 
 # --- Brand on the wire ------------------------------------------------------------------------------------------------

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from kombu import Queue
 
 from config.settings import frameworks
-from config.settings.broker_url import broker_url
 
 # The longest time a worker may keep a message without settling it; Redis gives it to another one afterwards.
 _VISIBILITY_SECONDS = 120
@@ -64,3 +64,13 @@ def celery_settings(*, redis_url: str, prefix: str, data_dir: Path) -> dict[str,
         },
         "CELERY_BEAT_SCHEDULE_FILENAME": str(data_dir / "beat-schedule"),
     }
+
+
+def broker_url(redis_url: str) -> str:
+    """Return the URL unchanged, but a Unix socket as `redis+socket://` with its database as `virtual_host`."""
+    parts = urlsplit(redis_url)
+    if parts.scheme != "unix":
+        return redis_url
+    query = urlencode([("virtual_host" if name == "db" else name, value) for name, value in parse_qsl(parts.query)])
+    # Written by hand: urlunsplit leaves the slashes out before an empty host of a scheme it does not know.
+    return f"redis+socket://{parts.netloc}{parts.path}" + (f"?{query}" if query else "")

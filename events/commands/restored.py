@@ -19,7 +19,7 @@ reach the service again. Restart web and worker processes that were running mean
 
 What it does to each log:
   - It begins a new epoch. Every cursor given out before answers 410, and open streams end with `cursor_expired`: clients
-    synchronise again. Without it a client could resume beyond what was lost and silently miss what is recorded under
+    synchronize again. Without it a client could resume beyond what was lost and silently miss what is recorded under
     the same positions now.
   - Event streams to destinations go on from their own positions, which were restored with the log. One that stands
     beyond the head, as after restoring only some of the tables, is set back to it, and what is left of deliveries

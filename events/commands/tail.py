@@ -35,7 +35,7 @@ from events.client.stopping import Stopped, Stopping
 from events.client.subscription import Closed, Drained, Endurance, Happening, Opened, Subscription, Wanted
 from events.record.catalogue import EVENT_TYPES
 
-_RESYNCHRONISE = (
+_RESYNCHRONIZE = (
     "what lies between this cursor and the oldest event that is left is gone: read the resources again from the management",
     "interface, or export them (manage.py export_users names the cursor from which to go on)",
 )
@@ -204,7 +204,7 @@ class Tail:
         if _status_of(error) != EXPIRED:
             return f"stopped: {error}"
         document = error.document if isinstance(error, Refused) else {}
-        lines = [f"stopped: {error}", *_RESYNCHRONISE]
+        lines = [f"stopped: {error}", *_RESYNCHRONIZE]
         if document.get("earliest_time"):
             lines.append(f"the oldest event that is left was recorded at {printable(str(document['earliest_time']))}")
         if document.get("earliest_offset"):

@@ -61,7 +61,7 @@ class Difference:
 
 ADVICE = (
     "If events may have been lost, run `manage.py events restored --all`: cursors given out before are refused, and clients "
-    "synchronise again. If nothing was lost, run `manage.py events restored --nothing-lost`."
+    "synchronize again. If nothing was lost, run `manage.py events restored --nothing-lost`."
 )
 
 

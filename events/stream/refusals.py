@@ -10,8 +10,8 @@ import orjson
 Header = tuple[bytes, bytes]
 BEARER = b"Bearer"
 EXPIRED_MESSAGE = "The cursor points to data no longer available in the stream."
-_RESYNCHRONISE = (
-    "To resynchronise, read the resources again through the management interface and go on from the X-Events-Cursor of the first "
+_RESYNCHRONIZE = (
+    "To resynchronize, read the resources again through the management interface and go on from the X-Events-Cursor of the first "
     "page. earliest_offset is the earliest cursor that is served; what was recorded before earliest_time is in no event any more."
 )
 
@@ -64,7 +64,7 @@ def gone(earliest_offset: str, earliest_time: str | None) -> Refused:
     """410 with the earliest cursor that is still served and when the event after it was recorded, None without one."""
     return Refused(
         410,
-        f"{EXPIRED_MESSAGE} {_RESYNCHRONISE}",
+        f"{EXPIRED_MESSAGE} {_RESYNCHRONIZE}",
         code="cursor_expired",
         members={"earliest_offset": earliest_offset, "earliest_time": earliest_time},
     )

@@ -16,12 +16,12 @@ from django.contrib.admin.utils import build_q_object_from_lookup_parameters
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import EmptyResultSet, FieldError, ValidationError
 from django.db import connection, models
-from django.db.models import F, Q, QuerySet
+from django.db.models import BooleanField, F, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.expressions import RawSQL
 from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThan, TupleLessThan
 from django.http import HttpRequest
 
 from foundation.admin.bounded_paginator import COUNT_LIMIT, bounded_count
-from foundation.admin.judgement import judgement
 
 WALK = 20_000
 # As many rows that an exact search finds are put in order; more of them are met by walking.
@@ -268,7 +268,7 @@ def _walked(order: Order, base: Rows, narrowed: Rows, *, most: int) -> list[tupl
     As a join or a range it could be planned as a walk over all rows there are.
     """
     try:
-        walk = order.sort(base).annotate(is_wanted=judgement(narrowed)).values_list(*order.names, "is_wanted")[:WALK]
+        walk = order.sort(base).annotate(is_wanted=_judgement(narrowed)).values_list(*order.names, "is_wanted")[:WALK]
         sql, parameters = walk.query.sql_with_params()
     except EmptyResultSet:
         # A search that Django sees to find nothing, such as one for the rows of an empty choice.
@@ -298,3 +298,15 @@ def is_served_by_index(model: type[models.Model], path: str, *, in_tenant: bool)
     return any(
         fields[0] == column.name or (in_tenant and fields[0] in tenants and fields[1:2] == (column.name,)) for fields in leading if fields
     )
+
+
+def _judgement(narrowed: QuerySet[Any, Any]) -> Any:
+    """Return whether a row that is met is one of these: by its own columns, or looked up by its key where others are asked, too."""
+    query = narrowed.order_by().query
+    if query.where and all(name == query.get_meta().db_table for name, count in query.alias_refcount.items() if count):
+        # What Django has written, with its parameters beside it.
+        sql, parameters = query.get_compiler(connection=connection).compile(query.where)
+        return RawSQL(sql, parameters, BooleanField())  # noqa: S611  # nosec B611
+    # One value and not whether one exists: that could be planned as a table of all rows that do.
+    own = narrowed.order_by().filter(pk=OuterRef("pk")).annotate(found=Value(value=True)).values("found")
+    return Subquery(own[:1])

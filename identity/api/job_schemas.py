@@ -37,7 +37,7 @@ _JOB: Schema = {
         "time_left_seconds": {**_COUNT, "description": "At the rate so far; left out before there is one."},
         "summary": {
             "type": "object",
-            "description": "Of an import; of a synchronisation the users in all and how many ended how, such as created or skipped.",
+            "description": "Of an import; of a synchronization the users in all and how many ended how, such as created or skipped.",
             "properties": dict.fromkeys(_COUNTS, _COUNT),
             "additionalProperties": _COUNT,
         },

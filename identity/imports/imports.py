@@ -17,12 +17,13 @@ from foundation.database.transactions import lock_name, lock_names
 from foundation.ids import new_hex_id
 from identity.imports.import_matches import keys_of, linked_rows, matches_of
 from identity.imports.import_rows import RowProblem, profile_of, row_problems, shown_row, stored_password
-from identity.models import Connection, EnrolledFactor, Job, JobChunk, JobError, JobUser, PasswordCredential, User
+from identity.mail.sending import send_mail
+from identity.models import Connection, EnrolledFactor, Job, JobChunk, JobError, JobUser, PasswordCredential, Staff, User
 from identity.options.connection_options import takes_username
 from identity.services import chunks
 from identity.services.deletions import refuse_if_being_deleted
 from identity.services.failures import NotFound, NotSupported
-from identity.services.jobs import send_after_commit, step_of, unfinished
+from identity.services.jobs import effect_of, send_after_commit, step_of, unfinished
 from identity.services.saving import validated_save
 from identity.services.users import new_user, standing_of, tell_account_change
 
@@ -219,3 +220,12 @@ def _fail(job: Job, number: int, row: Any, problems: list[RowProblem], counts: C
     counts["failed"] += 1
     if job.summary.get("failed", 0) + counts["failed"] <= settings.IMPORT_ERRORS_KEPT:
         JobError.objects.create(job=job, row_number=number, user=shown_row(row), errors=[problem.as_json() for problem in problems])
+
+
+@effect_of(Job.Type.USERS_IMPORT)
+def mail_outcome(job: Job) -> None:
+    """Tell every active admin of the tenant; platform operators belong to no tenant and are told nothing."""
+    admins = Staff.objects.filter(tenant_id=job.tenant_id, is_active=True).order_by("pk")
+    addresses = list(admins.values_list("email", flat=True))
+    if addresses:
+        send_mail("import_finished", to=addresses, context={"job": job, "tenant": job.tenant, "connection": job.connection or ""})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foundation.database.transactions import lock_rows, unit_of_work
@@ -215,3 +215,19 @@ def _refuse_unknown(fields: dict[str, Any]) -> None:
     unknown = {name: ["Unknown field."] for name in fields if name not in EDITABLE}
     if unknown:
         raise Invalid(unknown)
+
+
+@unit_of_work
+def change_enabled_clients(*, tenant_id: str, connection_id: str, added: Sequence[str], removed: Sequence[str]) -> Connection:
+    """Add and remove client ids; what is so already stays. The caller has looked the ids up. Raises `NotFound`."""
+    connection = locked_connection(tenant_id=tenant_id, connection_id=connection_id)
+    kept = [client_id for client_id in connection.enabled_clients if client_id not in removed]
+    clients = kept + [client_id for client_id in dict.fromkeys(added) if client_id not in kept]
+    if clients == connection.enabled_clients:
+        return connection
+    return update_connection(tenant_id=tenant_id, connection_id=connection_id, changes={"enabled_clients": clients})
+
+
+def remove_enabled_clients(*, tenant_id: str, connection_id: str, client_ids: Sequence[str]) -> Connection:
+    """Remove client ids, such as those of a client that is deleted. Raises `NotFound` or `BeingDeleted`."""
+    return change_enabled_clients(tenant_id=tenant_id, connection_id=connection_id, added=(), removed=client_ids)

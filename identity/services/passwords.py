@@ -12,12 +12,6 @@ from identity.passwords import history_size
 from identity.services.failures import Invalid
 
 
-def password_fits(user: User, password: str) -> bool:
-    """Tell whether this is the user's password; without one none is, and that is told at once."""
-    credential = PasswordCredential.objects.filter(user=user).first()
-    return credential is not None and check_credential(credential, password)
-
-
 def check_credential(credential: PasswordCredential, password: str) -> bool:
     """Tell whether the password fits.
 

@@ -19,7 +19,7 @@ from provisioning.admin.deletion_guards import DeletionGuardAdmin
 from provisioning.admin.deliveries import AttemptAdmin, DeliveryAdmin
 from provisioning.admin.guided_setup import ConnectPage
 from provisioning.admin.lanes import BreakerAdmin, LaneAdmin, SweeperAdmin
-from provisioning.admin.redrive_progress import redrive_progress
+from provisioning.admin.redelivery_progress import redelivery_progress
 from provisioning.admin.streams import StreamAdmin
 from provisioning.admin.synchronizations import JOB_ACTIONS, SynchronizationRowAdmin, report_of
 from provisioning.admin.user_pages import show_user_pages
@@ -66,7 +66,7 @@ def register(site: PagesSite) -> None:
     site.register(SynchronizationRow, SynchronizationRowAdmin)
     site.register_page(ConnectPage)
     reports: dict[str, Callable[[Job], Panel]] = {
-        Job.Type.EVENT_REDELIVERY: partial(redrive_progress, site),
+        Job.Type.EVENT_REDELIVERY: partial(redelivery_progress, site),
         **dict.fromkeys(TYPES, partial(report_of, site)),
     }
     extend_jobs(site, reports, JOB_ACTIONS)

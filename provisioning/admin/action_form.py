@@ -114,7 +114,7 @@ class ActionForm(ServiceForm):
     SCIM_BEARER_TOKEN = _secret("Token that the SCIM server has issued. Required.", is_masked=True)
     SCIM_TIMEOUT_MS = _secret(f"Milliseconds per request, a whole number; without it {scim.DEFAULT_TIMEOUT_MS}.")
     SCIM_MAX_RETRIES = _secret(f"Repeats of a request on 429, 5xx and network errors; without it {scim.DEFAULT_MAX_RETRIES}.")
-    SCIM_CONNECTION_ALLOWLIST = _secret("Names of connections, with commas; when set, only their users are synchronised.")
+    SCIM_CONNECTION_ALLOWLIST = _secret("Names of connections, with commas; when set, only their users are synchronized.")
     other_secrets = ShapedJSONField(help_text="A JSON object of further secrets by name. They are never shown again.")
     removed_secrets = forms.MultipleChoiceField(
         required=False, widget=forms.CheckboxSelectMultiple, label="Remove secrets", help_text="Those with a default fall back to it."

@@ -26,7 +26,7 @@ from provisioning.admin.dead_letter_search import FilterNotUnderstood, Search, s
 from provisioning.admin.rights import Right, may
 from provisioning.dead_letters.export import CONTENT_TYPES, Format, exported
 from provisioning.dead_letters.redelivery import redeliver_one
-from provisioning.dead_letters.redrives import FASTEST_RATE, RATE_PER_SECOND, start_redrive, unfinished_redrive
+from provisioning.dead_letters.redelivery_jobs import FASTEST_RATE, RATE_PER_SECOND, start_redelivery_job, unfinished_redelivery_job
 from provisioning.dead_letters.triage import LONGEST_REASON, UNSETTLED
 from provisioning.engine import nudges
 from provisioning.models import Breaker, DeadLetter
@@ -34,7 +34,7 @@ from provisioning.models import Breaker, DeadLetter
 _STREAMS_OFFERED = 50
 
 
-class RedriveForm(forms.Form):
+class SelectionRedeliveryForm(forms.Form):
     """How everything that is shown is sent again."""
 
     rate_per_second = forms.IntegerField(
@@ -89,7 +89,7 @@ class FilterPages(DeadLetterPage):
         stream = self.owner.scoped_choices(request, EventStream).filter(pk=search.stream_id).first()
         if stream is None:
             raise Http404
-        form = RedriveForm(request.POST if request.method == "POST" else None, may_force=may(request, Right.FORCE))
+        form = SelectionRedeliveryForm(request.POST if request.method == "POST" else None, may_force=may(request, Right.FORCE))
         if request.method == "POST" and form.is_valid():
             answer = (
                 self._probed(request, stream, search, form) if "probe" in request.POST else self._started(request, stream, search, form)
@@ -113,7 +113,7 @@ class FilterPages(DeadLetterPage):
         values = form.cleaned_data
         force, reason, rate = values.get("force", False), values["reason"], values["rate_per_second"]
         try:
-            job = start_redrive(
+            job = start_redelivery_job(
                 tenant_id=stream.tenant_id,
                 stream_id=stream.pk,
                 selection=search.selection,
@@ -181,7 +181,7 @@ def _standing(stream: EventStream, search: Search) -> dict[str, Any]:
         "most_counted": COUNT_LIMIT,
         "ignored": 0 if search.selection.states else bounded_count(ignored.order_by("pk"), COUNT_LIMIT),
         "failures_in_row": Breaker.objects.filter(stream_id=stream.pk).values_list("failures", flat=True).first() or 0,
-        "running": unfinished_redrive(**of_stream),
+        "running": unfinished_redelivery_job(**of_stream),
         "selection": _as_text(replace(search, stream_id="")),
     }
 

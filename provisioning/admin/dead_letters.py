@@ -50,7 +50,7 @@ class DeadLetterAdmin(NamesStreams, ReadOnlyAdmin[DeadLetter], ObjectActionsAdmi
         (None, {"fields": ("tenant_id", "stream", "key", "event_type", "event_id", "state_badge", "delivery", "created_at")}),
         ("Failure", {"fields": ("reason", "error_class", "error_status", "error_scim_type", "fingerprint", "attempts", "last_exchanges")}),
         ("Decision", {"fields": ("triaged_at", "triage_actor", "triage_reason", "resolved_at", "resolution")}),
-        ("Redelivery", {"fields": ("redelivered_at", "redelivery_actor", "redelivery_reason", "redrive")}),
+        ("Redelivery", {"fields": ("redelivered_at", "redelivery_actor", "redelivery_reason", "redelivery_job")}),
         ("What is sent", {"fields": ("event", "rebuilt_event")}),
     )
     readonly_fields = ("stream", "state_badge", *_BODIES)

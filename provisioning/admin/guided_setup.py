@@ -50,14 +50,14 @@ class Step:
 
 STEPS = (
     Step("server", "Server", "Which server, and how it knows this service. The token is sealed and never shown again.", "Save and go on"),
-    Step("test", "Test", "Reads from the server, step by step, and writes nothing unless a canary is asked for.", "Test connection"),
+    Step("test", "Test", "Reads from the server, step by step, and writes nothing unless a write check is asked for.", "Test connection"),
     Step(
         "preview", "Mapping", "What the server would get for one of your users, beside what it has now. Nothing is written.", "Show preview"
     ),
     Step(
         "dry-run",
         "Dry run",
-        "Goes through all users and counts what the first synchronisation would do. Nothing is written. "
+        "Goes through all users and counts what the first synchronization would do. Nothing is written. "
         "For it the action is deployed and a stream is bound to it, which stays disabled.",
         "Begin dry run",
     ),
@@ -224,7 +224,7 @@ class ConnectPage(TenantPage):
         return self._on(request, setup, "test")
 
     def _test(self, request: HttpRequest, setup: GuidedSetup, form: forms.Form) -> HttpResponse:
-        run_connection_test(draft_setup(setup.action), actor=actor_of(request), with_canary=form.cleaned_data["with_canary"])
+        run_connection_test(draft_setup(setup.action), actor=actor_of(request), with_write_check=form.cleaned_data["with_write_check"])
         record("Test connection", about=setup.action)
         return self._on(request, setup, "test")
 
@@ -245,7 +245,7 @@ class ConnectPage(TenantPage):
     def _enable(self, request: HttpRequest, setup: GuidedSetup, form: forms.Form) -> HttpResponse:
         is_synchronized = form.cleaned_data["begin"] == "synchronize"
         stream = steps.enable(setup, is_synchronized=is_synchronized, actor=actor_of(request))
-        done = "The first synchronisation is at work; the stream is enabled at its end." if is_synchronized else "The stream is enabled."
+        done = "The first synchronization is at work; the stream is enabled at its end." if is_synchronized else "The stream is enabled."
         messages.success(request, f"{setup.action.name} is connected. {done}")
         return HttpResponseRedirect(reverse(f"{self.site.name}:events_eventstream_change", args=(quote(stream.pk),)))
 

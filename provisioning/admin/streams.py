@@ -33,7 +33,7 @@ def _recorded_meanwhile(stream: EventStream) -> int:
 def _explain_enabling(_request: HttpRequest, stream: EventStream) -> str:
     return (
         f"The stream delivers what is recorded from now on. {_recorded_meanwhile(stream)} events were recorded while it was disabled; "
-        "it never delivers them. Users that are there already reach the destination by Synchronise, which can enable the stream itself."
+        "it never delivers them. Users that are there already reach the destination by Synchronize, which can enable the stream itself."
     )
 
 

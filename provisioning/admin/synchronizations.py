@@ -1,4 +1,4 @@
-"""Synchronising a stream from its page, and the report and the answers on the page of its job."""
+"""Synchronizing a stream from its page, and the report and the answers on the page of its job."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _decline(request: HttpRequest, job: Job, _values: dict[str, Any]) -> str:
 STREAM_ACTIONS = (
     ObjectAction(
         name="synchronize",
-        label="Synchronise",
+        label="Synchronize",
         explain=lambda *_: "First a dry run: nothing is written. Its report says what would be done, and has the button that does it.",
         run=_dry_run,
         is_offered=_leads_to_action,
@@ -155,7 +155,7 @@ JOB_ACTIONS = (
     ObjectAction(
         name="decline-deletions",
         label="Leave the accounts alone",
-        explain=lambda *_: "The synchronisation ends without these deletions.",
+        explain=lambda *_: "The synchronization ends without these deletions.",
         run=_decline,
         is_offered=_waits_for(phases.CONFIRMATION),
         permission=permission_to_end,
@@ -164,7 +164,7 @@ JOB_ACTIONS = (
 
 
 def jobs_of(site: admin.AdminSite, stream: EventStream) -> Panel | None:
-    """List the newest synchronisations of a stream."""
+    """List the newest synchronizations of a stream."""
     if not _leads_to_action(stream):
         return None
     rows = [
@@ -178,7 +178,7 @@ def jobs_of(site: admin.AdminSite, stream: EventStream) -> Panel | None:
         for job in service.of_stream(tenant_id=stream.tenant_id, stream_id=stream.pk)[:_JOBS_SHOWN]
     ]
     empty = "Never. Users that were there before the stream was enabled reach the server with their next change only."
-    return Panel("Synchronisations", ("Job", "Kind", "State", "Begun", "Users"), rows, empty_text=empty)
+    return Panel("Synchronizations", ("Job", "Kind", "State", "Begun", "Users"), rows, empty_text=empty)
 
 
 def report_of(site: admin.AdminSite, job: Job) -> Panel:
@@ -210,7 +210,7 @@ def _counts(job: Job) -> str:
 
 def _kind(job: Job) -> str:
     plan = Plan.of_document(job.parameters["plan"])
-    return "Comparison" if plan.only_reports else "Dry run" if plan.is_dry_run else "Synchronisation"
+    return "Comparison" if plan.only_reports else "Dry run" if plan.is_dry_run else "Synchronization"
 
 
 class SynchronizationRowAdmin(ReadOnlyAdmin[SynchronizationRow]):
@@ -225,7 +225,7 @@ class SynchronizationRowAdmin(ReadOnlyAdmin[SynchronizationRow]):
     search_fields = ("=job__id",)
     search_help_text = "The id of a job."
     fields = ("job", "outcome", "user_id", "scim_id", "reason", "error_class", "differences", "recorded_at")
-    empty_text = "No stream has been synchronised yet: open a stream and choose Synchronise."
+    empty_text = "No stream has been synchronized yet: open a stream and choose Synchronize."
 
     def get_urls(self) -> list[URLPattern]:
         name = "provisioning_synchronizationrow_report"

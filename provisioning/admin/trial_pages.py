@@ -29,9 +29,9 @@ _TONES: dict[str, Tone] = {"ok": "good", "warning": "warn", "failed": "bad", "sk
 
 
 class ConnectionTestForm(forms.Form):
-    with_canary = forms.BooleanField(
+    with_write_check = forms.BooleanField(
         required=False,
-        label="With a canary",
+        label="With a write check",
         help_text="Also creates a marked user on the server, changes it in every way, reads it back, deletes it, and recommends a way.",
     )
 
@@ -54,9 +54,9 @@ def connection_test_view(model_admin: Any, request: HttpRequest, action: Action)
     """Test the connection of the draft."""
 
     def run(values: dict[str, Any]) -> TrialReport:
-        return run_connection_test(draft_setup(action), actor=actor_of(request), with_canary=values["with_canary"])
+        return run_connection_test(draft_setup(action), actor=actor_of(request), with_write_check=values["with_write_check"])
 
-    text = "Reads from the server of the draft, step by step, and writes nothing unless a canary is asked for."
+    text = "Reads from the server of the draft, step by step, and writes nothing unless a write check is asked for."
     return _page(model_admin, request, action, "Test connection", text, ConnectionTestForm, run)
 
 

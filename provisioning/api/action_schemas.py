@@ -89,7 +89,7 @@ _TEST_RESULT = {
     "outcome": {**TEXT, "enum": [Trial.Outcome.PASSED.value, Trial.Outcome.FAILED.value]},
     "summary": TEXT,
     "steps": _list(_object(_STEP, optional=("advice", "details"))),
-    "recommended_update_mode": {**TEXT, "description": "Of a canary: the first way of updating that did what it should."},
+    "recommended_update_mode": {**TEXT, "description": "Of a write check: the first way of updating that did what it should."},
     "outbound_addresses": {**_list(TEXT), "description": "From where requests come."},
     "method": TEXT,
     "body": {**TEXT, "description": "Of a mapping: exactly what would be sent."},

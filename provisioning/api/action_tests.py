@@ -55,7 +55,7 @@ class ActionTestEndpoint(Endpoint):
     def _tested(self, request: Request, test: str, action: Action, payload: dict[str, Any]) -> dict[str, Any]:
         actor = f"client {request.user.client_id}"  # type: ignore[union-attr]  # the client behind the token
         if test == "connection":
-            return run_connection_test(draft_setup(action), actor=actor, with_canary=payload.get("canary", False)).document
+            return run_connection_test(draft_setup(action), actor=actor, with_write_check=payload.get("canary", False)).document
         if test == "event":
             setup = _setup(action, payload, dry_run=True)
             return run_for_event(setup, event_type=payload["event_type"], data=payload.get("data"), actor=actor).document

@@ -27,7 +27,7 @@ from provisioning.api.delivery_bodies import FAILED, RedeliveriesToStart, TestEv
 from provisioning.api.delivery_schemas import DELIVERIES, DELIVERY, DELIVERY_FIELDS, NOTHING, REDELIVERY, STATISTICS
 from provisioning.api.event_streams import STREAM_ID, check_stream_id
 from provisioning.dead_letters import redelivery
-from provisioning.dead_letters.redrives import Selection, start_redrive
+from provisioning.dead_letters.redelivery_jobs import Selection, start_redelivery_job
 from provisioning.documents.deliveries import delivery_documents, with_attempts
 from provisioning.engine.stream_statistics import BUCKET_SECONDS, Statistics, statistics
 from provisioning.models import Delivery
@@ -138,7 +138,7 @@ class RedeliveryEndpoint(_OfStream):
         stream = self.stream_at(id)
         body = self.body_of(request, RedeliveriesToStart)
         selection = Selection(body.get("date_from"), body.get("date_to"), tuple(body.get("event_types", ())))
-        start_redrive(tenant_id=self.tenant_id, stream_id=stream.pk, selection=selection, actor=_actor(request))
+        start_redelivery_job(tenant_id=self.tenant_id, stream_id=stream.pk, selection=selection, actor=_actor(request))
         sent: Any = request.data
         return Response({name: sent[name] for name in body}, status=202)
 

@@ -1,4 +1,4 @@
-"""The body that starts a synchronisation."""
+"""The body that starts a synchronization."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about synchronisations, and the documents themselves."""
+"""What the OpenAPI document says about synchronizations, and the documents themselves."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ COMPONENTS: dict[str, Schema] = {
 
 
 def synchronization_resource(job: Job, outcomes: dict[str, int], *, base: str) -> dict[str, Any]:
-    """Return the document of a synchronisation: that of its job, with what was asked for and what it waits for."""
+    """Return the document of a synchronization: that of its job, with what was asked for and what it waits for."""
     plan = Plan.of_document(job.parameters["plan"])
     document = {
         **job_resource(job, base=base),

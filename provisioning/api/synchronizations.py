@@ -1,4 +1,4 @@
-"""Synchronisations of event streams: `/event-streams/{id}/synchronizations`, an extension of ours."""
+"""Synchronizations of event streams: `/event-streams/{id}/synchronizations`, an extension of ours."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SynchronizationEndpoint(_StreamEndpoint):
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
             "list_event_stream_synchronizations",
-            "List the synchronisations and comparisons of an event stream, newest first",
+            "List the synchronizations and comparisons of an event stream, newest first",
             _READ,
             200,
             SYNCHRONIZATIONS,
@@ -59,14 +59,14 @@ class SynchronizationEndpoint(_StreamEndpoint):
         ),
         "create": Operation(
             "synchronize_event_stream",
-            "Synchronise or compare the users of an event stream with its SCIM server; without a mode nothing is written",
+            "Synchronize or compare the users of an event stream with its SCIM server; without a mode nothing is written",
             _UPDATE,
             202,
             SYNCHRONIZATION,
             SynchronizationToStart,
             refuses=(404, 409),
         ),
-        "retrieve": Operation("get_event_stream_synchronization", "Read a synchronisation", _READ, 200, SYNCHRONIZATION, refuses=(404,)),
+        "retrieve": Operation("get_event_stream_synchronization", "Read a synchronization", _READ, 200, SYNCHRONIZATION, refuses=(404,)),
     }
 
     def list(self, request: Request, id: str) -> Response:
@@ -87,12 +87,12 @@ class SynchronizationEndpoint(_StreamEndpoint):
 
 
 class SynchronizationReportEndpoint(_StreamEndpoint):
-    """What a synchronisation found, user by user."""
+    """What a synchronization found, user by user."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
             "list_event_stream_synchronization_results",
-            "Read the report of a synchronisation: of each outcome the first thousand users, of accounts without a user all",
+            "Read the report of a synchronization: of each outcome the first thousand users, of accounts without a user all",
             _READ,
             200,
             REPORT,
@@ -111,13 +111,13 @@ def _answering(name: str, summary: str) -> Operation:
 
 
 class SynchronizationAnswerEndpoint(_StreamEndpoint):
-    """What people say to a synchronisation that waits for them, or that they want to end."""
+    """What people say to a synchronization that waits for them, or that they want to end."""
 
     operations: ClassVar[dict[str, Operation]] = {
-        "resume": _answering("resume", "Let a stopped synchronisation go on where it stopped"),
-        "confirm": _answering("confirm", "Allow the deletions that a synchronisation waits for"),
-        "decline": _answering("decline", "Let a synchronisation end without the deletions it waits for"),
-        "cancel": _answering("cancel", "End a synchronisation after its present turn; what was done stays done"),
+        "resume": _answering("resume", "Let a stopped synchronization go on where it stopped"),
+        "confirm": _answering("confirm", "Allow the deletions that a synchronization waits for"),
+        "decline": _answering("decline", "Let a synchronization end without the deletions it waits for"),
+        "cancel": _answering("cancel", "End a synchronization after its present turn; what was done stays done"),
     }
 
     def resume(self, request: Request, id: str, job_id: str) -> Response:
@@ -147,5 +147,5 @@ def _stream_at(stream_id: str) -> str:
 def _job_at(tenant_id: str, stream_id: str, job_id: str) -> Job:
     job = service.of_stream(tenant_id=tenant_id, stream_id=_stream_at(stream_id)).filter(pk=job_id).first()
     if job is None:
-        raise NotFound("The event stream has no such synchronisation.")
+        raise NotFound("The event stream has no such synchronization.")
     return job

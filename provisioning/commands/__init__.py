@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from events.commands import Subcommand
-from provisioning.commands import backfill, reconcile
+from provisioning.commands import compare, synchronize
 
-_SUBCOMMANDS: dict[str, Subcommand] = {"backfill": backfill, "reconcile": reconcile}
+# What scripts of operators may still call them.
+FORMER_NAMES = {"backfill": "synchronize", "reconcile": "compare"}
+_SUBCOMMANDS: dict[str, Subcommand] = {"synchronize": synchronize, "compare": compare}
 
 
 def subcommands() -> Mapping[str, Subcommand]:

@@ -1,4 +1,4 @@
-"""Working on a synchronisation at a terminal: its progress, and what is said when it ends, waits or is stopped."""
+"""Working on a synchronization at a terminal: its progress, and what is said when it ends, waits or is stopped."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def stream_named(name: str) -> EventStream:
 
 
 def job_named(stream: EventStream, job_id: str) -> Job:
-    """Return a synchronisation of the stream; raise `CommandError`."""
+    """Return a synchronization of the stream; raise `CommandError`."""
     try:
         job = service.found(tenant_id=stream.tenant_id, job_id=job_id)
     except ServiceError as refusal:

@@ -31,7 +31,7 @@ class Order:
     staff: Staff | None = None
     force: bool = False
     with_current_profile: bool = False
-    redrive: str = ""
+    job_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,6 @@ class Redelivered:
 
     count: int = 0
     blocked: int = 0
-
-
-def redeliver(
-    *, tenant_id: str, letter_ids: Iterable[int], actor: str, reason: str = "", staff: Staff | None = None, force: bool = False
-) -> int:
-    """Let these dead letters of the tenant be delivered again; return how many were undelivered. See `redeliver_letters`."""
-    return redeliver_letters(tenant_id=tenant_id, letter_ids=letter_ids, order=Order(actor, reason, staff, force)).count
 
 
 def redeliver_letters(*, tenant_id: str, letter_ids: Iterable[int], order: Order) -> Redelivered:
@@ -113,7 +106,7 @@ def _note(letter: DeadLetter, order: Order) -> None:
     letter.redelivered_by = order.staff
     letter.redelivery_actor = order.actor[:254]
     letter.redelivery_reason = order.reason
-    letter.redrive = order.redrive
+    letter.redelivery_job = order.job_id
     letter.save(
         update_fields=[
             "rebuilt_body",
@@ -123,7 +116,7 @@ def _note(letter: DeadLetter, order: Order) -> None:
             "redelivered_by",
             "redelivery_actor",
             "redelivery_reason",
-            "redrive",
+            "redelivery_job",
         ]
     )
 

@@ -110,7 +110,7 @@ def _look(session: ScimSession, envelope: Mapping[str, Any], shown: Preview) -> 
     document = message.data.object or {}
     person = person_of(document, session.table)
     if not session.settings.allows(message.data.connection_name):
-        shown.notes.append(f"Skipped: users of the connection {message.data.connection_name} are not synchronised.")
+        shown.notes.append(f"Skipped: users of the connection {message.data.connection_name} are not synchronized.")
         return
     if not is_in_scope(document, session.options.scope):
         shown.notes.append("Skipped: the user is outside the scope of the action.")

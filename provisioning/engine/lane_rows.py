@@ -17,13 +17,6 @@ from uuid import UUID
 from foundation.database.statements import Prepared, Row, execute, fetch_all, fetch_one, row_as
 from provisioning.runs.outcomes import Claim
 
-# Waits for the lock: it is held for moments only, and a skipped lane would wait for the sweeper.
-_LOCK_NAMED = """
-SELECT l.id, l.token IS NOT NULL AS is_leased, s.status = 'enabled' AND s.held_since IS NULL AS is_delivering,
-    extract(epoch FROM greatest(l.not_before, coalesce(l.lease_until, l.not_before)) - clock_timestamp())::float8 AS due_in
-FROM provisioning_lane l JOIN events_eventstream s ON s.id = l.stream_id
-WHERE l.stream_id = %s AND l.key = %s FOR UPDATE OF l
-"""
 _LOCK_CLAIMED = """
 SELECT 1 FROM provisioning_lane WHERE id = %s AND token = %s AND lease_until > clock_timestamp() FOR UPDATE
 """
@@ -39,17 +32,25 @@ SELECT 1 FROM provisioning_lane WHERE id = %s AND token = %s AND lease_until > c
 # - A condition that must not choose an index is an expression, such as `state || ''`.
 _MANY = "CROSS JOIN (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10)) many"
 _DELIVERS = "s.status = 'enabled' AND (s.held_since IS NULL OR %(probe)s)"
-# Along `provisioning_lane_by_due`. The moment is a subquery, so that it bounds the walk: lanes that pause are not walked.
+# Along `provisioning_lane_by_due`, whose last column is `id + 0`. The moment is a subquery, so that it bounds the walk: lanes that pause
+# are not walked.
 _FIRST_DUE = f"""
 SELECT l.id, l.stream_id, l.key, l.tenant_id, l.token, l.delivery_id FROM provisioning_lane l {_MANY}
 WHERE l.stream_id = s.id AND l.not_before <= (SELECT CASE WHEN %(probe)s THEN 'infinity' ELSE clock_timestamp() END)
     AND (l.lease_until IS NULL OR l.lease_until <= clock_timestamp())
-ORDER BY l.not_before, l.id LIMIT 1
+ORDER BY l.not_before, l.id + 0 LIMIT 1
 """  # noqa: S608  (constants of this module)
 # Along `provisioning_delivery_waiting`.
 _FIRST_WAITING = f"""
 SELECT d.* FROM provisioning_delivery d {_MANY}
 WHERE d.stream_id = lane.stream_id AND d.key = lane.key AND d.state = 'todo' ORDER BY d.position LIMIT 1
+"""  # noqa: S608
+# Waits for the lock: it is held for moments only, and a skipped lane would wait for the sweeper.
+LOCK_NAMED = f"""
+SELECT l.id, l.token IS NOT NULL AS is_leased, s.status = 'enabled' AND s.held_since IS NULL AS is_delivering,
+    extract(epoch FROM greatest(l.not_before, coalesce(l.lease_until, l.not_before)) - clock_timestamp())::float8 AS due_in
+FROM provisioning_lane l {_MANY} JOIN events_eventstream s ON s.id = l.stream_id
+WHERE l.stream_id = %(stream)s AND l.key BETWEEN %(key)s AND %(key)s ORDER BY l.key LIMIT 1 FOR UPDATE OF l
 """  # noqa: S608
 _THIS_LANE = "SELECT id, stream_id, key, tenant_id, token, delivery_id FROM provisioning_lane WHERE id = %(lane)s"
 _OLDEST_LANE = f"""
@@ -220,7 +221,7 @@ class Taken(NamedTuple):
 
 def lock_named(stream_id: str, key: str) -> NamedLane | None:
     """Lock the lane; `due_in` is 0 or less when it may be claimed now."""
-    return row_as(NamedLane, _LOCK_NAMED, [stream_id, key])
+    return row_as(NamedLane, LOCK_NAMED, {"stream": stream_id, "key": key})
 
 
 def lock_claimed(lane_id: int, token: UUID) -> bool:

@@ -51,7 +51,6 @@ class Step:
     next: Claim | None = None
     is_waiting: bool = False  # Something is left in the lane, and nobody has it.
     retry_in: float | None = None  # The lane pauses for a retry.
-    trips_breaker: bool = False
     is_discarded: bool = False  # The claim did not hold any more; nothing was written.
 
 
@@ -119,7 +118,7 @@ def fail(claim: Claim, failure: Failure, *, go_on: bool) -> Step:
             step = Step(next=following, retry_in=delay)
         failpoints.reach("failing")
     failpoints.reach("failed" if delay is not None else "buried")
-    return Step(step.next, step.is_waiting, step.retry_in, trips)
+    return step
 
 
 def release(claim: Claim, failure: Failure) -> None:

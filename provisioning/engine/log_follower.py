@@ -66,9 +66,9 @@ class DeliveryFollower:
             if waiting is not None:
                 why = f"held since {held_since:%Y-%m-%d}" if held_since else "disabled" if is_disabled else "waiting deliveries"
                 found.append(Hold(waiting - 1, f"{name} ({why})", does_yield=is_disabled))
-        # A synchronisation that begins later takes the head, so the answer stays true.
+        # A synchronization that begins later takes the head, so the answer stays true.
         enabled_at = streams.enabling_positions(tenant_id)
-        found += [Hold(position, f"the synchronisation of event stream {stream_id}") for stream_id, position in enabled_at.items()]
+        found += [Hold(position, f"the synchronization of event stream {stream_id}") for stream_id, position in enabled_at.items()]
         return found
 
     def beyond(self, tenant_id: str, *, head: int) -> Sequence[str]:

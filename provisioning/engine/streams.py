@@ -100,19 +100,19 @@ def enable_stream(*, tenant_id: str, stream_id: str) -> EventStream:
 def check_enabling(stream: EventStream) -> None:
     """Raise `Conflict` where the stream must not be enabled now.
 
-    While deletions wait for a person, enabling must not let them pass. While a synchronisation is at work that enables it at its
+    While deletions wait for a person, enabling must not let them pass. While a synchronization is at work that enables it at its
     cursor, users that have changed since they were read would be left behind.
     """
     if DeletionGuard.objects.filter(stream_id=stream.pk, tenant_id=stream.tenant_id, staged_since__isnull=False).exists():
         raise Conflict(DELETIONS_WAIT)
     if stream.status != EventStream.Status.ENABLED and enabling_positions(stream.tenant_id, stream.pk):
         raise Conflict(
-            "A synchronisation of this stream is at work and enables it when it is complete; cancel it to enable the stream now."
+            "A synchronization of this stream is at work and enables it when it is complete; cancel it to enable the stream now."
         )
 
 
 def enable_stream_at(*, tenant_id: str, stream_id: str, position: int) -> None:
-    """Enable the stream at an earlier position of the log, which a synchronisation has taken and kept from being pruned."""
+    """Enable the stream at an earlier position of the log, which a synchronization has taken and kept from being pruned."""
     with transaction.atomic():
         stream = locked_stream(tenant_id=tenant_id, stream_id=stream_id)
         stream.status = EventStream.Status.ENABLED
@@ -122,12 +122,12 @@ def enable_stream_at(*, tenant_id: str, stream_id: str, position: int) -> None:
 
 
 def synchronization_target(stream_id: str) -> str:
-    """Return what names a stream in the job that synchronises it: one at a time, beside a job that redelivers."""
+    """Return what names a stream in the job that synchronizes it: one at a time, beside a job that redelivers."""
     return f"synchronization:{stream_id}"
 
 
 def enabling_positions(tenant_id: str, stream_id: str | None = None) -> dict[str, int]:
-    """Return the positions at which synchronisations at work will enable their streams, by the id of the stream."""
+    """Return the positions at which synchronizations at work will enable their streams, by the id of the stream."""
     jobs = unfinished(tenant_id, Job.Type.STREAM_SYNCHRONIZATION).filter(parameters__plan__enables_stream=True)
     if stream_id is not None:
         jobs = jobs.filter(target=synchronization_target(stream_id))

@@ -1,4 +1,4 @@
-"""Superseding what waits in a disabled stream for users that a synchronisation has just written.
+"""Superseding what waits in a disabled stream for users that a synchronization has just written.
 
 What waits is older than what was written: delivered once the stream is enabled, it would bring old profiles back. Lanes are
 locked as a dispatch locks them, stream first, and one in which an attempt still runs is left alone.

@@ -44,7 +44,7 @@ UPDATE provisioning_lane SET nudged_until = clock_timestamp() + make_interval(se
         WHERE l.stream_id = s.id AND l.not_before <= clock_timestamp()
             AND (l.lease_until IS NULL OR l.lease_until <= clock_timestamp())
             AND (l.nudged_until IS NULL OR l.nudged_until <= clock_timestamp())
-        ORDER BY l.not_before, l.id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+        ORDER BY l.not_before, l.id + 0 LIMIT %(limit)s FOR UPDATE SKIP LOCKED
     ) due WHERE s.status = 'enabled' AND s.held_since IS NULL LIMIT %(limit)s)
 RETURNING stream_id, key
 """

@@ -18,7 +18,7 @@ from provisioning.models import Action, Delivery, Trial
 from provisioning.models.actions import SCIM_USER_PROVISIONING
 from provisioning.synchronization import service as synchronizations
 
-TESTS = (Trial.Kind.CONNECTION, Trial.Kind.CANARY)
+TESTS = (Trial.Kind.CONNECTION, Trial.Kind.WRITE_CHECK)
 PREVIEWS = (Trial.Kind.DRY_RUN,)
 
 
@@ -35,7 +35,7 @@ class GuidedSetup:
 
     @property
     def dry_run(self) -> Job | None:
-        """The newest dry run of the first synchronisation."""
+        """The newest dry run of the first synchronization."""
         if self.stream is None:
             return None
         jobs = synchronizations.of_stream(tenant_id=self.action.tenant_id, stream_id=self.stream.pk)
@@ -43,7 +43,7 @@ class GuidedSetup:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether a synchronisation of it runs or waits for an answer."""
+        """Whether a synchronization of it runs or waits for an answer."""
         if self.stream is None:
             return False
         jobs = synchronizations.of_stream(tenant_id=self.action.tenant_id, stream_id=self.stream.pk)

@@ -17,13 +17,13 @@ USER_EVENTS = ("user.created", "user.updated", "user.deleted")
 
 
 def start_dry_run(setup: GuidedSetup, *, plan: Plan, actor: str) -> Job:
-    """Deploy the action, bind a stream to it that stays disabled, and begin a dry run of the first synchronisation."""
+    """Deploy the action, bind a stream to it that stays disabled, and begin a dry run of the first synchronization."""
     stream = _prepared(setup)
     return synchronizations.start(tenant_id=stream.tenant_id, stream_id=stream.pk, plan=plan, actor=actor)
 
 
 def enable(setup: GuidedSetup, *, is_synchronized: bool, actor: str) -> EventStream:
-    """Make the set-up live: begin the first synchronisation, which enables the stream at its end, or enable it at once."""
+    """Make the set-up live: begin the first synchronization, which enables the stream at its end, or enable it at once."""
     if setup.is_at_work:
         raise Conflict("The dry run is at work; wait until it has ended, or cancel its job.")
     dry_run, stream = setup.dry_run, _prepared(setup)

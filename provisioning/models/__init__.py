@@ -1,12 +1,11 @@
 """The rows of provisioning."""
 
 from provisioning.models.account_links import AccountLink, AccountLock, NamedDeletions
-from provisioning.models.actions import Action, ActionSecret, ActionVersion, Trial
+from provisioning.models.actions import Action, ActionSecret, ActionVersion, Pace, Trial
 from provisioning.models.alerts import Alert
 from provisioning.models.dead_letters import DeadLetter, IgnoredKind
 from provisioning.models.deliveries import Attempt, Delivery, FailureClass
 from provisioning.models.lanes import Breaker, Lane, Sweeper
-from provisioning.models.paces import Pace
 from provisioning.models.synchronizations import DeletionGuard, SynchronizationRow
 from provisioning.models.webhooks import WebhookSecrets
 

@@ -111,14 +111,15 @@ class ActionVersion(models.Model):
 
 
 class Trial(models.Model):
-    """One run of an action that a person asked for: a connection test, a canary, a dry run, a run for one user or for a test event.
+    """One run of an action that a person asked for: a connection test, a write check, a dry run, a run for one user or for a test event.
 
     It is written when it starts, so that no second one of the same action runs beside it, and it is never a delivery.
     """
 
     class Kind(models.TextChoices):
         CONNECTION = "connection", "Connection test"
-        CANARY = "canary", "Connection test with a canary"
+        # Its name on the wire and in the table is older than the word.
+        WRITE_CHECK = "canary", "Connection test with a write check"
         DRY_RUN = "dry_run", "Dry run for one user"
         USER_RUN = "user_run", "Run for one user"
         EVENT = "event", "Run for a test event"
@@ -156,3 +157,14 @@ class Trial(models.Model):
     def document(self) -> dict[str, Any]:
         """The trial as its report shows it."""
         return {"execution_id": str(self.pk), "outcome": self.outcome, "summary": self.summary, "steps": self.steps}
+
+
+class Pace(models.Model):
+    """The token bucket of an action as two times: when it is empty no longer, and until when turns are given away."""
+
+    action = models.OneToOneField(Action, on_delete=models.CASCADE, primary_key=True, related_name="pace")
+    full_at = models.DateTimeField(help_text="When every token is back, if none is taken until then.")
+    promised_until = models.DateTimeField(help_text="Deliveries that found no token were told to come back before this.")
+
+    def __str__(self) -> str:
+        return f"{self.action_id}: {self.full_at}"

@@ -45,7 +45,9 @@ class DeadLetter(models.Model):
     )
     redelivery_actor = models.CharField(max_length=254, blank=True, help_text="Who asked for it, kept when the account is gone.")
     redelivery_reason = models.TextField(blank=True)
-    redrive = models.CharField(max_length=32, blank=True, db_default="", help_text="The job that put it back into its lane last.")
+    redelivery_job = models.CharField(
+        max_length=32, blank=True, db_default="", db_column="redrive", help_text="The job that put it back into its lane last."
+    )
     resolved_at = models.DateTimeField(null=True)
     resolution = models.CharField(max_length=128, blank=True)
     triaged_at = models.DateTimeField(null=True)
@@ -76,7 +78,7 @@ class DeadLetter(models.Model):
             ),
             # What alerts ask once a minute: how many are open, the oldest, and what is new.
             models.Index(fields=["stream_id", "created_at"], condition=Q(state="open"), name="provisioning_dead_open"),
-            models.Index(fields=["redrive", "state"], condition=~Q(redrive=""), name="provisioning_dead_by_redrive"),
+            models.Index(fields=["redelivery_job", "state"], condition=~Q(redelivery_job=""), name="provisioning_dead_by_redrive"),
         ]
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What a synchronisation found, user by user, and the guard that holds back a flood of deletions."""
+"""What a synchronization found, user by user, and the guard that holds back a flood of deletions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from identity.models import Job
 
 
 class SynchronizationRow(models.Model):
-    """One user of a synchronisation or comparison and what was done. It leads to its tenant through its job.
+    """One user of a synchronization or comparison and what was done. It leads to its tenant through its job.
 
     Of each outcome the first thousand are kept; of accounts without a user here all are, since they are what may be deleted.
     """
@@ -39,7 +39,7 @@ class SynchronizationRow(models.Model):
     recorded_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        verbose_name = "synchronised user"
+        verbose_name = "synchronized user"
         ordering = ("job", "pk")
         indexes = [
             models.Index(fields=["job", "outcome", "id"], name="provisioning_syncrow_outcome"),

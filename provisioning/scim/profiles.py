@@ -20,7 +20,7 @@ class ServerProfile:
     notes: tuple[str, ...] = ()
 
 
-# From the makers' own documentation; the canary of the connection test has the last word on update modes.
+# From the makers' own documentation; the write check of the connection test has the last word on update modes.
 PROFILES: dict[str, ServerProfile] = {
     GENERIC: ServerProfile("Any server that keeps to RFC 7644"),
     "atlassian": ServerProfile("Atlassian", notes=("A deletion unlinks and deactivates the account; only a new record brings it back.",)),

@@ -1,1 +1,1 @@
-"""The first synchronisation of the users that are there before a stream delivers, and the comparison that only reports."""
+"""The first synchronization of the users that are there before a stream delivers, and the comparison that only reports."""

@@ -1,4 +1,4 @@
-"""Which set-up a stream delivers with, when that is one that can be synchronised."""
+"""Which set-up a stream delivers with, when that is one that can be synchronized."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def setup_of_stream(stream: EventStream) -> Setup:
     action_id = stream.destination.get("action_id") if stream.destination_type == "action" else None
     setup = deployed_setup(tenant_id=stream.tenant_id, action_id=action_id) if action_id else None
     if setup is None or setup.template != SCIM_USER_PROVISIONING:
-        raise NotSupported(f"Only a stream with a deployed action of the template {SCIM_USER_PROVISIONING} can be synchronised.")
+        raise NotSupported(f"Only a stream with a deployed action of the template {SCIM_USER_PROVISIONING} can be synchronized.")
     return setup

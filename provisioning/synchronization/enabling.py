@@ -13,7 +13,7 @@ _LOOK_AGAIN_SECONDS = 2.0
 
 
 class CursorGone(ServiceError):
-    """The log has started over or was pruned beyond the cursor of this synchronisation: the stream was not enabled. Run it again."""
+    """The log has started over or was pruned beyond the cursor of this synchronization: the stream was not enabled. Run it again."""
 
 
 def enable_at_cursor(job: Job) -> str | Pause:
@@ -28,7 +28,7 @@ def enable_at_cursor(job: Job) -> str | Pause:
         raise CursorGone
     stream = streams.locked_stream(tenant_id=job.tenant_id, stream_id=stream_id)
     if stream.status == stream.Status.ENABLED:
-        return "The stream is enabled; it was when the synchronisation ended."
+        return "The stream is enabled; it was when the synchronization ended."
     while superseding.supersede_disabled(stream_id, through=position, limit=_LANES_AT_ONCE):
         pass
     if superseding.is_under_way(stream_id):

@@ -1,4 +1,4 @@
-"""One user of a synchronisation: found, judged, written or left alone. Stricter than a delivery, since nobody watches it.
+"""One user of a synchronization: found, judged, written or left alone. Stricter than a delivery, since no person watches it.
 
 An answer that holds anybody who was not asked for is not trusted at all: the server does not filter, so what it did not
 return proves nothing either.

@@ -1,4 +1,4 @@
-"""What became of one user of a synchronisation."""
+"""What became of one user of a synchronization."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which process works on a synchronisation: one at a time, while it saves what it does often enough."""
+"""Which process works on a synchronization: one at a time, while it saves what it does often enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The users that a synchronisation goes through, in the order of their keys, as the documents that events carry."""
+"""The users that a synchronization goes through, in the order of their keys, as the documents that events carry."""
 
 from __future__ import annotations
 

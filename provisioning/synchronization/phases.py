@@ -1,4 +1,4 @@
-"""The order of the phases of a synchronisation, and what one that waits for a person waits for."""
+"""The order of the phases of a synchronization, and what one that waits for a person waits for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a synchronisation is asked to do, and by which attribute an account without a correlation key may be linked. Pure."""
+"""What a synchronization is asked to do, and by which attribute an account without a correlation key may be linked. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EMAILS = ("emails.value", 'emails[type eq "work"].value')
 
 
 class PlanRefused(ValueError):
-    """The synchronisation cannot be done like this; `name` is the part of the plan."""
+    """The synchronization cannot be done like this; `name` is the part of the plan."""
 
     def __init__(self, name: str, text: str) -> None:
         super().__init__(text)
@@ -55,7 +55,7 @@ class MatchRule:
 
 @dataclass(frozen=True)
 class Plan:
-    """How to synchronise. `deletion_limit` is a number of accounts, or a share of the managed ones such as `5%`."""
+    """How to synchronize. `deletion_limit` is a number of accounts, or a share of the managed ones such as `5%`."""
 
     is_dry_run: bool = False
     match: str = USER_NAME

@@ -1,4 +1,4 @@
-"""The SCIM server of a stream as a synchronisation sees it: the deployed action opened once, a fresh deadline per user."""
+"""The SCIM server of a stream as a synchronization sees it: the deployed action opened once, a fresh deadline per user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One turn of a synchronisation: the job, its plan, the server, and how long the turn may take."""
+"""One turn of a synchronization: the job, its plan, the server, and how long the turn may take."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Stopped(Exception):
 
 
 class Run:
-    """What the phases of a synchronisation share. Raises `NotSupported` and `Misconfigured` as opening the action does."""
+    """What the phases of a synchronization share. Raises `NotSupported` and `Misconfigured` as opening the action does."""
 
     def __init__(self, job: Job, stream: EventStream) -> None:
         self.job = job

@@ -1,4 +1,4 @@
-"""Begin a synchronisation or a comparison, answer one that waits, and end one."""
+"""Begin a synchronization or a comparison, answer one that waits, and end one."""
 
 from __future__ import annotations
 
@@ -63,33 +63,33 @@ def start(*, tenant_id: str, stream_id: str, plan: Plan, actor: str) -> Job:
 
 
 def of_stream(*, tenant_id: str, stream_id: str) -> QuerySet[Job]:
-    """Return the synchronisations and comparisons of a stream, newest first."""
+    """Return the synchronizations and comparisons of a stream, newest first."""
     return _jobs(tenant_id).filter(target=synchronization_target(stream_id)).order_by("-created_at")
 
 
 def found(*, tenant_id: str, job_id: str) -> Job:
-    """Return one synchronisation or comparison; raise `NotFound`."""
+    """Return one synchronization or comparison; raise `NotFound`."""
     job = _jobs(tenant_id).filter(pk=job_id).first()
     if job is None:
-        raise NotFound("There is no such synchronisation.")
+        raise NotFound("There is no such synchronization.")
     return job
 
 
 @unit_of_work
 def resume(*, tenant_id: str, job_id: str, actor: str) -> Job:
-    """Let a stopped synchronisation go on where it stopped, and keep who said so. Raises `NotFound`, or `Conflict`."""
+    """Let a stopped synchronization go on where it stopped, and keep who said so. Raises `NotFound`, or `Conflict`."""
     return _answer(_locked(tenant_id, job_id), phases.RESUME, resumed_by=actor[:254])
 
 
 @unit_of_work
 def confirm_deletions(*, tenant_id: str, job_id: str, actor: str) -> Job:
-    """Allow the deletions that a synchronisation waits for. Raises as `resume` does."""
+    """Allow the deletions that a synchronization waits for. Raises as `resume` does."""
     return _answer(_locked(tenant_id, job_id), phases.CONFIRMATION, is_confirmed=True, confirmed_by=actor[:254])
 
 
 @unit_of_work
 def decline_deletions(*, tenant_id: str, job_id: str, actor: str) -> Job:
-    """Let a synchronisation end without the deletions it waits for. Raises as `resume` does."""
+    """Let a synchronization end without the deletions it waits for. Raises as `resume` does."""
     return _answer(_locked(tenant_id, job_id), phases.CONFIRMATION, phase=phases.LAST, declined_by=actor[:254])
 
 
@@ -123,9 +123,9 @@ def row_document(row: SynchronizationRow) -> dict[str, Any]:
 def _check(stream: EventStream, plan: Plan) -> None:
     setup_of_stream(stream)
     if plan.enables_stream and stream.status == EventStream.Status.ENABLED:
-        raise Conflict("The stream is enabled already. Disable it first, or synchronise without enabling it at the end.")
+        raise Conflict("The stream is enabled already. Disable it first, or synchronize without enabling it at the end.")
     if _jobs(stream.tenant_id).filter(target=synchronization_target(stream.pk), status__in=_UNFINISHED).exists():
-        raise Conflict("A synchronisation of this stream is at work already; wait for it, resume it or cancel it.")
+        raise Conflict("A synchronization of this stream is at work already; wait for it, resume it or cancel it.")
 
 
 def _jobs(tenant_id: str) -> QuerySet[Job]:
@@ -135,15 +135,15 @@ def _jobs(tenant_id: str) -> QuerySet[Job]:
 def _locked(tenant_id: str, job_id: str) -> Job:
     job = _jobs(tenant_id).select_for_update(no_key=True).filter(pk=job_id).first()
     if job is None:
-        raise NotFound("There is no such synchronisation.")
+        raise NotFound("There is no such synchronization.")
     if job.is_finished:
-        raise Conflict("The synchronisation has ended.")
+        raise Conflict("The synchronization has ended.")
     return job
 
 
 def _answer(job: Job, question: str, **progress: Any) -> Job:
     if job.parameters.get("waits_for") != question:
-        raise Conflict("The synchronisation does not wait for this answer.")
+        raise Conflict("The synchronization does not wait for this answer.")
     saves = job.parameters.get("saves", 0) + 1
     job.parameters = {**job.parameters, "waits_for": "", "tries": 0, "saves": saves, **progress}
     job.status_details, job.lease_until = "", None

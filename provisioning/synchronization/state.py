@@ -1,4 +1,4 @@
-"""How far a synchronisation is: kept with its job, and written so that a worker that lost the job writes nothing."""
+"""How far a synchronization is: kept with its job, and written so that a worker that lost the job writes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A synchronisation at work: the job's step decides what is next, its effect talks to the server with no transaction open.
+"""A synchronization at work: the job's step decides what is next, its effect talks to the server with no transaction open.
 
     users      every user here, by key: examined, and written where it differs
     accounts   every account there, page by page: those that carry our key and have no user here are noted
@@ -34,11 +34,11 @@ _PHASES = {"users": examine_users, "accounts": note_accounts, "deletions": delet
 
 
 class WaitedTooLong(ServiceError):
-    """Nobody answered in time: the synchronisation was given up. What it has written stays."""
+    """Nobody answered in time: the synchronization was given up. What it has written stays."""
 
 
 def begin(job: Job) -> bool | Pause:
-    """Decide what a synchronisation whose row is locked does next.
+    """Decide what a synchronization whose row is locked does next.
 
     1. What waits for a person waits, at most as long as a held stream may.
     2. What the server asked to wait for waits, and so does whoever finds another process at work.

@@ -13,10 +13,9 @@ import orjson
 from provisioning.mapping.schemas import ENTERPRISE_USER, USER
 from provisioning.runs.failures import ActionError, InvalidResponseShape
 from provisioning.scim import responses
-from provisioning.scim.counting import counted
 from provisioning.scim.refusals import FilterRefused
 from provisioning.scim.transport import Request
-from provisioning.trials.steps import Finding, Step
+from provisioning.trials.steps import Finding, Step, counted
 
 if TYPE_CHECKING:
     from provisioning.trials.scim_sessions import ScimSession
@@ -77,7 +76,7 @@ class ConnectionProbe:
 
     def _paging(self) -> Finding:
         if len(self._users) > 1:
-            advice = "Deliveries do not page, so nothing breaks; the synchronisation of all users reads more at once than it asks for."
+            advice = "Deliveries do not page, so nothing breaks; the synchronization of all users reads more at once than it asks for."
             return Finding(f"Asked for 1 user, the server sent {len(self._users)}.", "warning", advice)
         if not isinstance(self._total, int):
             return Finding("The list has no totalResults.", "warning", "RFC 7644, 3.4.2 requires it. Deliveries do without.")
@@ -86,7 +85,7 @@ class ConnectionProbe:
         second = self._listed("startIndex=2&count=1")["Resources"]
         if [user["id"] for user in second] == [user["id"] for user in self._users]:
             return Finding(
-                "The second page is the first one again.", "warning", "startIndex is ignored: the synchronisation cannot page here."
+                "The second page is the first one again.", "warning", "startIndex is ignored: the synchronization cannot page here."
             )
         return Finding("Pages hold what was asked for.")
 
@@ -106,10 +105,14 @@ class ConnectionProbe:
 
     def _known_external_id(self, known: str) -> Finding:
         if not known:
-            return Finding("Finds nobody for a value that nobody has. No user with an externalId was seen to search for; try the canary.")
+            return Finding(
+                "Finds nobody for a value that nobody has. No user with an externalId was seen to search for; try the write check."
+            )
         found = self._session.client.filtered("externalId", known)
         if not found:
-            advice = "Updates and deletions will not find their users: the filter must compare externalId. The canary shows it in full."
+            advice = (
+                "Updates and deletions will not find their users: the filter must compare externalId. The write check shows it in full."
+            )
             return Finding("A user is listed with an externalId and not found by it.", "failed", advice)
         return Finding("Exact: it finds the one it should, and nobody for values that nobody has.")
 
@@ -128,11 +131,11 @@ class ConnectionProbe:
         try:
             config = self._document("/ServiceProviderConfig")
         except ActionError as error:
-            return Finding(f"Not readable: {error}.", "warning", "It is advisory: the canary shows what really works.")
+            return Finding(f"Not readable: {error}.", "warning", "It is advisory: the write check shows what really works.")
         offers = {name: _supported(config, name) for name in ("patch", "filter", "etag", "bulk")}
         mode = self._session.options.update_mode
         if mode in _PATCH_MODES and offers["patch"] is False:
-            advice = "Set update_mode to put, or let the canary find out whether PATCH works all the same."
+            advice = "Set update_mode to put, or let the write check find out whether PATCH works all the same."
             return Finding("The server says that it does not offer PATCH, and the action is set to it.", "warning", advice, offers)
         return Finding(f"Read. PATCH: {_word(offers['patch'])}; filters: {_word(offers['filter'])}.", details=offers)
 
@@ -140,7 +143,7 @@ class ConnectionProbe:
         try:
             document = self._document("/Schemas")
         except ActionError as error:
-            return Finding(f"Not readable: {error}.", "warning", "It is advisory: the canary shows which attributes are kept.")
+            return Finding(f"Not readable: {error}.", "warning", "It is advisory: the write check shows which attributes are kept.")
         resources = document.get("Resources")
         names = {item.get("id") for item in resources if isinstance(item, Mapping)} if isinstance(resources, list) else set()
         wanted = [USER]

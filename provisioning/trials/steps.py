@@ -165,3 +165,8 @@ def advice_about(status: int | None, kind: str = "") -> str:
     if status >= 500 and status != 501:
         return "The server has failed: look into its log at this time."
     return _OF_STATUSES.get(status, "")
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """Return the number with its noun: `1 user`, `2 users`."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"

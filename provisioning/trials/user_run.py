@@ -22,7 +22,6 @@ from provisioning.mapping.table import MappedUser, MappingFailed, Operation, Per
 from provisioning.models import Trial
 from provisioning.runs.failures import DataFailure
 from provisioning.scim.client import ScimClient
-from provisioning.scim.counting import counted
 from provisioning.scim.matches import Match
 from provisioning.scim.name_proof import proves_name, trusted_strategies
 from provisioning.scim.refusals import FilterRefused
@@ -31,7 +30,7 @@ from provisioning.scim.transport import encoded
 from provisioning.scim.user_sync import Circumstances, UserSync
 from provisioning.trials.mapping_preview import request_of, user_named
 from provisioning.trials.scim_sessions import ScimSession, mask_of, open_session, require_scim
-from provisioning.trials.steps import Finding, Step, Steps
+from provisioning.trials.steps import Finding, Step, Steps, counted
 from provisioning.trials.trials import BUDGET_SECONDS, TrialReport, trial
 
 # The lanes are held a little longer than the run may take.
@@ -100,7 +99,7 @@ class _UserRun:
         self._client = session.client_of(str(self._document["user_id"]))
         if not session.settings.allows(self._connection_name):
             advice = "Add the connection to SCIM_CONNECTION_ALLOWLIST, or choose another user."
-            return Finding(f"Users of the connection {self._connection_name} are not synchronised.", "failed", advice)
+            return Finding(f"Users of the connection {self._connection_name} are not synchronized.", "failed", advice)
         greeting = session.sender.greet(session.settings.base_url, deadline=session.deadline)
         return Finding(f"Connected to {greeting.address}" + (f" with {greeting.tls_version}." if greeting.tls_version else " without TLS."))
 

@@ -29,6 +29,7 @@ from authapi.services.sign_in_log import note
 from identity.models import Tenant
 from tests.authapi.asgi_client import ask_token
 from tests.factories.logins import code_form, code_of, login_of, refresh_form, some_user, web_client
+from tests.factories.models.authapi import AccountTicketFactory, LoginFailuresFactory, LoginTransactionFactory, RevokedTokenFactory
 
 ROTATING = {"refresh_token": {"rotation_type": "rotating", "expiration_type": "expiring"}}
 
@@ -81,12 +82,11 @@ def test_the_sign_in_log_is_kept_for_the_days_of_the_setting(tenant: Tenant, set
 def test_waiting_requests_links_and_failures_go_when_their_time_is_over(tenant: Tenant) -> None:
     user, registered, now = some_user(tenant), web_client(tenant), timezone.now()
     for digest, moment in (("a" * 64, now - timedelta(seconds=1)), ("b" * 64, now + timedelta(hours=1))):
-        LoginTransaction(tenant=tenant, digest=digest, browser_digest=digest, client=registered.client, expires_at=moment).save()
-        ended_at = moment - timedelta(days=7)
-        AccountTicket(tenant=tenant, purpose="unblock", user=user, digest=digest, expires_at=ended_at).save()
-        RevokedToken(tenant=tenant, jti=digest, expires_at=moment).save()
+        LoginTransactionFactory.create(client=registered.client, digest=digest, expires_at=moment)
+        AccountTicketFactory.create(user=user, digest=digest, expires_at=moment - timedelta(days=7))
+        RevokedTokenFactory.create(tenant_id=tenant.pk, jti=digest, expires_at=moment)
         last_failed_at = moment - timedelta(days=30)
-        LoginFailures(tenant=tenant, connection=user.connection, identifier=digest, last_failed_at=last_failed_at).save()
+        LoginFailuresFactory.create(connection=user.connection, identifier=digest, last_failed_at=last_failed_at)
     drop_ended()
     for model, field in ((LoginTransaction, "digest"), (AccountTicket, "digest"), (RevokedToken, "jti"), (LoginFailures, "identifier")):
         assert list(model.objects.of(tenant.pk).values_list(field, flat=True)) == ["b" * 64]

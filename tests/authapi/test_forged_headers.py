@@ -23,6 +23,7 @@ from tests.authapi.certificates import SUBJECT_LINES, certificate, edge_key, for
 from tests.authapi.client_auth.test_mutual_tls import client_with
 from tests.authapi.token_forms import form_of
 from tests.factories.authapi import Registered
+from tests.factories.models.identity import CustomDomainFactory
 from tests.factories.sign_in import people, person, web_client
 
 SPOOFED = "203.0.113.99"
@@ -69,8 +70,7 @@ def test_a_repeated_header_of_an_edge_is_none_whichever_comes_first(tenant: Tena
 
 def test_the_key_of_one_domain_vouches_for_no_other_domain_of_the_tenant(tenant: Tenant, registered: Registered) -> None:
     name = f"login.{tenant.pk}.example.test"
-    second = CustomDomain(tenant=tenant, host=name, verified_at=CustomDomain.objects.of(tenant.pk).get().verified_at)
-    second.save(force_insert=True)
+    second = CustomDomainFactory.create(tenant_id=tenant.pk, host=name, verified_at=CustomDomain.objects.of(tenant.pk).get().verified_at)
     forget_hosts()
     first_key, second_key = edge_key(tenant), renew_edge_key(tenant_id=tenant.pk, domain_id=second.pk)
     assert status(tenant, registered, *lines_of(forwarded(first_key, certificate()))) == 200

@@ -16,6 +16,7 @@ from identity.models import Connection, Tenant
 from identity.services.failures import Invalid, NotSupported
 from tests.config.two_tenants import make_other_tenant
 from tests.factories.identity import make_connection
+from tests.factories.models.authapi import LoginFailuresFactory, TenantSettingsFactory
 
 
 def test_a_tenant_that_decided_nothing_has_the_defaults(tenant: Tenant) -> None:
@@ -46,7 +47,7 @@ def test_a_change_is_seen_at_once_where_it_was_made(tenant: Tenant) -> None:
 
 def test_a_change_by_another_process_is_seen_within_a_second(tenant: Tenant) -> None:
     sign_in_settings(tenant.pk)
-    TenantSettings.all_tenants.create(tenant_id=tenant.pk, values={"support_email": "other@example.test"})
+    TenantSettingsFactory.create(tenant_id=tenant.pk, values={"support_email": "other@example.test"})
 
     assert sign_in_settings(tenant.pk).support_email == ""
     assert remembered_settings.get(tenant.pk, max_age=0).support_email == "other@example.test"
@@ -134,7 +135,7 @@ def test_the_default_directory_and_audience_are_rows_of_the_tenant(tenant: Tenan
 
 
 def test_a_setting_whose_row_has_gone_does_not_refuse_other_changes(tenant: Tenant) -> None:
-    TenantSettings.all_tenants.create(tenant_id=tenant.pk, values={"default_directory": "gone"})
+    TenantSettingsFactory.create(tenant_id=tenant.pk, values={"default_directory": "gone"})
 
     update_tenant_settings(tenant_id=tenant.pk, changes={"support_email": "help@example.test"})
 
@@ -178,9 +179,9 @@ def test_a_higher_threshold_lifts_blocks_and_a_lower_one_does_not(
     tenant: Tenant, database_connection: Connection, threshold: int, is_lifted: bool
 ) -> None:
     now = timezone.now()
-    own = {"tenant_id": tenant.pk, "connection": database_connection, "last_failed_at": now}
-    LoginFailures.all_tenants.create(**own, identifier="a@example.test", count=10, blocked_at=now)
-    LoginFailures.all_tenants.create(**own, identifier="b@example.test", count=4)
+    own = {"connection": database_connection, "last_failed_at": now}
+    LoginFailuresFactory.create(**own, identifier="a@example.test", count=10, blocked_at=now)
+    LoginFailuresFactory.create(**own, identifier="b@example.test", count=4)
 
     update_brute_force(tenant_id=tenant.pk, changes={"max_attempts": threshold})
 

@@ -22,15 +22,15 @@ from schemathesis.checks import CheckContext, negative_data_rejection, unsupport
 from schemathesis.config import SchemathesisConfig
 from schemathesis.core.parameters import ParameterLocation
 
-from authapi.services.api_resources import create_api_resource
 from config.api import openapi_document
 from config.upstream.table import unbuilt_at
 from identity.services import users
-from identity.services.tenants import create_tenant
 from tests.config.two_tenants import FIXED, Call, bodies, calls, digests_of, ids_of
 from tests.conformance.web_process import WebProcess, web_process
 from tests.depth import IS_DEEP, sample, sized
 from tests.factories.identity import make_connection, make_user
+from tests.factories.models.authapi import ApiResourceFactory
+from tests.factories.models.identity import TenantFactory
 from tests.management import Management
 
 Case = schemathesis.Case[Any]
@@ -77,7 +77,7 @@ _REFUSED = {
 }
 _FORMAL_CODES = {"invalid_body", "invalid_query_string", "invalid_uri"}
 _UNSAID = (
-    # What a synchronisation is asked for as a whole, and the two languages of its match rule.
+    # What a synchronization is asked for as a whole, and the two languages of its match rule.
     "A run that writes nothing cannot enable",
     "needs the expression it is compared with",
     "is no path such as",
@@ -175,14 +175,14 @@ class World:
         if not self.is_spent:
             return
         name = f"t-{secrets.token_hex(6)}"
-        self.tenant = create_tenant(tenant_id=name, name=name, host=f"{name}.example.test")
+        self.tenant = TenantFactory.create(id=name, name=name, host=f"{name}.example.test")
         self.api = Management(self.tenant)
         self.ids = ids_of(self.tenant, "own")
         people = make_connection(tenant_id=name, name="spare")
         linked = make_user(connection=people)
         users.link_users(tenant_id=name, primary_id=self.ids["user"], secondary_id=linked.user_id)
         self.identity = dict(zip(("provider", "user_id"), linked.user_id.split("|"), strict=True))
-        audience = create_api_resource(
+        audience = ApiResourceFactory.create(
             tenant_id=name, identifier="https://spare.example.test", scopes=[{"value": "read:orders"}]
         ).identifier
         self.spare = self.ids | {"connection": people.pk, "user": make_user(connection=people).user_id, "audience": audience}

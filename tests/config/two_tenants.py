@@ -13,9 +13,9 @@ import orjson
 from django.db import connection as database
 from django.utils import timezone
 
-from authapi.api.neutral import neutral_bodies
+from authapi.api.neutral import body_name
+from authapi.api.neutral_table import SETTINGS
 from authapi.models import ClientCredential
-from authapi.services.api_resources import create_api_resource
 from authapi.services.client_credentials import NewCredential, create_credential
 from authapi.services.client_grants import create_client_grant
 from authapi.services.clients import create_client
@@ -24,11 +24,12 @@ from identity.exports.exports import start_export
 from identity.models import Job, Tenant
 from identity.services import groups, memberships
 from identity.services.domains import add_domain, verify_domain
-from identity.services.tenants import create_tenant
 from provisioning.engine.streams import synchronization_target
 from provisioning.synchronization.plan import Plan
 from tests.factories.actions import make_deployed_action
 from tests.factories.identity import make_connection, make_user
+from tests.factories.models.authapi import ApiResourceFactory
+from tests.factories.models.identity import JobFactory, TenantFactory
 from tests.factories.organizations import make_group, make_organization, make_role
 from tests.factories.sign_ins import sign_in_rows
 from tests.management import Answer, Management, segment
@@ -215,7 +216,7 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "UsersToChange": {"users": [ids["user"]]},
         "UsersToExport": {"connection_id": ids["connection"]},
         "VersionToDeploy": {"update_draft": True},
-        **neutral_bodies(),
+        **{body_name(row): row.value for row in SETTINGS if row.value},
     }
 
 
@@ -228,7 +229,7 @@ def names_rows(body: str) -> bool:
 def make_other_tenant() -> Tenant:
     """Create a second tenant."""
     tenant_id = f"o-{secrets.token_hex(6)}"
-    return create_tenant(tenant_id=tenant_id, name=tenant_id, host=f"{tenant_id}.example.test")
+    return TenantFactory.create(id=tenant_id, name=tenant_id, host=f"{tenant_id}.example.test")
 
 
 def ids_of(tenant: Tenant, name: str) -> Ids:
@@ -238,7 +239,7 @@ def ids_of(tenant: Tenant, name: str) -> Ids:
     role, group, organization = make_role(tenant, name), make_group(tenant, name), make_organization(tenant, name)
     client, _ = create_client(tenant_id=tenant.pk, name=name)
     audience = f"https://{name}.example.test"
-    server = create_api_resource(tenant_id=tenant.pk, identifier=audience, scopes=[{"value": "read:orders"}])
+    server = ApiResourceFactory.create(tenant_id=tenant.pk, identifier=audience, scopes=[{"value": "read:orders"}])
     grant = create_client_grant(tenant_id=tenant.pk, client_id=client.client_id, api_resource=server)
     inside = {"tenant_id": tenant.pk, "organization_id": organization.pk}
     memberships.add_connection(**inside, connection_id=people.pk)
@@ -285,10 +286,13 @@ def _finished_synchronization(tenant: Tenant, stream_id: str) -> str:
     """Return a dry run that nobody waits for any more, so that the stream is free for another one."""
     plan = Plan(is_dry_run=True).as_document()
     target = synchronization_target(stream_id)
-    job = Job(tenant_id=tenant.pk, type=Job.Type.STREAM_SYNCHRONIZATION, target=target, status=Job.Status.COMPLETED)
-    job.parameters, job.finished_at = {"stream_id": stream_id, "plan": plan}, timezone.now()
-    job.save(force_insert=True)
-    return job.pk
+    done = {
+        "target": target,
+        "status": Job.Status.COMPLETED,
+        "parameters": {"stream_id": stream_id, "plan": plan},
+        "finished_at": timezone.now(),
+    }
+    return str(JobFactory.create(tenant_id=tenant.pk, type=Job.Type.STREAM_SYNCHRONIZATION, **done).pk)
 
 
 def rows_of(tenant: Tenant) -> dict[str, list[Any]]:

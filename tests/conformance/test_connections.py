@@ -12,10 +12,10 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from events.stream.operating.connections import OpenConnection, disconnect, open_connections
 from identity.models import Tenant
-from identity.services.tenants import create_tenant
 from tests.conformance.target import make_target
 from tests.conformance.web_process import WebProcess, web_process
 from tests.deadlines import eventually
+from tests.factories.models.identity import TenantFactory
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_the_streams_of_a_tenant_are_found_in_every_process(pair: list[WebProces
 
 def test_nobody_is_shown_the_streams_of_another_tenant(pair: list[WebProcess], tenant: Tenant) -> None:
     target = make_target(tenant, pair[0].address)
-    other = create_tenant(tenant_id=f"{tenant.pk}-2", name="other", host=f"{tenant.pk}-2.example.test")
+    other = TenantFactory.create(id=f"{tenant.pk}-2", name="other", host=f"{tenant.pk}-2.example.test")
     with target.subscribe() as stream:
         stream.opened()
         [connection] = _found(tenant, 1)

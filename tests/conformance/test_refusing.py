@@ -8,10 +8,10 @@ import pytest
 
 from authapi.services.clients import revoke_client
 from identity.models import Tenant
-from identity.services.tenants import create_tenant
 from tests.conformance.reader import Subscriber
 from tests.conformance.target import Target, make_target
 from tests.conformance.web_process import WebProcess
+from tests.factories.models.identity import TenantFactory
 
 RATE_HEADERS = {"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"}
 
@@ -144,7 +144,7 @@ def test_a_token_of_one_tenant_opens_nothing_at_another(target: Target, another:
 def another(target: Target) -> Target:
     """A second tenant on the same server."""
     name = f"{target.tenant.pk}-b"
-    return make_target(create_tenant(tenant_id=name, name=name, host=f"{name}.example.test"), target.address)
+    return make_target(TenantFactory.create(id=name, name=name, host=f"{name}.example.test"), target.address)
 
 
 @pytest.mark.transport

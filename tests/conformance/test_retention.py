@@ -35,7 +35,7 @@ def _refused(target: Target, query: dict[str, str]) -> dict[str, Any]:
         document: dict[str, Any] = stream.document()
     assert set(document) == {"statusCode", "error", "message", "errorCode", "earliest_offset", "earliest_time"}
     assert (document["statusCode"], document["error"], document["errorCode"]) == (410, "Gone", "cursor_expired")
-    assert document["message"].startswith(f"{MESSAGE} To resynchronise, ")
+    assert document["message"].startswith(f"{MESSAGE} To resynchronize, ")
     return document
 
 

@@ -24,8 +24,9 @@ from events.log.numbering import number_tenant
 from events.models import Event, Head, LogEntry
 from foundation.change_context import ChangeContext, ChangingClient, change_context
 from identity.models import Connection, Tenant, User
-from identity.services.users import create_user, delete_user, update_user
+from identity.services.users import delete_user, update_user
 from tests.factories.admin import browser_of, new_staff
+from tests.factories.models.identity import UserFactory
 
 LIST = "admin:events_logentry_changelist"
 MARKUP = "</pre></script><script>alert(1)</script><img src=x onerror=alert(1)>"
@@ -39,7 +40,7 @@ def browser(tenant: Tenant) -> Client:
 @pytest.fixture
 def user(tenant: Tenant, database_connection: Connection) -> User:
     """A user whose log is: connection.created, user.created, user.updated."""
-    user = create_user(tenant_id=tenant.pk, connection=database_connection, email="a@example.test", name=MARKUP)
+    user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="a@example.test", name=MARKUP)
     with change_context(ChangeContext(client=ChangingClient("abc", "crm", {}))):
         update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"given_name": "A", "user_metadata": {"shoe": [1, 2]}})
     number_tenant(tenant.pk)

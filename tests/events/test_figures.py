@@ -11,8 +11,8 @@ from events.figures import EVENTS, DatabaseFigures, Figure, counted
 from events.models import Event, Head, LogEntry, Mark, Outbox
 from events.record import tripwire
 from identity.models import Connection, Tenant
-from identity.services.users import create_user
 from tests.events.log_reading import numbered
+from tests.factories.models.identity import UserFactory
 
 
 def _values(figures: DatabaseFigures = EVENTS) -> dict[str, float]:
@@ -22,7 +22,7 @@ def _values(figures: DatabaseFigures = EVENTS) -> dict[str, float]:
 def test_what_waits_for_a_position_is_counted_and_has_an_age(tenant: Tenant, database_connection: Connection) -> None:
     # Nobody numbers what other tests have left.
     Outbox.objects.exclude(tenant_id=tenant.pk).delete()
-    create_user(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test")
+    UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test")
     Event.objects.filter(tenant_id=tenant.pk).update(time=datetime.now(UTC) - timedelta(days=9))
     before = _values()
     assert before["outbox_unsequenced"] >= 2
@@ -42,7 +42,7 @@ def test_the_oldest_event_and_the_shortest_history_have_an_age(tenant: Tenant, d
 
 
 def test_a_change_around_the_signals_is_counted_when_the_sweep_finds_it(tenant: Tenant, database_connection: Connection) -> None:
-    user = create_user(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test")
+    user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test")
     before = _values()
     with connection.cursor() as cursor:
         cursor.execute("UPDATE identity_user SET nickname = 'changed' WHERE id = %s", [user.pk])

@@ -15,6 +15,7 @@ from events.log.reading import Bounds, CursorExpired, LogHasHole, LogReader, NoL
 from events.models import Event, Head, LogEntry
 from identity.models import Tenant
 from tests.factories.admin import new_tenant
+from tests.factories.models.events import EventFactory, LogEntryFactory
 
 Answer = TypeVar("Answer")
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -43,10 +44,8 @@ def _start_at(tenant: Tenant, minutes: float) -> Cursor:
 def _filled(tenant: Tenant, count: int, *, size: int = 10) -> None:
     """Write a log of `count` events, one recorded each minute."""
     for position in range(1, count + 1):
-        event = Event.objects.create(
-            event_id=f"{tenant.pk}-{position}"[-26:], tenant_id=tenant.pk, type="user.updated", root="user:x", time=START, body=b"x" * size
-        )
-        LogEntry.objects.create(event=event, tenant_id=tenant.pk, position=position, recorded_at=START + timedelta(minutes=position))
+        event = EventFactory.create(tenant_id=tenant.pk, type="user.updated", body=b"x" * size)
+        LogEntryFactory.create(event=event, position=position, recorded_at=START + timedelta(minutes=position))
     Head.objects.filter(pk=tenant.pk).update(position=count, recorded_at=START + timedelta(minutes=count))
 
 

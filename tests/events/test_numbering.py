@@ -21,6 +21,7 @@ from events.models import Event, Head, LogEntry, Outbox
 from identity.models import Connection, Tenant, User
 from identity.services import users
 from tests.events.log_reading import folded, numbered, tables
+from tests.factories.models.identity import ConnectionFactory, TenantFactory
 
 
 @pytest.fixture
@@ -177,12 +178,10 @@ def test_a_writer_killed_between_commit_and_numbering_loses_nothing(tenant: Tena
 
 
 def test_two_tenants_in_one_transaction_are_numbered_each_in_its_own_log(tenant: Tenant, database_connection: Connection) -> None:
-    from identity.services.connections import create_connection
-    from identity.services.tenants import create_tenant
 
     with transaction.atomic():
-        other = create_tenant(tenant_id=f"{tenant.pk}-b", name="other", host=f"b.{tenant.pk}.example.test")
-        create_connection(tenant_id=other.pk, name="people", strategy="database")
+        other = TenantFactory.create(id=f"{tenant.pk}-b", name="other", host=f"b.{tenant.pk}.example.test")
+        ConnectionFactory.create(tenant_id=other.pk, name="people", strategy="database")
         users.create_user(tenant_id=tenant.pk, connection=database_connection, name="Ada")
     assert [event["type"] for event in numbered(tenant.pk)] == ["connection.created", "user.created"]
     assert [event["type"] for event in numbered(other.pk)] == ["connection.created"]

@@ -28,10 +28,9 @@ from events.log.reading import CursorExpired, LogReader, read_pool
 from events.log.retention import DueLog, prune_log
 from events.models import Head
 from identity.models import Connection, Tenant
-from identity.services.tenants import create_tenant
-from identity.services.users import create_user
 from tests.deadlines import eventually
 from tests.events.long_logs import fill_log, remaining
+from tests.factories.models.identity import TenantFactory, UserFactory
 from tests.faults import worker
 
 NOW = datetime.now(UTC)
@@ -75,7 +74,7 @@ def test_a_tenant_may_keep_its_log_longer_or_shorter_than_the_platform(tenant: T
 
 
 def test_the_calendar_prunes_every_tenant(tenant: Tenant) -> None:
-    other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
+    other = TenantFactory.create(id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
     for each in (tenant, other):
         fill_log(each.pk, 2, recorded_at=OLD)
     tasks.prune()
@@ -92,7 +91,7 @@ def test_events_recorded_while_the_clock_was_ahead_keep_those_after_them(tenant:
     """The clock ran ahead by two days and was set back: times of recording stay in order, and so does what is old."""
     ahead = datetime.now(UTC) + timedelta(days=2)
     fill_log(tenant.pk, 1, recorded_at=ahead)
-    create_user(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test")
+    UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test")
     number_tenant(tenant.pk)
     with connection.cursor() as cursor:
         cursor.execute("SELECT array_agg(recorded_at ORDER BY position) FROM events_logentry WHERE tenant_id = %s", [tenant.pk])
@@ -202,7 +201,7 @@ def test_pruning_beside_writers_numberer_and_a_second_run_meets_no_deadlock(
 
     def write(number: int) -> None:
         for turn in range(25):
-            create_user(tenant_id=tenant.pk, connection=database_connection, email=f"u{number}-{turn}@example.test")
+            UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email=f"u{number}-{turn}@example.test")
 
     def number() -> None:
         while not stop.is_set():

@@ -16,9 +16,9 @@ from events.log.cursor import Cursor
 from events.log.reading import CursorExpired, LogReader, read_pool
 from events.log.retention import DueLog, prune_log
 from events.models import Head
-from identity.services.tenants import create_tenant
 from tests.depth import sized
 from tests.events.long_logs import fill_log, remaining
+from tests.factories.models.identity import TenantFactory
 
 START = datetime.now(UTC) - timedelta(days=1)
 
@@ -29,7 +29,7 @@ class ShrinkingLog(RuleBasedStateMachine):
     @initialize()
     def make_log(self) -> None:
         self.tenant_id = f"t-{secrets.token_hex(6)}"
-        create_tenant(tenant_id=self.tenant_id, name="x", host=f"{self.tenant_id}.example.test")
+        TenantFactory.create(id=self.tenant_id, name="x", host=f"{self.tenant_id}.example.test")
         self.floor = self.head = 0
         self.epoch = Head.objects.get(pk=self.tenant_id).epoch
         self.moment = START

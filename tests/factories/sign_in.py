@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.conf import settings
-
 from authapi.login.sessions import begin_session
 from authapi.models import Client, Session
 from authapi.services.clients import create_client
 from identity.models import Connection, Tenant, User
-from identity.services.connections import create_connection
-from identity.services.users import create_user
+from tests.factories.models.identity import ConnectionFactory, UserFactory
 
 PASSWORD = "Correct-Horse-7-Battery"
 CALLBACK = "https://app.example.test/callback"
@@ -26,13 +23,13 @@ def web_client(tenant: Tenant, **changes: Any) -> tuple[Client, str]:
 def people(tenant: Tenant, *clients: Client, name: str = "people", **options: Any) -> Connection:
     """A database connection that is enabled for these clients."""
     enabled = [client.client_id for client in clients]
-    return create_connection(tenant_id=tenant.pk, name=name, strategy=settings.DATABASE_STRATEGY, enabled_clients=enabled, options=options)
+    return ConnectionFactory.create(tenant_id=tenant.pk, name=name, enabled_clients=enabled, options=options)
 
 
 def person(connection: Connection, **profile: Any) -> User:
     """A user who can log in with `PASSWORD`."""
     fields: dict[str, Any] = {"email": "ada@example.test", "email_verified": True, "name": "Ada Lovelace", "password": PASSWORD}
-    return create_user(tenant_id=connection.tenant_id, connection=connection, **{**fields, **profile})
+    return UserFactory.create(connection=connection, **{**fields, **profile})
 
 
 def session_of(user: User, **changes: Any) -> tuple[Session, str]:

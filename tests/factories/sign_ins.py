@@ -8,24 +8,23 @@ from typing import Any
 
 from django.utils import timezone
 
-from authapi.login.sessions import begin_session, note_client
+from authapi.login.sessions import note_client
 from authapi.models import Client, Consent, LoginFailures, RefreshToken, Session, SignIn, SigningKey
 from authapi.tokens.key_pairs import KeyPair, new_key_pair
-from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.models import User
+from tests.factories.models.authapi import (
+    ConsentFactory,
+    LoginFailuresFactory,
+    RefreshTokenFactory,
+    SessionFactory,
+    SignInFactory,
+    SigningKeyFactory,
+)
 
 
 def make_session(user: User, client: Client | None = None, **changes: Any) -> Session:
     """A session of the user, in which `client` got tokens."""
-    session, _ = begin_session(
-        tenant_id=user.tenant_id,
-        user=user,
-        connection=user.connection,
-        methods=["pwd"],
-        ip="192.0.2.7",
-        user_agent="Browser/1.0",
-        is_persistent=True,
-    )
+    session = SessionFactory.create(user=user)
     if client is not None:
         note_client(session, client, protocol="oauth")
     if changes:
@@ -36,21 +35,17 @@ def make_session(user: User, client: Client | None = None, **changes: Any) -> Se
 
 def make_refresh_token(user: User, client: Client, session: Session | None = None, **changes: Any) -> RefreshToken:
     """A refresh token that nobody knows, of the user at the client."""
-    digest = digest_of(new_secret())
     values: dict[str, Any] = {
         "audience": "https://orders.example.test",
         "scope": "openid offline_access",
         "sid": session.pk if session else "",
         "session": session,
-        "expires_at": timezone.now() + timedelta(days=30),
-        "token": digest,
-        "initial_ip": "192.0.2.7",
     }
-    return RefreshToken.all_tenants.create(tenant_id=user.tenant_id, user=user, application=client, **{**values, **changes})
+    return RefreshTokenFactory.create(user=user, application=client, **{**values, **changes})
 
 
 def make_consent(user: User, client: Client, audience: str = "https://orders.example.test") -> Consent:
-    return Consent.all_tenants.create(tenant_id=user.tenant_id, user=user, client=client, audience=audience, scopes=["read:orders"])
+    return ConsentFactory.create(user=user, client=client, audience=audience, scopes=["read:orders"])
 
 
 def make_sign_in(user: User, client: Client | None = None, **changes: Any) -> SignIn:
@@ -64,10 +59,9 @@ def make_sign_in(user: User, client: Client | None = None, **changes: Any) -> Si
         "client_id": client.client_id if client else "",
         "client_name": client.name if client else "",
         "connection": user.connection.name,
-        "ip": "192.0.2.7",
     }
     created_at = changes.pop("created_at", timezone.now() - timedelta(seconds=10))
-    row = SignIn.all_tenants.create(tenant_id=user.tenant_id, **{**values, **changes})
+    row = SignInFactory.create(tenant_id=user.tenant_id, **{**values, **changes})
     SignIn.all_tenants.filter(pk=row.pk).update(created_at=created_at)
     row.refresh_from_db()
     return row
@@ -76,22 +70,15 @@ def make_sign_in(user: User, client: Client | None = None, **changes: Any) -> Si
 def make_block(user: User, **changes: Any) -> LoginFailures:
     """A block of the user's e-mail address from one address."""
     now = timezone.now()
-    values: dict[str, Any] = {"identifier": user.email, "ip": "192.0.2.7", "count": 10, "last_failed_at": now, "blocked_at": now}
-    return LoginFailures.all_tenants.create(tenant_id=user.tenant_id, connection=user.connection, **{**values, **changes})
+    values: dict[str, Any] = {"identifier": user.email, "count": 10, "last_failed_at": now, "blocked_at": now}
+    return LoginFailuresFactory.create(connection=user.connection, **{**values, **changes})
 
 
 def make_previous_key(tenant_id: str) -> SigningKey:
     """A key that has signed and still verifies; its numbers are made once a process."""
-    pair = _pair()
-    key = SigningKey(
-        tenant_id=tenant_id,
-        kid=new_secret()[:21],
-        public_jwk=pair.public_jwk,
-        state=SigningKey.State.PREVIOUS,
-        current_since=timezone.now(),
-        rotated_at=timezone.now(),
-        verifies_until=timezone.now() + timedelta(days=1),
-    )
+    pair, now = _pair(), timezone.now()
+    times = {"current_since": now, "rotated_at": now, "verifies_until": now + timedelta(days=1)}
+    key = SigningKeyFactory.build(tenant_id=tenant_id, public_jwk=pair.public_jwk, state=SigningKey.State.PREVIOUS, **times)
     key.set_private_key(pair.private_pem)
     key.save()
     return key

@@ -102,7 +102,7 @@ class History:
     tables: Mapping[Entity, str]
     readers: Sequence[Reader]
     open_cursor: Callable[[str], Place]
-    foreign_canaries: Sequence[bytes] = ()
+    foreign_ids: Sequence[bytes] = ()
 
 
 def violations(history: History, *, readers_are_done: bool = True) -> list[str]:
@@ -214,9 +214,9 @@ def _reader_problems(history: History, reader: Reader, *, readers_are_done: bool
 def _foreign_bytes(history: History, reader: Reader, session: Session, name: str) -> Iterator[str]:
     if reader.tenant != history.tenant:
         yield f"{name}: read another tenant than the one that is judged"
-    for canary in history.foreign_canaries:
-        if canary in session.received:
-            yield f"I11: {name}: {canary!r} of another tenant arrived"
+    for foreign in history.foreign_ids:
+        if foreign in session.received:
+            yield f"I11: {name}: {foreign!r} of another tenant arrived"
 
 
 def _session_problems(

@@ -11,9 +11,9 @@ import django
 
 if __name__ == "__main__":
     django.setup()
-    from provisioning.dead_letters.redelivery import redeliver
+    from provisioning.dead_letters.redelivery import Order, redeliver_letters
     from provisioning.models import DeadLetter
 
     tenant_id, stream_id = sys.argv[1:]
     letters = DeadLetter.objects.filter(tenant_id=tenant_id, stream_id=stream_id).values_list("pk", flat=True)
-    print(redeliver(tenant_id=tenant_id, letter_ids=letters, actor="ada@example.test", reason="mended"))  # noqa: T201
+    print(redeliver_letters(tenant_id=tenant_id, letter_ids=letters, order=Order("ada@example.test", reason="mended")).count)  # noqa: T201

@@ -9,12 +9,12 @@ import pytest
 
 from events.log.numbering import number_tenant
 from identity.models import Connection, Tenant
-from identity.services.users import create_user
 from provisioning.engine import dispatch
 from provisioning.engine.streams import create_stream
 from provisioning.models import Attempt, Delivery
 from provisioning.services.actions import create_action
 from tests.deadlines import eventually
+from tests.factories.models.identity import UserFactory
 from tests.faults.endless import ENTRY_POINT
 from tests.faults.worker import Worker
 
@@ -32,8 +32,8 @@ def test_a_worker_interrupts_it_at_the_budget_and_keeps_its_process(
     worker = start_worker(concurrency=1, DELIVERY_BUDGET_SECONDS="1", DELIVERY_RETRY_DELAYS="0.2", BREAKER_FAILURES="0")
     before = worker.children()
     started = time.monotonic()
-    create_user(tenant_id=tenant.pk, connection=database_connection, email="a@example.test", nickname="endless")
-    create_user(tenant_id=tenant.pk, connection=database_connection, email="b@example.test", nickname="brief")
+    UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="a@example.test", nickname="endless")
+    UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="b@example.test", nickname="brief")
     number_tenant(tenant.pk)
     dispatch.dispatch_tenant(tenant.pk)
 

@@ -17,7 +17,7 @@ from pytest_django.fixtures import Settings
 from events.models import EventStream
 from identity.models import Job, Tenant
 from identity.services.jobs import cancel_job
-from provisioning.dead_letters.redrives import Selection, progress_of, start_redrive
+from provisioning.dead_letters.redelivery_jobs import Selection, progress_of, start_redelivery_job
 from provisioning.models import Alert, DeadLetter, Delivery
 from tests.deadlines import eventually
 from tests.faults.conftest import RedisServer
@@ -156,8 +156,8 @@ def let_lease_run_out(job: Job) -> None:
         cursor.execute("UPDATE identity_job SET lease_until = now() WHERE id = %s AND lease_until IS NOT NULL", [job.pk])
 
 
-def redrive(stream: EventStream, rate: int = 100) -> Job:
-    return start_redrive(
+def redeliver_all(stream: EventStream, rate: int = 100) -> Job:
+    return start_redelivery_job(
         tenant_id=stream.tenant_id, stream_id=stream.pk, selection=Selection(), actor="ada@example.test", rate_per_second=rate
     )
 
@@ -169,7 +169,7 @@ def test_killed_while_a_job_redelivers_many(
     start_worker(**QUICK, EVENTS_SWEEPER_ENABLED="1")
     bury_everything(tenant, stream, directory)
     (directory / failpoint).touch()
-    job = redrive(stream)
+    job = redeliver_all(stream)
     await_death(directory, failpoint)
 
     def is_finished() -> bool:
@@ -191,7 +191,7 @@ def test_a_job_that_is_cancelled_while_its_worker_is_dead_redelivers_no_more(
     start_worker(**QUICK, EVENTS_SWEEPER_ENABLED="1")
     bury_everything(tenant, stream, directory)
     (directory / failpoint).touch()
-    job = redrive(stream, rate=1)
+    job = redeliver_all(stream, rate=1)
     await_death(directory, failpoint)
     cancelled = cancel_job(tenant_id=tenant.pk, job_id=job.pk, actor="ada@example.test")
     let_lease_run_out(job)

@@ -19,11 +19,12 @@ from django.db import connection
 from events.log.numbering import number_tenant
 from events.models import EventStream
 from identity.models import Connection, Tenant, User
-from identity.services.users import create_user, update_user
+from identity.services.users import update_user
 from provisioning.engine.streams import create_stream
 from provisioning.models import Attempt, DeadLetter, Delivery, Lane
-from provisioning.services.actions import create_action
 from tests.deadlines import eventually
+from tests.factories.models.identity import UserFactory
+from tests.factories.models.provisioning import ActionFactory
 from tests.factories.scim import HANG_UP, TOKEN, MisbehavingServer, Received, Wire, listing, misbehaving_server, reply
 from tests.faults.worker import Worker
 
@@ -72,7 +73,7 @@ def directory_server() -> Iterator[tuple[Directory, MisbehavingServer]]:
 
 def bound_stream(tenant: Tenant, base_url: str) -> EventStream:
     secrets = {"SCIM_BASE_URL": base_url, "SCIM_BEARER_TOKEN": TOKEN}
-    action = create_action(tenant_id=tenant.pk, name="to scim", template="scim-user-provisioning", secrets=secrets, deploy=True)
+    action = ActionFactory.create(tenant_id=tenant.pk, name="to scim", template="scim-user-provisioning", secrets=secrets, deploy=True)
     bound = {"action_id": str(action.pk)}
     return create_stream(tenant_id=tenant.pk, subscriptions=["user.created", "user.updated"], destination_type="action", destination=bound)
 
@@ -102,7 +103,8 @@ def test_a_thousand_users_survive_it(
     start_worker(**(SHRUNK if SECONDS < 60 else WHOLE))
     stream = bound_stream(tenant, server.base_url)
     users = [
-        create_user(tenant_id=tenant.pk, connection=database_connection, email=f"user{at}@example.test", name="0") for at in range(USERS)
+        UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email=f"user{at}@example.test", name="0")
+        for at in range(USERS)
     ]
     number_tenant(tenant.pk)
     eventually(lambda: len(directory.users) > USERS // 4, seconds=120)

@@ -322,7 +322,7 @@ class World:
             tables=self._tables(tenant),
             readers=list(readers),
             open_cursor=tenant.opened,
-            foreign_canaries=[other.id.encode() for other in foreign],
+            foreign_ids=[other.id.encode() for other in foreign],
         )
 
     def _tables(self, tenant: Seeded) -> Mapping[str, str]:

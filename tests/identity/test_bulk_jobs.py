@@ -20,6 +20,7 @@ from identity.services.row_acts import BLOCK_USERS
 from identity.services.users import delete_user
 from tests.factories.admin import new_staff, new_tenant
 from tests.factories.identity import make_user
+from tests.factories.models.identity import CustomDomainFactory
 from tests.identity.sweeps import take_all_unattended_jobs
 
 
@@ -78,8 +79,7 @@ def test_keys_of_another_tenant_in_a_job_are_rows_that_are_not_there(tenant: Ten
 
 
 def test_what_a_service_refuses_is_noted_and_the_other_rows_go_on(tenant: Tenant) -> None:
-    second = CustomDomain(tenant_id=tenant.pk, host=f"second.{tenant.pk}.example.test")
-    second.save()
+    CustomDomainFactory.create(tenant_id=tenant.pk, host=f"second.{tenant.pk}.example.test")
     own = CustomDomain.objects.of(tenant.pk).get(is_canonical=True)
 
     job = ended(started(tenant, new_staff(None), deletion_act(CustomDomain)))

@@ -17,7 +17,7 @@ from identity.models import Connection, Job, JobChunk, JobError, JobUser, Tenant
 from identity.services.connections import delete_connection
 from identity.services.job_retention import prune_jobs
 from identity.services.jobs import FAILURE_LIMIT, run_job, run_next_chunk
-from identity.services.staff import create_staff
+from tests.factories.models.identity import StaffFactory
 from tests.identity.sweeps import take_all_unattended_jobs
 
 
@@ -110,7 +110,7 @@ def test_old_jobs_go_with_their_rows_and_newer_ones_stay(tenant: Tenant, databas
 
 
 def test_the_admins_of_the_tenant_are_told_that_an_import_has_ended(tenant: Tenant, database_connection: Connection) -> None:
-    create_staff(tenant_id=tenant.pk, email=f"admin@{tenant.pk}.example.test", password="Correct-Horse-7-Battery")
+    StaffFactory.create(tenant_id=tenant.pk, email=f"admin@{tenant.pk}.example.test", password="Correct-Horse-7-Battery")
     rows = [{"email": "ada@example.test"}, {"email": 1}]
     job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=rows, send_completion_email=True)
     assert run_job(job.pk)
@@ -123,7 +123,7 @@ def test_the_admins_of_the_tenant_are_told_that_an_import_has_ended(tenant: Tena
 def test_a_completed_import_stays_completed_when_its_mail_cannot_be_sent(
     tenant: Tenant, database_connection: Connection, settings: Any
 ) -> None:
-    create_staff(tenant_id=tenant.pk, email=f"admin@{tenant.pk}.example.test", password="Correct-Horse-7-Battery")
+    StaffFactory.create(tenant_id=tenant.pk, email=f"admin@{tenant.pk}.example.test", password="Correct-Horse-7-Battery")
     settings.MAIL_IS_CONFIGURED = False
     job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=[], send_completion_email=True)
     assert run_job(job.pk)
@@ -132,7 +132,7 @@ def test_a_completed_import_stays_completed_when_its_mail_cannot_be_sent(
 
 
 def test_a_mail_that_a_dead_worker_left_is_sent_by_the_next_one(tenant: Tenant, database_connection: Connection) -> None:
-    create_staff(tenant_id=tenant.pk, email=f"admin@{tenant.pk}.example.test", password="Correct-Horse-7-Battery")
+    StaffFactory.create(tenant_id=tenant.pk, email=f"admin@{tenant.pk}.example.test", password="Correct-Horse-7-Battery")
     job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=[], send_completion_email=True)
     assert not run_next_chunk(job.pk)
     assert job.pk not in take_all_unattended_jobs()

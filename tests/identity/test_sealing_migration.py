@@ -12,8 +12,9 @@ from django.db import connection, transaction
 from events.models import Event, Mark
 from identity import migrations
 from identity.models import Connection, Tenant
-from identity.services.connections import create_connection, update_connection
+from identity.services.connections import update_connection
 from tests.events.log_reading import numbered
+from tests.factories.models.identity import ConnectionFactory
 
 _NAME = next(module.name for module in iter_modules(migrations.__path__) if module.name.endswith("_connection_options_sealed"))
 _MIGRATION = import_module(f"{migrations.__name__}.{_NAME}")
@@ -33,7 +34,7 @@ def left_in_clear(row: Connection, options: dict[str, Any]) -> None:
 
 
 def test_old_rows_are_sealed_without_an_event_or_a_copy_of_the_row(tenant: Tenant) -> None:
-    row = create_connection(tenant_id=tenant.pk, name="texts", strategy="sms", options={"from": "+1"})
+    row = ConnectionFactory.create(tenant_id=tenant.pk, name="texts", strategy="sms", options={"from": "+1"})
     left_in_clear(row, PLAIN)
     events = len(numbered(tenant.pk))
 
@@ -47,7 +48,7 @@ def test_old_rows_are_sealed_without_an_event_or_a_copy_of_the_row(tenant: Tenan
 
 
 def test_a_value_that_is_sealed_already_keeps_its_token(tenant: Tenant) -> None:
-    row = create_connection(tenant_id=tenant.pk, name="texts", strategy="sms", options={"twilio_token": "newer"})
+    row = ConnectionFactory.create(tenant_id=tenant.pk, name="texts", strategy="sms", options={"twilio_token": "newer"})
     left_in_clear(row, PLAIN)
 
     migrate()
@@ -58,7 +59,7 @@ def test_a_value_that_is_sealed_already_keeps_its_token(tenant: Tenant) -> None:
 
 
 def test_changes_are_recorded_again_after_the_migration(tenant: Tenant) -> None:
-    row = create_connection(tenant_id=tenant.pk, name="texts", strategy="sms", options={"from": "+1"})
+    row = ConnectionFactory.create(tenant_id=tenant.pk, name="texts", strategy="sms", options={"from": "+1"})
     left_in_clear(row, PLAIN)
     migrate()
     events = len(numbered(tenant.pk))

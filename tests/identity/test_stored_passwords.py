@@ -13,18 +13,19 @@ from foundation.database.transactions import unit_of_work
 from foundation.hooks import password_changed
 from foundation.secrets import hashing
 from identity.models import FormerPassword, PasswordCredential, Tenant, User
-from identity.services.connections import create_connection, update_connection
+from identity.services.connections import update_connection
 from identity.services.failures import Invalid
-from identity.services.passwords import password_fits, set_password, was_used_before
+from identity.services.passwords import set_password, was_used_before
 from identity.services.profile_rules import PasswordTooWeak, check_password, personal_data
-from identity.services.users import create_user
+from tests.factories.models.identity import ConnectionFactory, UserFactory
+from tests.identity.stored_passwords import password_fits
 
 FIRST, SECOND, THIRD, FOURTH = (f"Correct-Horse-{number}" for number in range(4))
 
 
 def user_of(tenant: Tenant, **options: Any) -> User:
-    connection = create_connection(tenant_id=tenant.pk, name="people", strategy=settings.DATABASE_STRATEGY, options=options)
-    return create_user(tenant_id=tenant.pk, connection=connection, email="ada@example.test", password=FIRST)
+    connection = ConnectionFactory.create(tenant_id=tenant.pk, name="people", strategy=settings.DATABASE_STRATEGY, options=options)
+    return UserFactory.create(tenant_id=tenant.pk, connection=connection, email="ada@example.test", password=FIRST)
 
 
 def test_a_password_fits_until_it_is_changed(tenant: Tenant) -> None:

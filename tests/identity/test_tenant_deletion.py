@@ -36,6 +36,7 @@ from tests.depth import sized
 from tests.events.log_reading import folded, numbered, tables, types
 from tests.factories.admin import Rows, browser_of, new_staff
 from tests.factories.identity import make_connection, make_user
+from tests.factories.models.identity import TenantFactory
 from tests.identity.sweeps import take_all_unattended_jobs
 from tests.provisioning.engine.logs import make_stream
 
@@ -205,7 +206,7 @@ def test_the_log_is_kept_for_its_retention(tenant: Tenant) -> None:
 
 
 def test_a_purge_leaves_no_row_of_the_tenant_in_any_table_and_every_row_of_another(tenant: Tenant) -> None:
-    other = create_tenant(tenant_id=f"u-{secrets.token_hex(6)}", name="other", host=f"u-{secrets.token_hex(6)}.example.test")
+    other = TenantFactory.create(id=f"u-{secrets.token_hex(6)}", name="other", host=f"u-{secrets.token_hex(6)}.example.test")
     for rows in (Rows(tenant), Rows(other)):
         for table in coverage().ordered:
             rows.of(table.model)
@@ -245,7 +246,7 @@ def test_hosts_are_free_again_and_the_id_is_not(tenant: Tenant) -> None:
     assert FormerTenant.objects.filter(pk=tenant.pk).exists()
     with pytest.raises(Invalid, match="A deleted tenant had this id"):
         create_tenant(tenant_id=tenant.pk, name="again", host="again.example.test")
-    heir = create_tenant(tenant_id=f"h-{secrets.token_hex(6)}", name="heir", host=host)
+    heir = TenantFactory.create(id=f"h-{secrets.token_hex(6)}", name="heir", host=host)
     forget_hosts()
     assert resolve_host(host).tenant_id == heir.pk  # type: ignore[union-attr]  # it was just made
 

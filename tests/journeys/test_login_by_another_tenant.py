@@ -16,9 +16,8 @@ from authapi.models import Session
 from authapi.upstream import metadata
 from identity.hosts import forget_hosts
 from identity.models import Tenant, User
-from identity.services.connections import create_connection
-from identity.services.tenants import create_tenant
 from tests.conformance.web_process import web_process
+from tests.factories.models.identity import ConnectionFactory, TenantFactory
 from tests.factories.provider import address_of_logout
 from tests.factories.sign_in import CALLBACK, PASSWORD, people, person, web_client
 
@@ -28,7 +27,7 @@ ELSEWHERE_CALLBACK = "http://{}.example.test/login/callback"
 @pytest.fixture
 def provider_tenant(committed_db: None) -> Tenant:
     name = f"p-{secrets.token_hex(6)}"
-    return create_tenant(tenant_id=name, name=name, host=f"{name}.example.test")
+    return TenantFactory.create(id=name, name=name, host=f"{name}.example.test")
 
 
 @pytest.fixture
@@ -63,7 +62,7 @@ def test_a_tenant_logs_people_in_by_another_one(tenant: Tenant, provider_tenant:
         "issuer": issuer,
         "token_endpoint_auth_method": "client_secret_post",
     }
-    create_connection(tenant_id=tenant.pk, name="corp", strategy="oidc", enabled_clients=[client.client_id], options=options)
+    ConnectionFactory.create(tenant_id=tenant.pk, name="corp", strategy="oidc", enabled_clients=[client.client_id], options=options)
     browser = Browser(headers={"host": f"{tenant.pk}.example.test"})
 
     wrong = log_in_at_the_provider(_elsewhere(browser, client.client_id), password="wrong")

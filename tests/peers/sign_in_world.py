@@ -13,7 +13,6 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from authapi.models import ApiResource, ClientCredential
-from authapi.services.api_resources import create_api_resource
 from authapi.services.client_credentials import NewCredential, create_client_with_credentials
 from authapi.services.client_grants import create_client_grant
 from authapi.services.clients import create_client
@@ -23,6 +22,7 @@ from identity.models import Connection, Tenant
 from identity.services.connections import update_connection
 from tests.conformance.web_process import WebProcess, tls_web_process
 from tests.factories.identity import make_user
+from tests.factories.models.authapi import ApiResourceFactory
 
 CALLBACK = "https://app.example.test/callback"
 LOGGED_OUT = "https://app.example.test/bye"
@@ -44,7 +44,7 @@ def serving(tenant: Tenant, directory: Path, **environment: str) -> Iterator[tup
 
 def described(tenant: Tenant, connection: Connection, web: WebProcess) -> dict[str, Any]:
     """Make an API, a user, and a client for each way to authenticate; return what a driver needs to know of them."""
-    things = create_api_resource(
+    things = ApiResourceFactory.create(
         tenant_id=tenant.pk,
         identifier=AUDIENCE,
         name="Things",

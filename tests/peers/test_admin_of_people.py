@@ -13,10 +13,11 @@ from pytest_django.plugin import DjangoDbBlocker
 from foundation.acting import Act, Actor, acting, said
 from identity.models import AuditEntry, Connection, Tenant, User
 from identity.services import groups, memberships, roles
-from identity.services.users import block_user, create_user, update_user
+from identity.services.users import block_user, update_user
 from tests.conformance.web_process import WebProcess, web_process
 from tests.factories.actions import make_deployed_action
 from tests.factories.admin import PASSWORD, new_staff
+from tests.factories.models.identity import UserFactory
 from tests.factories.organizations import make_group, make_organization, make_role
 from tests.factories.sign_ins import make_block, make_session
 from tests.peers.chromium import PROGRAM, Chromium, Page, chromium
@@ -40,7 +41,7 @@ def browser() -> Iterator[Chromium]:
 @pytest.fixture
 def ada(tenant: Tenant, database_connection: Connection) -> User:
     """A user with something in every panel, changed by somebody."""
-    ada = create_user(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test", name="Ada Lovelace")
+    ada = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test", name="Ada Lovelace")
     group, company, role = make_group(tenant, "Mathematicians"), make_organization(tenant, "engines"), make_role(tenant, "Author")
     groups.add_group_members(tenant_id=tenant.pk, group_id=group.pk, user_ids=[ada.user_id])
     memberships.add_members(tenant_id=tenant.pk, organization_id=company.pk, user_ids=[ada.user_id])

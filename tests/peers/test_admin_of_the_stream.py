@@ -15,11 +15,12 @@ from events.log.numbering import number_tenant
 from events.models import LogEntry
 from events.stream.operating.connections import disconnect, open_connections
 from identity.models import Connection, Tenant, User
-from identity.services.users import create_user, update_user
+from identity.services.users import update_user
 from tests.conformance.target import make_target
 from tests.conformance.web_process import WebProcess, web_process
 from tests.deadlines import eventually
 from tests.factories.admin import PASSWORD, new_staff, new_tenant
+from tests.factories.models.identity import UserFactory
 from tests.peers.chromium import PROGRAM, Chromium, Page, chromium
 
 pytestmark = [pytest.mark.peer, pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers")]
@@ -47,7 +48,7 @@ def browser() -> Iterator[Chromium]:
 
 @pytest.fixture
 def user(tenant: Tenant, database_connection: Connection) -> User:
-    user = create_user(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test", name=MARKUP)
+    user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test", name=MARKUP)
     update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"given_name": "Ada"})
     number_tenant(tenant.pk)
     return user
@@ -158,7 +159,7 @@ def test_the_type_filter_applies_to_what_is_there_and_to_what_comes(
     shows(page, 0)
     connected(page)
     change(user, "left out")
-    create_user(tenant_id=user.tenant_id, connection=database_connection, email="b@example.test", given_name="wanted")
+    UserFactory.create(tenant_id=user.tenant_id, connection=database_connection, email="b@example.test", given_name="wanted")
     change(user, "left out too")
     shows(page, 1)
     assert names_in(page) == ["wanted"]

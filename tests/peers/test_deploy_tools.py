@@ -20,9 +20,9 @@ from pytest_django.fixtures import Settings
 from config.launcher.peers import PLACE
 from config.launcher.tls import ServerCertificate
 from identity.models import Tenant
-from identity.services.tenants import create_tenant
 from tests.conformance.web_process import WebProcess, tls_web_process
 from tests.factories.authapi import global_client
+from tests.factories.models.identity import TenantFactory
 from tests.management import Management
 from tests.peers.sign_in_world import serving
 
@@ -156,7 +156,7 @@ def test_exports_are_equal_after_an_import_into_the_same_and_into_an_empty_tenan
     settings.DATABASE_STRATEGY = "auth0"
     settings.RATE_LIMITS_ENABLED = False
     name = f"e-{secrets.token_hex(6)}"
-    empty = create_tenant(tenant_id=name, name=name, host=f"{name}.example.test")
+    empty = TenantFactory.create(id=name, name=name, host=f"{name}.example.test")
     fill(Management(tenant))
     unlimited = {"DATABASE_STRATEGY": "auth0", "RATE_LIMITS_ENABLED": "0"}
     with (

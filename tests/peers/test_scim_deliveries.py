@@ -23,14 +23,15 @@ from identity.models import Connection, Job, Tenant, User
 from identity.services.jobs import cancel_job, run_job
 from identity.services.users import create_user, delete_user, update_user
 from provisioning.actions.setups import draft_setup
-from provisioning.dead_letters.redrives import Selection, progress_of, start_redrive
+from provisioning.dead_letters.redelivery_jobs import Selection, progress_of, start_redelivery_job
 from provisioning.engine import breaker, delivering, dispatch, lanes
 from provisioning.engine.deletion_guard import allow_deletions, set_guard
 from provisioning.engine.streams import create_stream
 from provisioning.models import Action, Attempt, DeadLetter, Delivery, Lane
-from provisioning.services.actions import create_action
 from provisioning.trials.mapping_preview import mapping_preview
 from tests.factories.admin import browser_of, new_staff
+from tests.factories.models.identity import UserFactory
+from tests.factories.models.provisioning import ActionFactory
 from tests.factories.scim import HANG_UP, TOKEN, MisbehavingServer, RealServer, reply, scim_error
 from tests.factories.scim_relay import Relay
 from tests.management import Management
@@ -47,7 +48,7 @@ def make_stream(tenant: Tenant) -> MakeStream:
 
     def make(base_url: str, **options: Any) -> EventStream:
         secrets = {"SCIM_BASE_URL": base_url, "SCIM_BEARER_TOKEN": TOKEN, "SCIM_MAX_RETRIES": "0"}
-        action = create_action(
+        action = ActionFactory.create(
             tenant_id=tenant.pk, name="to scim", template="scim-user-provisioning", secrets=secrets, options=options, deploy=True
         )
         bound = {"action_id": str(action.pk)}
@@ -68,7 +69,9 @@ def deliver(stream: EventStream) -> dict[str, int]:
 
 
 def people(tenant: Tenant, connection_of: Connection, count: int) -> list[User]:
-    return [create_user(tenant_id=tenant.pk, connection=connection_of, email=f"user{at}@example.test", name="Old") for at in range(count)]
+    return [
+        UserFactory.create(tenant_id=tenant.pk, connection=connection_of, email=f"user{at}@example.test", name="Old") for at in range(count)
+    ]
 
 
 @pytest.mark.parametrize(("asked", "least", "most"), [("1", 0, 5), ("120", 115, 150), ("soon", 0, 5), (str(10**9), 3590, 3700)])
@@ -147,7 +150,7 @@ def test_13_five_hundred_are_redelivered_by_a_job_that_is_cancelled_half_way_and
         update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"name": "Newer"})
     assert deliver(stream) == {"dead": 500, "delivered": 50}
 
-    job = start_redrive(
+    job = start_redelivery_job(
         tenant_id=tenant.pk, stream_id=stream.pk, selection=Selection(), actor="ada@example.test", reason="fixed", rate_per_second=20
     )
     for _ in range(6):
@@ -160,7 +163,9 @@ def test_13_five_hundred_are_redelivered_by_a_job_that_is_cancelled_half_way_and
     assert (half.total, half.left, half.under_way, half.failed) == (500, 260, 0, 0)
     assert half.done + half.superseded == 240
 
-    rest = start_redrive(tenant_id=tenant.pk, stream_id=stream.pk, selection=Selection(), actor="bob@example.test", rate_per_second=100)
+    rest = start_redelivery_job(
+        tenant_id=tenant.pk, stream_id=stream.pk, selection=Selection(), actor="bob@example.test", rate_per_second=100
+    )
     for _ in range(4):
         run_job(rest.pk)
         deliver(stream)

@@ -13,8 +13,8 @@ import pytest
 from identity.models import Tenant
 from provisioning.actions.setups import draft_setup
 from provisioning.scim.lookups import UnverifiableMatch
-from provisioning.services.actions import create_action
 from provisioning.trials.connection_test import run_connection_test
+from tests.factories.models.provisioning import ActionFactory
 from tests.factories.scim import TOKEN, MisbehavingServer, RealServer, Received, Wire, listing, scim_error, user
 from tests.factories.scim_relay import Relay
 from tests.factories.scim_runs import ANNA, run_event
@@ -148,7 +148,7 @@ def test_6_in_the_modes_that_its_server_understands_nothing_is_doubled_or_corrup
     assert found is not None
     addresses = [entry["value"] for entry in found["emails"]]
     if mode not in RIGHT_MODES[server.name]:
-        # Accepted by the server and wrong afterwards: why the canary reads back what it wrote.
+        # Accepted by the server and wrong afterwards: why the write check reads back what it wrote.
         assert len(addresses) > 1
         return
     assert (addresses, len(found["phoneNumbers"])) == (["new@example.test"], 1)
@@ -156,10 +156,10 @@ def test_6_in_the_modes_that_its_server_understands_nothing_is_doubled_or_corrup
     assert not [name for name in found if name.startswith("urn:") and not name.endswith(":User")]
 
 
-def test_6_the_canary_sees_which_modes_work_and_leaves_nothing_behind(tenant: Tenant, server: RealServer) -> None:
+def test_6_the_write_check_sees_which_modes_work_and_leaves_nothing_behind(tenant: Tenant, server: RealServer) -> None:
     secrets = {"SCIM_BASE_URL": server.base_url, "SCIM_BEARER_TOKEN": TOKEN}
-    action = create_action(tenant_id=tenant.pk, name="to scim", template="scim-user-provisioning", secrets=secrets, deploy=True)
-    report = run_connection_test(draft_setup(action), actor="somebody", with_canary=True)
+    action = ActionFactory.create(tenant_id=tenant.pk, name="to scim", template="scim-user-provisioning", secrets=secrets, deploy=True)
+    report = run_connection_test(draft_setup(action), actor="somebody", with_write_check=True)
     modes = {step.name: step.finding.state for step in report.steps.taken if step.name in ("put", "patch", "patch_per_attribute")}
     assert [mode for mode, state in modes.items() if state == "ok"] == RIGHT_MODES[server.name]
     assert report.findings["recommended_update_mode"] == "put"

@@ -13,7 +13,6 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 
 from authapi.models import Client, Consent, Session
-from authapi.services.api_resources import create_api_resource
 from authapi.services.clients import create_client
 from config.launcher.peers import PLACE
 from identity.models import Connection, Tenant, User
@@ -21,6 +20,7 @@ from identity.services.connections import update_connection
 from tests.conformance.web_process import web_process
 from tests.deadlines import eventually
 from tests.factories.identity import make_user
+from tests.factories.models.authapi import ApiResourceFactory
 from tests.peers.chromium import PROGRAM, Chromium, Page, chromium
 
 pytestmark = [
@@ -111,7 +111,7 @@ def browser() -> Iterator[Chromium]:
 @pytest.fixture
 def make(tenant: Tenant, database_connection: Connection, origin: str, browser: Chromium) -> Iterator[Callable[..., Application]]:
     """Return what makes the application, of a first party unless it is said otherwise."""
-    create_api_resource(
+    ApiResourceFactory.create(
         tenant_id=tenant.pk, identifier=AUDIENCE, name="Things", scopes=[{"value": "read:things", "description": "See your things"}]
     )
     user = make_user(connection=database_connection, email=EMAIL, password=PASSWORD, given_name="Ada", email_verified=True)

@@ -22,10 +22,10 @@ from events.models import Event
 from events.record.catalogue import EVENT_TYPES
 from foundation.change_context import ChangeContext, change_context
 from identity.models import Connection, Tenant
-from identity.services.users import create_user
 from tests.conformance.web_process import WebProcess, web_process
 from tests.factories.authapi import access_token, global_client, host_of
 from tests.factories.event_story import tell_every_type
+from tests.factories.models.identity import UserFactory
 
 pytestmark = pytest.mark.peer
 
@@ -89,7 +89,7 @@ def test_a_client_reads_events_heartbeats_and_canaries(
                 canary = _until(running.stdout, _canary(web, token))[-1]
                 assert canary["purpose"] == "test"
                 assert canary["offset"] == opening["offset"], "a canary moves no cursor"
-                create_user(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test")
+                UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test")
                 number_tenant(tenant.pk)
                 recorded = Event.objects.get(tenant_id=tenant.pk, type="user.created")
                 event = _until(running.stdout, recorded.event_id)[-1]

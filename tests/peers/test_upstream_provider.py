@@ -17,7 +17,7 @@ from authapi.models import Session
 from authapi.upstream import metadata
 from config.launcher.peers import PLACE
 from identity.models import Tenant, User
-from identity.services.connections import create_connection
+from tests.factories.models.identity import ConnectionFactory
 from tests.factories.provider import address_of_logout
 from tests.factories.scim import free_port, listening
 from tests.factories.sign_in import CALLBACK, web_client
@@ -64,7 +64,7 @@ def test_people_of_another_provider_become_users(tenant: Tenant, algorithm: str)
     client, _ = web_client(tenant)
     with provider(f"http://{host}/login/callback", algorithm) as issuer:
         options = {"client_id": "tenant", "client_secret": "only-for-a-test", "issuer": issuer}
-        create_connection(tenant_id=tenant.pk, name="corp", strategy="oidc", enabled_clients=[client.client_id], options=options)
+        ConnectionFactory.create(tenant_id=tenant.pk, name="corp", strategy="oidc", enabled_clients=[client.client_id], options=options)
         browser = Browser(headers={"host": host})
         asked = {"response_type": "code", "client_id": client.client_id, "redirect_uri": CALLBACK, "scope": "openid", "state": "s"}
         elsewhere = browser.get(browser.get("/authorize", asked)["Location"])

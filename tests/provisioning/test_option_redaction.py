@@ -13,17 +13,17 @@ from django.apps import apps
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import DatabaseError, connection, transaction
-from django.utils import timezone
 
 from events.log.numbering import number_tenant
 from events.models import Event, LogEntry
 from identity.models import AuditEntry, Connection, Tenant
-from identity.services.connections import create_connection, update_connection
-from identity.services.tenants import create_tenant
-from provisioning.models import Attempt, DeadLetter, Delivery
+from identity.services.connections import update_connection
+from provisioning.models import Attempt
 from provisioning.option_redaction import REMOVED, redact_attempts, redact_letters
 from provisioning.runs.masking import Mask
 from tests.events.log_reading import folded, numbered, tables
+from tests.factories.models.identity import AuditEntryFactory, ConnectionFactory, TenantFactory
+from tests.factories.models.provisioning import AttemptFactory, DeadLetterFactory, DeliveryFactory
 from tests.factories.option_secrets import hidden_text
 
 
@@ -45,7 +45,7 @@ class Published:
 def published(tenant: Tenant) -> Published:
     """Make what an earlier version left behind in every table."""
     hidden = {path: hidden_text() for path in ("twilio_token", "gateway_authentication/secret", "homemade")}
-    row = create_connection(tenant_id=tenant.pk, name="texts", strategy="sms", options={"from": "+123"})
+    row = ConnectionFactory.create(tenant_id=tenant.pk, name="texts", strategy="sms", options={"from": "+123"})
     left = Published(tenant, row, hidden)
     update_connection(tenant_id=tenant.pk, connection_id=row.pk, changes={"display_name": "Texts"})
     number_tenant(tenant.pk)
@@ -68,40 +68,33 @@ def published(tenant: Tenant) -> Published:
 def _deliver(left: Published) -> None:
     event = Event.objects.filter(tenant_id=left.tenant.pk).latest("pk")
     named = {"stream_id": "est_" + "a" * 22, "tenant_id": left.tenant.pk, "key": event.root, "event_id": event.event_id}
-    delivery = Delivery.objects.create(
+    delivery = DeliveryFactory.create(
         **named, event_type=event.type, position=2, event=event.pk, state="dead", error_message=f"400: {left.hidden['twilio_token']}?"
     )
     whole = bytes(event.body).decode()
     exchange = {"verb": "POST", "path": "/", "status": 400, "response_body": f"refused {left.hidden['homemade']}"}
-    Attempt.objects.create(
+    AttemptFactory.create(
         delivery=delivery,
-        tenant_id=left.tenant.pk,
-        number=1,
-        started_at=timezone.now(),
         outcome="failed",
         exchanges=[{**exchange, "request_body": whole}, {**exchange, "request_body": whole[:-40] + "… (9999 characters)"}],
         log_lines=[f"sent {left.hidden['twilio_token']}"],
         error_message=f"no {left.hidden['gateway_authentication/secret']}",
     )
-    DeadLetter.objects.create(
+    DeadLetterFactory.create(
         delivery=delivery,
-        **named,
-        event_type=event.type,
         body=event.body,
         rebuilt_body=event.body,
         reason=f"refused {left.hidden['homemade']}",
         error_class="rejected",
-        fingerprint="f",
-        attempts=1,
     )
 
 
 def _note(left: Published) -> None:
     about = {"tenant_id": left.tenant.pk, "object_type": "identity.connection", "object_id": left.connection.pk, "actor_kind": "staff"}
     act = {"act_id": "5e7ab5a1-0000-4000-8000-000000000000", "actor_name": "ada"}
-    AuditEntry.objects.create(**about, **act, kind="add", after={"strategy": "sms", "name": "texts", "options": left.options})
+    AuditEntryFactory.create(**about, **act, kind="add", after={"strategy": "sms", "name": "texts", "options": left.options})
     changed = {"options": {**left.options, "twilio_token": "(hidden)"}}
-    AuditEntry.objects.create(**about, **act, kind="change", before=changed, after={"options": {"from": "+1"}})
+    AuditEntryFactory.create(**about, **act, kind="change", before=changed, after={"options": {"from": "+1"}})
 
 
 @pytest.fixture
@@ -112,7 +105,7 @@ def here(tenant: Tenant) -> Published:
 @pytest.fixture
 def there(tenant: Tenant) -> Published:
     tenant_id = f"t-{secrets.token_hex(6)}"
-    return published(create_tenant(tenant_id=tenant_id, name=tenant_id, host=f"{tenant_id}.example.test"))
+    return published(TenantFactory.create(id=tenant_id, name=tenant_id, host=f"{tenant_id}.example.test"))
 
 
 def holding(left: Published) -> set[str]:
@@ -280,10 +273,7 @@ def test_the_redaction_of_the_audit_log_changes_nothing_but_options(here: Publis
 
 
 def test_entries_about_other_rows_are_not_opened_by_the_redaction(tenant: Tenant) -> None:
-    entry = AuditEntry.objects.create(
-        tenant_id=tenant.pk, object_type="identity.user", kind="change", actor_kind="staff", actor_name="ada",
-        act_id="5e7ab5a1-0000-4000-8000-000000000000", after={"options": {"a": 1}},
-    )  # fmt: skip
+    entry = AuditEntryFactory.create(tenant_id=tenant.pk, object_type="identity.user", kind="change", after={"options": {"a": 1}})
     with pytest.raises(DatabaseError, match="append-only"):
         changed_as_a_redaction(entry, "after = '{\"options\": {}}'")
 

@@ -82,7 +82,7 @@ _DUE = """
 SELECT due.not_before AS since, s.id AS stream_id, coalesce(nullif(s.name, ''), s.id) AS stream_name
 FROM events_eventstream s CROSS JOIN LATERAL (
     SELECT l.not_before FROM provisioning_lane l WHERE l.stream_id = s.id AND l.not_before <= clock_timestamp()
-    ORDER BY l.not_before, l.id LIMIT 1
+    ORDER BY l.not_before LIMIT 1
 ) due WHERE s.status = 'enabled' AND s.held_since IS NULL
 """
 _OLDEST_DUE = f"{_DUE} ORDER BY due.not_before LIMIT 1"

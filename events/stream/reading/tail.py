@@ -96,7 +96,6 @@ class Tails:
         self._behind: deque[Tail] = deque()
         self._readers: set[asyncio.Task[None]] = set()
         self._poll_now = asyncio.Event()
-        self.found_by_poll = 0
 
     def follow(self, follower: Follower, tenant_id: str, bounds: Bounds, sealer: CursorSealer) -> Tail:
         """Attach a stream to the tenant's tail, made when it is the first; the tail reads on to the head it was told."""
@@ -182,7 +181,6 @@ class Tails:
             elif head.position > tail.heard:
                 found += 1
                 self.heard(tenant_id, head.position)
-        self.found_by_poll += found
         metrics.HINTS_MISSED.inc(found)
         return found > 0
 

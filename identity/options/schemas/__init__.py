@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from identity.options.schemas import enterprise, own, social
 from identity.options.schemas.nodes import Members
 
-_SCHEMAS: Mapping[str, Members] = {
+SCHEMAS: Mapping[str, Members] = {
     "email": own.EMAIL,
     "sms": own.SMS,
     "oidc": enterprise.OIDC,
@@ -37,10 +37,9 @@ _SCHEMAS: Mapping[str, Members] = {
     "oauth2": social.OAUTH2,
     "custom": social.OAUTH2,
 }
-STRATEGIES_WITH_SCHEMAS = tuple(_SCHEMAS)
 DATABASE = own.DATABASE
 
 
 def schema_of(strategy: str, *, is_database: bool) -> Members:
     """Return the schema of a strategy; one without a schema of its own has that of any OAuth 2.0 provider."""
-    return DATABASE if is_database else _SCHEMAS.get(strategy, social.OAUTH2)
+    return DATABASE if is_database else SCHEMAS.get(strategy, social.OAUTH2)

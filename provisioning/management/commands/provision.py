@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from provisioning.commands import subcommands
+from provisioning.commands import FORMER_NAMES, subcommands
 
 
 class Command(BaseCommand):
@@ -19,11 +19,16 @@ class Command(BaseCommand):
         for name, module in subcommands().items():
             summary, _, rest = module.HELP.strip().partition("\n")
             subparser = parsers.add_parser(
-                name, help=summary, description=f"{summary}\n{rest}", formatter_class=argparse.RawDescriptionHelpFormatter
+                name,
+                aliases=[former for former, now in FORMER_NAMES.items() if now == name],
+                help=summary,
+                description=f"{summary}\n{rest}",
+                formatter_class=argparse.RawDescriptionHelpFormatter,
             )
             module.add_arguments(subparser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        status = subcommands()[options["subcommand"]].handle(options, self.stdout, self.stderr)
+        name = FORMER_NAMES.get(options["subcommand"], options["subcommand"])
+        status = subcommands()[name].handle(options, self.stdout, self.stderr)
         if status:
             sys.exit(status)

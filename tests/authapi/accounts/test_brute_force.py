@@ -11,7 +11,8 @@ from django.core import mail
 from django.db import connections
 
 from authapi.accounts.attempts import Refusal
-from authapi.accounts.brute_force import blocks_of, counted_address, lift_blocks
+from authapi.accounts.brute_force import counted_address, lift_blocks
+from authapi.accounts.user_blocks import blocks_of_identifier
 from authapi.expiry import drop_ended
 from authapi.models import LoginFailures
 from events.models import Event, Mark
@@ -35,7 +36,7 @@ def test_the_failure_that_reaches_the_threshold_blocks_and_even_the_right_passwo
     assert outcome(attempt(connection)) is BLOCKED
     assert outcome(attempt(connection, password=WRONG)) is BLOCKED
     assert last_line(ada.tenant_id).type == "limit_wc"
-    assert [row.identifier for row in blocks_of(tenant_id=ada.tenant_id, identifier="ADA@example.test")] == ["ada@example.test"]
+    assert [row.identifier for row in blocks_of_identifier(tenant_id=ada.tenant_id, identifier="ADA@example.test")] == ["ada@example.test"]
 
 
 def test_a_name_that_nobody_has_is_blocked_alike(ada: User, connection: Connection) -> None:
@@ -106,7 +107,7 @@ def test_a_higher_threshold_lifts_the_block_and_the_count_goes_on(ada: User, con
     protect(ada.tenant_id, max_attempts=2)
     fail(connection, 2)
     protect(ada.tenant_id, max_attempts=4)
-    assert not blocks_of(tenant_id=ada.tenant_id, identifier="ada@example.test")
+    assert not blocks_of_identifier(tenant_id=ada.tenant_id, identifier="ada@example.test")
     assert fail(connection, 3) == [WRONG_CREDENTIALS, WRONG_CREDENTIALS, BLOCKED]
 
 
@@ -123,7 +124,7 @@ def test_a_block_ends_thirty_days_after_the_last_failure_and_trying_does_not_pro
         clock.shift(timedelta(days=29, hours=23))
         assert fail(connection, 2) == [BLOCKED] * 2
         clock.shift(timedelta(hours=2))
-        assert not blocks_of(tenant_id=ada.tenant_id, identifier="ada@example.test")
+        assert not blocks_of_identifier(tenant_id=ada.tenant_id, identifier="ada@example.test")
         assert fail(connection, 1) == [WRONG_CREDENTIALS]
         assert outcome(attempt(connection)) == ada
 

@@ -31,6 +31,7 @@ from identity.models import AuditEntry, Connection, Staff, Tenant, User
 from identity.services import organizations, users
 from identity.services.tenants import create_tenant
 from tests.factories.admin import browser_of, new_staff
+from tests.factories.models.authapi import AdministrativeLineFactory
 from tests.factories.sign_ins import make_sign_in
 from tests.management import Management, segment
 
@@ -456,8 +457,8 @@ def test_both_tables_are_one_list_without_gap_or_repetition(api: Management, ten
 
 def make_line(tenant: Tenant, **changes: Any) -> AdministrativeLine:
     created_at = changes.pop("created_at", timezone.now() - timedelta(seconds=10))
-    values = {"type": "sapi", "is_success": True, "description": "Update a client"} | changes
-    row = AdministrativeLine.objects.of(tenant.pk).create(tenant_id=tenant.pk, **values)
+    values = {"description": "Update a client", "user_name": "", "ip": None} | changes
+    row = AdministrativeLineFactory.create(tenant_id=tenant.pk, **values)
     AdministrativeLine.objects.of(tenant.pk).filter(pk=row.pk).update(created_at=created_at)
     row.refresh_from_db()
     return row

@@ -107,7 +107,7 @@ def test_a_hung_redis_costs_one_timeout_and_then_nothing(tenant_id: str, hung_re
     assert time.monotonic() - started < 1.0
 
 
-def test_the_breaker_asks_again_after_five_seconds_and_closes_on_an_answer(tenant_id: str, dead_redis: str) -> None:
+def test_the_guard_asks_again_after_five_seconds_and_closes_on_an_answer(tenant_id: str, dead_redis: str) -> None:
     now = [100.0]
     counters = Counters(dead_redis, prefix="test", clock=lambda: now[0])
     counters.increase(tenant_id, seconds=60)

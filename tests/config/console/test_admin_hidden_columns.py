@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from config.console.admin_site import site
 from identity.models import Tenant
-from identity.services.staff import create_staff
+from tests.factories.models.identity import StaffFactory
 
 _PASSWORD = "Correct-Horse-7-Battery"
 # Columns that hold what nobody may read, by the model's label.
@@ -29,7 +29,7 @@ _MODELS = {model._meta.label_lower: model for model in site._registry}
 @pytest.fixture
 def browser(tenant: Tenant) -> Client:
     browser = Client(headers={"host": "localhost"})
-    browser.force_login(create_staff(tenant_id=tenant.pk, email=f"staff@{tenant.pk}.example.test", password=_PASSWORD))
+    browser.force_login(StaffFactory.create(tenant_id=tenant.pk, email=f"staff@{tenant.pk}.example.test", password=_PASSWORD))
     return browser
 
 

@@ -11,9 +11,10 @@ from authapi.edge import throttling
 from config.console import admin_login
 from config.console.staff_account.known_devices import known_device
 from identity.models import Staff, Tenant
-from identity.services.staff import create_staff, update_staff
+from identity.services.staff import update_staff
 from identity.services.tenants import set_tenant_status
 from tests.factories.admin import PASSWORD, PLATFORM, new_staff
+from tests.factories.models.identity import StaffFactory
 
 LOGIN = "/admin/login/"
 
@@ -47,7 +48,7 @@ def test_staff_sign_in_with_e_mail_and_password_in_any_case_of_letters(visitor: 
 
 def test_an_address_with_another_letter_of_the_same_capital_names_no_account(visitor: Client, tenant: Tenant) -> None:
     email = f"admin-{secrets.token_hex(4)}@example.test"
-    create_staff(tenant_id=tenant.pk, email=email, password=PASSWORD)
+    StaffFactory.create(tenant_id=tenant.pk, email=email, password=PASSWORD)
 
     # The capital of a dotless i (U+0131) is I. Such a spelling has counters of its own, so it must not find the account.
     assert "Please enter the correct email and password" in attempt(visitor, email.replace("i", "\u0131"))

@@ -17,6 +17,7 @@ from identity.staff_roles import AUDITOR, PROVISIONING_OPERATOR, ROLES
 from provisioning.admin.rights import Right
 from tests.depth import sample
 from tests.factories.admin import Rows, browser_of, new_staff, new_tenant
+from tests.factories.models.identity import JobFactory
 
 MODELS = sorted(site._registry, key=lambda model: model._meta.label_lower)
 NOT_FOR_PROVISIONING = (
@@ -107,8 +108,7 @@ def test_a_provisioning_operator_runs_streams_and_sees_no_clients_and_no_staff(t
 
 @pytest.mark.parametrize(("job_type", "answer"), [(Job.Type.USERS_IMPORT, 403), (Job.Type.STREAM_RECONCILIATION, 302)])
 def test_a_provisioning_operator_ends_jobs_of_streams_only(tenant: Tenant, job_type: Job.Type, answer: int) -> None:
-    job = Job(tenant_id=tenant.pk, type=job_type, parameters={"plan": {}, "stream_id": "est_none"})
-    job.save(force_insert=True)
+    job = JobFactory.create(tenant_id=tenant.pk, type=job_type, parameters={"plan": {}, "stream_id": "est_none"})
     browser = browser_of(new_staff(tenant, PROVISIONING_OPERATOR))
 
     assert browser.post(place_of(Job, "action", quote(job.pk), "cancel")).status_code == answer

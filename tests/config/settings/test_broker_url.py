@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kombu import Connection
 
-from config.settings.broker_url import broker_url
+from config.settings.queue import broker_url
 
 
 def test_a_tcp_url_stays_as_it_is() -> None:

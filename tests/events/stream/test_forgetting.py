@@ -15,7 +15,7 @@ from events.stream.reading.tail import Tail
 from events.stream.reasons import Reason
 from events.stream.runtime import StreamRuntime
 from identity.models import Tenant
-from identity.services.connections import create_connection
+from tests.factories.models.identity import ConnectionFactory
 
 
 class Reader:
@@ -30,7 +30,7 @@ class Reader:
 
 def _record(tenant: Tenant, name: str) -> None:
     try:
-        create_connection(tenant_id=tenant.pk, name=name, strategy="email")
+        ConnectionFactory.create(tenant_id=tenant.pk, name=name, strategy="email")
         number_tenant(tenant.pk)
     finally:
         # This thread's own connection.

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import psycopg
 
+from events import metrics
 from events.log.cursor import CursorSealer
 from events.log.reading import CursorExpired, LogHasHole
 from events.stream.reading.sharing import Batch
@@ -15,6 +16,10 @@ from events.stream.reasons import CURSOR_EXPIRED, LOG_BROKEN, LOG_GONE, Reason
 from tests.events.stream.fake_log import FakeLog, until
 
 SEALER = CursorSealer({"k1": "k" * 40}, tenant_id="acme")
+
+
+def _hints_missed() -> float:
+    return metrics.REGISTRY.get_sample_value("hint_missed_total") or 0.0
 
 
 class Stream:
@@ -143,9 +148,10 @@ def test_without_any_hint_the_poll_finds_it() -> None:
     async def story(log: FakeLog, tails: Tails) -> None:
         stream = Stream()
         tail = tails.follow(stream, "acme", log.bounds(), SEALER)
+        missed = _hints_missed()
         log.head = 2
         await _until(stream, tail, 2)
-        assert tails.found_by_poll == 1
+        assert _hints_missed() == missed + 1
 
     _run(story, polling=True)
 

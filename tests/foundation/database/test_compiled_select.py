@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 
 from foundation.database.compiled_select import CompiledSelect
 from identity.models import Connection, LinkedIdentity, Tenant, User
-from identity.services.tenants import create_tenant
-from identity.services.users import create_user, update_user
+from identity.services.users import update_user
+from tests.factories.models.identity import TenantFactory, UserFactory
 
 
 def users() -> CompiledSelect[User]:
@@ -26,7 +26,7 @@ def users() -> CompiledSelect[User]:
 
 @pytest.fixture
 def user(database_connection: Connection) -> User:
-    return create_user(
+    return UserFactory.create(
         tenant_id=database_connection.tenant_id,
         connection=database_connection,
         email="ada@example.test",
@@ -63,7 +63,7 @@ def test_a_value_is_a_value_and_nothing_else(user: User, value: str) -> None:
 
 
 def test_a_user_of_one_tenant_is_nobody_at_another(user: User) -> None:
-    other = create_tenant(tenant_id=f"t-{secrets.token_hex(6)}", name="other", host=f"{secrets.token_hex(6)}.example.test")
+    other = TenantFactory.create(id=f"t-{secrets.token_hex(6)}", name="other", host=f"{secrets.token_hex(6)}.example.test")
     select = users()
     assert select.first(tenant_id=user.tenant_id, user_id=user.user_id) == user
     assert select.first(tenant_id=other.pk, user_id=user.user_id) is None

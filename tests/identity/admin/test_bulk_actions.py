@@ -13,13 +13,13 @@ from django.urls import reverse
 
 from events.models import Event
 from foundation.acting import Act, Actor, as_document
-from identity.models import AuditEntry, Connection, Job, JobChunk, JobError, Staff, Tenant, User
-from identity.services.connections import create_connection
+from identity.models import AuditEntry, Connection, Job, Staff, Tenant, User
 from identity.services.jobs import run_job, run_next_chunk
-from identity.services.users import block_user, create_user, new_user
+from identity.services.users import block_user, new_user
 from tests.config.console.staff_account.sessions import grow_old
 from tests.factories.admin import browser_of, new_staff, new_tenant
 from tests.factories.identity import make_user
+from tests.factories.models.identity import ConnectionFactory, JobChunkFactory, JobErrorFactory, JobFactory, UserFactory
 
 LIST = reverse("admin:identity_user_changelist")
 MANY = 25
@@ -158,7 +158,7 @@ def test_what_comes_after_the_confirmation_is_not_touched(
     browser: Client, tenant: Tenant, people: list[User], database_connection: Connection
 ) -> None:
     job = begun(browser, "delete_selected")
-    late = create_user(tenant_id=tenant.pk, connection=database_connection, email="late@example.test")
+    late = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="late@example.test")
 
     assert run_job(job.pk)
 
@@ -253,7 +253,7 @@ def test_a_tenant_s_staff_choose_and_see_their_own_rows_only(browser: Client, te
 
 
 def test_an_operator_chooses_many_rows_of_one_tenant_at_a_time(operator: Client, people: list[User]) -> None:
-    elsewhere = create_connection(tenant_id=new_tenant("other").pk, name="people", strategy="database")
+    elsewhere = ConnectionFactory.create(tenant_id=new_tenant("other").pk, name="people", strategy="database")
     make_user(connection=elsewhere, email="user0@elsewhere.test")
     keys = [user.pk for user in people]
 
@@ -266,12 +266,11 @@ def test_who_may_not_see_such_rows_does_not_see_the_job_on_them(tenant: Tenant) 
     administrator = browser_of(new_staff(tenant))
     about = {"label": "Delete selected clients", "model": "authapi.client", "permission": "authapi.delete_client"}
     by = as_document(Act(Actor("staff", "1", "ada@example.test")))
-    job = Job(tenant_id=tenant.pk, type=Job.Type.BULK_ACTION, parameters={**about, "act": "authapi.client:delete", "next": 0, "by": by})
-    job.save()
-    error = JobError.objects.create(
-        job=job, row_number=0, user={"name": "Till", "id": "1"}, errors=[{"code": "Conflict", "message": "No."}]
+    job = JobFactory.create(
+        tenant_id=tenant.pk, type=Job.Type.BULK_ACTION, parameters={**about, "act": "authapi.client:delete", "next": 0, "by": by}
     )
-    chunk = JobChunk.objects.create(job=job, number=0)
+    error = JobErrorFactory.create(job=job, user={"name": "Till", "id": "1"}, errors=[{"code": "Conflict", "message": "No."}])
+    chunk = JobChunkFactory.create(job=job)
     rows = (("joberror", error), ("jobchunk", chunk))
     pages = (page_of(job), *(reverse(f"admin:identity_{name}_change", args=(row.pk,)) for name, row in rows))
     assert [administrator.get(page).status_code for page in pages] == [200, 200, 200]

@@ -9,15 +9,16 @@ from django.urls import reverse
 
 from identity.models import Connection, Job, Tenant, User
 from identity.services import deletions
-from identity.services.connections import create_connection
-from identity.services.users import create_user
+from tests.factories.models.identity import ConnectionFactory, UserFactory
 
 SECRET = "the-secret-of-the-directory"
 
 
 @pytest.fixture
 def company(tenant: Tenant) -> Connection:
-    return create_connection(tenant_id=tenant.pk, name="company", strategy="oidc", options={"client_id": "x", "client_secret": SECRET})
+    return ConnectionFactory.create(
+        tenant_id=tenant.pk, name="company", strategy="oidc", options={"client_id": "x", "client_secret": SECRET}
+    )
 
 
 def page(connection: Connection, name: str = "change") -> str:
@@ -96,7 +97,7 @@ def test_name_and_strategy_cannot_be_changed(browser: Client, company: Connectio
 
 
 def test_deleting_a_connection_says_so_and_deletes_its_users_first(browser: Client, company: Connection) -> None:
-    create_user(tenant_id=company.tenant_id, connection=company, identifier="a", email="a@example.test")
+    UserFactory.create(tenant_id=company.tenant_id, connection=company, identifier="a", email="a@example.test")
 
     assert "All its users are deleted first" in browser.get(page(company, "delete")).content.decode()
     browser.post(page(company, "delete"), {"post": "yes"})
@@ -110,7 +111,7 @@ def test_a_large_deletion_names_what_goes_and_shows_how_far_it_is(
 ) -> None:
     monkeypatch.setattr(deletions, "CHUNK_ROWS", 2)
     for number in range(6):
-        create_user(tenant_id=company.tenant_id, connection=company, identifier=str(number), email=f"{number}@example.test")
+        UserFactory.create(tenant_id=company.tenant_id, connection=company, identifier=str(number), email=f"{number}@example.test")
 
     assert "<li>6 users</li>" in browser.get(page(company, "delete")).content.decode()
     said = browser.post(page(company, "delete"), {"post": "yes"}, follow=True).content.decode()

@@ -8,14 +8,15 @@ from django.urls import reverse
 
 from authapi.models import LoginFailures
 from identity.models import Connection, Tenant
-from identity.services.users import block_user, create_user
+from identity.services.users import block_user
 from tests.factories.admin import Rows
+from tests.factories.models.identity import UserFactory
 
 
 @pytest.fixture
 def people(database_connection: Connection) -> None:
     for name in ("never", "blocked"):
-        user = create_user(tenant_id=database_connection.tenant_id, connection=database_connection, email=f"{name}@example.test")
+        user = UserFactory.create(tenant_id=database_connection.tenant_id, connection=database_connection, email=f"{name}@example.test")
     block_user(tenant_id=user.tenant_id, user_id=user.user_id)
 
 

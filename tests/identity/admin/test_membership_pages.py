@@ -24,11 +24,9 @@ from identity.models import (
     User,
     UserRole,
 )
-from identity.services.groups import create_group
 from identity.services.memberships import add_members
-from identity.services.organizations import create_organization
-from identity.services.roles import create_role
 from tests.factories.identity import make_user
+from tests.factories.models.identity import GroupFactory, OrganizationFactory, RoleFactory
 
 
 @pytest.fixture
@@ -38,17 +36,17 @@ def user(database_connection: Connection) -> User:
 
 @pytest.fixture
 def group(tenant: Tenant) -> Group:
-    return create_group(tenant_id=tenant.pk, name="Engineers")
+    return GroupFactory.create(tenant_id=tenant.pk, name="Engineers")
 
 
 @pytest.fixture
 def role(tenant: Tenant) -> Role:
-    return create_role(tenant_id=tenant.pk, name="Reader")
+    return RoleFactory.create(tenant_id=tenant.pk, name="Reader")
 
 
 @pytest.fixture
 def organization(tenant: Tenant) -> Organization:
-    return create_organization(tenant_id=tenant.pk, name="acme")
+    return OrganizationFactory.create(tenant_id=tenant.pk, name="acme")
 
 
 def place(model: type[models.Model], name: str, *key: object) -> str:
@@ -74,7 +72,7 @@ def test_a_group_is_made_changed_and_deleted(browser: Client, tenant: Tenant) ->
     [({"name": "Taken", "type": "tenant"}, "already exists"), ({"name": "New", "type": "connection"}, "names its connection_id")],
 )
 def test_a_group_that_does_not_fit_is_said_on_the_form(browser: Client, tenant: Tenant, sent: dict[str, str], said: str) -> None:
-    create_group(tenant_id=tenant.pk, name="Taken")
+    GroupFactory.create(tenant_id=tenant.pk, name="Taken")
 
     assert said in browser.post(place(Group, "add"), sent).content.decode()
 

@@ -13,8 +13,8 @@ from django.urls import reverse
 from events.log.numbering import number_tenant
 from events.models import Event
 from identity.models import AuditEntry, Connection, LinkedIdentity, PasswordCredential, Staff, User
-from identity.services.connections import create_connection
-from identity.services.users import block_user, create_user, link_users
+from identity.services.users import block_user, link_users
+from tests.factories.models.identity import ConnectionFactory, UserFactory
 
 ADD = "admin:identity_user_add"
 LIST = "admin:identity_user_changelist"
@@ -22,7 +22,7 @@ LIST = "admin:identity_user_changelist"
 
 @pytest.fixture
 def user(database_connection: Connection) -> User:
-    return create_user(
+    return UserFactory.create(
         tenant_id=database_connection.tenant_id,
         connection=database_connection,
         email="ada@example.test",
@@ -110,7 +110,7 @@ def test_a_password_that_the_connection_does_not_take_is_refused(browser: Client
 
 
 def test_a_password_for_a_user_without_a_database_connection_is_refused(browser: Client, user: User) -> None:
-    company = create_connection(tenant_id=user.tenant_id, name="company", strategy="samlp")
+    company = ConnectionFactory.create(tenant_id=user.tenant_id, name="company", strategy="samlp")
     answer = browser.post(reverse(ADD), {"connection": company.pk, "email": "a@example.test", "password": "whatever-it-is"})
 
     assert "Only users of a database connection have a password" in answer.content.decode()
@@ -135,7 +135,7 @@ def test_saving_without_a_change_makes_no_event(browser: Client, user: User) -> 
 
 
 def test_a_refused_change_keeps_what_was_typed(browser: Client, user: User) -> None:
-    create_user(tenant_id=user.tenant_id, connection=user.connection, email="taken@example.test")
+    UserFactory.create(tenant_id=user.tenant_id, connection=user.connection, email="taken@example.test")
     answer = browser.post(page(user), form_of(browser, user, email="taken@example.test", given_name="Typed"))
 
     assert answer.status_code == 200
@@ -153,7 +153,7 @@ def test_a_user_is_deleted_through_the_service(browser: Client, user: User) -> N
 
 
 def test_selected_users_are_deleted_one_by_one_after_a_confirmation(browser: Client, user: User) -> None:
-    second = create_user(tenant_id=user.tenant_id, connection=user.connection, email="second@example.test")
+    second = UserFactory.create(tenant_id=user.tenant_id, connection=user.connection, email="second@example.test")
     chosen = {"action": "delete_selected", ACTION_CHECKBOX_NAME: [user.pk, second.pk]}
 
     assert user.user_id in browser.post(reverse(LIST), chosen).content.decode()
@@ -185,7 +185,7 @@ def test_selected_users_are_blocked_one_by_one(browser: Client, user: User) -> N
 
 
 def test_linking_names_the_user_and_refuses_an_unknown_one(browser: Client, user: User) -> None:
-    second = create_user(tenant_id=user.tenant_id, connection=user.connection, email="second@example.test")
+    second = UserFactory.create(tenant_id=user.tenant_id, connection=user.connection, email="second@example.test")
 
     assert "does not exist" in browser.post(action(user, "link"), {"secondary": "database|nobody"}).content.decode()
     browser.post(action(user, "link"), {"secondary": second.user_id})
@@ -195,7 +195,7 @@ def test_linking_names_the_user_and_refuses_an_unknown_one(browser: Client, user
 
 
 def test_an_identity_is_unlinked_on_its_own_page(browser: Client, user: User) -> None:
-    second = create_user(tenant_id=user.tenant_id, connection=user.connection, email="second@example.test")
+    second = UserFactory.create(tenant_id=user.tenant_id, connection=user.connection, email="second@example.test")
     link_users(tenant_id=user.tenant_id, primary_id=user.user_id, secondary_id=second.user_id)
     linked = LinkedIdentity.objects.of(user.tenant_id).get()
 
@@ -216,7 +216,7 @@ def test_the_page_of_a_user_shows_its_last_events_newest_first(browser: Client, 
 
 @pytest.mark.parametrize("term", ["ada@example.test", "ADA@example.test", "ada", "Ada"])
 def test_users_are_found_by_address_and_name(browser: Client, user: User, term: str) -> None:
-    create_user(tenant_id=user.tenant_id, connection=user.connection, email="bob@example.test", name="Bob")
+    UserFactory.create(tenant_id=user.tenant_id, connection=user.connection, email="bob@example.test", name="Bob")
 
     rows = browser.get(reverse(LIST), {"q": term}).context["cl"].result_list
     assert [row.pk for row in rows] == [user.pk]

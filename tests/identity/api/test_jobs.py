@@ -16,11 +16,9 @@ import time_machine
 from django.utils import timezone
 
 from identity.models import Connection, Job, JobChunk, Tenant, User
-from identity.services.connections import create_connection
 from identity.services.jobs import run_job
-from identity.services.tenants import create_tenant
-from identity.services.users import create_user
 from tests.factories.identity import make_user
+from tests.factories.models.identity import ConnectionFactory, JobFactory, TenantFactory, UserFactory
 from tests.management import Answer, Management, request
 
 BOUNDARY = "----boundary"
@@ -30,7 +28,7 @@ TEXT_TYPE = {"content-type": f"multipart/form-data; boundary={BOUNDARY}"}
 @pytest.fixture
 def other(committed_db: None) -> Tenant:
     tenant_id = f"t-{secrets.token_hex(6)}"
-    return create_tenant(tenant_id=tenant_id, name=tenant_id, host=f"{tenant_id}.example.test")
+    return TenantFactory.create(id=tenant_id, name=tenant_id, host=f"{tenant_id}.example.test")
 
 
 def part(name: str, content: str | bytes, *, file_name: str | None = None) -> bytes:
@@ -155,7 +153,7 @@ def test_an_import_takes_multipart_only(api: Management) -> None:
 
 
 def test_users_are_imported_into_databases_only(api: Management, tenant: Tenant) -> None:
-    mail = create_connection(tenant_id=tenant.pk, name="mail", strategy="email")
+    mail = ConnectionFactory.create(tenant_id=tenant.pk, name="mail", strategy="email")
     answer = post_import(api, mail.pk, b"[]")
     assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")
 
@@ -209,8 +207,7 @@ def test_either_scope_reads_jobs_and_no_other_does(api: Management, tenant: Tena
     ],
 )
 def test_jobs_of_streams_are_read_with_scopes_of_streams(tenant: Tenant, job_type: Job.Type, readers: tuple[str, ...]) -> None:
-    job = Job(tenant_id=tenant.pk, type=job_type)
-    job.save(force_insert=True)
+    job = JobFactory.create(tenant_id=tenant.pk, type=job_type)
     for scope in readers:
         client = Management(tenant, scope=scope)
         assert (client.get(f"jobs/{job.pk}").status, client.get(f"jobs/{job.pk}/errors").status) == (200, 204)
@@ -261,7 +258,7 @@ def test_an_export_of_many_pages_is_one_file(api: Management, database_connectio
 
 
 def test_a_limit_and_a_connection_bound_an_export(api: Management, tenant: Tenant, database_connection: Connection) -> None:
-    other = create_connection(tenant_id=tenant.pk, name="other", strategy=database_connection.strategy)
+    other = ConnectionFactory.create(tenant_id=tenant.pk, name="other", strategy=database_connection.strategy)
     for connection in (database_connection, other):
         for number in range(3):
             make_user(connection=connection, email=f"{connection.name}{number}@example.test")
@@ -330,7 +327,7 @@ def test_an_export_that_does_not_fit_is_refused_with_its_place(api: Management, 
 def test_an_export_carries_the_cursor_from_before_its_first_row(api: Management, database_connection: Connection) -> None:
     job = api.post("jobs/users-exports", {}).json
     assert job["events_cursor"]
-    create_user(tenant_id=database_connection.tenant_id, connection=database_connection, email="late@example.test")
+    UserFactory.create(tenant_id=database_connection.tenant_id, connection=database_connection, email="late@example.test")
     assert run_job(job["id"])
     assert api.get(f"jobs/{job['id']}").json["events_cursor"] == job["events_cursor"]
 

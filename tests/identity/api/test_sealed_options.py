@@ -15,9 +15,9 @@ from events.models import Event, Mark
 from foundation.secrets.vault import SecretUnreadable
 from identity.models import AuditEntry, Connection, Tenant
 from identity.models.connections import known_strategies
-from identity.services.tenants import create_tenant
 from tests.events.log_reading import numbered
 from tests.factories.admin import browser_of, new_staff
+from tests.factories.models.identity import TenantFactory
 from tests.factories.option_secrets import options_with_secrets
 from tests.management import Management
 
@@ -32,7 +32,7 @@ SMS = {
 @pytest.fixture
 def other_tenant(tenant: Tenant) -> Tenant:
     tenant_id = f"{tenant.pk}-other"
-    return create_tenant(tenant_id=tenant_id, name=tenant_id, host=f"{tenant_id}.example.test")
+    return TenantFactory.create(id=tenant_id, name=tenant_id, host=f"{tenant_id}.example.test")
 
 
 def row(tenant: Tenant, identifier: str) -> Connection:

@@ -14,11 +14,11 @@ from django.core import mail
 from django.utils import timezone
 
 from identity.models import Connection, EmailTicket, Job, Tenant, User
-from identity.services.connections import create_connection
 from identity.services.jobs import run_job
 from identity.services.users import link_users, update_user
 from tests.events.log_reading import numbered
 from tests.factories.identity import make_user
+from tests.factories.models.identity import ConnectionFactory
 from tests.identity.sweeps import take_all_unattended_jobs
 from tests.management import Answer, Management, request
 
@@ -109,7 +109,7 @@ def test_the_link_is_stored_nowhere(api: Management, ada: User) -> None:
 
 
 def test_a_linked_identity_is_verified_by_itself(api: Management, tenant: Tenant, ada: User) -> None:
-    other = create_connection(tenant_id=tenant.pk, name="other", strategy=ada.connection.strategy)
+    other = ConnectionFactory.create(tenant_id=tenant.pk, name="other", strategy=ada.connection.strategy)
     second = make_user(connection=other, email="second@example.test")
     link_users(tenant_id=tenant.pk, primary_id=ada.user_id, secondary_id=second.user_id)
     link = mailed_link(api, {"user_id": ada.user_id, "identity": {"provider": second.provider, "user_id": second.identifier}})

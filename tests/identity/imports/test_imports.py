@@ -17,10 +17,11 @@ from identity.imports.imported_passwords import bcrypt_form
 from identity.imports.imports import CHUNK_ROWS, TooManyImports, start_import
 from identity.models import Connection, EnrolledFactor, Job, JobError, PasswordCredential, Tenant, User
 from identity.services import users
-from identity.services.connections import create_connection
 from identity.services.jobs import run_job, run_next_chunk
-from identity.services.passwords import password_fits, set_password
+from identity.services.passwords import set_password
 from tests.events.log_reading import folded, numbered, tables
+from tests.factories.models.identity import ConnectionFactory
+from tests.identity.stored_passwords import password_fits
 from tests.identity.sweeps import take_all_unattended_jobs
 
 HASH = "$2b$10$" + "a" * 53
@@ -206,7 +207,7 @@ def test_an_id_that_is_linked_to_another_user_is_a_conflict(tenant: Tenant, data
 
 
 def test_a_user_of_another_connection_is_not_changed(tenant: Tenant, database_connection: Connection) -> None:
-    other = create_connection(tenant_id=tenant.pk, name="other", strategy=database_connection.strategy)
+    other = ConnectionFactory.create(tenant_id=tenant.pk, name="other", strategy=database_connection.strategy)
     users.create_user(tenant_id=tenant.pk, connection=other, identifier="x", email="ada@example.test", given_name="Ada")
     job = imported(tenant, database_connection, [{"user_id": "x", "email": "eve@example.test", "given_name": "Eve"}], upsert=True)
     assert codes(job) == [(0, "CONFLICT")]

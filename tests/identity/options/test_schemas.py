@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from identity.options.schemas import DATABASE, STRATEGIES_WITH_SCHEMAS, schema_of
+from identity.options.schemas import DATABASE, SCHEMAS, schema_of
 from identity.options.schemas.nodes import Members, is_declared, is_kept, joined, names_of, path_of, secret_paths, split
 from tests.factories.option_secrets import options_with_secrets
 
@@ -84,7 +84,7 @@ def test_ordinary_options_of_a_database_are_read_back_as_they_were_written() -> 
     assert (parts.shown, parts.secrets) == (ORDINARY_DATABASE, {})
 
 
-@pytest.mark.parametrize("strategy", [*STRATEGIES_WITH_SCHEMAS, "database", "unheard-of"])
+@pytest.mark.parametrize("strategy", [*SCHEMAS, "database", "unheard-of"])
 def test_every_secret_is_sealed_and_comes_back_at_its_place(strategy: str) -> None:
     schema = schema_of(strategy, is_database=strategy == "database")
     options, hidden = options_with_secrets(strategy, is_database=strategy == "database")
@@ -96,7 +96,7 @@ def test_every_secret_is_sealed_and_comes_back_at_its_place(strategy: str) -> No
 
 
 def test_the_secrets_of_the_five_old_names_are_declared_everywhere() -> None:
-    for strategy in STRATEGIES_WITH_SCHEMAS:
+    for strategy in SCHEMAS:
         declared = set(secret_paths(schema_of(strategy, is_database=False)))
         assert {"client_secret", "password", "private_key", "bindPassword", "token"} <= declared, strategy
 

@@ -10,8 +10,7 @@ from django.conf import settings as django_settings
 from pytest_django.fixtures import Settings
 
 from identity.models import Connection, Tenant
-from identity.services.connections import create_connection
-from identity.services.tenants import create_tenant
+from tests.factories.models.identity import ConnectionFactory, TenantFactory
 from tests.factories.scim import MisbehavingServer, RealServer
 from tests.factories.scim_relay import Relay
 from tests.peers.accounts.side import Side
@@ -46,8 +45,8 @@ def side(tenant: Tenant, database_connection: Connection, front: MisbehavingServ
 def other_side(committed_db: None, front: MisbehavingServer, relay: Relay) -> Side:
     """Another tenant that provisions its users to the same server."""
     tenant_id = f"t-{secrets.token_hex(6)}"
-    tenant = create_tenant(tenant_id=tenant_id, name=tenant_id, host=f"{tenant_id}.example.test")
-    connection = create_connection(tenant_id=tenant_id, name="people", strategy=django_settings.DATABASE_STRATEGY)
+    tenant = TenantFactory.create(id=tenant_id, name=tenant_id, host=f"{tenant_id}.example.test")
+    connection = ConnectionFactory.create(tenant_id=tenant_id, name="people", strategy=django_settings.DATABASE_STRATEGY)
     return Side(tenant, connection, front.base_url, relay.server.name)
 
 

@@ -10,11 +10,12 @@ from events.log.numbering import number_tenant
 from events.models import EventStream
 from identity.models import Connection, Tenant, User
 from identity.services.users import create_user, delete_user, update_user
-from provisioning.dead_letters.redelivery import redeliver
+from provisioning.dead_letters.redelivery import Order, redeliver_letters
 from provisioning.engine import delivering, dispatch, lanes
 from provisioning.engine.streams import create_stream
 from provisioning.models import Attempt, DeadLetter, Delivery
-from provisioning.services.actions import create_action, deploy_action, update_action
+from provisioning.services.actions import deploy_action, update_action
+from tests.factories.models.provisioning import ActionFactory
 from tests.factories.scim import TOKEN
 
 # Canaille 0.3.6 refuses the type of an address, and asks for both names.
@@ -49,7 +50,7 @@ class Side:
         self.tenant_id = tenant.pk
         self._connection = connection
         secrets = {"SCIM_BASE_URL": base_url, "SCIM_BEARER_TOKEN": TOKEN, "SCIM_MAX_RETRIES": "0", "SCIM_TIMEOUT_MS": "5000"}
-        self._action = create_action(
+        self._action = ActionFactory.create(
             tenant_id=tenant.pk,
             name="to scim",
             template="scim-user-provisioning",
@@ -92,7 +93,7 @@ class Side:
     def redeliver_all(self, *, force: bool) -> None:
         """Send every dead letter again and deal with all of them."""
         letters = list(DeadLetter.objects.filter(stream_id=self.stream.pk).values_list("pk", flat=True))
-        redeliver(tenant_id=self.tenant_id, letter_ids=letters, actor="ada@example.test", reason="again", force=force)
+        redeliver_letters(tenant_id=self.tenant_id, letter_ids=letters, order=Order("ada@example.test", reason="again", force=force))
         self.deliver()
 
     def deliver(self) -> Outcome:

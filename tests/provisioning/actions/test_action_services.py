@@ -8,7 +8,6 @@ import pytest
 from events.models import EventStream
 from identity.models import Tenant
 from identity.services.failures import AlreadyExists, Invalid, NotFound
-from identity.services.tenants import create_tenant
 from provisioning.actions.secrets import open_secrets
 from provisioning.models import Action, ActionSecret, ActionVersion
 from provisioning.services.action_warnings import warnings_of
@@ -21,6 +20,7 @@ from provisioning.services.actions import (
     set_secret,
     update_action,
 )
+from tests.factories.models.identity import TenantFactory
 
 TEMPLATE = "scim-user-provisioning"
 
@@ -66,7 +66,7 @@ def test_names_are_unique_per_tenant_only(tenant: Tenant) -> None:
     make(tenant)
     with pytest.raises(AlreadyExists):
         make(tenant)
-    other = create_tenant(tenant_id=f"{tenant.pk}-b", name="other", host=f"{tenant.pk}-b.example.test")
+    other = TenantFactory.create(id=f"{tenant.pk}-b", name="other", host=f"{tenant.pk}-b.example.test")
     assert make(other).name == "to scim"
 
 

@@ -10,13 +10,14 @@ from pytest_django.fixtures import Settings
 from events.log.numbering import number_tenant
 from events.models import EventStream
 from identity.models import Connection, Tenant
-from identity.services.connections import create_connection
-from identity.services.users import block_user, create_user, delete_user, update_user
+from identity.services.users import block_user, delete_user, update_user
 from provisioning.engine import delivering, dispatch
 from provisioning.engine.retrying import RetryLater
 from provisioning.engine.streams import create_stream, resume_stream
 from provisioning.models import ActionVersion, Delivery
-from provisioning.services.actions import create_action, deploy_action, set_secret
+from provisioning.services.actions import deploy_action, set_secret
+from tests.factories.models.identity import ConnectionFactory, UserFactory
+from tests.factories.models.provisioning import ActionFactory
 from tests.factories.scim import TOKEN, RealServer, running_scim_server
 
 
@@ -29,7 +30,7 @@ def server() -> Iterator[RealServer]:
 @pytest.fixture
 def stream(tenant: Tenant, server: RealServer) -> Iterator[EventStream]:
     secrets = {"SCIM_BASE_URL": server.base_url, "SCIM_BEARER_TOKEN": TOKEN, "SCIM_CONNECTION_ALLOWLIST": "people"}
-    action = create_action(tenant_id=tenant.pk, name="to scim", template="scim-user-provisioning", secrets=secrets)
+    action = ActionFactory.create(tenant_id=tenant.pk, name="to scim", template="scim-user-provisioning", secrets=secrets)
     deploy_action(tenant_id=tenant.pk, action_id=action.pk)
     types = ["user.created", "user.updated", "user.deleted"]
     bound = {"action_id": str(action.pk)}
@@ -53,7 +54,9 @@ def deliver(tenant: Tenant, stream: EventStream) -> list[tuple[str, str]]:
 def test_a_user_reaches_the_server_changes_there_and_leaves_it(
     tenant: Tenant, database_connection: Connection, stream: EventStream, server: RealServer
 ) -> None:
-    user = create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test", given_name="Anna", name="Anna Berg")
+    user = UserFactory.create(
+        tenant_id=tenant.pk, connection=database_connection, email="anna@example.test", given_name="Anna", name="Anna Berg"
+    )
     assert deliver(tenant, stream) == [("user.created", "delivered")]
     found = server.user(user.user_id)
     assert found is not None
@@ -74,8 +77,8 @@ def test_a_user_reaches_the_server_changes_there_and_leaves_it(
 def test_users_of_connections_outside_the_allow_list_are_skipped(
     tenant: Tenant, stream: EventStream, server: RealServer, settings: Settings
 ) -> None:
-    staff = create_connection(tenant_id=tenant.pk, name="staff", strategy=settings.DATABASE_STRATEGY)
-    create_user(tenant_id=tenant.pk, connection=staff, email="boss@example.test")
+    staff = ConnectionFactory.create(tenant_id=tenant.pk, name="staff", strategy=settings.DATABASE_STRATEGY)
+    UserFactory.create(tenant_id=tenant.pk, connection=staff, email="boss@example.test")
     assert deliver(tenant, stream) == [("user.created", "skipped")]
     assert server.users() == []
 
@@ -88,7 +91,7 @@ def test_a_stream_without_its_token_is_held_and_loses_nothing(
     version = ActionVersion.objects.get(action_id=action_id, is_deployed=True)
     version.secrets = [secret for secret in version.secrets if secret["name"] != "SCIM_BEARER_TOKEN"]
     version.save(update_fields=["secrets"])
-    user = create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+    user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
     states = deliver(tenant, stream)
     held = EventStream.objects.of(tenant.pk).get(pk=stream.pk)
     assert [state for _, state in states] == ["todo"]

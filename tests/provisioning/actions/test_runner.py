@@ -17,6 +17,7 @@ from provisioning.links.rows import RunLinks
 from provisioning.models import Action, ActionSecret
 from provisioning.runs.failures import ActionCrashed, ActionError, Misconfigured
 from provisioning.services.actions import create_action, deploy_action, set_secret
+from tests.factories.models.provisioning import ActionFactory, ActionSecretFactory
 from tests.factories.scim import TOKEN, by_verb, listing, misbehaving_server, reply, scim_error, sequence, user
 from tests.factories.scim_runs import envelope
 
@@ -125,21 +126,21 @@ def test_a_secret_under_a_key_that_is_gone_holds_the_stream(tenant: Tenant, sett
 
 def test_a_secret_copied_from_another_action_does_not_open(tenant: Tenant) -> None:
     first = scim_action(tenant, "http://127.0.0.1:1")
-    second = create_action(tenant_id=tenant.pk, name="other", template="scim-user-provisioning")
+    second = ActionFactory.create(tenant_id=tenant.pk, name="other", template="scim-user-provisioning")
     for secret in first.secrets.all():
-        ActionSecret.objects.create(action=second, name=secret.name, sealed=secret.sealed)
+        ActionSecretFactory.create(action=second, name=secret.name, sealed=secret.sealed)
     with pytest.raises(Misconfigured, match="cannot be read"):
         run(second)
 
 
 def test_an_action_without_secrets_holds_the_stream(tenant: Tenant) -> None:
-    action = create_action(tenant_id=tenant.pk, name="bare", template="scim-user-provisioning")
+    action = ActionFactory.create(tenant_id=tenant.pk, name="bare", template="scim-user-provisioning")
     with pytest.raises(Misconfigured, match="missing required secret: SCIM_BASE_URL, SCIM_BEARER_TOKEN"):
         run(action)
 
 
 def test_an_unknown_entry_point_holds_the_stream(tenant: Tenant) -> None:
-    action = create_action(tenant_id=tenant.pk, name="bare", template="scim-user-provisioning")
+    action = ActionFactory.create(tenant_id=tenant.pk, name="bare", template="scim-user-provisioning")
     action.template, action.entry_point = "", "provisioning.actions.event_stream.v1.Gone"
     action.save()
     with pytest.raises(Misconfigured, match="is not installed"):

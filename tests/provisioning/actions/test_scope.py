@@ -10,7 +10,7 @@ import pytest
 
 from events.models import EventStream
 from identity.models import Connection, Tenant, User
-from identity.services.users import create_user, delete_user, update_user
+from identity.services.users import delete_user, update_user
 from provisioning.actions.scope import is_in_scope
 from provisioning.actions.setups import draft_setup
 from provisioning.engine.runner import run_action
@@ -18,8 +18,9 @@ from provisioning.engine.streams import create_stream
 from provisioning.links.rows import RunLinks
 from provisioning.models import Action, Delivery
 from provisioning.runs.failures import DataFailure
-from provisioning.services.actions import create_action
 from provisioning.trials.mapping_preview import Preview, mapping_preview
+from tests.factories.models.identity import UserFactory
+from tests.factories.models.provisioning import ActionFactory
 from tests.factories.scim import TOKEN, MisbehavingServer, by_verb, listing, misbehaving_server, reply, user
 from tests.factories.scim_runs import envelope
 from tests.management import Management
@@ -33,7 +34,7 @@ ScopedAction = Callable[..., Action]
 def scoped(tenant: Tenant) -> ScopedAction:
     def make(server: MisbehavingServer, scope: str = SALES) -> Action:
         secrets = {"SCIM_BASE_URL": server.base_url, "SCIM_BEARER_TOKEN": TOKEN, "SCIM_MAX_RETRIES": "0"}
-        return create_action(
+        return ActionFactory.create(
             tenant_id=tenant.pk, name="to scim", template="scim-user-provisioning", secrets=secrets, options={"scope": scope}, deploy=True
         )
 
@@ -47,7 +48,7 @@ def stream_of(action: Action) -> EventStream:
 
 def person(connection: Connection, department: str) -> User:
     metadata = {"department": department}
-    return create_user(tenant_id=connection.tenant_id, connection=connection, email="anna@example.test", app_metadata=metadata)
+    return UserFactory.create(tenant_id=connection.tenant_id, connection=connection, email="anna@example.test", app_metadata=metadata)
 
 
 def run(action: Action, event_type: str, document: dict[str, Any]) -> Any:

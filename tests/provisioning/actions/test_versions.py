@@ -12,13 +12,15 @@ from django.test.utils import CaptureQueriesContext
 from events.models import EventStream
 from identity.models import Connection, Tenant
 from identity.services.failures import Conflict, NotFound
-from identity.services.users import create_user, update_user
+from identity.services.users import update_user
 from provisioning.actions.secrets import open_sealed, open_secrets
 from provisioning.actions.setups import deployed_setup
 from provisioning.engine.streams import create_stream
 from provisioning.models import Action, ActionVersion
 from provisioning.services import action_versions
 from provisioning.services.actions import create_action, deploy_action, deploy_version, deployed_version, set_secret, update_action
+from tests.factories.models.identity import UserFactory
+from tests.factories.models.provisioning import ActionFactory
 from tests.factories.scim import TOKEN, RealServer, running_scim_server
 from tests.provisioning.actions.test_delivered_users import deliver
 
@@ -27,7 +29,7 @@ NEEDED = {"SCIM_BASE_URL": "http://127.0.0.1:9/v2", "SCIM_BEARER_TOKEN": "first"
 
 @pytest.fixture
 def action(tenant: Tenant) -> Action:
-    return create_action(tenant_id=tenant.pk, name="to scim", template="scim-user-provisioning", secrets=NEEDED)
+    return ActionFactory.create(tenant_id=tenant.pk, name="to scim", template="scim-user-provisioning", secrets=NEEDED)
 
 
 def change(action: Action, **changes: Any) -> None:
@@ -88,7 +90,7 @@ def test_rolling_back_deploys_the_earlier_version_as_a_new_one(action: Action) -
 
 
 def test_a_version_of_another_action_is_not_deployed(tenant: Tenant, action: Action) -> None:
-    other = deploy(create_action(tenant_id=tenant.pk, name="other", template="scim-user-provisioning", secrets=NEEDED))
+    other = deploy(ActionFactory.create(tenant_id=tenant.pk, name="other", template="scim-user-provisioning", secrets=NEEDED))
     for version_id in (ActionVersion.objects.get(action=other).pk, uuid.uuid4(), "no uuid"):
         with pytest.raises(NotFound):
             deploy_version(tenant_id=tenant.pk, action_id=action.pk, version_id=version_id)
@@ -120,7 +122,7 @@ def test_a_turn_reads_what_it_runs_in_one_query(action: Action) -> None:
 
 def test_a_changed_draft_reaches_the_server_only_once_it_is_deployed(tenant: Tenant, database_connection: Connection) -> None:
     with running_scim_server() as server:
-        action = create_action(
+        action = ActionFactory.create(
             tenant_id=tenant.pk,
             name="to scim",
             template="scim-user-provisioning",
@@ -133,7 +135,7 @@ def test_a_changed_draft_reaches_the_server_only_once_it_is_deployed(tenant: Ten
             destination_type="action",
             destination={"action_id": str(action.pk)},
         )
-        user = create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test", nickname="anna")
+        user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test", nickname="anna")
         mapping = [
             {"path": "externalId", "source": "user_id"},
             {"path": "userName", "source": "email"},

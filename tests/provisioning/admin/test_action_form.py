@@ -14,8 +14,8 @@ from pytest_django.fixtures import Settings
 from identity.models import Tenant
 from provisioning.actions.secrets import open_secrets
 from provisioning.models import Action
-from provisioning.services.actions import create_action
 from tests.factories.admin import browser_of, new_staff
+from tests.factories.models.provisioning import ActionFactory
 from tests.factories.scim import TOKEN
 
 ADD = "admin:provisioning_action_add"
@@ -35,7 +35,7 @@ def browser(tenant: Tenant) -> Client:
 @pytest.fixture
 def action(tenant: Tenant) -> Action:
     secrets = {"SCIM_BASE_URL": "https://scim.example.test/v2", "SCIM_BEARER_TOKEN": TOKEN, "SCIM_TIMEOUT_MS": "700"}
-    return create_action(tenant_id=tenant.pk, name="to scim", template="scim-user-provisioning", secrets=secrets)
+    return ActionFactory.create(tenant_id=tenant.pk, name="to scim", template="scim-user-provisioning", secrets=secrets)
 
 
 def page(action: Action) -> str:
@@ -149,7 +149,7 @@ def test_another_server_needs_its_token(browser: Client, action: Action) -> None
 
 def test_what_is_missing_and_what_takes_too_long_is_said_on_the_page(browser: Client, tenant: Tenant) -> None:
     secrets = {"SCIM_BASE_URL": "https://scim.example.test", "SCIM_TIMEOUT_MS": "5000"}
-    action = create_action(tenant_id=tenant.pk, name="slow", template="scim-user-provisioning", secrets=secrets)
+    action = ActionFactory.create(tenant_id=tenant.pk, name="slow", template="scim-user-provisioning", secrets=secrets)
     text = shown(browser.get(page(action)))
 
     assert "Missing: SCIM_BEARER_TOKEN</span> The action cannot be deployed without them." in text

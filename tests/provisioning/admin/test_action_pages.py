@@ -14,7 +14,6 @@ from django.urls import reverse
 from pytest_django.fixtures import Settings
 
 from identity.models import Connection, Staff, Tenant, User
-from identity.services.users import create_user
 from provisioning.actions.setups import draft_setup
 from provisioning.admin.function_help import FUNCTIONS
 from provisioning.mapping.expression_functions import NAMES
@@ -24,6 +23,8 @@ from provisioning.models import Action, ActionVersion, Trial
 from provisioning.services.actions import create_action, update_action
 from provisioning.trials.mapping_preview import mapping_preview
 from tests.factories.admin import browser_of, new_staff, new_tenant
+from tests.factories.models.identity import UserFactory
+from tests.factories.models.provisioning import ActionFactory
 from tests.factories.scim import TOKEN, RealServer, misbehaving_server, reply, running_scim_server
 
 
@@ -49,12 +50,12 @@ def action(tenant: Tenant) -> Action:
 
 @pytest.fixture
 def anna(tenant: Tenant, database_connection: Connection) -> User:
-    return create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test", nickname="<b>ä</b>")
+    return UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test", nickname="<b>ä</b>")
 
 
 def action_at(tenant: Tenant, base_url: str) -> Action:
     secrets = {"SCIM_BASE_URL": base_url, "SCIM_BEARER_TOKEN": TOKEN, "SCIM_MAX_RETRIES": "0"}
-    return create_action(tenant_id=tenant.pk, name="to scim", template="scim-user-provisioning", secrets=secrets, deploy=True)
+    return ActionFactory.create(tenant_id=tenant.pk, name="to scim", template="scim-user-provisioning", secrets=secrets, deploy=True)
 
 
 def page(action: Action, name: str) -> str:
@@ -170,7 +171,9 @@ def test_the_preview_is_what_would_be_sent_and_saves_nothing(browser: Client, ac
 
 
 def test_the_switch_turns_the_enterprise_rows_on(browser: Client, action: Action, tenant: Tenant, database_connection: Connection) -> None:
-    user = create_user(tenant_id=tenant.pk, connection=database_connection, email="e@example.test", app_metadata={"department": "Tools"})
+    user = UserFactory.create(
+        tenant_id=tenant.pk, connection=database_connection, email="e@example.test", app_metadata={"department": "Tools"}
+    )
     default = [asdict(row) for row in DEFAULT_TABLE]
     off = browser.post(page(action, "mapping"), table_of(default, preview="1", user=user.user_id)).content.decode()
     on = browser.post(page(action, "mapping"), table_of(default, preview="1", user=user.user_id, enterprise="on")).content.decode()
@@ -213,7 +216,7 @@ def test_a_connection_test_shows_rows_and_where_requests_come_from(
     with running_scim_server() as server:
         action = action_at(tenant, server.base_url)
         assert "203.0.113.7" in browser.get(page(action, "connection-test")).content.decode()
-        shown = browser.post(page(action, "connection-test"), {"with_canary": "on"}).content.decode()
+        shown = browser.post(page(action, "connection-test"), {"with_write_check": "on"}).content.decode()
         assert server.users() == []
     assert "Update by PATCH per attribute" in shown
     assert "Recommended update mode" in shown
@@ -265,7 +268,7 @@ def test_pages_of_another_tenant_s_action_are_not_there(browser: Client, anna: U
 def test_a_user_of_another_tenant_is_found_on_no_page(browser: Client, action: Action) -> None:
     other = new_tenant()
     connection = Connection.objects.of(other.pk).create(tenant=other, name="people", strategy="database")
-    foreign = create_user(tenant_id=other.pk, connection=connection, email="foreign@example.test")
+    foreign = UserFactory.create(tenant_id=other.pk, connection=connection, email="foreign@example.test")
     for user in (foreign.user_id, "foreign@example.test"):
         answer = browser.post(page(action, "user-run"), {"user": user})
         assert "The user does not exist." in answer.content.decode()

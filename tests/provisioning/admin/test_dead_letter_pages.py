@@ -463,7 +463,7 @@ def test_a_delivery_says_when_it_is_tried_next(
 
 def test_a_letter_that_is_on_its_way_offers_nothing(browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     (letter,) = bury(tenant, stream, recorder, "user:a")
-    redelivery.redeliver(tenant_id=tenant.pk, letter_ids=[letter.pk], actor="x")
+    redelivery.redeliver_letters(tenant_id=tenant.pk, letter_ids=[letter.pk], order=redelivery.Order("x"))
     page = browser.get(place("change", letter.pk)).content.decode()
     assert place("dry_run", letter.pk) not in page
     for name in ("redeliver", "redeliver_current", "redeliver_forced", "acknowledge", "open_again"):

@@ -8,12 +8,12 @@ import pytest
 from django.contrib.admin.utils import quote
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 
 from events.models import EventStream
 from identity.models import Tenant
-from provisioning.models import Alert, Breaker, DeadLetter
+from provisioning.models import Alert, DeadLetter
 from tests.factories.admin import Rows, browser_of, new_staff
+from tests.factories.models.provisioning import AlertFactory, BreakerFactory
 from tests.provisioning.engine.logs import make_stream
 
 
@@ -37,7 +37,7 @@ def text_of(browser: Client, address: str) -> str:
 
 
 def test_a_list_names_the_stream_and_the_page_of_a_row_its_id_too(browser: Client, stream: EventStream) -> None:
-    alert = Alert.objects.create(tenant_id=stream.tenant_id, stream_id=stream.pk, kind=Alert.Kind.HELD, period=timezone.now())
+    alert = AlertFactory.create(tenant_id=stream.tenant_id, stream_id=stream.pk, kind=Alert.Kind.HELD)
 
     listed = text_of(browser, reverse("admin:provisioning_alert_changelist"))
     shown = text_of(browser, reverse("admin:provisioning_alert_change", args=(quote(alert.pk),)))
@@ -50,7 +50,7 @@ def test_a_list_names_the_stream_and_the_page_of_a_row_its_id_too(browser: Clien
 def test_a_stream_that_is_gone_or_has_no_name_goes_by_its_id(browser: Client, stream: EventStream) -> None:
     stream.name = ""
     stream.save()
-    Breaker.objects.create(tenant_id=stream.tenant_id, stream_id=stream.pk, failures=2)
+    BreakerFactory.create(tenant_id=stream.tenant_id, stream_id=stream.pk, failures=2)
 
     assert stream.pk in text_of(browser, reverse("admin:provisioning_breaker_changelist"))
 

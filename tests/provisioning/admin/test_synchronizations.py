@@ -1,4 +1,4 @@
-"""Synchronising a stream from its page, and the deletion guard, as a signed-in account sees them."""
+"""Synchronizing a stream from its page, and the deletion guard, as a signed-in account sees them."""
 
 from __future__ import annotations
 

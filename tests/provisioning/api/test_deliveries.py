@@ -11,7 +11,7 @@ from events.models import Event, EventStream, LogEntry
 from events.record.catalogue import EVENT_TYPES
 from identity.models import Job, Tenant
 from identity.services.jobs import run_job
-from provisioning.dead_letters import redrives
+from provisioning.dead_letters import redelivery_jobs
 from provisioning.engine import delivering, lanes, retention
 from provisioning.engine.dispatch import dispatch_stream
 from provisioning.models import DeadLetter, Delivery
@@ -137,8 +137,8 @@ def test_many_are_redelivered_by_a_job_in_the_order_of_each_user(
 
 def test_what_fails_again_is_not_taken_twice_by_one_job(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     failed(tenant, stream, recorder, "user:a", "user:b")
-    job = redrives.start_redrive(
-        tenant_id=tenant.pk, stream_id=stream.pk, selection=redrives.Selection(), actor="an operator", rate_per_second=1
+    job = redelivery_jobs.start_redelivery_job(
+        tenant_id=tenant.pk, stream_id=stream.pk, selection=redelivery_jobs.Selection(), actor="an operator", rate_per_second=1
     )
     recorder.answers = {key: [DataFailure("still refused", status=400)] * 5 for key in ("user:a", "user:b")}
     for _ in range(4):

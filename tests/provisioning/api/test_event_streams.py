@@ -12,8 +12,8 @@ from events.models import EventStream, Head
 from foundation.timestamps import wire_time
 from identity.models import Connection, Tenant
 from provisioning.models import Action
-from provisioning.services.actions import create_action
 from tests.factories.identity import make_user
+from tests.factories.models.provisioning import ActionFactory
 from tests.management import Management
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -69,7 +69,7 @@ def test_a_name_is_taken_once_per_tenant(api: Management, action: Action) -> Non
 
 
 def test_a_body_that_does_not_fit_makes_no_stream(api: Management, tenant: Tenant, action: Action) -> None:
-    undeployed = create_action(tenant_id=tenant.pk, name="Not yet", template="scim-user-provisioning")
+    undeployed = ActionFactory.create(tenant_id=tenant.pk, name="Not yet", template="scim-user-provisioning")
     odd = [*ODD_BODIES, {"destination": {"type": "action", "configuration": {"action_id": str(undeployed.pk)}}}]
     for changes in odd:
         answer = api.post("event-streams", body_of(action, **changes))

@@ -12,8 +12,8 @@ from provisioning.engine import breaker, deletion_guard, dispatch
 from provisioning.engine.streams import create_stream, disable_stream
 from provisioning.links import overlaps
 from provisioning.models import Action, Delivery
-from provisioning.services.actions import create_action
 from tests.factories.admin import new_tenant
+from tests.factories.models.provisioning import ActionFactory
 from tests.management import Management
 from tests.provisioning.engine.logs import append_events
 
@@ -106,7 +106,7 @@ def test_reading_does_not_allow_to_resume(tenant: Tenant, stream: EventStream) -
 
 def scim(tenant: Tenant, name: str, base_url: str = "https://scim.example.test/v2", connections: str = "") -> Action:
     secrets = {"SCIM_BASE_URL": base_url, "SCIM_BEARER_TOKEN": f"token-of-{name}", "SCIM_CONNECTION_ALLOWLIST": connections}
-    return create_action(tenant_id=tenant.pk, name=name, template="scim-user-provisioning", secrets=secrets, deploy=True)
+    return ActionFactory.create(tenant_id=tenant.pk, name=name, template="scim-user-provisioning", secrets=secrets, deploy=True)
 
 
 def bound(action: Action, name: str, *, is_enabled: bool = True) -> EventStream:

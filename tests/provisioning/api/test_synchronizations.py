@@ -1,4 +1,4 @@
-"""Synchronisations over the wire."""
+"""Synchronizations over the wire."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def scim(tenant: Tenant) -> EventStream:
     return stream_to(tenant, "http://127.0.0.1:1")
 
 
-def test_a_synchronisation_is_a_job_that_is_read_like_any_other(api: Management, tenant: Tenant, database_connection: Connection) -> None:
+def test_a_synchronization_is_a_job_that_is_read_like_any_other(api: Management, tenant: Tenant, database_connection: Connection) -> None:
     make_user(connection=database_connection, email="anna@example.test")
     make_user(connection=database_connection, email=None, phone_number="+4712345678")
     with misbehaving_server(by_verb(GET=listing())) as server:

@@ -10,6 +10,7 @@ from events.log.envelope import encode_envelope
 from events.models import Event, EventStream, Head
 from foundation.ids import new_event_id
 from identity.models import Tenant
+from tests.factories.models.events import EventStreamFactory
 
 DESTINATION = "recorder"
 
@@ -34,14 +35,13 @@ def append_events(tenant: Tenant, keys: list[str], *, event_type: str = "user.up
 
 def make_stream(tenant: Tenant, *, subscriptions: list[str] | None = None, position: int = 0) -> EventStream:
     """Bind the recording destination to the tenant's log."""
-    stream = EventStream(
-        tenant=tenant,
+    return EventStreamFactory.create(
+        tenant_id=tenant.pk,
+        name=None,
         subscriptions=subscriptions or ["user.created", "user.updated", "user.deleted"],
         destination_type=DESTINATION,
         position=position,
     )
-    stream.save()
-    return stream
 
 
 def _event(tenant: Tenant, stream_id: str, key: str, event_type: str, data: object) -> Event:

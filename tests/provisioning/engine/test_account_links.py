@@ -17,10 +17,8 @@ from pytest_django.fixtures import Settings
 from events.log.numbering import number_tenant
 from events.models import EventStream
 from identity.models import Connection, Tenant
-from identity.services.connections import create_connection
 from identity.services.failures import Conflict
-from identity.services.tenants import create_tenant
-from identity.services.users import create_user, delete_user, update_user
+from identity.services.users import delete_user, update_user
 from provisioning.actions.pace import NoTurn
 from provisioning.actions.setups import draft_setup
 from provisioning.dead_letters import redelivery
@@ -39,6 +37,8 @@ from provisioning.services.account_links import confirm_links, forget_link
 from provisioning.services.actions import create_action, delete_action
 from tests.deadlines import eventually
 from tests.factories.links import MemoryLinks, MemoryRows
+from tests.factories.models.identity import ConnectionFactory, TenantFactory, UserFactory
+from tests.factories.models.provisioning import AccountLockFactory, ActionFactory
 from tests.factories.scim import TOKEN, RealServer, by_verb, misbehaving_server, reply, running_scim_server, scim_error
 from tests.factories.scim_runs import run_event
 
@@ -120,7 +120,7 @@ def test_a_create_is_linked_and_the_link_ends_with_the_deletion(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     stream = stream_to(tenant, server.base_url)
-    user = create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+    user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
     assert deliver(tenant, stream) == ["created"]
     row = AccountLink.objects.get(tenant_id=tenant.pk)
     made = server.user(user.user_id)
@@ -146,7 +146,7 @@ def test_an_account_is_a_fact_although_the_lease_of_its_create_was_lost(tenant: 
 
     with misbehaving_server(by_verb(POST=slow)) as server:
         stream = stream_to(tenant, server.base_url)
-        create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+        UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
         assert deliver(tenant, stream) == ["todo"]
     assert AccountLink.objects.get(tenant_id=tenant.pk).remote_id == "9"
 
@@ -161,7 +161,7 @@ def test_a_doubt_is_stored_before_the_create_is_sent_and_goes_with_a_refusal(ten
 
     with misbehaving_server(by_verb(POST=answer)) as server:
         stream = stream_to(tenant, server.base_url)
-        create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+        UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
         deliver(tenant, stream)
     assert seen == [Delivery.objects.get(stream_id=stream.pk).position]
     assert AccountLink.objects.get(tenant_id=tenant.pk).doubt is None
@@ -170,7 +170,7 @@ def test_a_doubt_is_stored_before_the_create_is_sent_and_goes_with_a_refusal(ten
 def test_a_secret_that_the_server_echoes_as_an_id_is_not_kept(tenant: Tenant, database_connection: Connection) -> None:
     with misbehaving_server(by_verb(POST=reply(201, {"id": TOKEN}))) as server:
         stream = stream_to(tenant, server.base_url)
-        create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+        UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
         assert deliver(tenant, stream) == ["created"]
     rows = list(AccountLink.objects.filter(tenant_id=tenant.pk).values())
     assert rows[0]["remote_id"] == ""
@@ -181,9 +181,9 @@ def test_an_account_that_another_tenant_is_linked_to_is_not_written_to(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     stream = stream_to(tenant, server.base_url)
-    other = create_tenant(tenant_id=f"o-{uuid4().hex[:12]}", name="other", host=f"{uuid4().hex}.example.test")
-    theirs = create_action(tenant_id=other.pk, name="theirs", template="scim-user-provisioning")
-    user = create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+    other = TenantFactory.create(id=f"o-{uuid4().hex[:12]}", name="other", host=f"{uuid4().hex}.example.test")
+    theirs = ActionFactory.create(tenant_id=other.pk, name="theirs", template="scim-user-provisioning")
+    user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
     account = server.add(userName="somebody@example.test", externalId=user.user_id)
     held = Link(other.pk, str(theirs.pk), server_of(server.base_url), user.user_id, remote_id=account["id"], birth=1, position=1)
     write_links([held.document()])
@@ -200,7 +200,7 @@ def test_streams_of_one_tenant_with_one_server_take_turns_on_a_user(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     first, second = stream_to(tenant, server.base_url), stream_to(tenant, server.base_url + "/", "the other")
-    user = create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+    user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
     setup = draft_setup(Action.objects.of(tenant.pk).get(pk=first.destination["action_id"]))
     here = server_of(server.base_url)
     with RunLinks(setup, 1, shared_servers=frozenset({here})).lock(here, user.user_id, seconds=30):
@@ -225,7 +225,7 @@ def test_a_stream_with_a_server_of_its_own_takes_no_lock(tenant: Tenant, server:
 
 def test_the_lock_of_a_dead_worker_runs_out(tenant: Tenant, server: RealServer) -> None:
     setup = draft_setup(Action.objects.of(tenant.pk).get(pk=stream_to(tenant, server.base_url).destination["action_id"]))
-    AccountLock.objects.create(tenant_id=tenant.pk, server=SERVER, user_id="database|anna", token=uuid4(), until=timezone.now())
+    AccountLockFactory.create(tenant_id=tenant.pk, server=SERVER, user_id="database|anna")
     with RunLinks(setup, 1, shared_servers=frozenset({SERVER})).lock(SERVER, "database|anna", seconds=30):
         assert AccountLock.objects.filter(tenant_id=tenant.pk, until__gt=timezone.now()).exists()
 
@@ -241,7 +241,9 @@ def test_deletions_that_only_a_name_proves_hold_the_stream_after_five_in_an_hour
     with misbehaving_server(by_verb(GET=answer, POST=scim_error(400), DELETE=reply(204))) as server:
         stream = stream_to(tenant, server.base_url)
         for number in range(6):
-            user = create_user(tenant_id=tenant.pk, connection=database_connection, email=f"u{number}@example.test", email_verified=True)
+            user = UserFactory.create(
+                tenant_id=tenant.pk, connection=database_connection, email=f"u{number}@example.test", email_verified=True
+            )
             delete_user(tenant_id=tenant.pk, user_id=user.user_id)
         deliver(tenant, stream)
         assert sum(line.startswith("DELETE") for line in server.lines) == 5
@@ -269,7 +271,9 @@ def test_recorded_creates_become_links_and_other_writes_suspects(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     stream = stream_to(tenant, server.base_url)
-    users = [create_user(tenant_id=tenant.pk, connection=database_connection, email=f"u{number}@example.test") for number in range(3)]
+    users = [
+        UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email=f"u{number}@example.test") for number in range(3)
+    ]
     deliver(tenant, stream)
     delete_user(tenant_id=tenant.pk, user_id=users[2].user_id)
     deliver(tenant, stream)
@@ -306,7 +310,9 @@ def test_users_that_a_server_does_not_find_are_counted_and_told_of_above_a_share
     nothing = reply(200, {"Resources": [], "totalResults": 0})
     with misbehaving_server(by_verb(GET=nothing)) as server:
         stream = stream_to(tenant, server.base_url)
-        users = [create_user(tenant_id=tenant.pk, connection=database_connection, email=f"u{number}@example.test") for number in range(3)]
+        users = [
+            UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email=f"u{number}@example.test") for number in range(3)
+        ]
         Delivery.objects.filter(stream_id=stream.pk).delete()
         number_tenant(tenant.pk)
         dispatch.dispatch_tenant(tenant.pk)
@@ -326,7 +332,7 @@ def test_users_that_a_server_does_not_find_are_counted_and_told_of_above_a_share
 
 def test_the_claim_tells_the_position_of_its_event(tenant: Tenant, database_connection: Connection, server: RealServer) -> None:
     stream = stream_to(tenant, server.base_url)
-    create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+    UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
     number_tenant(tenant.pk)
     dispatch.dispatch_tenant(tenant.pk)
     claim = lanes.claim_oldest(stream.pk)
@@ -338,7 +344,7 @@ def test_what_a_server_returns_as_ids_does_not_break_the_reading_of_links(tenant
     odd = {"id": "a\0b", "externalId": "hr|1"}
     with misbehaving_server(by_verb(GET=reply(200, {"Resources": [odd], "totalResults": 1}))) as server:
         stream = stream_to(tenant, server.base_url)
-        user = create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+        user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
         number_tenant(tenant.pk)
         dispatch.dispatch_tenant(tenant.pk)
         Delivery.objects.filter(stream_id=stream.pk).delete()
@@ -347,7 +353,7 @@ def test_what_a_server_returns_as_ids_does_not_break_the_reading_of_links(tenant
 
 
 def test_a_secret_in_an_id_is_not_kept_by_a_change_of_the_name_either(tenant: Tenant, database_connection: Connection) -> None:
-    user = create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+    user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
     echo = {"id": f"x{TOKEN}", "externalId": user.user_id, "userName": "anna@example.test"}
     with misbehaving_server(by_verb(GET=reply(200, {"Resources": [echo], "totalResults": 1}), PUT=reply(204))) as server:
         stream = stream_to(tenant, server.base_url)
@@ -370,13 +376,13 @@ def test_the_accounts_of_a_deleted_action_stay_with_their_users(tenant: Tenant, 
 
     with misbehaving_server(by_verb(POST=made, PUT=made, GET=read, DELETE=reply(204))) as server:
         old = stream_to(tenant, server.base_url)
-        first = create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test", email_verified=True)
+        first = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test", email_verified=True)
         assert deliver(tenant, old) == ["created"]
         delete_stream(tenant_id=tenant.pk, stream_id=old.pk)
         delete_action(tenant_id=tenant.pk, action_id=old.destination["action_id"])
         new = stream_to(tenant, server.base_url, adopt_on_conflict=True)
-        passwordless = create_connection(tenant_id=tenant.pk, name="mail", strategy="email")
-        second = create_user(tenant_id=tenant.pk, connection=passwordless, email="anna@example.test", email_verified=True)
+        passwordless = ConnectionFactory.create(tenant_id=tenant.pk, name="mail", strategy="email")
+        second = UserFactory.create(tenant_id=tenant.pk, connection=passwordless, email="anna@example.test", email_verified=True)
         number_tenant(tenant.pk)
         dispatch.dispatch_tenant(tenant.pk)
         Delivery.objects.filter(stream_id=new.pk).delete()
@@ -393,18 +399,19 @@ def test_the_accounts_of_a_deleted_action_stay_with_their_users(tenant: Tenant, 
 
 def redeliver_letter(tenant: Tenant, stream: EventStream) -> list[str]:
     letters = list(DeadLetter.objects.filter(stream_id=stream.pk, state="open").values_list("pk", flat=True))
-    assert redelivery.redeliver(tenant_id=tenant.pk, letter_ids=letters, actor="ada@example.test") == len(letters) == 1
+    done = redelivery.redeliver_letters(tenant_id=tenant.pk, letter_ids=letters, order=redelivery.Order("ada@example.test"))
+    assert done.count == len(letters) == 1
     return deliver(tenant, stream)
 
 
 def test_an_event_whose_key_proves_nothing_is_delivered_once_its_account_is_confirmed(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
-    user = create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+    user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
     account = server.add(userName="Anna@example.test", externalId=user.user_id)
     here = server_of(server.base_url)
-    other = create_tenant(tenant_id=f"o-{uuid4().hex[:12]}", name="other", host=f"{uuid4().hex}.example.test")
-    theirs = create_action(tenant_id=other.pk, name="theirs", template="scim-user-provisioning")
+    other = TenantFactory.create(id=f"o-{uuid4().hex[:12]}", name="other", host=f"{uuid4().hex}.example.test")
+    theirs = ActionFactory.create(tenant_id=other.pk, name="theirs", template="scim-user-provisioning")
     write_links([Link(other.pk, str(theirs.pk), here, user.user_id, remote_id="theirs", birth=1, position=1).document()])
     stream = stream_to(tenant, server.base_url)
     number_tenant(tenant.pk)
@@ -424,7 +431,7 @@ def test_an_event_whose_key_proves_nothing_is_delivered_once_its_account_is_conf
 def test_a_link_of_the_past_without_a_name_can_be_confirmed_and_its_event_redelivered(
     tenant: Tenant, database_connection: Connection, origin: str, kind: str
 ) -> None:
-    user = create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+    user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
     account = {"id": "7", "userName": "a.berg", "meta": {"created": "2020-01-01T00:00:00Z"}}
 
     def read(request: Any) -> bytes:

@@ -15,9 +15,9 @@ from provisioning.engine.streams import create_stream
 from provisioning.models import Alert, Breaker, DeadLetter, Delivery
 from provisioning.runs.failures import ActionError, ConfigurationFailure, DataFailure, TransientFailure
 from provisioning.runs.outcomes import Claim
-from provisioning.services.actions import create_action
 from provisioning.trials.read_probe import hold_when_reading_is_refused
 from tests.deadlines import eventually
+from tests.factories.models.provisioning import ActionFactory, BreakerFactory
 from tests.factories.scim import TOKEN, Received, by_verb, listing, misbehaving_server, reply, scim_error
 from tests.provisioning.engine.conftest import Answer, Recorder
 from tests.provisioning.engine.logs import append_events
@@ -227,7 +227,7 @@ def test_a_stream_that_was_resumed_without_a_success_is_held_by_the_next_401(
 def scim_stream(tenant: Tenant) -> Callable[..., EventStream]:
     def make(base_url: str) -> EventStream:
         secrets = {"SCIM_BASE_URL": base_url, "SCIM_BEARER_TOKEN": TOKEN, "SCIM_MAX_RETRIES": "0"}
-        action = create_action(tenant_id=tenant.pk, name="to scim", template="scim-user-provisioning", secrets=secrets, deploy=True)
+        action = ActionFactory.create(tenant_id=tenant.pk, name="to scim", template="scim-user-provisioning", secrets=secrets, deploy=True)
         values: dict[str, Any] = {"destination_type": "action", "destination": {"action_id": str(action.pk)}}
         return create_stream(tenant_id=tenant.pk, subscriptions=["user.updated"], **values)
 
@@ -250,7 +250,7 @@ def test_403_of_one_user_holds_the_stream_when_reading_is_refused_too(
         stream = scim_stream(server.base_url)
         hold_when_reading_is_refused(stream_id=stream.pk, tenant_id=tenant.pk)
         assert reads == []
-        Breaker.objects.create(stream_id=stream.pk, tenant_id=tenant.pk, failures=1, keys=["user:a"], forbidden_keys=["user:a"])
+        BreakerFactory.create(stream_id=stream.pk, tenant_id=tenant.pk, failures=1, keys=["user:a"], forbidden_keys=["user:a"])
 
         hold_when_reading_is_refused(stream_id=stream.pk, tenant_id="t-another")
         hold_when_reading_is_refused(stream_id=stream.pk, tenant_id=tenant.pk)

@@ -179,6 +179,7 @@ def blocks_read(claim: Claim) -> dict[str, int]:
             transaction.set_rollback(True)
     with transaction.atomic():
         read["oldest"] = blocks_of(lane_rows.TAKE_OLDEST, values)
+        read["named"] = blocks_of(lane_rows.LOCK_NAMED, {"stream": claim.stream_id, "key": claim.key})
         read["this"] = blocks_of(lane_rows.TAKE_THIS, values)
         read["due"] = blocks_of(lane_rows.DUE_KEY, values)
         read["drop"] = blocks_of(lane_rows.DROP_IF_EMPTY, values)

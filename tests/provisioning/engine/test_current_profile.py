@@ -12,13 +12,14 @@ from events.log.numbering import number_tenant
 from events.models import EventStream
 from identity.models import Connection, Tenant, User
 from identity.services.failures import Conflict, NotFound
-from identity.services.users import create_user, delete_user, update_user
+from identity.services.users import delete_user, update_user
 from provisioning.dead_letters.redelivery import Order, redeliver_event, redeliver_letters, redeliver_one
 from provisioning.engine import delivering, destinations, dispatch
 from provisioning.models import Attempt, DeadLetter, Delivery
 from provisioning.runs.current_profile import UserExistsAgain
 from provisioning.runs.failures import DataFailure
 from provisioning.runs.outcomes import Claim
+from tests.factories.models.identity import UserFactory
 from tests.provisioning.engine.conftest import Answer
 from tests.provisioning.engine.logs import DESTINATION, make_stream
 
@@ -62,7 +63,7 @@ def stream(tenant: Tenant, destination: Destination) -> EventStream:
 
 @pytest.fixture
 def user(database_connection: Connection, stream: EventStream) -> User:
-    return create_user(tenant_id=database_connection.tenant_id, connection=database_connection, email="old@example.test")
+    return UserFactory.create(tenant_id=database_connection.tenant_id, connection=database_connection, email="old@example.test")
 
 
 def deliver(stream: EventStream, user: User) -> None:
@@ -144,7 +145,7 @@ def test_a_deletion_of_a_user_that_exists_again_needs_force(destination: Destina
     delete_user(tenant_id=stream.tenant_id, user_id=user.user_id)
     deliver(stream, user)
     letter = letter_of(stream, "user.deleted")
-    create_user(
+    UserFactory.create(
         tenant_id=stream.tenant_id,
         connection=user.connection,
         email="old@example.test",

@@ -16,6 +16,7 @@ from identity.models import Tenant
 from provisioning.engine import dispatch, lane_rows, lanes
 from provisioning.models import Attempt, DeadLetter, Delivery, Lane
 from provisioning.runs.outcomes import Claim, Failure, LeaseLost, NotDue, Success
+from tests.factories.models.events import EventStreamFactory
 from tests.provisioning.engine.logs import append_events
 
 DONE = Success(is_skipped=False, is_written=True, duration_ms=1.0)
@@ -282,8 +283,7 @@ def test_a_released_claim_does_not_use_up_an_attempt(tenant: Tenant, stream: Eve
 
 
 def test_two_streams_of_a_tenant_do_not_wait_for_each_other(tenant: Tenant, stream: EventStream) -> None:
-    other = EventStream(tenant=tenant, subscriptions=["user.updated"], destination_type="recorder")
-    other.save()
+    other = EventStreamFactory.create(tenant_id=tenant.pk, subscriptions=["user.updated"], destination_type="recorder")
     _queue(tenant, "user:a")
 
     lanes.fail(_claimed(stream), BUSY, go_on=True)

@@ -14,14 +14,14 @@ from events.log import restoring, retention
 from events.log.retention import Pruned
 from events.models import Event, EventStream, Head
 from identity.models import Tenant
-from identity.services.tenants import create_tenant
-from provisioning.dead_letters.redelivery import redeliver
+from provisioning.dead_letters.redelivery import Order, redeliver_letters
 from provisioning.engine import delivering, dispatch, lanes, sweeper
 from provisioning.engine.streams import disable_stream, enable_stream
 from provisioning.models import DeadLetter, Delivery, Lane
 from provisioning.runs.failures import DataFailure
 from provisioning.runs.outcomes import Claim, Success
 from tests.events.long_logs import remaining
+from tests.factories.models.identity import TenantFactory
 from tests.provisioning.engine.conftest import Recorder
 from tests.provisioning.engine.logs import append_events
 
@@ -103,7 +103,7 @@ def test_a_dead_letter_keeps_its_copy_and_holds_nothing_back(tenant: Tenant, str
     assert (_pruned(tenant).held_back, remaining(tenant.pk)[3]) == (0, 0)
     assert bytes(DeadLetter.objects.get(pk=letter.pk).body or b"") == body
 
-    redeliver(tenant_id=tenant.pk, letter_ids=[letter.pk], actor="ada@example.test")
+    redeliver_letters(tenant_id=tenant.pk, letter_ids=[letter.pk], order=Order("ada@example.test"))
     _deliver_all(stream, keys="a")
     assert recorder.event_ids == [event.event_id, event.event_id]
     assert Delivery.objects.get(stream_id=stream.pk).state == Delivery.State.DELIVERED
@@ -114,7 +114,7 @@ def test_a_redelivery_that_waits_holds_nothing_back_since_it_has_a_copy(tenant: 
     recorder.answers["user:a"] = [DataFailure("too long")]
     dispatch.dispatch_tenant(tenant.pk)
     _deliver_all(stream, keys="a")
-    redeliver(tenant_id=tenant.pk, letter_ids=[DeadLetter.objects.get(stream_id=stream.pk).pk], actor="ada@example.test")
+    redeliver_letters(tenant_id=tenant.pk, letter_ids=[DeadLetter.objects.get(stream_id=stream.pk).pk], order=Order("ada@example.test"))
     done = _pruned(tenant)
     assert (done.count, done.held_back) == (1, 0)
     _deliver_all(stream, keys="a")
@@ -154,7 +154,7 @@ def test_a_disabled_stream_holds_nothing_back_and_what_waited_in_it_becomes_dead
     assert {letter.event_id: bytes(letter.body or b"") for letter in letters} == bodies
     assert not Lane.objects.filter(stream_id=stream.pk).exists()
     enable_stream(tenant_id=tenant.pk, stream_id=stream.pk)
-    redeliver(tenant_id=tenant.pk, letter_ids=[letter.pk for letter in letters], actor="ada@example.test")
+    redeliver_letters(tenant_id=tenant.pk, letter_ids=[letter.pk for letter in letters], order=Order("ada@example.test"))
     _deliver_all(stream, keys="abcd")
     assert sorted(recorder.event_ids) == sorted(bodies)
 
@@ -243,7 +243,7 @@ def test_a_stream_beyond_the_restored_head_goes_back_to_it_and_misses_nothing_ne
 
 def test_another_tenants_streams_are_left_alone_by_a_restore(tenant: Tenant, stream: EventStream) -> None:
     EventStream.objects.of(tenant.pk).update(position=9)
-    other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
+    other = TenantFactory.create(id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
     restoring.start_over(other.pk)
     assert EventStream.objects.of(tenant.pk).get(pk=stream.pk).position == 9
     assert Head.objects.get(pk=tenant.pk).epoch == 1

@@ -23,8 +23,8 @@ from provisioning.models import AccountLink, Action, Attempt, DeadLetter, Delive
 from provisioning.models import Pace as PaceRow
 from provisioning.runs.failures import TransientFailure
 from provisioning.runs.outcomes import NotDue
-from provisioning.services.actions import create_action
 from tests.factories.identity import make_user
+from tests.factories.models.provisioning import ActionFactory
 from tests.factories.scim import HANG_UP, MisbehavingServer, Received, Wire, by_verb, listing, misbehaving_server, reply, scim_error, user
 from tests.provisioning.synchronization.conftest import stream_to
 
@@ -67,7 +67,7 @@ def created(request: Received) -> Wire:
 
 
 def new_action(tenant: Tenant) -> Action:
-    return create_action(tenant_id=tenant.pk, name="paced", template="scim-user-provisioning")
+    return ActionFactory.create(tenant_id=tenant.pk, name="paced", template="scim-user-provisioning")
 
 
 def pace(action: Action, rate: float | None = 1, **more: Any) -> Pace:

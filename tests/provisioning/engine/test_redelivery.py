@@ -6,11 +6,11 @@ from pytest_django.fixtures import Settings
 from events.models import Event, EventStream
 from identity.models import Tenant
 from identity.services.failures import NotFound
-from identity.services.tenants import create_tenant
 from provisioning.dead_letters import redelivery
 from provisioning.engine import delivering, dispatch
 from provisioning.models import Attempt, DeadLetter, Delivery
 from provisioning.runs.failures import DataFailure
+from tests.factories.models.identity import TenantFactory
 from tests.provisioning.engine.conftest import Answer, Recorder
 from tests.provisioning.engine.logs import append_events, make_stream
 
@@ -37,7 +37,8 @@ def _letter(event: Event) -> DeadLetter:
 
 def _redeliver(tenant: Tenant, *letters: DeadLetter, force: bool = False) -> int:
     ids = [letter.pk for letter in letters]
-    return redelivery.redeliver(tenant_id=tenant.pk, letter_ids=ids, actor="ada@example.test", reason="field widened", force=force)
+    order = redelivery.Order("ada@example.test", reason="field widened", force=force)
+    return redelivery.redeliver_letters(tenant_id=tenant.pk, letter_ids=ids, order=order).count
 
 
 def test_a_redelivered_event_is_delivered_with_a_fresh_series_of_attempts(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
@@ -161,7 +162,7 @@ def test_an_event_that_the_log_has_dropped_is_redelivered_from_its_letter(tenant
 
 def test_the_letters_of_another_tenant_are_out_of_reach(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     event = _dead_letter(tenant, stream, recorder)
-    other = create_tenant(tenant_id=f"{tenant.pk}-b", name="other", host=f"{tenant.pk}-b.example.test")
+    other = TenantFactory.create(id=f"{tenant.pk}-b", name="other", host=f"{tenant.pk}-b.example.test")
 
     assert _redeliver(other, _letter(event)) == 0
     with pytest.raises(NotFound):

@@ -13,12 +13,14 @@ from events.log.numbering import number_tenant
 from events.models import EventStream
 from identity.models import Connection, Tenant, User
 from identity.services.failures import Conflict, NotFound
-from identity.services.users import create_user, delete_user, update_user
+from identity.services.users import delete_user, update_user
 from provisioning.dead_letters.redelivery_preview import preview
 from provisioning.engine import delivering, dispatch, streams
 from provisioning.models import DeadLetter, Delivery
-from provisioning.services.actions import create_action, deploy_action
+from provisioning.services.actions import deploy_action
 from tests.factories.admin import browser_of, new_staff
+from tests.factories.models.identity import UserFactory
+from tests.factories.models.provisioning import ActionFactory
 from tests.factories.scim import TOKEN, MisbehavingServer, by_verb, listing, misbehaving_server, reply, scim_error, sequence, user
 from tests.provisioning.engine.conftest import Recorder
 
@@ -31,13 +33,13 @@ def _settings(settings: Settings) -> None:
 
 @pytest.fixture
 def person(database_connection: Connection) -> User:
-    return create_user(tenant_id=database_connection.tenant_id, connection=database_connection, email="ada@example.test")
+    return UserFactory.create(tenant_id=database_connection.tenant_id, connection=database_connection, email="ada@example.test")
 
 
 def buried(server: MisbehavingServer, person: User, event_type: str, **options: Any) -> DeadLetter:
     """Bind a stream to the server and let an event of the user fail there; what the server got until then is forgotten."""
     tenant_id = person.tenant_id
-    action = create_action(
+    action = ActionFactory.create(
         tenant_id=tenant_id,
         name="scim",
         template="scim-user-provisioning",
@@ -109,7 +111,7 @@ def test_a_deletion_of_a_user_that_is_there_again_says_so(person: User) -> None:
         with pytest.raises(Conflict):
             preview(letter, current_profile=True)
         again = person.user_id.partition("|")[2]
-        create_user(tenant_id=person.tenant_id, connection=person.connection, email="ada@example.test", identifier=again)
+        UserFactory.create(tenant_id=person.tenant_id, connection=person.connection, email="ada@example.test", identifier=again)
         shown = preview(letter, current_profile=False)
     assert (shown.verb, shown.path) == ("DELETE", "/Users/7")
     assert "exists again" in shown.notes[0]

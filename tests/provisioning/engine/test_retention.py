@@ -4,7 +4,7 @@ from django.db import connection
 
 from events.models import EventStream
 from identity.models import Tenant
-from provisioning.dead_letters.redelivery import redeliver
+from provisioning.dead_letters.redelivery import Order, redeliver_letters
 from provisioning.engine import delivering, dispatch, retention
 from provisioning.models import Attempt, DeadLetter, Delivery, Lane
 from provisioning.runs.failures import DataFailure
@@ -54,7 +54,7 @@ def test_exchanges_go_after_two_weeks_and_rows_after_a_month(
 
     # A dead letter that nobody has dealt with stays, with its delivery.
     assert list(Delivery.objects.filter(stream_id=stream.pk)) == [failed]
-    redeliver(tenant_id=tenant.pk, letter_ids=[DeadLetter.objects.get(delivery=failed).pk], actor="ada@example.test")
+    redeliver_letters(tenant_id=tenant.pk, letter_ids=[DeadLetter.objects.get(delivery=failed).pk], order=Order("ada@example.test"))
     delivering.deliver_lane(stream.pk, "user:bad")
     retention.prune()
     assert not Delivery.objects.filter(stream_id=stream.pk).exists()

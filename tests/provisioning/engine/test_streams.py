@@ -7,9 +7,9 @@ import pytest
 from events.models import EventStream
 from identity.models import Tenant
 from identity.services.failures import AlreadyExists, Invalid, NotFound, NotSupported
-from identity.services.tenants import create_tenant
 from provisioning.engine import delivering, dispatch, streams
 from provisioning.models import Action, Delivery, Lane
+from tests.factories.models.identity import TenantFactory
 from tests.provisioning.engine.conftest import Recorder
 from tests.provisioning.engine.logs import append_events
 
@@ -42,7 +42,7 @@ def test_subscriptions_name_event_types(tenant: Tenant, action: Action, subscrip
 
 
 def test_a_stream_is_bound_to_a_deployed_action_of_its_own_tenant(tenant: Tenant, action: Action) -> None:
-    other = create_tenant(tenant_id=f"{tenant.pk}-b", name="other", host=f"{tenant.pk}-b.example.test")
+    other = TenantFactory.create(id=f"{tenant.pk}-b", name="other", host=f"{tenant.pk}-b.example.test")
     for wrong in (uuid.uuid4(), "", "x"):
         with pytest.raises(Invalid):
             _create(tenant, wrong)
@@ -101,7 +101,7 @@ def test_a_deleted_stream_takes_its_rows_with_it_and_may_be_deleted_twice(tenant
 
 
 def test_a_stream_of_another_tenant_does_not_exist(tenant: Tenant, stream: EventStream) -> None:
-    other = create_tenant(tenant_id=f"{tenant.pk}-b", name="other", host=f"{tenant.pk}-b.example.test")
+    other = TenantFactory.create(id=f"{tenant.pk}-b", name="other", host=f"{tenant.pk}-b.example.test")
 
     for service in (streams.enable_stream, streams.disable_stream, streams.resume_stream, streams.update_stream):
         with pytest.raises(NotFound):

@@ -82,7 +82,7 @@ def test_a_decision_is_kept_with_who_when_and_why_and_made_once(tenant: Tenant, 
 
 def test_what_is_being_redelivered_or_was_delivered_is_left_alone(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     letter = bury(tenant, stream, recorder, "user:a")
-    redelivery.redeliver(tenant_id=tenant.pk, letter_ids=[letter.pk], actor=ACTOR)
+    redelivery.redeliver_letters(tenant_id=tenant.pk, letter_ids=[letter.pk], order=redelivery.Order(ACTOR))
     assert decide(letter, "ignored") == 0
     delivering.deliver_lane(stream.pk, "user:a")
     assert [decide(letter, state) for state in ("open", "ignored", "acknowledged")] == [0, 0, 0]
@@ -94,7 +94,7 @@ def test_what_is_being_redelivered_or_was_delivered_is_left_alone(tenant: Tenant
 def test_a_decided_letter_can_still_be_redelivered(state: str, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     letter = bury(tenant, stream, recorder, "user:a")
     decide(letter, state)
-    assert redelivery.redeliver(tenant_id=tenant.pk, letter_ids=[letter.pk], actor=ACTOR) == 1
+    assert redelivery.redeliver_letters(tenant_id=tenant.pk, letter_ids=[letter.pk], order=redelivery.Order(ACTOR)).count == 1
     delivering.deliver_lane(stream.pk, "user:a")
     letter.refresh_from_db()
     assert (letter.state, letter.resolution) == ("resolved", "delivered")
@@ -125,7 +125,7 @@ def test_a_redelivered_letter_that_fails_with_an_ignored_kind_is_ignored_and_not
 ) -> None:
     letter = bury(tenant, stream, recorder, "user:a")
     ignore(letter)
-    redelivery.redeliver(tenant_id=tenant.pk, letter_ids=[letter.pk], actor=ACTOR)
+    redelivery.redeliver_letters(tenant_id=tenant.pk, letter_ids=[letter.pk], order=redelivery.Order(ACTOR))
     recorder.answers["user:a"] = [DataFailure("too long", status=400)]
     delivering.deliver_lane(stream.pk, "user:a")
     letter.refresh_from_db()

@@ -12,9 +12,10 @@ from events.models import EventStream
 from identity.models import Job, Tenant
 from identity.services.jobs import run_job
 from provisioning.engine.streams import create_stream
-from provisioning.services.actions import create_action, deploy_action
+from provisioning.services.actions import deploy_action
 from provisioning.synchronization import service, work  # noqa: F401  (`work` registers what the jobs do)
 from provisioning.synchronization.plan import Plan
+from tests.factories.models.provisioning import ActionFactory
 from tests.factories.scim import TOKEN, RealServer, running_scim_server
 
 USER_EVENTS = ["user.created", "user.updated", "user.deleted"]
@@ -38,7 +39,9 @@ def server(scim_process: RealServer) -> Iterator[RealServer]:
 def stream_to(tenant: Tenant, base_url: str, *, options: dict[str, Any] | None = None, **more: str) -> EventStream:
     """Return a disabled stream whose deployed action sends users to this server."""
     secrets = {"SCIM_BASE_URL": base_url, "SCIM_BEARER_TOKEN": TOKEN, "SCIM_MAX_RETRIES": "0", **more}
-    action = create_action(tenant_id=tenant.pk, name="to scim", template="scim-user-provisioning", secrets=secrets, options=options or {})
+    action = ActionFactory.create(
+        tenant_id=tenant.pk, name="to scim", template="scim-user-provisioning", secrets=secrets, options=options or {}
+    )
     deploy_action(tenant_id=tenant.pk, action_id=action.pk)
     bound = {"action_id": str(action.pk)}
     return create_stream(
@@ -56,7 +59,7 @@ Synchronize = Callable[..., Job]
 
 @pytest.fixture
 def synchronize(tenant: Tenant, stream: EventStream) -> Synchronize:
-    """Start a synchronisation of the stream and work on it until it ends or waits."""
+    """Start a synchronization of the stream and work on it until it ends or waits."""
 
     def run(**plan: Any) -> Job:
         job = service.start(tenant_id=tenant.pk, stream_id=stream.pk, plan=replace(FAST, **plan), actor="a test")

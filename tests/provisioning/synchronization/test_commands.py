@@ -1,4 +1,4 @@
-"""`manage.py provision backfill` and `reconcile`, as somebody at a terminal uses them."""
+"""`manage.py provision synchronize` and `compare`, as they are used at a terminal."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def test_it_shows_what_it_would_do_and_asks(
 ) -> None:
     user = make_user(connection=database_connection, email="anna@example.test")
     answer.append("n")
-    status, said = provision("backfill", stream.pk)
+    status, said = provision("synchronize", stream.pk)
     assert (status, server.users()) == (1, [])
     assert "(dry run: nothing was written): 1 created" in said
     assert "Nothing was written." in said
     answer.append("y")
-    status, said = provision("backfill", stream.pk, "--enable")
+    status, said = provision("synchronize", stream.pk, "--enable")
     assert status == 0
     assert "The stream is enabled at position" in said
     assert server.user(user.user_id) is not None
@@ -62,7 +62,7 @@ def test_it_shows_what_it_would_do_and_asks(
 def test_a_report_has_a_line_per_user(database_connection: Connection, stream: EventStream, tmp_path: Path) -> None:
     user = make_user(connection=database_connection, email=None, phone_number="+4712345678")
     report = tmp_path / "report.jsonl"
-    status, said = provision("backfill", stream.pk, "--dry-run", "--report", str(report))
+    status, said = provision("synchronize", stream.pk, "--dry-run", "--report", str(report))
     assert status == 0
     assert f"skipped    {user.user_id}  missing userName" in said
     first, second = (orjson.loads(line) for line in report.read_bytes().splitlines())
@@ -74,23 +74,30 @@ def test_a_comparison_says_by_its_exit_status_whether_there_is_drift(
     database_connection: Connection, stream: EventStream, server: RealServer
 ) -> None:
     user = make_user(connection=database_connection, email="anna@example.test")
-    assert provision("reconcile", stream.pk)[0] == 1
-    assert provision("backfill", stream.pk, "--yes")[0] == 0
-    assert provision("reconcile", stream.pk)[0] == 0
+    assert provision("compare", stream.pk)[0] == 1
+    assert provision("synchronize", stream.pk, "--yes")[0] == 0
+    assert provision("compare", stream.pk)[0] == 0
     server.add(userName="gone@example.test", externalId="database|gone")
-    status, said = provision("reconcile", stream.pk)
+    status, said = provision("compare", stream.pk)
     assert (status, len(server.users())) == (1, 2)
     assert re.search(r"extra +database\|gone", said)
     assert user.user_id not in said
 
 
+def test_the_former_names_of_the_commands_still_work(database_connection: Connection, stream: EventStream, server: RealServer) -> None:
+    make_user(connection=database_connection, email="anna@example.test")
+    comparison, synchronization = ["reconcile", stream.pk], ["backfill", stream.pk, "--yes"]
+    assert [provision(*command)[0] for command in (comparison, synchronization, comparison)] == [1, 0, 0]
+    assert len(server.users()) == 1
+
+
 def test_deletions_over_the_limit_say_how_they_are_allowed(tenant: Tenant, stream: EventStream, server: RealServer) -> None:
     server.add(userName="gone@example.test", externalId="database|gone")
-    status, said = provision("backfill", stream.pk, "--yes", "--delete-missing", "--deletion-limit", "0")
+    status, said = provision("synchronize", stream.pk, "--yes", "--delete-missing", "--deletion-limit", "0")
     job = Job.objects.of(tenant.pk).get()
     assert (status, len(server.users())) == (3, 1)
-    assert f"manage.py provision backfill {stream.pk} --confirm {job.pk}" in said
-    assert provision("backfill", stream.pk, "--confirm", job.pk)[0] == 0
+    assert f"manage.py provision synchronize {stream.pk} --confirm {job.pk}" in said
+    assert provision("synchronize", stream.pk, "--confirm", job.pk)[0] == 0
     assert server.users() == []
 
 
@@ -98,10 +105,10 @@ def test_what_cannot_be_is_said_in_a_sentence(stream: EventStream) -> None:
     for arguments, text in (
         (["est_nobody"], "There is no event stream est_nobody"),
         ([stream.pk, "--yes", "--match", "employeeNumber"], "needs the expression"),
-        ([stream.pk, "--resume", "job_0000000000000000"], "There is no such synchronisation"),
+        ([stream.pk, "--resume", "job_0000000000000000"], "There is no such synchronization"),
     ):
         with pytest.raises(CommandError, match=text):
-            call_command("provision", "backfill", *arguments)
+            call_command("provision", "synchronize", *arguments)
 
 
 def test_ctrl_c_says_how_to_go_on_and_going_on_ends_it(
@@ -110,7 +117,7 @@ def test_ctrl_c_says_how_to_go_on_and_going_on_ends_it(
     for number in range(120):
         make_user(connection=database_connection, email=f"user{number}@example.test")
     process = subprocess.Popen(
-        [sys.executable, "manage.py", "provision", "backfill", stream.pk, "--yes", "--rate", "20"],
+        [sys.executable, "manage.py", "provision", "synchronize", stream.pk, "--yes", "--rate", "20"],
         env={**os.environ, "DATABASE_URL": worker.test_database_url(), "DELIVERY_NUDGES_ENABLED": "0"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -126,13 +133,13 @@ def test_ctrl_c_says_how_to_go_on_and_going_on_ends_it(
         process.wait()
     job = jobs.get()
     assert process.returncode == 130, said
-    assert f"manage.py provision backfill {stream.pk} --resume {job.pk}" in said
+    assert f"manage.py provision synchronize {stream.pk} --resume {job.pk}" in said
     done: dict[str, Any] = job.summary
     assert 20 <= done["done"] < 120
     # At once: who was stopped by hand has let go of the job.
     job.parameters["plan"]["rate"] = 1000
     job.save()
-    assert provision("backfill", stream.pk, "--resume", job.pk)[0] == 0
+    assert provision("synchronize", stream.pk, "--resume", job.pk)[0] == 0
     job.refresh_from_db()
     assert job.summary["outcomes"]["created"] == 120
     assert len(server.users()) == 120

@@ -1,4 +1,4 @@
-"""What a synchronisation does when the server is wrong, busy or away, and when its worker dies."""
+"""What a synchronization does when the server is wrong, busy or away, and when its worker dies."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from django.utils import timezone
 
 from events.hooks import followers
 from identity.models import Connection, Job, Tenant, User
-from identity.services.connections import create_connection
 from identity.services.failures import Conflict, Invalid, NotFound, NotSupported
 from identity.services.jobs import cancel_job
-from identity.services.tenants import create_tenant
 from identity.services.users import delete_user, update_user
 from provisioning.engine import streams
 from provisioning.links.rows import write_links
 from provisioning.models import SynchronizationRow
 from provisioning.scim.links import Link, server_of
-from provisioning.services.actions import create_action, deploy_action, set_secret
+from provisioning.services.actions import deploy_action, set_secret
 from provisioning.synchronization import service
 from provisioning.synchronization.plan import Plan
 from provisioning.synchronization.state import outcomes_of
 from tests.deadlines import eventually
 from tests.factories.identity import make_user
+from tests.factories.models.identity import ConnectionFactory, TenantFactory
+from tests.factories.models.provisioning import ActionFactory
 from tests.factories.scim import (
     TOKEN,
     MisbehavingServer,
@@ -137,8 +137,8 @@ def test_a_comparison_calls_no_user_missing_whose_account_the_listing_holds(tena
 def test_accounts_of_another_tenant_are_neither_noted_nor_deleted(tenant: Tenant, database_connection: Connection) -> None:
     users(database_connection, 1)
     theirs = user("9", externalId="database|theirs", userName="theirs@example.test")
-    other = create_tenant(tenant_id=f"o-{uuid4().hex[:12]}", name="other", host=f"{uuid4().hex}.example.test")
-    action = create_action(tenant_id=other.pk, name="theirs", template="scim-user-provisioning")
+    other = TenantFactory.create(id=f"o-{uuid4().hex[:12]}", name="other", host=f"{uuid4().hex}.example.test")
+    action = ActionFactory.create(tenant_id=other.pk, name="theirs", template="scim-user-provisioning")
 
     def answer(request: Received) -> Wire:
         if request.verb == "GET":
@@ -243,7 +243,7 @@ def test_only_users_of_allowed_connections_are_sent(
     tenant: Tenant, database_connection: Connection, server: RealServer, settings: Any
 ) -> None:
     (allowed,) = users(database_connection, 1)
-    staff = create_connection(tenant_id=tenant.pk, name="staff", strategy=settings.DATABASE_STRATEGY)
+    staff = ConnectionFactory.create(tenant_id=tenant.pk, name="staff", strategy=settings.DATABASE_STRATEGY)
     other = make_user(connection=staff, email="boss@example.test")
     server.add(userName="boss@example.test", externalId=other.user_id)
     stream = stream_to(tenant, server.base_url, SCIM_CONNECTION_ALLOWLIST="people")
@@ -265,7 +265,7 @@ def test_the_log_is_kept_from_the_cursor_on_while_a_job_will_enable_its_stream(
             hold.position
             for follower in followers()
             for hold in follower.holds(tenant.pk, through=10**9)
-            if "synchronisation" in hold.holder
+            if "synchronization" in hold.holder
         ]
 
     assert held() == [job.parameters["position"]]
@@ -287,7 +287,7 @@ def test_a_log_that_has_started_over_does_not_let_the_stream_be_enabled_behind_i
     assert stream.status == "disabled"
 
 
-def test_one_synchronisation_of_a_stream_at_a_time_and_none_of_what_cannot_be(tenant: Tenant, server: RealServer) -> None:
+def test_one_synchronization_of_a_stream_at_a_time_and_none_of_what_cannot_be(tenant: Tenant, server: RealServer) -> None:
     stream = stream_to(tenant, server.base_url)
     known = {"tenant_id": tenant.pk, "stream_id": stream.pk, "actor": "a test"}
     for plan in (Plan(rate=0), Plan(match="employeeNumber"), Plan(deletion_limit="many"), Plan(is_dry_run=True, enables_stream=True)):
@@ -324,7 +324,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was_and_creates_nobody_twice(
 ) -> None:
     users(database_connection, 60)
     stream = stream_to(tenant, server.base_url)
-    command = [sys.executable, "manage.py", "provision", "backfill", stream.pk, "--yes", "--rate", "200"]
+    command = [sys.executable, "manage.py", "provision", "synchronize", stream.pk, "--yes", "--rate", "200"]
     environment = {**os.environ, "DATABASE_URL": worker.test_database_url(), "DELIVERY_NUDGES_ENABLED": "0"}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -364,9 +364,9 @@ def test_an_account_with_the_id_of_a_user_of_another_tenant_is_not_deleted_altho
     tenant: Tenant, database_connection: Connection
 ) -> None:
     users(database_connection, 1)
-    other = create_tenant(tenant_id=f"o-{uuid4().hex[:12]}", name="other", host=f"{uuid4().hex}.example.test")
-    create_action(tenant_id=other.pk, name="theirs", template="scim-user-provisioning")
-    theirs = make_user(connection=create_connection(tenant_id=other.pk, name="people", strategy="database"), email="t@example.test")
+    other = TenantFactory.create(id=f"o-{uuid4().hex[:12]}", name="other", host=f"{uuid4().hex}.example.test")
+    ActionFactory.create(tenant_id=other.pk, name="theirs", template="scim-user-provisioning")
+    theirs = make_user(connection=ConnectionFactory.create(tenant_id=other.pk, name="people", strategy="database"), email="t@example.test")
     account = user("9", externalId=theirs.user_id, userName="t@example.test")
 
     def answer(request: Received) -> Wire:

@@ -1,4 +1,4 @@
-"""Which users the report of a synchronisation names when it cannot name them all."""
+"""Which users the report of a synchronization names when it cannot name them all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first synchronisation against a real SCIM server."""
+"""The first synchronization against a real SCIM server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The connection test and its canary, against the real server and against one server for each way to be wrong."""
+"""The connection test and its write check, against the real server and against one server for each way to be wrong."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from provisioning.models import Action, Delivery, Trial
 from provisioning.services.actions import create_action, update_action
 from provisioning.trials.connection_test import run_connection_test
 from provisioning.trials.trials import TrialReport
+from tests.factories.models.provisioning import ActionFactory, TrialFactory
 from tests.factories.scim import (
     HANG_UP,
     TOKEN,
@@ -94,8 +95,8 @@ ANNA = user("7", externalId="database|anna", userName="anna@example.test")
 BEN = user("8", externalId="database|ben", userName="ben@example.test")
 
 
-def probed(action: Action, *, with_canary: bool = False) -> TrialReport:
-    return run_connection_test(draft_setup(action), actor="somebody", with_canary=with_canary)
+def probed(action: Action, *, with_write_check: bool = False) -> TrialReport:
+    return run_connection_test(draft_setup(action), actor="somebody", with_write_check=with_write_check)
 
 
 def states(report: TrialReport) -> dict[str, str]:
@@ -125,8 +126,8 @@ def test_the_real_server_passes_the_probe_and_nothing_is_written(action: Action,
     assert len(server.users()) == 2
 
 
-def test_the_canary_recommends_put_on_the_real_server_and_leaves_nothing(action: Action, server: RealServer) -> None:
-    report = probed(action, with_canary=True)
+def test_the_write_check_recommends_put_on_the_real_server_and_leaves_nothing(action: Action, server: RealServer) -> None:
+    report = probed(action, with_write_check=True)
     assert not report.steps.first_failure, report.document
     assert report.findings["recommended_update_mode"] == "put"
     names = ("create", "find", "put", "patch", "patch_per_attribute", "delete", "recommendation")
@@ -136,7 +137,7 @@ def test_the_canary_recommends_put_on_the_real_server_and_leaves_nothing(action:
 
 
 def test_the_result_is_kept_with_the_action_and_as_a_trial(action: Action) -> None:
-    report = probed(action, with_canary=True)
+    report = probed(action, with_write_check=True)
     action.refresh_from_db()
     kept = action.capabilities["connection test"]
     assert (kept["recommended_update_mode"], kept["steps"]["filter"]) == ("put", "ok")
@@ -174,7 +175,7 @@ def test_a_server_that_cannot_be_used_fails_where_it_does_with_advice(
     make_action: Callable[..., Action], answer: Wire, advice: str
 ) -> None:
     with misbehaving_server(always(answer)) as server:
-        report = probed(make_action(server.base_url), with_canary=True)
+        report = probed(make_action(server.base_url), with_write_check=True)
         assert {request.verb for request in server.received} == {"GET"}
     assert (states(report)["connection"], states(report)["authentication"]) == ("warning", "failed")
     assert advice in at(report, "authentication").advice
@@ -219,7 +220,7 @@ def test_a_certificate_of_an_unknown_authority_is_told_and_the_token_is_not_sent
 
 
 def test_missing_secrets_are_a_step_and_no_error(tenant: Tenant) -> None:
-    bare = create_action(tenant_id=tenant.pk, name="bare", template="scim-user-provisioning")
+    bare = ActionFactory.create(tenant_id=tenant.pk, name="bare", template="scim-user-provisioning")
     report = probed(bare)
     assert states(report) == {"settings": "failed"}
     assert "SCIM_BASE_URL, SCIM_BEARER_TOKEN" in report.summary
@@ -346,7 +347,7 @@ class LosesTheAnswer(ScimServer):
 
 def flown(make_action: Callable[..., Action], server: ScimServer) -> TrialReport:
     with misbehaving_server(server) as running:
-        return probed(make_action(running.base_url), with_canary=True)
+        return probed(make_action(running.base_url), with_write_check=True)
 
 
 def test_a_patch_that_doubles_e_mails_is_seen_and_the_other_way_recommended(make_action: Callable[..., Action]) -> None:
@@ -398,7 +399,7 @@ def test_a_user_whose_creation_was_answered_badly_is_found_and_deleted(make_acti
 
 
 def test_one_test_of_an_action_runs_at_a_time_and_a_lost_one_does_not_block(action: Action) -> None:
-    running = Trial.objects.create(action=action, kind=Trial.Kind.CONNECTION, actor="somebody")
+    running = TrialFactory.create(action=action)
     with pytest.raises(Conflict, match="running"):
         probed(action)
     Trial.objects.filter(pk=running.pk).update(started_at=timezone.now() - timedelta(minutes=2))

@@ -26,6 +26,7 @@ from provisioning.services.actions import create_action
 from provisioning.trials import event_trials
 from tests.deadlines import eventually
 from tests.factories.admin import browser_of, new_staff
+from tests.factories.models.provisioning import ActionFactory
 from tests.management import Management
 
 SECRET = "own-secret-value-1234"
@@ -185,7 +186,7 @@ def test_clients_try_entry_points_over_the_interface(tenant: Tenant) -> None:
 def test_staff_try_entry_points_on_a_page_of_their_own(tenant: Tenant) -> None:
     browser: Client = browser_of(new_staff(tenant))
     action = action_of(tenant, "Crash")
-    scim = create_action(tenant_id=tenant.pk, name="scim", template="scim-user-provisioning")
+    scim = ActionFactory.create(tenant_id=tenant.pk, name="scim", template="scim-user-provisioning")
     page = reverse("admin:provisioning_action_event-run", args=(quote(action.pk),))
     assert page in browser.get(reverse("admin:provisioning_action_change", args=(quote(action.pk),))).content.decode()
     assert browser.get(reverse("admin:provisioning_action_event-run", args=(quote(scim.pk),))).status_code == 404

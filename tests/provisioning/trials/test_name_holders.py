@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from identity.models import Connection, Tenant, User
-from identity.services.users import create_user
 from provisioning.actions.setups import draft_setup
 from provisioning.models import Action
-from provisioning.services.actions import create_action
 from provisioning.trials.mapping_preview import mapping_preview
+from tests.factories.models.identity import UserFactory
+from tests.factories.models.provisioning import ActionFactory
 from tests.factories.scim import RealServer, by_verb, listing, misbehaving_server, scim_error
 from tests.management import Management
 from tests.provisioning.trials.test_connection_test import at
@@ -23,7 +23,7 @@ NAME = "anna@example.test"
 
 @pytest.fixture
 def anna(tenant: Tenant, database_connection: Connection) -> User:
-    return create_user(tenant_id=tenant.pk, connection=database_connection, email=NAME, email_verified=True, name="Anna Berg")
+    return UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email=NAME, email_verified=True, name="Anna Berg")
 
 
 def notes(action: Action, user: User, operation: Any = "create", **more: Any) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ def test_a_server_that_ignores_the_filter_names_no_stranger(make_action: Callabl
 
 
 def test_without_its_secrets_nothing_is_asked(tenant: Tenant, anna: User) -> None:
-    assert notes(create_action(tenant_id=tenant.pk, name="empty", template="scim-user-provisioning"), anna) == ()
+    assert notes(ActionFactory.create(tenant_id=tenant.pk, name="empty", template="scim-user-provisioning"), anna) == ()
 
 
 def test_the_preview_over_the_wire_says_what_is_left_out_and_what_the_server_answers(

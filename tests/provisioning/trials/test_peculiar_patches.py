@@ -1,4 +1,4 @@
-"""A server that mistakes the name of an extension for a path: the canary reads back what it wrote, and says so."""
+"""A server that mistakes the name of an extension for a path: the write check reads back what it wrote, and says so."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_patch_that_corrupts_the_name_of_an_extension_is_seen_and_another_way_
 ) -> None:
     with misbehaving_server(server := SplitsUrns()) as running:
         action = make_action(running.base_url, options={"update_mode": "patch_per_attribute", "enterprise": True}, mapping=MAPPING)
-        report = run_connection_test(draft_setup(action), actor="somebody", with_canary=True)
+        report = run_connection_test(draft_setup(action), actor="somebody", with_write_check=True)
     judged = {step.name: step.finding for step in report.steps.taken}
     assert judged["patch_per_attribute"].state == "warning"
     assert "enterprise" in judged["patch_per_attribute"].text

@@ -15,11 +15,12 @@ from events.log.numbering import number_tenant
 from events.models import Event, EventStream
 from identity.models import AuditEntry, Connection, Tenant, User
 from identity.services import groups, memberships, roles, users
-from identity.services.users import create_user, update_user
+from identity.services.users import update_user
 from provisioning.engine import dispatch
 from provisioning.engine.streams import create_stream
 from provisioning.models import Action, Delivery, Trial
 from tests.factories.admin import browser_of, new_staff
+from tests.factories.models.identity import UserFactory
 from tests.factories.organizations import make_group, make_organization, make_role
 from tests.factories.scim import RealServer
 from tests.factories.sign_ins import make_block, make_refresh_token, make_session
@@ -28,7 +29,7 @@ from tests.provisioning.trials.test_user_run import deployed
 
 @pytest.fixture
 def ada(tenant: Tenant, database_connection: Connection) -> User:
-    return create_user(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test", given_name="Ada")
+    return UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test", given_name="Ada")
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ def test_organizations_groups_and_roles_stand_on_the_page_with_how_they_came(bro
 
 
 def test_a_linked_identity_is_unlinked_from_the_page_after_a_confirmation(browser: Client, tenant: Tenant, ada: User) -> None:
-    other = create_user(tenant_id=tenant.pk, connection=ada.connection, email="other@example.test")
+    other = UserFactory.create(tenant_id=tenant.pk, connection=ada.connection, email="other@example.test")
     users.link_users(tenant_id=tenant.pk, primary_id=ada.user_id, secondary_id=other.user_id)
     linked = ada.linked_identities.get()
     unlink = reverse("admin:identity_linkedidentity_action", args=(quote(linked.pk), "unlink"))

@@ -23,6 +23,7 @@ from provisioning.services.actions import update_action
 from provisioning.trials.mapping_preview import mapping_preview
 from provisioning.trials.trials import TrialReport
 from provisioning.trials.user_run import run_for_user
+from tests.factories.models.identity import UserFactory
 from tests.factories.scim import RealServer, Received, Wire, misbehaving_server
 from tests.management import Management
 from tests.provisioning.actions.test_delivered_users import deliver
@@ -92,7 +93,7 @@ def test_a_user_who_is_not_there_would_be_created_and_is(action: Action, anna: U
 def test_a_real_run_waits_for_what_is_queued_and_a_dry_run_says_so(
     action: Action, stream: EventStream, database_connection: Connection, server: RealServer
 ) -> None:
-    user = create_user(tenant_id=action.tenant_id, connection=database_connection, email="anna@example.test")
+    user = UserFactory.create(tenant_id=action.tenant_id, connection=database_connection, email="anna@example.test")
     with pytest.raises(LaneBusy):
         run(action, user, dry_run=False)
     assert server.users() == []
@@ -210,7 +211,7 @@ def test_preview_dry_run_and_run_over_the_wire(action: Action, anna: User, serve
 def test_a_run_against_a_busy_lane_is_a_conflict_over_the_wire(
     action: Action, stream: EventStream, tenant: Tenant, database_connection: Connection
 ) -> None:
-    user = create_user(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
+    user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
     answer = Management(tenant).post(f"actions/actions/{action.pk}/test", {"payload": {"user_id": user.user_id, "dry_run": False}})
     assert (answer.status, "delivered first" in answer.json["message"]) == (409, True)
 

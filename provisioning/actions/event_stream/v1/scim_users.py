@@ -41,7 +41,7 @@ class ScimUserProvisioning:
         options, table = _set_up(api.run.options, api.run.mapping)
         if not is_in_scope(event.message.data.object or {}, options.scope):
             return _outside(event.message, api)
-        result = self._synchronised(event.message, settings, options, table, api)
+        result = self._synchronized(event.message, settings, options, table, api)
         api.log("info", "sync ok", **_about(event.message), action=result.reason, scim_id=result.detail.get("scim_id"))
         return result
 
@@ -65,7 +65,7 @@ class ScimUserProvisioning:
             return skipped("unsupported type")
         return None
 
-    def _synchronised(
+    def _synchronized(
         self, message: Message, settings: ScimSettings, options: ScimOptions, table: tuple[MappingRow, ...], api: Api
     ) -> Result:
         """Bring the user to the server; only one stream of the tenant at a time writes to one user there."""

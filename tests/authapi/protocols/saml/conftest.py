@@ -18,7 +18,7 @@ from authapi.xml.names import SAML, SAMLP, qualified
 from authapi.xml.parsing import Element, child, from_base64, parse
 from authapi.xml.verifying import verified
 from identity.models import Connection, Tenant, User
-from identity.services.enabled_clients import change_enabled_clients
+from identity.services.connections import change_enabled_clients
 from tests.authapi.browser import Browser, Page
 from tests.authapi.protocols.saml.requests_of_applications import addon, authn_request
 from tests.factories.sign_in import PASSWORD, people, person, web_client

@@ -18,13 +18,14 @@ from config.console.dashboard.figures import Figure
 from events.log.numbering import number_tenant
 from events.models import EventStream
 from identity.models import Connection, Tenant
-from identity.services.connections import create_connection
 from identity.staff_roles import PROVISIONING_OPERATOR
 from provisioning.engine.streams import create_stream
-from provisioning.models import DeadLetter, Delivery, Lane
+from provisioning.models import Delivery
 from tests.factories.actions import make_deployed_action
 from tests.factories.admin import browser_of, new_staff, new_tenant
 from tests.factories.identity import make_user
+from tests.factories.models.identity import ConnectionFactory
+from tests.factories.models.provisioning import DeadLetterFactory, DeliveryFactory, LaneFactory
 
 # The page of one tenant: session, account and tenant (3), what is counted, drawn and judged (13), the first steps, the newest events.
 MOST_QUERIES = 20
@@ -61,20 +62,20 @@ def bury(stream: EventStream, count: int, fingerprint: str) -> None:
         event = {"event_id": f"evt_{number}", "event_type": "user.created", "key": f"user:{fingerprint}{number}"}
         place = {"stream_id": stream.pk, "tenant_id": stream.tenant_id}
         position = number + len(fingerprint) * 10**6
-        delivery = Delivery.objects.create(**event, **place, position=position, event=position, state="dead")
+        delivery = DeliveryFactory.create(**event, **place, position=position, event=position, state="dead")
         failure = {"reason": f"The server said no to {fingerprint}", "error_class": "data", "error_status": 400}
-        DeadLetter.objects.create(delivery=delivery, **event, **place, **failure, fingerprint=fingerprint, attempts=7)
+        DeadLetterFactory.create(delivery=delivery, **failure, fingerprint=fingerprint, attempts=7)
 
 
 def test_the_figures_are_those_of_the_tenant(browser: Client, tenant: Tenant, database_connection: Connection, stream: EventStream) -> None:
     other = new_tenant()
-    make_user(connection=create_connection(tenant_id=other.pk, name="people", strategy="database"))
+    make_user(connection=ConnectionFactory.create(tenant_id=other.pk, name="people", strategy="database"))
     for _ in range(3):
         make_user(connection=database_connection)
     number_tenant(tenant.pk)
     deliver(stream, 2, "delivered")
     bury(stream, 1, "once")
-    Lane.objects.create(stream_id=stream.pk, tenant_id=tenant.pk, key="user:1", not_before=datetime.now(UTC) - timedelta(minutes=5))
+    LaneFactory.create(stream_id=stream.pk, tenant_id=tenant.pk, key="user:1", not_before=datetime.now(UTC) - timedelta(minutes=5))
 
     shown = {label: figure.value for label, figure in figures(browser).items()}
 
@@ -176,7 +177,7 @@ def test_who_may_not_see_a_list_does_not_see_its_figure(tenant: Tenant) -> None:
 
 
 def test_the_page_asks_the_database_equally_often_whatever_a_tenant_has(browser: Client, tenant: Tenant, stream: EventStream) -> None:
-    connection = create_connection(tenant_id=tenant.pk, name="people", strategy="database")
+    connection = ConnectionFactory.create(tenant_id=tenant.pk, name="people", strategy="database")
     browser.get("/admin/")
     with CaptureQueriesContext(database) as few:
         browser.get("/admin/")

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from authapi.models import ClientCredential, SamlKey, SigningKey
+from authapi.models import SamlKey, SigningKey
 from authapi.services.api_resources import ensure_management_api
 from authapi.services.client_grants import create_client_grant
 from authapi.services.clients import create_client
@@ -19,14 +19,17 @@ from config.console.admin_site import site
 from config.console.dashboard.checklist import Checklist
 from config.console.dashboard.health import Finding
 from events.models import EventStream, Mark, Outbox
-from identity.models import AuditEntry, CustomDomain, Tenant
-from identity.services.connections import create_connection
+from identity.models import AuditEntry, Tenant
 from identity.staff_roles import AUDITOR
 from provisioning.engine.streams import create_stream
-from provisioning.models import Breaker, Lane, Sweeper
+from provisioning.models import Sweeper
 from tests.factories.actions import make_deployed_action
 from tests.factories.admin import browser_of, new_staff, new_tenant
 from tests.factories.identity import make_user
+from tests.factories.models.authapi import ClientCredentialFactory, SigningKeyFactory
+from tests.factories.models.events import EventStreamFactory
+from tests.factories.models.identity import ConnectionFactory, CustomDomainFactory
+from tests.factories.models.provisioning import BreakerFactory, LaneFactory
 
 
 @pytest.fixture
@@ -88,8 +91,8 @@ def test_a_held_stream_is_named_with_its_reason_and_its_page(browser: Client, st
 
 
 def test_failures_in_a_row_and_deliveries_that_wait_are_told_before_they_become_a_hold(browser: Client, stream: EventStream) -> None:
-    Breaker.objects.create(stream_id=stream.pk, tenant_id=stream.tenant_id, failures=12)
-    Lane.objects.create(stream_id=stream.pk, tenant_id=stream.tenant_id, key="user:1", not_before=timezone.now() - timedelta(minutes=5))
+    BreakerFactory.create(stream_id=stream.pk, tenant_id=stream.tenant_id, failures=12)
+    LaneFactory.create(stream_id=stream.pk, tenant_id=stream.tenant_id, key="user:1", not_before=timezone.now() - timedelta(minutes=5))
     text = said(browser)
 
     assert "Directory has failed 12 times in a row." in text
@@ -112,12 +115,9 @@ def test_what_only_an_operator_can_mend_is_told_to_operators_alone(browser: Clie
 
 def test_a_key_that_signs_for_too_long_and_a_proof_that_ends_soon_are_told(browser: Client, tenant: Tenant) -> None:
     client, _ = create_client(tenant_id=tenant.pk, name="Garden planner")
-    ClientCredential.all_tenants.create(
-        tenant=tenant, client=client, type="public_key", name="of spring", expires_at=timezone.now() + timedelta(days=3)
-    )
+    ClientCredentialFactory.create(client=client, name="of spring", expires_at=timezone.now() + timedelta(days=3))
     SigningKey.objects.of(tenant.pk).filter(state="current").delete()
-    row = {"kid": "old", "public_jwk": {}, "state": "current", "current_since": timezone.now() - timedelta(days=100)}
-    SigningKey.all_tenants.create(tenant=tenant, **row)
+    SigningKeyFactory.create(tenant_id=tenant.pk, state="current", current_since=timezone.now() - timedelta(days=100))
     text = said(browser)
 
     assert "of spring of Garden planner expires on" in text
@@ -138,7 +138,7 @@ def test_the_first_steps_are_ticked_off_one_by_one_and_vanish_with_the_last(brow
     links = [step.url for step in browser.get("/admin/").context["checklist"].steps]
     assert all(browser.get(link).status_code == 200 for link in links)
 
-    make_user(connection=create_connection(tenant_id=tenant.pk, name="people", strategy="database"))
+    make_user(connection=ConnectionFactory.create(tenant_id=tenant.pk, name="people", strategy="database"))
     client, _ = create_client(tenant_id=tenant.pk, name="Reader")
     assert [name for name, is_done in steps(browser).items() if is_done] == [
         "Add a connection",
@@ -148,10 +148,10 @@ def test_the_first_steps_are_ticked_off_one_by_one_and_vanish_with_the_last(brow
 
     api = ensure_management_api(tenant.pk)
     create_client_grant(tenant_id=tenant.pk, client_id=client.client_id, api_resource=api, scopes=["read:events"])
-    EventStream.all_tenants.create(tenant=tenant, name="again")
+    EventStreamFactory.create(tenant_id=tenant.pk, name="again")
     assert [name for name, is_done in steps(browser).items() if not is_done] == ["Use a domain of your own"]
 
-    CustomDomain.all_tenants.create(tenant=tenant, host=f"login.{tenant.pk}.test", verified_at=timezone.now())
+    CustomDomainFactory.create(tenant_id=tenant.pk, host=f"login.{tenant.pk}.test", verified_at=timezone.now())
     assert steps(browser) == {}
 
 

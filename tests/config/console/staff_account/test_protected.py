@@ -13,10 +13,10 @@ from config.console.admin_site import site
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.service_admin import ServiceAdmin
 from identity.models import Connection, Tenant
-from identity.services.connections import create_connection
 from provisioning.models import Action, DeadLetter
 from tests.config.console.staff_account.sessions import grow_old
 from tests.factories.admin import Rows, browser_of, new_staff
+from tests.factories.models.identity import ConnectionFactory
 
 # What shows, makes or changes secrets, who may sign in here, and what ends a tenant.
 BUTTONS = {
@@ -177,7 +177,7 @@ def test_secrets_of_an_action_are_neither_asked_for_nor_taken_in_a_session_that_
 
 @pytest.mark.parametrize("sent", ['{"client_secret": "s"}', '{"client\\u005fsecret": "s"}', '{"client_secret": null}'])
 def test_secret_options_of_a_connection_are_not_taken_in_a_session_that_is_old(tenant: Tenant, sent: str) -> None:
-    connection = create_connection(tenant_id=tenant.pk, name="elsewhere", strategy="oidc", options={"client_id": "c"})
+    connection = ConnectionFactory.create(tenant_id=tenant.pk, name="elsewhere", strategy="oidc", options={"client_id": "c"})
     browser = browser_of(new_staff(tenant))
     grow_old(browser)
     for address in (place_of("identity.connection", "change", quote(connection.pk)), place_of("identity.connection", "add")):
@@ -192,7 +192,7 @@ def test_secret_options_of_a_connection_are_not_taken_in_a_session_that_is_old(t
 @pytest.mark.parametrize("sent", ['{"from": "+1"}', "{}", "", '{"gateway_authentication": "text"}', '{"homemade": 1}'])
 def test_a_session_that_is_old_neither_adds_nor_removes_sealed_options(tenant: Tenant, sent: str) -> None:
     options = {"from": "+1", "gateway_authentication": {"method": "bearer", "secret": "s"}}
-    connection = create_connection(tenant_id=tenant.pk, name="texts", strategy="sms", options=options)
+    connection = ConnectionFactory.create(tenant_id=tenant.pk, name="texts", strategy="sms", options=options)
     browser = browser_of(new_staff(tenant))
     grow_old(browser)
 

@@ -8,10 +8,10 @@ from django.urls import reverse
 from foundation.admin.panels import Panel, figures
 from identity.models import Job
 from provisioning.admin.dead_letter_search import address_of
-from provisioning.dead_letters.redrives import progress_of
+from provisioning.dead_letters.redelivery_jobs import progress_of
 
 
-def redrive_progress(site: admin.AdminSite, job: Job) -> Panel:
+def redelivery_progress(site: admin.AdminSite, job: Job) -> Panel:
     """Say what became of the letters, and who asked for it."""
     progress, asked = progress_of(job), job.parameters
     rows = [

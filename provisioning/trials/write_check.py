@@ -1,4 +1,4 @@
-"""The canary: a marked user that is created, changed in every way there is, read after each change, and deleted again.
+"""The write check: a marked user that is created, changed in every way there is, read after each change, and deleted again.
 
 What a server answers to a write says little about what it did, so every step reads the user back and compares.
 """
@@ -16,13 +16,12 @@ import orjson
 from provisioning.mapping.table import MappedUser, MappingFailed, Person, map_user, person_of
 from provisioning.runs.failures import ActionError, DataFailure, InvalidResponseShape
 from provisioning.scim.client import if_match_of
-from provisioning.scim.counting import counted
 from provisioning.scim.lookups import user_path
 from provisioning.scim.matches import Match
 from provisioning.scim.refusals import PreconditionFailed, ResourceGone
 from provisioning.scim.transport import Request
 from provisioning.scim.user_sync import update_request
-from provisioning.trials.steps import Finding, Step, failed
+from provisioning.trials.steps import Finding, Step, counted, failed
 
 if TYPE_CHECKING:
     from provisioning.trials.scim_sessions import ScimSession
@@ -36,7 +35,7 @@ _LEFT_BEHIND = f"Delete it on the server: its userName begins with {MARK}."
 _NOT_TRIED = "Not tried: the server cannot be reached or used."
 
 
-class Canary:
+class WriteCheck:
     """One marked user on one server. It is deleted whatever happens in between."""
 
     def __init__(self, session: ScimSession) -> None:

@@ -18,7 +18,7 @@ from provisioning.dead_letters.selections import Selection
 from provisioning.engine.streams import locked_stream
 from provisioning.models import DeadLetter
 
-__all__ = ["RATE_PER_SECOND", "Progress", "Selection", "progress_of", "redeliver_next", "start_redrive", "unfinished_redrive"]
+__all__ = ["RATE_PER_SECOND", "Progress", "Selection", "progress_of", "redeliver_next", "start_redelivery_job", "unfinished_redelivery_job"]
 
 RATE_PER_SECOND = 50
 FASTEST_RATE = 100
@@ -41,7 +41,7 @@ class Progress:
 
 
 @transaction.atomic
-def start_redrive(
+def start_redelivery_job(
     *,
     tenant_id: str,
     stream_id: str,
@@ -59,7 +59,7 @@ def start_redrive(
     if not 1 <= rate_per_second <= FASTEST_RATE:
         raise Invalid({"rate_per_second": [f"1 to {FASTEST_RATE} letters a second."]})
     locked_stream(tenant_id=tenant_id, stream_id=stream_id)
-    if unfinished_redrive(tenant_id=tenant_id, stream_id=stream_id) is not None:
+    if unfinished_redelivery_job(tenant_id=tenant_id, stream_id=stream_id) is not None:
         raise Conflict("Failed events of this stream are being redelivered already; wait for that job to end.")
     job = Job(
         tenant_id=tenant_id,
@@ -80,7 +80,7 @@ def start_redrive(
     return job
 
 
-def unfinished_redrive(*, tenant_id: str, stream_id: str) -> Job | None:
+def unfinished_redelivery_job(*, tenant_id: str, stream_id: str) -> Job | None:
     """Return the job that redelivers letters of this stream now."""
     return unfinished(tenant_id, Job.Type.EVENT_REDELIVERY).filter(target=stream_id).first()
 
@@ -97,7 +97,7 @@ def redeliver_next(job: Job) -> bool | Pause:
     chunk = list(letters.values_list("pk", "key", "position")[:count])
     if not chunk:
         return False
-    order = redelivery.Order(asked["actor"], asked["reason"], force=asked["force"], redrive=job.pk)
+    order = redelivery.Order(asked["actor"], asked["reason"], force=asked["force"], job_id=job.pk)
     done = redelivery.redeliver_letters(tenant_id=job.tenant_id, letter_ids=[pk for pk, _, _ in chunk], order=order)
     job.parameters = {**asked, "after": chunk[-1][1:]}
     counted = {"redelivered": done.count, "skipped": len(chunk) - done.count - done.blocked}
@@ -109,7 +109,9 @@ def redeliver_next(job: Job) -> bool | Pause:
 
 def progress_of(job: Job) -> Progress:
     """Count what became of the letters that the job put back; what it left when it was cancelled stays in `left`."""
-    rows = DeadLetter.objects.filter(tenant_id=job.tenant_id, redrive=job.pk).values_list("state", "resolution").annotate(Count("pk"))
+    rows = (
+        DeadLetter.objects.filter(tenant_id=job.tenant_id, redelivery_job=job.pk).values_list("state", "resolution").annotate(Count("pk"))
+    )
     counts = {(state, resolution): count for state, resolution, count in rows}
     under_way = sum(count for (state, _), count in counts.items() if state == DeadLetter.State.REDELIVERED)
     superseded = counts.get((DeadLetter.State.RESOLVED, "superseded"), 0)

@@ -1,4 +1,4 @@
-"""`manage.py provision reconcile`: compare the users here with those of a stream's SCIM server, and write nothing."""
+"""`manage.py provision compare`: compare the users here with those of a stream's SCIM server, and write nothing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser, OutputWrapper
 
 from identity.services.failures import ServiceError
-from provisioning.commands.backfill import add_common_arguments, start
 from provisioning.commands.following import DONE, FAILED, follow, job_named, stream_named
+from provisioning.commands.synchronize import add_common_arguments, start
 from provisioning.synchronization.plan import NO_MATCH, Plan
 from provisioning.synchronization.state import outcomes_of
 
@@ -19,10 +19,10 @@ It finds users that are missing there, accounts whose user is gone here, and att
 would write, path by path. Values are masked unless --values is given. Nothing is written on either side, so it may run
 beside an enabled stream; a user that is changing just then may be reported and be right a second later.
 
-  manage.py provision reconcile est_...
-  manage.py provision reconcile est_... --report drift.jsonl --values
+  manage.py provision compare est_...
+  manage.py provision compare est_... --report drift.jsonl --values
 
-To repair what it reports:  manage.py provision backfill est_...
+To repair what it reports:  manage.py provision synchronize est_...
 
 Exit status
   {DONE}    no user is missing or different
@@ -46,7 +46,7 @@ def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrap
         )
     except ServiceError as refusal:
         raise CommandError(str(refusal)) from refusal
-    status = follow(job, options, stdout, stderr, how_to_resume=f"manage.py provision reconcile {stream.pk}")
+    status = follow(job, options, stdout, stderr, how_to_resume=f"manage.py provision compare {stream.pk}")
     if status == DONE and any(outcomes_of(job).get(name) for name in _DRIFT):
         return FAILED
     return status

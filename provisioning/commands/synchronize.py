@@ -1,4 +1,4 @@
-"""`manage.py provision backfill`: the first synchronisation of a stream's users with its SCIM server."""
+"""`manage.py provision synchronize`: the first synchronization of a stream's users with its SCIM server."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ Without --yes it shows what it would do first (a dry run) and asks. Run it as of
 nothing that is right already. It is a job, so Ctrl+C and crashes cost nothing; --resume goes on.
 
 Examples
-  manage.py provision backfill est_... --dry-run                       what would happen; nothing is written
-  manage.py provision backfill est_... --enable                        bring everybody there, then enable the stream from
+  manage.py provision synchronize est_... --dry-run                    what would happen; nothing is written
+  manage.py provision synchronize est_... --enable                     bring all users there, then enable the stream from
                                                                        before the first user was read: nothing is missed
-  manage.py provision backfill est_... --match none                    link nobody; accounts without externalId stay
-  manage.py provision backfill est_... --match 'employeeNumber=app_metadata.employee_number'
+  manage.py provision synchronize est_... --match none                 link no account; those without externalId stay
+  manage.py provision synchronize est_... --match 'employeeNumber=app_metadata.employee_number'
                                                                        link by an attribute that you trust
-  manage.py provision backfill est_... --delete-missing --deletion-limit 5%
+  manage.py provision synchronize est_... --delete-missing --deletion-limit 5%
                                                                        also delete accounts of users that are gone here
-  manage.py provision backfill est_... --report users.jsonl            one line of JSON per user
+  manage.py provision synchronize est_... --report users.jsonl         one line of JSON per user
 
 Exit status
   {DONE}    every user was dealt with
@@ -68,7 +68,7 @@ def add_arguments(parser: CommandParser) -> None:
 
 
 def add_common_arguments(parser: CommandParser) -> None:
-    """Declare what synchronising and comparing have in common."""
+    """Declare what synchronizing and comparing have in common."""
     parser.add_argument("stream", help="the id of the event stream, est_...")
     parser.add_argument("--rate", type=int, default=20, metavar="N", help="at most so many users per second (20)")
     parser.add_argument("--values", action="store_true", help="show the differing values in the report, which are personal data")
@@ -77,7 +77,7 @@ def add_common_arguments(parser: CommandParser) -> None:
 
 def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrapper) -> int:
     stream = stream_named(options["stream"])
-    again = f"manage.py provision backfill {stream.pk}"
+    again = f"manage.py provision synchronize {stream.pk}"
     try:
         if options["cancel"]:
             cancel_job(tenant_id=stream.tenant_id, job_id=job_named(stream, options["cancel"]).pk, actor=_ACTOR)

@@ -14,7 +14,7 @@ from identity.models import Connection, Job, Tenant
 from identity.services.failures import Conflict, Invalid, NotFound, NotSupported
 from identity.services.jobs import cancel_job, run_job
 from provisioning.dead_letters import triage
-from provisioning.dead_letters.redrives import Progress, Selection, progress_of, start_redrive
+from provisioning.dead_letters.redelivery_jobs import Progress, Selection, progress_of, start_redelivery_job
 from provisioning.engine import delivering, dispatch, lanes
 from provisioning.models import DeadLetter, Delivery
 from provisioning.runs.failures import DataFailure
@@ -48,7 +48,7 @@ def bury(tenant: Tenant, stream: EventStream, recorder: Recorder, *keys: str, st
 
 
 def start(stream: EventStream, selection: Selection | None = None, rate: int = 50) -> Job:
-    return start_redrive(
+    return start_redelivery_job(
         tenant_id=stream.tenant_id, stream_id=stream.pk, selection=selection or Selection(), actor=ACTOR, rate_per_second=rate
     )
 

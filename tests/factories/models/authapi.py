@@ -1,0 +1,417 @@
+"""Clients, keys, tokens and sessions. What has a service is made by it; the rest are rows."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from factory.base import Factory
+from factory.declarations import LazyFunction, SelfAttribute, SubFactory
+
+from authapi.login.sessions import begin_session
+from authapi.models import (
+    AccessToken,
+    AccountTicket,
+    AdministrativeLine,
+    ApiResource,
+    AuthorizationCode,
+    Client,
+    ClientCredential,
+    ClientGrant,
+    ConnectionTest,
+    Consent,
+    DeviceGrant,
+    EdgeKey,
+    IDToken,
+    LoginFailures,
+    LoginTransaction,
+    LogoutNotice,
+    LogoutTransaction,
+    OrganizationClientGrant,
+    Permission,
+    ProviderMetadata,
+    RefreshToken,
+    RefusedMessage,
+    RevokedToken,
+    RolePermission,
+    SamlKey,
+    Session,
+    SessionClient,
+    SignIn,
+    SigningKey,
+    TenantSettings,
+    UsedAssertion,
+    UserPermission,
+)
+from authapi.services.api_resources import create_api_resource
+from authapi.services.client_grants import create_client_grant
+from authapi.services.clients import create_client
+from foundation.secrets.random_secrets import digest_of, new_secret
+from tests.factories.models.identity import ConnectionFactory, CustomDomainFactory, OrganizationFactory, RoleFactory, UserFactory
+from tests.factories.models.row_factory import RowFactory, from_now, own_text, same, tenant_of
+
+ADDRESS = "192.0.2.7"
+
+
+def unknown_digest() -> LazyFunction:
+    """Declare the digest of a secret that no test knows."""
+    return LazyFunction(lambda: digest_of(new_secret()))
+
+
+class ClientFactory(Factory[Client]):
+    """A client for machines. Its secret is dropped: `tests.factories.authapi` has clients that can prove themselves."""
+
+    class Meta:
+        model = Client
+
+    name = own_text()
+
+    @classmethod
+    def _create(cls, model_class: type[Client], *args: Any, **fields: Any) -> Client:
+        client, _ = create_client(**fields)
+        return client
+
+
+class ClientCredentialFactory(RowFactory[ClientCredential]):
+    class Meta:
+        model = ClientCredential
+
+    tenant_id = tenant_of("client")
+    client = SubFactory(ClientFactory, tenant_id=same())
+    type = ClientCredential.Type.PUBLIC_KEY
+
+
+class UsedAssertionFactory(RowFactory[UsedAssertion]):
+    class Meta:
+        model = UsedAssertion
+
+    digest = unknown_digest()
+    expires_at = from_now(minutes=1)
+
+
+class EdgeKeyFactory(RowFactory[EdgeKey]):
+    class Meta:
+        model = EdgeKey
+
+    tenant_id = tenant_of("domain")
+    domain = SubFactory(CustomDomainFactory, tenant_id=same())
+    digest = unknown_digest()
+
+
+class SigningKeyFactory(RowFactory[SigningKey]):
+    """A revoked key without numbers: every other state is asked for its key pair."""
+
+    class Meta:
+        model = SigningKey
+
+    kid = LazyFunction(lambda: new_secret()[:21])
+    public_jwk = LazyFunction(dict)
+    sealed_private_key = "sealed"
+    state = SigningKey.State.REVOKED
+
+
+class SamlKeyFactory(RowFactory[SamlKey]):
+    """A previous certificate without a key: every other state is asked for its key pair."""
+
+    class Meta:
+        model = SamlKey
+
+    kid = LazyFunction(lambda: new_secret()[:16])
+    certificate = "certificate"
+    sealed_private_key = "sealed"
+    state = SamlKey.State.PREVIOUS
+    expires_at = from_now(days=365)
+
+
+class ProviderMetadataFactory(RowFactory[ProviderMetadata]):
+    """The address of a document that was never fetched."""
+
+    class Meta:
+        model = ProviderMetadata
+
+    tenant_id = tenant_of("connection")
+    connection = SubFactory(ConnectionFactory, tenant_id=same())
+    address = "https://idp.example.test/metadata"
+    tried_at = from_now()
+    due_at = from_now(hours=1)
+
+
+class RefusedMessageFactory(RowFactory[RefusedMessage]):
+    class Meta:
+        model = RefusedMessage
+
+    line_id = own_text(32)
+    text = "<samlp:Response/>"
+
+
+class ConnectionTestFactory(RowFactory[ConnectionTest]):
+    """A test that no browser can go on with."""
+
+    class Meta:
+        model = ConnectionTest
+
+    tenant_id = tenant_of("connection")
+    connection = SubFactory(ConnectionFactory, tenant_id=same())
+    digest = unknown_digest()
+    request_id = own_text(40)
+    callback = "https://id.example.test/login/callback"
+    expires_at = from_now(minutes=30)
+
+
+class RevokedTokenFactory(RowFactory[RevokedToken]):
+    class Meta:
+        model = RevokedToken
+
+    jti = LazyFunction(lambda: secrets.token_urlsafe(16))
+    expires_at = from_now(days=1)
+
+
+class ApiResourceFactory(Factory[ApiResource]):
+    """An API without scopes."""
+
+    class Meta:
+        model = ApiResource
+
+    identifier = own_text()
+
+    @classmethod
+    def _create(cls, model_class: type[ApiResource], *args: Any, **fields: Any) -> ApiResource:
+        return create_api_resource(**fields)
+
+
+class ClientGrantFactory(Factory[ClientGrant]):
+    class Meta:
+        model = ClientGrant
+
+    tenant_id = tenant_of("client")
+    client = SubFactory(ClientFactory, tenant_id=same())
+    api_resource = SubFactory(ApiResourceFactory, tenant_id=same())
+
+    @classmethod
+    def _create(cls, model_class: type[ClientGrant], *args: Any, **fields: Any) -> ClientGrant:
+        return create_client_grant(client_id=fields.pop("client").client_id, **fields)
+
+
+class OrganizationClientGrantFactory(RowFactory[OrganizationClientGrant]):
+    class Meta:
+        model = OrganizationClientGrant
+
+    tenant_id = tenant_of("organization")
+    organization = SubFactory(OrganizationFactory, tenant_id=same())
+    client_grant = SubFactory(ClientGrantFactory, tenant_id=same())
+
+
+class PermissionFactory(RowFactory[Permission]):
+    class Meta:
+        model = Permission
+
+    tenant_id = tenant_of("api_resource")
+    api_resource = SubFactory(ApiResourceFactory, tenant_id=same())
+    value = own_text()
+
+
+class RolePermissionFactory(RowFactory[RolePermission]):
+    class Meta:
+        model = RolePermission
+
+    tenant_id = tenant_of("role")
+    role = SubFactory(RoleFactory, tenant_id=same())
+    permission = SubFactory(PermissionFactory, tenant_id=same())
+
+
+class UserPermissionFactory(RowFactory[UserPermission]):
+    class Meta:
+        model = UserPermission
+
+    tenant_id = tenant_of("user")
+    user = SubFactory(UserFactory, tenant_id=same())
+    permission = SubFactory(PermissionFactory, tenant_id=same())
+
+
+class SessionFactory(Factory[Session]):
+    """A session that has just begun with a password, in a browser that keeps its cookie."""
+
+    class Meta:
+        model = Session
+
+    tenant_id = tenant_of("user")
+    user = SubFactory(UserFactory, tenant_id=same())
+    connection = SelfAttribute("user.connection")
+    methods = ("pwd",)
+    ip = ADDRESS
+    user_agent = "Browser/1.0"
+    is_persistent = True
+
+    @classmethod
+    def _create(cls, model_class: type[Session], *args: Any, **fields: Any) -> Session:
+        session, _ = begin_session(**fields)
+        return session
+
+
+class SessionClientFactory(RowFactory[SessionClient]):
+    class Meta:
+        model = SessionClient
+
+    tenant_id = tenant_of("session")
+    session = SubFactory(SessionFactory, tenant_id=same())
+    client = SubFactory(ClientFactory, tenant_id=same())
+
+
+class LogoutNoticeFactory(RowFactory[LogoutNotice]):
+    class Meta:
+        model = LogoutNotice
+
+    tenant_id = tenant_of("client")
+    client = SubFactory(ClientFactory, tenant_id=same())
+    url = "https://app.example.test/logout"
+    initiator = "session-revoked"
+    sid = own_text(32)
+    subject = own_text()
+    issuer = "https://id.example.test/"
+    due_at = from_now()
+
+
+class LoginTransactionFactory(RowFactory[LoginTransaction]):
+    """A login that no browser can go on with."""
+
+    class Meta:
+        model = LoginTransaction
+
+    tenant_id = tenant_of("client")
+    client = SubFactory(ClientFactory, tenant_id=same())
+    digest = unknown_digest()
+    browser_digest = unknown_digest()
+    expires_at = from_now(hours=1)
+
+
+class LogoutTransactionFactory(RowFactory[LogoutTransaction]):
+    """A logout that no browser can go on with."""
+
+    class Meta:
+        model = LogoutTransaction
+
+    digest = unknown_digest()
+    sealed_route = "sealed"
+    expires_at = from_now(hours=1)
+
+
+class ConsentFactory(RowFactory[Consent]):
+    class Meta:
+        model = Consent
+
+    tenant_id = tenant_of("user")
+    user = SubFactory(UserFactory, tenant_id=same())
+    client = SubFactory(ClientFactory, tenant_id=same())
+
+
+class AuthorizationCodeFactory(RowFactory[AuthorizationCode]):
+    """A code that no test knows."""
+
+    class Meta:
+        model = AuthorizationCode
+
+    tenant_id = tenant_of("user")
+    user = SubFactory(UserFactory, tenant_id=same())
+    application = SubFactory(ClientFactory, tenant_id=same())
+    code = unknown_digest()
+    redirect_uri = "https://app.example.test/callback"
+    expires = from_now(minutes=1)
+
+
+class AccessTokenFactory(RowFactory[AccessToken]):
+    """An opaque token that no test knows."""
+
+    class Meta:
+        model = AccessToken
+
+    token = unknown_digest()
+    expires = from_now(days=1)
+
+
+class RefreshTokenFactory(RowFactory[RefreshToken]):
+    """A refresh token that no test knows, good for thirty days."""
+
+    class Meta:
+        model = RefreshToken
+
+    tenant_id = tenant_of("user")
+    user = SubFactory(UserFactory, tenant_id=same())
+    application = SubFactory(ClientFactory, tenant_id=same())
+    token = unknown_digest()
+    expires_at = from_now(days=30)
+    initial_ip = ADDRESS
+
+
+class IDTokenFactory(RowFactory[IDToken]):
+    class Meta:
+        model = IDToken
+
+    expires = from_now(days=1)
+
+
+class DeviceGrantFactory(RowFactory[DeviceGrant]):
+    class Meta:
+        model = DeviceGrant
+
+    device_code = own_text()
+    user_code = own_text()
+    client_id = own_text()
+    expires = from_now(minutes=15)
+
+
+class SignInFactory(RowFactory[SignIn]):
+    """A login that went well."""
+
+    class Meta:
+        model = SignIn
+
+    type = "s"
+    is_success = True
+    user_name = own_text()
+    ip = ADDRESS
+
+
+class AdministrativeLineFactory(RowFactory[AdministrativeLine]):
+    """A write through the management interface that went well."""
+
+    class Meta:
+        model = AdministrativeLine
+
+    type = "sapi"
+    is_success = True
+    user_name = own_text()
+    ip = ADDRESS
+
+
+class LoginFailuresFactory(RowFactory[LoginFailures]):
+    """A first failure at one identifier, from one address."""
+
+    class Meta:
+        model = LoginFailures
+
+    tenant_id = tenant_of("connection")
+    connection = SubFactory(ConnectionFactory, tenant_id=same())
+    identifier = own_text()
+    ip = ADDRESS
+    count = 1
+    last_failed_at = from_now()
+
+
+class AccountTicketFactory(RowFactory[AccountTicket]):
+    """A link of a mail that no test knows, to set a new password."""
+
+    class Meta:
+        model = AccountTicket
+
+    tenant_id = tenant_of("user")
+    user = SubFactory(UserFactory, tenant_id=same())
+    purpose = AccountTicket.Purpose.PASSWORD_RESET
+    digest = unknown_digest()
+    expires_at = from_now(days=1)
+
+
+class TenantSettingsFactory(RowFactory[TenantSettings]):
+    """Settings that say nothing: every default holds."""
+
+    class Meta:
+        model = TenantSettings

@@ -1,0 +1,62 @@
+"""Events, their place in the log, and event streams, as rows: recorder and numberer make the real ones."""
+
+from __future__ import annotations
+
+from django.utils import timezone
+from factory.declarations import LazyAttribute, LazyFunction, SelfAttribute, SubFactory
+
+from events.models import Event, EventStream, LogEntry, Mark, Outbox
+from tests.factories.models.row_factory import RowFactory, own_number, own_text, same, tenant_of
+
+
+class EventFactory(RowFactory[Event]):
+    """An event that has no position; its envelope says the tenant and nothing else."""
+
+    class Meta:
+        model = Event
+
+    event_id = own_text(26)
+    type = "user.created"
+    root = own_text()
+    time = LazyFunction(timezone.now)
+    body = LazyAttribute(lambda row: f'{{"x0tenant": "{row.tenant_id}"}}'.encode())
+
+
+class OutboxFactory(RowFactory[Outbox]):
+    class Meta:
+        model = Outbox
+
+    event = own_number()
+
+
+class LogEntryFactory(RowFactory[LogEntry]):
+    """A place far behind the head of the log."""
+
+    class Meta:
+        model = LogEntry
+
+    tenant_id = tenant_of("event")
+    event = SubFactory(EventFactory, tenant_id=same())
+    position = own_number()
+    recorded_at = SelfAttribute("event.time")
+
+
+class MarkFactory(RowFactory[Mark]):
+    """A change of no table that is recorded, so that no sweep records it."""
+
+    class Meta:
+        model = Mark
+
+    table_name = own_text()
+    row_key = own_text()
+    document_key = own_text()
+    document_table = own_text()
+
+
+class EventStreamFactory(RowFactory[EventStream]):
+    """A stream that subscribes to nothing and leads nowhere; `create_stream` makes one that delivers."""
+
+    class Meta:
+        model = EventStream
+
+    name = own_text()
