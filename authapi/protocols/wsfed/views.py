@@ -95,6 +95,8 @@ def clean_up(request: HttpRequest, host: HostMatch) -> HttpResponse:
     context = {"addresses": addresses, "next": with_parameters(NEXT_PATH, {HANDLE: handle})}
     answer = hosted_page(request, host, "wsfed_cleanup", context)
     answer["Content-Security-Policy"] += f"; frame-src {' '.join(sorted({_origin(address) for address in addresses}))}"
+    # The frames have loaded by then; without script nothing tells when.
+    answer["Refresh"] = f"3;url={context['next']}"
     return answer
 
 

@@ -23,7 +23,10 @@ from identity.models import Connection
 
 
 def options_of(connection: Connection) -> SamlOptions:
-    """Return the options. Raises `UpstreamFailed` for those that an older version of the service took."""
+    """Return the options. Raises `UpstreamFailed` for those that an older version of the service took, and for another strategy."""
+    if connection.strategy not in STRATEGIES:
+        # The message of one protocol must not be judged by the options of another.
+        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, f"{connection.name} does not speak SAML.")
     try:
         return read_options(connection.options, allows_http=settings.OUTBOUND_ALLOW_HTTP)
     except OptionsInvalid as error:

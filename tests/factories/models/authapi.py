@@ -89,41 +89,6 @@ class UsedAssertionFactory(RowFactory[UsedAssertion]):
     expires_at = from_now(minutes=1)
 
 
-class ProviderMetadataFactory(RowFactory[ProviderMetadata]):
-    """Metadata that is still to be fetched."""
-
-    class Meta:
-        model = ProviderMetadata
-
-    connection = SubFactory(ConnectionFactory)
-    tenant_id = tenant_of("connection")
-    address = "https://provider.test/metadata"
-    tried_at = from_now()
-    due_at = from_now()
-
-
-class RefusedMessageFactory(RowFactory[RefusedMessage]):
-    class Meta:
-        model = RefusedMessage
-
-    line_id = own_text(32)
-    text = "<Response/>"
-
-
-class ConnectionTestFactory(RowFactory[ConnectionTest]):
-    """A test whose login is under way."""
-
-    class Meta:
-        model = ConnectionTest
-
-    connection = SubFactory(ConnectionFactory)
-    tenant_id = tenant_of("connection")
-    digest = unknown_digest()
-    request_id = own_text()
-    callback = "https://tenant.test/login/callback"
-    expires_at = from_now(minutes=10)
-
-
 class EdgeKeyFactory(RowFactory[EdgeKey]):
     class Meta:
         model = EdgeKey
@@ -146,16 +111,51 @@ class SigningKeyFactory(RowFactory[SigningKey]):
 
 
 class SamlKeyFactory(RowFactory[SamlKey]):
-    """A certificate that signs no more, without numbers."""
+    """A previous certificate without a key: every other state is asked for its key pair."""
 
     class Meta:
         model = SamlKey
 
     kid = LazyFunction(lambda: new_secret()[:16])
-    certificate = "-----BEGIN CERTIFICATE-----"
+    certificate = "certificate"
     sealed_private_key = "sealed"
     state = SamlKey.State.PREVIOUS
     expires_at = from_now(days=365)
+
+
+class ProviderMetadataFactory(RowFactory[ProviderMetadata]):
+    """The address of a document that was never fetched."""
+
+    class Meta:
+        model = ProviderMetadata
+
+    tenant_id = tenant_of("connection")
+    connection = SubFactory(ConnectionFactory, tenant_id=same())
+    address = "https://idp.example.test/metadata"
+    tried_at = from_now()
+    due_at = from_now(hours=1)
+
+
+class RefusedMessageFactory(RowFactory[RefusedMessage]):
+    class Meta:
+        model = RefusedMessage
+
+    line_id = own_text(32)
+    text = "<samlp:Response/>"
+
+
+class ConnectionTestFactory(RowFactory[ConnectionTest]):
+    """A test that no browser can go on with."""
+
+    class Meta:
+        model = ConnectionTest
+
+    tenant_id = tenant_of("connection")
+    connection = SubFactory(ConnectionFactory, tenant_id=same())
+    digest = unknown_digest()
+    request_id = own_text(40)
+    callback = "https://id.example.test/login/callback"
+    expires_at = from_now(minutes=30)
 
 
 class RevokedTokenFactory(RowFactory[RevokedToken]):
