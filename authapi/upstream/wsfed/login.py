@@ -25,7 +25,7 @@ from authapi.upstream.saml.metadata import MetadataUnreadable, ProviderMetadata
 from authapi.upstream.saml.options import OptionsInvalid
 from authapi.upstream.saml.responses import Accepted, UnknownSigner
 from authapi.upstream.wsfed.metadata import WSFED, read_federation_metadata
-from authapi.upstream.wsfed.options import WsFedOptions, read_options
+from authapi.upstream.wsfed.options import WsFedOptions, is_wsfed, read_options
 from authapi.upstream.wsfed.responses import Expected, accepted_token
 from identity.models import Connection
 
@@ -45,7 +45,10 @@ class WsFedProvider:
 
 
 def options_of(connection: Connection) -> WsFedOptions:
-    """Return the options. Raises `UpstreamFailed`."""
+    """Return the options. Raises `UpstreamFailed`, also for a connection of another protocol."""
+    if not is_wsfed(connection.strategy, connection.options):
+        # The browser says which protocol the answer is in. A token here names no request, so it must not stand in for one that does.
+        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, f"The answer is in WS-Federation, which {connection.name} does not speak.")
     try:
         return read_options(connection.strategy, connection.options, allows_http=settings.OUTBOUND_ALLOW_HTTP)
     except OptionsInvalid as error:
