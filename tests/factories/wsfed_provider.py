@@ -41,6 +41,8 @@ class Token:
     is_saml2: bool = False
     is_collection: bool = False
     encrypts_for: x509.Certificate | None = None
+    # Change the assertion of SAML 2.0 before it is signed.
+    change: Callable[[Element], None] | None = None
     # Change the token after it is signed.
     spoil: Callable[[Element], None] | None = None
 
@@ -57,6 +59,7 @@ class Token:
                 lifetime=self.lifetime,
                 key=self.key,
                 assertion_id=self.token_id,
+                spoil_assertion=self.change,
             ).assertion()
         subject = Subject(self.name, self.attributes, self.now)
         scope = Scope(self.issuer, self.realm, self.now, self.lifetime)

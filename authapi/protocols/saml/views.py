@@ -26,6 +26,7 @@ from authapi.protocols.saml.metadata import CONTENT_TYPE, ProviderFacts, provide
 from authapi.protocols.saml.requests import MAX_RELAY_STATE, AuthnRequest, RequestUnusable, Sent, read_request, stated_issuer
 from authapi.protocols.saml.settings import SamlSettings, is_on
 from authapi.services import sign_in_log
+from authapi.services.client_names import is_of_another
 from authapi.tokens.saml_keys import published_certificates
 from authapi.xml.bindings import REQUEST, posted_message, redirected_message
 from authapi.xml.failures import XmlError
@@ -147,7 +148,10 @@ def note_refused(request: HttpRequest, client: Client, sent: Sent, refused: Requ
 def _checked(request: HttpRequest, host: HostMatch, client: Client, settings: SamlSettings, sent: Sent) -> AuthnRequest:
     addresses = frozenset({login_address(host.issuer, client.client_id), login_address(host.issuer)})
     try:
-        return read_request(sent, settings, addresses=addresses)
+        asked = read_request(sent, settings, addresses=addresses)
+        if not settings.audience and is_of_another(client, asked.issuer):
+            raise RequestUnusable("The Issuer of the SAML request is the name of another application.")
+        return asked
     except RequestUnusable as refused:
         note_refused(request, client, sent, refused)
         raise RequestRefused(SamlCase.REQUEST_REFUSED, reason=str(refused)) from refused

@@ -29,6 +29,7 @@ from authapi.protocols.wsfed.entry import NAME, WSFED, client_settings
 from authapi.protocols.wsfed.metadata import metadata as metadata_document
 from authapi.protocols.wsfed.requests import CLEAN_UP, REALM_PREFIX, SIGN_IN, SIGN_OUT, client_realm, read_parameters, sign_in_of
 from authapi.services import sign_in_log
+from authapi.services.client_names import is_of_another
 from authapi.tenant_settings import sign_in_settings
 from authapi.tokens.saml_keys import published_certificates
 from identity.hosts import HostMatch
@@ -63,8 +64,10 @@ def passive(request: HttpRequest, host: HostMatch, client_id: str) -> HttpRespon
     if action != SIGN_IN:
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"The parameter wa must be {SIGN_IN} or {SIGN_OUT}.")
     client = _client(host, client_id, parameters.get("wtrealm", ""))
-    client_settings(client)
+    settings = client_settings(client)
     realm = parameters.get("wtrealm") or f"{REALM_PREFIX}{client.client_id}"
+    if not settings.claims.audience and is_of_another(client, realm):
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The parameter wtrealm is the name of another application.")
     asked = sign_in_of(parameters, realm=realm, callbacks=tuple(client.redirect_uris.split()))
     return flow.begin(request, WSFED, ProtocolRequest(host, client, asked.state()))
 

@@ -23,10 +23,9 @@ from identity.models import Connection
 
 
 def options_of(connection: Connection) -> SamlOptions:
-    """Return the options. Raises `UpstreamFailed` for those that an older version of the service took, and for another strategy."""
+    """Return the options. Raises `UpstreamFailed` for those that an older version of the service took, and for another protocol's."""
     if connection.strategy not in STRATEGIES:
-        # The message of one protocol must not be judged by the options of another.
-        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, f"{connection.name} does not speak SAML.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, f"The answer is in SAML, which {connection.name} does not speak.")
     try:
         return read_options(connection.options, allows_http=settings.OUTBOUND_ALLOW_HTTP)
     except OptionsInvalid as error:

@@ -150,12 +150,13 @@ def acs_address(callback: str, connection: str) -> str:
     return f"{callback}?connection={connection}"
 
 
-def with_organization(recipients: frozenset[str], address: str) -> frozenset[str]:
+def with_organization(recipients: frozenset[str], address: str, connection: str) -> frozenset[str]:
     """Add the address that the browser posted to, where it is one of the recipients with an organization on top (contract, 2.6)."""
     parts = urlsplit(address)
     names: Mapping[str, str] = dict(parse_qsl(parts.query))
     plain = f"{parts.scheme}://{parts.netloc}{parts.path}"
-    is_ours = plain in recipients and set(names) <= {"connection", "organization"}
+    # An answer that was made for another connection names that one in its address.
+    is_ours = plain in recipients and set(names) <= {"connection", "organization"} and names.get("connection") in (None, connection)
     return recipients | {address} if is_ours else recipients
 
 

@@ -147,7 +147,7 @@ def _expected(provider: SamlProvider, answer: SamlAnswer, *, callback: str, requ
     return Expected(
         issuer=provider.entity_id,
         audience=provider.own_entity_id,
-        recipients=with_organization(recipients, answer.address),
+        recipients=with_organization(recipients, answer.address, provider.connection),
         request_id=request_id,
         now=now,
     )

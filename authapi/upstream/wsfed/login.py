@@ -47,8 +47,8 @@ class WsFedProvider:
 def options_of(connection: Connection) -> WsFedOptions:
     """Return the options. Raises `UpstreamFailed`, also for a connection of another protocol."""
     if not is_wsfed(connection.strategy, connection.options):
-        # The message of one protocol must not be judged by the options of another.
-        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, f"{connection.name} does not speak WS-Federation.")
+        # The browser says which protocol the answer is in. A token here names no request, so it must not stand in for one that does.
+        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, f"The answer is in WS-Federation, which {connection.name} does not speak.")
     try:
         return read_options(connection.strategy, connection.options, allows_http=settings.OUTBOUND_ALLOW_HTTP)
     except OptionsInvalid as error:

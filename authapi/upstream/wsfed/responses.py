@@ -16,7 +16,7 @@ from authapi.failures.logins import LoginCase
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.saml.certificates import Certificate
 from authapi.upstream.saml.claims import NameId, Statement
-from authapi.upstream.saml.facts import Assertion, TimeUnreadable, instant_of
+from authapi.upstream.saml.facts import BEARER, Assertion, TimeUnreadable, instant_of
 from authapi.upstream.saml.judging import LONGEST_LIFE, SKEW, check_audience, check_issuer, check_times
 from authapi.upstream.saml.reading import assertion_of, saml, text_or_nothing
 from authapi.upstream.saml.responses import Accepted, opened, verified_by
@@ -56,10 +56,10 @@ def accepted_token(raw: bytes, certificates: Sequence[Certificate], expected: Ex
         assertion = assertion_of(element, keys) if is_saml2 else _assertion11(element)
     except XmlError as error:
         raise _refused(str(error)) from error
-    return Accepted(assertion, _checked(assertion, expected))
+    return Accepted(assertion, _checked(assertion, expected, is_saml2=is_saml2))
 
 
-def _checked(assertion: Assertion, expected: Expected) -> datetime:
+def _checked(assertion: Assertion, expected: Expected, *, is_saml2: bool) -> datetime:
     check_issuer(assertion.statement.issuer, expected.issuer, is_required=True)
     if not assertion.id:
         raise _refused("The token has no id.")
@@ -67,11 +67,28 @@ def _checked(assertion: Assertion, expected: Expected) -> datetime:
         raise _refused("The token has no statement about a login: it tells of attributes only.")
     check_audience(assertion.audiences, expected.realm)
     check_times("The token", assertion.not_before, assertion.not_on_or_after, expected.now)
+    if is_saml2:
+        _check_bearer(assertion, expected.now)
     if assertion.not_on_or_after is None:
         raise _refused("The token has no NotOnOrAfter.")
     if assertion.not_on_or_after > expected.now + LONGEST_LIFE + timedelta(minutes=5):
         raise _refused("The token counts for more than a day. Shorten the life of tokens at the provider.")
     return assertion.not_on_or_after + SKEW
+
+
+def _check_bearer(assertion: Assertion, now: datetime) -> None:
+    """Check that a browser may present a token of SAML 2.0 (SAML Core 2.0, 2.4.1): its holder is not asked for a key here."""
+    bearers = [one for one in assertion.confirmations if one.method == BEARER]
+    if not bearers:
+        raise _refused("The token has no SubjectConfirmation of the method bearer.")
+    refusals = []
+    for confirmation in bearers:
+        try:
+            check_times("The SubjectConfirmation", confirmation.not_before, confirmation.not_on_or_after, now)
+        except UpstreamFailed as refused:
+            refusals.append(refused)
+    if len(refusals) == len(bearers):
+        raise refusals[0]
 
 
 def _check_fault(root: Element) -> None:

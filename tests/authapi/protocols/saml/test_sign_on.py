@@ -320,3 +320,16 @@ def test_another_user_has_another_login(application: Application) -> None:
 
 def test_a_message_in_the_body_of_another_vocabulary_is_refused(application: Application) -> None:
     assert application.post(element(qualified(SAMLP, "ArtifactResolve"), {"Version": "2.0"})).status == 400
+
+
+def test_an_application_gets_no_assertion_for_another_one(application: Application) -> None:
+    # The audience is the Issuer of the request: this application could present such an assertion at the other one.
+    saml_client(application.tenant, callbacks="https://other.example.test/acs", settings={"client_aliases": ["urn:other"]})
+    page = application.ask(authn_request(issuer="urn:other"))
+    assert page.status == 400
+    assert "another application" in page.text
+    saml_client(application.tenant, callbacks="https://third.example.test/acs", addons={"audience": "urn:third"})
+    assert application.ask(authn_request(issuer="urn:third")).status == 400
+    # An alias is the name of one application only, and makes it sure whose name this is.
+    set_client(application.client, settings={**application.client.settings, "client_aliases": ["urn:third"]})
+    assert application.ask(authn_request(issuer="urn:third")).location.startswith("/u/login")

@@ -97,6 +97,17 @@ def test_a_realm_names_the_application_where_the_address_does_not(
     assert accepted(tenant, fields["wresult"], realm)
 
 
+def test_an_application_gets_no_token_for_another_one(tenant: Tenant, client: Client, user: User, browser: Browser) -> None:
+    # The audience is the realm: the application at this address could present such a token at the other one.
+    other, _ = web_client(
+        tenant, redirect_uris="https://b.example.test/", settings={"addons": {"wsfed": {}}, "client_aliases": ["https://b.example.test/"]}
+    )
+    for realm in ("https://b.example.test/", f"urn:{other.client_id}"):
+        assert browser.get(f"/wsfed/{client.client_id}", {"wtrealm": realm}).status_code == 400
+    for realm in ("https://app.example.test/", f"urn:{client.client_id}", "urn:of-no-application"):
+        assert browser.get(f"/wsfed/{client.client_id}", {"wtrealm": realm}).status_code == 302
+
+
 def test_a_session_answers_at_once_and_freshness_asks_again(client: Client, user: User, browser: Browser) -> None:
     log_in(browser, f"/wsfed/{client.client_id}")
     assert fields_of(browser.get(f"/wsfed/{client.client_id}"))["action"] == REPLY

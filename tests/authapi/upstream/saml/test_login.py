@@ -24,6 +24,7 @@ from identity.services.users import block_user
 from tests.factories.saml_login import SamlLogin, fields_of, saml_login
 from tests.factories.saml_provider import OTHER, POST, SIGN_IN, SIGNING
 from tests.factories.sign_in import CALLBACK
+from tests.factories.wsfed_provider import Token
 
 SUBJECT = "samlp|corp|248289"
 
@@ -370,3 +371,12 @@ def test_nothing_of_one_tenant_counts_at_another(login: SamlLogin, second_tenant
     assert "code" in login.told(login.come_back(login.answer(request), state))
     theirs, their_state = other.leave()
     assert "audience" in refused(other, other.come_back(login.answer(theirs, recipient=other.acs), their_state))
+
+
+def test_a_token_of_another_protocol_does_not_stand_in_for_the_answer(tenant: Tenant) -> None:
+    # Over WS-Federation an assertion names neither the request nor the recipient: a stolen one would count in any browser.
+    login = saml_login(tenant, signingCert=None, cert=SIGNING.text)
+    _, state = login.leave()
+    stolen = Token(realm=login.entity_id, is_saml2=True)
+    response = login.browser.post("/login/callback", {"wa": "wsignin1.0", "wresult": stolen.result(), "wctx": state})
+    assert "does not speak" in refused(login, response)

@@ -152,12 +152,14 @@ def test_both_forms_of_our_address_are_ours_and_one_with_an_organization() -> No
     assert judged(answer(recipient=CALLBACK).raw).assertion.id
     with_org = f"{ACS}&organization=org_1"
     assert why(answer(recipient=with_org).raw)
-    wanted = expected(recipients=with_organization(recipients_of(CALLBACK, "corp"), with_org))
+    wanted = expected(recipients=with_organization(recipients_of(CALLBACK, "corp"), with_org, "corp"))
     assert judged(answer(recipient=with_org).raw, wanted).assertion.id
     odd = f"{ACS}&more=1"
-    assert with_organization(recipients_of(CALLBACK, "corp"), odd) == recipients_of(CALLBACK, "corp")
+    assert with_organization(recipients_of(CALLBACK, "corp"), odd, "corp") == recipients_of(CALLBACK, "corp")
+    other = f"{CALLBACK}?connection=other&organization=org_1"
+    assert with_organization(recipients_of(CALLBACK, "corp"), other, "corp") == recipients_of(CALLBACK, "corp")
     elsewhere = "https://evil.example.test/login/callback?connection=corp"
-    assert with_organization(recipients_of(CALLBACK, "corp"), elsewhere) == recipients_of(CALLBACK, "corp")
+    assert with_organization(recipients_of(CALLBACK, "corp"), elsewhere, "corp") == recipients_of(CALLBACK, "corp")
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,15 @@ from authapi.failures.logins import LoginCase
 from authapi.models import RefusedMessage, Session, SignIn
 from authapi.tokens.saml_keys import published_certificates
 from authapi.upstream.failures import UpstreamFailed
+from authapi.upstream.saml.facts import BEARER, wire_instant
 from authapi.upstream.saml.metadata import MetadataUnreadable
 from authapi.upstream.saml.options import OptionsInvalid
 from authapi.upstream.saml.responses import UnknownSigner
 from authapi.upstream.wsfed.metadata import WSFED, read_federation_metadata
 from authapi.upstream.wsfed.options import is_wsfed, read_options
 from authapi.upstream.wsfed.responses import Expected, accepted_token
+from authapi.xml.building import element
+from authapi.xml.names import SAML, qualified
 from authapi.xml.parsing import Element
 from identity.models import Tenant, User
 from identity.services.connections import create_connection
@@ -89,6 +92,23 @@ def _unsign(tree: Element) -> None:
 )
 def test_a_token_that_does_not_fit_says_what_to_mend(changes: dict[str, Any], told: str) -> None:
     assert told in why(token(**changes))
+
+
+@pytest.mark.parametrize("ends", [NOW + timedelta(hours=1), NOW - timedelta(minutes=30)])
+def test_a_token_of_saml_2_is_confirmed_as_bearer_for_now(ends: datetime) -> None:
+    method = "urn:oasis:names:tc:SAML:2.0:cm:holder-of-key" if ends > NOW else BEARER
+    confirmation = element(
+        qualified(SAML, "SubjectConfirmation"),
+        {"Method": method},
+        element(qualified(SAML, "SubjectConfirmationData"), {"NotOnOrAfter": wire_instant(ends)}),
+    )
+
+    def confirm(tree: Element) -> None:
+        subject = tree.find(qualified(SAML, "Subject"))
+        assert subject is not None
+        subject[-1:] = [confirmation]
+
+    assert "SubjectConfirmation" in why(token(is_saml2=True, change=confirm))
 
 
 def test_a_token_of_an_unknown_key_names_it() -> None:

@@ -1,0 +1,26 @@
+"""Names under which other applications know a client of theirs: what stands in a token as its audience."""
+
+from __future__ import annotations
+
+from django.db.models import Q
+
+from authapi.models import Client
+
+_REALM_PREFIX = "urn:"
+
+
+def is_of_another(client: Client, name: str) -> bool:
+    """Tell whether a name stands for other clients of the tenant and not for this one.
+
+    It counts as an alias, as the audience that an add-on sets, and as the realm `urn:<client id>`. A client that asked in the name
+    of another one would get a token that it could present there.
+    """
+    if name in (client.settings.get("client_aliases") or ()):
+        # An alias is the name of one client only.
+        return False
+    others = Client.objects.of(client.tenant_id).filter(revoked_at=None).exclude(pk=client.pk)
+    is_named = Q(settings__client_aliases__contains=[name])
+    is_named |= Q(settings__addons__samlp__audience=name) | Q(settings__addons__wsfed__audience=name)
+    if name.startswith(_REALM_PREFIX):
+        is_named |= Q(client_id=name.removeprefix(_REALM_PREFIX)[:64])
+    return others.filter(is_named).exists()
