@@ -1,4 +1,4 @@
-"""What an application asks for in WS-Federation 1.2 (section 13, passive requestors). Pure."""
+"""What an application asks for in WS-Federation 1.2 (section 13, browsers). Pure."""
 
 from __future__ import annotations
 
