@@ -76,10 +76,10 @@ def _demanded(request: HttpRequest, host: HostMatch, sent: Sent) -> HttpResponse
     try:
         demand = demand_of(connection, sent, base=host.issuer)
         answers = answers_to(connection, demand, relay_state=sent.parameters.get("RelayState", ""))
+        sessions = demanded_sessions(connection, demand)
     except UpstreamFailed as refused:
         note_refusal(request, host, refused, connection=connection)
         raise
-    sessions = demanded_sessions(connection, demand)
     own = find_session(tenant_id=host.tenant_id, cookie=read_cookie(request, SESSION))
     for session in sessions:
         if own is None or session.pk != own.pk:

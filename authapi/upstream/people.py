@@ -37,6 +37,15 @@ def user_of(connection: Connection, proven: Proven) -> User:
         raise _unkept(error) from error
 
 
+def known_user(connection: Connection, subject: str) -> User | None:
+    """Return the user who has this subject at a connection, None for one who never logged in, or whom no login could make."""
+    try:
+        found = _found(connection, subject)
+    except UpstreamFailed:
+        return None
+    return found[0] if found is not None else None
+
+
 def _found(connection: Connection, subject: str) -> tuple[User, bool] | None:
     """Return the user and whether the login is its primary identity."""
     if connection.is_enterprise and subject.startswith(f"{connection.name}|"):

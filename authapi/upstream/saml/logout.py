@@ -11,9 +11,10 @@ from django.utils import timezone
 from authapi.login.protocol import BrowserCall, RoundTrip
 from authapi.login.sessions import upstream_of
 from authapi.models import Session
+from authapi.upstream.people import known_user
 from authapi.upstream.saml.calls import call_of
 from authapi.upstream.saml.claims import NameId
-from authapi.upstream.saml.connections import keys_of, saml_provider, signer_of
+from authapi.upstream.saml.connections import keys_of, options_of, saml_provider, signer_of
 from authapi.upstream.saml.logouts import LogoutDemand, Sent, check_logout_answer, logout_demand
 from authapi.upstream.saml.requests import logout_request, logout_response
 from authapi.xml.bindings import REQUEST, RESPONSE
@@ -23,6 +24,8 @@ from identity.models import Connection
 LOGOUT_PATH = "logout"
 # So many logins of one user through one connection are looked at when the provider ends them.
 _MOST_SESSIONS = 200
+# So many of all users, where the name of a logout is not what identifies users here.
+_MOST_SEARCHED = 5_000
 
 
 def addresses_of(base: str, connection: str) -> frozenset[str]:
@@ -75,11 +78,16 @@ def demand_of(connection: Connection, sent: Sent, *, base: str) -> LogoutDemand:
 
 
 def demanded_sessions(connection: Connection, demand: LogoutDemand) -> list[Session]:
-    """Return the sessions that a request is about, newest first."""
+    """Return the sessions that a request is about, newest first. Raises `UpstreamFailed`."""
     rows = Session.objects.of(connection.tenant_id).filter(connection=connection).exclude(sealed_upstream="")
+    rows = rows.select_related("user", "connection").order_by("-created_at")
     subject = demand.name_id.value
+    options = options_of(connection)
+    is_mapped = options.user_id_attributes or "user_id" in dict(options.fields)
+    user = None if is_mapped else known_user(connection, subject)
     found = []
-    for session in rows.select_related("user", "connection").order_by("-created_at")[:_MOST_SESSIONS]:
+    # The logins of others must not hide the one that is to end.
+    for session in rows[:_MOST_SEARCHED] if user is None else rows.filter(user=user)[:_MOST_SESSIONS]:
         kept = orjson.loads(upstream_of(session) or "{}")
         named = kept.get("name_id") or [""]
         if named[0] == subject and (not demand.session_indexes or kept.get("session_index") in demand.session_indexes):

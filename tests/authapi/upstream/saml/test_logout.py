@@ -13,6 +13,7 @@ from django.utils import timezone
 from authapi.models import Session, SignIn
 from authapi.services.clients import update_client
 from authapi.tokens.saml_keys import signing_identity
+from authapi.upstream.saml import logout
 from authapi.upstream.saml.facts import wire_instant
 from authapi.upstream.saml.statuses import SUCCESS
 from authapi.xml.bindings import Signer, posted_fields, redirect_address, verify_query
@@ -190,6 +191,14 @@ def test_a_request_without_indexes_ends_every_login_of_the_user(login: SamlLogin
     assert Session.objects.of(login.tenant.pk).count() == 2
     send(login, "SAMLRequest", demand(login, index=None))
     assert not alive(login)
+
+
+def test_logins_of_others_do_not_hide_the_one_that_is_to_end(login: SamlLogin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logout, "_MOST_SESSIONS", 1)
+    login.browser = login.new_browser()
+    assert "code" in login.log_in({"name_id": "another", "session_index": "_session-2", "attributes": {}})
+    send(login, "SAMLRequest", demand(login), browser=login.new_browser())
+    assert [session.user.user_id for session in Session.objects.of(login.tenant.pk)] == ["samlp|corp|another"]
 
 
 @pytest.mark.parametrize(("name", "index"), [("somebody-else", "_session-1"), ("248289", "_another-session")])
