@@ -38,8 +38,11 @@ def user_of(connection: Connection, proven: Proven) -> User:
 
 
 def known_user(connection: Connection, subject: str) -> User | None:
-    """Return the user who has this subject at a connection, None for one who never logged in. Raises `UpstreamFailed`."""
-    found = _found(connection, subject)
+    """Return the user who has this subject at a connection, None for one who never logged in, or whom no login could make."""
+    try:
+        found = _found(connection, subject)
+    except UpstreamFailed:
+        return None
     return found[0] if found is not None else None
 
 

@@ -101,17 +101,21 @@ _CLOCKS = "Compare the clocks of both servers; the message may also be an old on
 
 
 def _confirmed_until(assertion: Assertion, expected: Expected) -> datetime:
-    """Return the end of the first bearer confirmation that fits; where none does, say what is wrong with the first."""
+    """Return the latest end of the bearer confirmations that fit; where none does, say what is wrong with the first."""
     bearers = [one for one in assertion.confirmations if one.method == BEARER]
     if not bearers:
         raise _refused("The assertion has no SubjectConfirmation of the method bearer.")
+    ends: list[datetime] = []
     refusals: list[UpstreamFailed] = []
     for confirmation in bearers:
         try:
-            return _checked_confirmation(confirmation, expected)
+            ends.append(_checked_confirmation(confirmation, expected))
         except UpstreamFailed as refused:
             refusals.append(refused)
-    raise refusals[0]
+    if not ends:
+        raise refusals[0]
+    # Forgotten at the first end, the assertion would count again until the last.
+    return max(ends)
 
 
 def _checked_confirmation(confirmation: Confirmation, expected: Expected) -> datetime:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+
 import lxml.etree
 import pytest
 import xmlsec
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding
+from cryptography.hazmat.primitives.ciphers import Cipher, modes
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
 
 from authapi.xml import algorithms
 from authapi.xml.building import element
@@ -106,3 +112,48 @@ def test_what_is_inside_is_parsed_as_strictly_as_the_rest() -> None:
     made = holding(encrypted(parse(b"<a>" + b"<b>" * 30 + b"</b>" * 30 + b"</a>"), certificate=trusted()))
     assert decrypted(made, [key()]).tag == "a"
     assert decrypted(made, [key()]).getparent() is None
+
+
+def _cbc(content_key: bytes) -> Cipher[modes.CBC]:
+    return Cipher(AES(content_key), modes.CBC(bytes(16)))
+
+
+def _wrapped(content_key: bytes) -> Element:
+    public = key().public_key()
+    opened_by_us = padding.OAEP(padding.MGF1(hashes.SHA1()), hashes.SHA1(), None)  # noqa: S303  # nosec B303  # as the standard has it
+    return element(
+        KEY,
+        None,
+        element(qualified(XENC, "EncryptionMethod"), {"Algorithm": algorithms.RSA_OAEP_MGF1P}),
+        _cipher(public.encrypt(content_key, opened_by_us)),
+    )
+
+
+def _cipher(raw: bytes) -> Element:
+    value = element(qualified(XENC, "CipherValue"), None, base64.b64encode(raw).decode())
+    return element(qualified(XENC, "CipherData"), None, value)
+
+
+def test_text_that_opens_and_is_no_document_costs_as_many_tries_as_padding_that_is_wrong() -> None:
+    # An answer that comes sooner would tell the padding, and with many tries the plain text.
+    plain = serialized(assertion())
+    missing = 16 - len(plain) % 16
+    padded = plain + bytes(missing - 1) + bytes([missing])
+    right = bytes(16)
+    encryptor = _cbc(right).encryptor()
+    sealed = encryptor.update(padded) + encryptor.finalize()
+    # With such a key the padding is good by chance and the text is none.
+    wrong = next(made for made in (number.to_bytes(16) for number in range(1, 5000)) if _ends_well(made, sealed))
+    data = element(
+        DATA,
+        None,
+        element(qualified(XENC, "EncryptionMethod"), {"Algorithm": algorithms.AES128_CBC}),
+        element(qualified(DS, "KeyInfo"), None, _wrapped(wrong), _wrapped(right)),
+        _cipher(bytes(16) + sealed),
+    )
+    assert name_in(decrypted(holding(data), [key()])) == "ada@example.test"
+
+
+def _ends_well(content_key: bytes, sealed: bytes) -> bool:
+    decryptor = _cbc(content_key).decryptor()
+    return 0 < (decryptor.update(sealed) + decryptor.finalize())[-1] <= 16

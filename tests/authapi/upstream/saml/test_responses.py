@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from authapi.failures.logins import LoginCase
 from authapi.upstream.failures import UpstreamFailed
+from authapi.upstream.saml.facts import wire_instant
 from authapi.upstream.saml.judging import Expected, recipients_of, with_organization
 from authapi.upstream.saml.responses import Accepted, UnknownSigner, accepted, read_message, request_id_of
 from authapi.xml.building import element
@@ -146,6 +148,19 @@ def test_an_answer_that_nothing_asked_for_may_name_no_request() -> None:
 
 def test_an_issuer_that_is_not_known_is_not_compared() -> None:
     assert judged(answer(issuer="urn:any", response_issuer=None).raw, expected(issuer="")).assertion.id
+
+
+def test_an_assertion_is_remembered_until_its_last_confirmation_ends() -> None:
+    later = NOW + timedelta(hours=1)
+
+    def confirm_again(tree: Element) -> None:
+        subject = tree.find(qualified(SAML, "Subject"))
+        assert subject is not None
+        again = deepcopy(subject[-1])
+        again[0].set("NotOnOrAfter", wire_instant(later))
+        subject.append(again)
+
+    assert judged(answer(spoil_assertion=confirm_again).raw).until > later
 
 
 def test_both_forms_of_our_address_are_ours_and_one_with_an_organization() -> None:
