@@ -17,6 +17,7 @@ from authapi.login.protocol import ProtocolRequest, protocol_named
 from authapi.models import Client
 from authapi.pages.connection_test import finish_test
 from authapi.pages.oidc_callback import oidc_callback
+from authapi.pages.provider_clean_up import provider_clean_up
 from authapi.pages.provider_login import Evidence, answered_request, finish, note_refusal
 from authapi.pages.tenant_page import tenant_page
 from authapi.protocols.oauth.parameters import read
@@ -39,11 +40,15 @@ _SAML, _WSFED = "SAMLResponse", "wresult"
 _MEMBERS = (_SAML, "RelayState", _WSFED, "wctx", "wa")
 # Marks a form that we had the browser post once more.
 _AGAIN = "posted_again"
+# How a WS-Federation provider asks us to end the login in this browser.
+_CLEAN_UPS = ("wsignoutcleanup1.0", "wsignout1.0")
 
 
 @tenant_page("login_callback")
 def login_callback(request: HttpRequest, host: HostMatch) -> HttpResponse:
     """Finish a login elsewhere and go on with the client's request, which is told where it fails."""
+    if request.method == "GET" and request.GET.get("wa") in _CLEAN_UPS:
+        return provider_clean_up(request, host)
     if request.method != "POST" or (_SAML not in request.POST and _WSFED not in request.POST):
         return oidc_callback(request, host)
     sent = _single(request.POST)

@@ -10,7 +10,8 @@ import pytest
 from django.utils import timezone
 
 from authapi.expiry import drop_ended
-from authapi.models import LoginTransaction, RefusedMessage, Session, SignIn, UsedAssertion
+from authapi.models import LoginTransaction, RefusedMessage, Session, SessionClient, SignIn, UsedAssertion
+from authapi.services.clients import update_client
 from authapi.tokens.saml_keys import published_certificates, signing_identity
 from authapi.xml.bindings import verify_query
 from authapi.xml.names import DS, METADATA, SAML, qualified
@@ -281,6 +282,21 @@ def test_a_login_that_the_provider_begins_leads_to_the_application(tenant: Tenan
     assert set(told) == {"code"} or set(told) == {"code", "iss"}
     assert [user.user_id for user in users(tenant)] == [SUBJECT]
     assert Session.objects.of(tenant.pk).get().session_clients.get().client_id == login.client.pk
+
+
+def test_a_login_that_the_provider_begins_may_lead_to_an_application_of_saml_or_ws_federation(tenant: Tenant) -> None:
+    login = initiated(tenant)
+    addons = {"samlp": {"audience": "urn:shop"}, "wsfed": {}}
+    update_client(tenant_id=tenant.pk, client_id=login.client.client_id, changes={"settings": {"addons": addons}})
+    for protocol, query, member in (("samlp", "RelayState=there", "SAMLResponse"), ("wsfed", "wctx=there", "wresult")):
+        named = {"enabled": True, "client_id": login.client.client_id, "client_protocol": protocol, "client_authorizequery": query}
+        options = {**login.connection.options, "idpinitiated": named}
+        update_connection(tenant_id=tenant.pk, connection_id=login.connection.pk, changes={"options": options})
+        fields = fields_of(login.come_back(login.answer(None)))
+        assert fields["action"] == CALLBACK
+        assert fields[member]
+        assert "there" in (fields.get("RelayState"), fields.get("wctx"))
+    assert SessionClient.objects.of(tenant.pk).count() == 2
 
 
 def test_a_login_that_the_provider_begins_counts_once(tenant: Tenant) -> None:

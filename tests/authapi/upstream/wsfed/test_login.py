@@ -23,7 +23,7 @@ from identity.models import Tenant, User
 from identity.services.connections import create_connection
 from identity.services.failures import Invalid
 from tests.factories.provider import address_of_logout
-from tests.factories.saml_login import SamlLogin
+from tests.factories.saml_login import SamlLogin, saml_login
 from tests.factories.saml_provider import OTHER, SIGNING, key_pair
 from tests.factories.sign_in import web_client
 from tests.factories.wsfed_provider import ENDPOINT, ENTITY_ID, Token, federation_metadata
@@ -247,3 +247,30 @@ def test_a_federated_logout_ends_the_login_there(login: SamlLogin) -> None:
     query = dict(parse_qsl(urlsplit(address).query))
     assert address.startswith(ENDPOINT)
     assert (query["wa"], query["wreply"]) == ("wsignout1.0", "https://app.example.test/bye")
+
+
+# The provider ends the login.
+
+
+@pytest.mark.parametrize("action", ["wsignoutcleanup1.0", "wsignout1.0"])
+def test_the_provider_ends_the_login_in_this_browser(login: SamlLogin, action: str) -> None:
+    login.told(come_back(login, leave(login)))
+    answer = login.browser.get("/login/callback", {"wa": action}, headers={"Referer": "https://adfs.example.test/"})
+    assert answer.status_code == 200
+    assert not Session.objects.of(login.tenant.pk).exists()
+    assert SignIn.objects.of(login.tenant.pk).filter(type="slo", is_success=True).exists()
+
+
+@pytest.mark.parametrize("referer", ["", "https://evil.example.test/", "http://adfs.example.test/", "https://[::1"])
+def test_another_site_ends_no_login(login: SamlLogin, referer: str) -> None:
+    login.told(come_back(login, leave(login)))
+    headers = {"Referer": referer} if referer else {}
+    assert login.browser.get("/login/callback", {"wa": "wsignoutcleanup1.0"}, headers=headers).status_code == 200
+    assert Session.objects.of(login.tenant.pk).exists()
+
+
+def test_a_login_of_another_kind_is_not_ended_by_a_clean_up(tenant: Tenant) -> None:
+    other = saml_login(tenant)
+    other.log_in()
+    other.browser.get("/login/callback", {"wa": "wsignoutcleanup1.0"}, headers={"Referer": "https://idp.example.test/"})
+    assert Session.objects.of(tenant.pk).exists()
