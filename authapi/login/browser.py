@@ -35,9 +35,14 @@ def see_other(request: HttpRequest, address: str) -> HttpResponse:
 
 
 def post_form(request: HttpRequest, address: str, fields: Mapping[str, str]) -> HttpResponse:
-    """Return a page whose form posts itself to `address`; without script it has a button."""
+    """Return a page whose form posts itself to `address`; without script it has a button.
+
+    The redirects that follow lead to places that only the other side knows, and in a logout back here. Where this host itself
+    does without TLS, so may they.
+    """
     answer = render(request, "hosted/form_post.html", {"action": address, "fields": fields})
-    answer["Content-Security-Policy"] = _POLICY + f"form-action {form_target(address)}; frame-ancestors 'none'"
+    targets = form_target(address) if request.is_secure() else f"{form_target(address)} http:"
+    answer["Content-Security-Policy"] = _POLICY + f"form-action {targets}; frame-ancestors 'none'"
     return answer
 
 

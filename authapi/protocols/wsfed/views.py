@@ -15,7 +15,7 @@ from authapi.failures.logins import LoginCase
 from authapi.failures.requests import RequestCase
 from authapi.login import flow, round_trips
 from authapi.login.browser import address_of, see_other, user_agent_of, with_parameters
-from authapi.login.cookies import SESSION, drop_cookie, form_token, read_cookie
+from authapi.login.cookies import SESSION, drop_cookie, form_token, is_own_form, read_cookie
 from authapi.login.flow import HANDLE
 from authapi.login.protocol import BrowserCall, ProtocolRequest
 from authapi.login.round_trips import NEXT_PATH
@@ -137,14 +137,23 @@ def _sign_out(request: HttpRequest, host: HostMatch, client_id: str, parameters:
     back = address or f"{host.issuer}{_DONE}"
     if session is None:
         return see_other(request, back)
-    if not is_navigation(request):
-        context = {"user": session.user, "fields": {}, "form_token": form_token(read_cookie(request, SESSION))}
-        return hosted_page(request, host, "logout", context)
+    said = request.POST.get("answer") if is_own_form(request, read_cookie(request, SESSION)) else None
+    if said not in (None, "yes"):
+        return see_other(request, address) if address else hosted_page(request, host, "logout", {"is_kept": True})
+    if said is None and not is_navigation(request):
+        return _question(request, host, session, parameters)
     first = round_trips.begin(session, reason=Initiator.RP_LOGOUT, then=BrowserCall(back))
     _note(request, host, client, session)
     answer = round_trips.send(request, first or BrowserCall(back))
     drop_cookie(answer, SESSION)
     return answer
+
+
+def _question(request: HttpRequest, host: HostMatch, session: Session, parameters: dict[str, str]) -> HttpResponse:
+    """Ask the person of the session; the answer comes back here with what was asked for."""
+    context = {"user": session.user, "action": request.path, "fields": parameters, "form_token": form_token(read_cookie(request, SESSION))}
+    # The answer leads to other participants, and at the end to a checked address.
+    return hosted_page(request, host, "logout", context, form_targets=("https:", "http:"))
 
 
 def _allowed(host: HostMatch, client: Client | None) -> tuple[str, ...]:

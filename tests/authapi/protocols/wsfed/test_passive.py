@@ -201,6 +201,29 @@ def test_a_sign_out_that_no_person_asked_for_asks_first(tenant: Tenant, client: 
     assert Session.objects.of(tenant.pk).exists()
 
 
+IMAGE = {"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"}
+
+
+@pytest.mark.parametrize(("said", "is_kept"), [("yes", False), ("no", True)])
+def test_a_sign_out_that_was_asked_about_leads_where_the_application_said(
+    tenant: Tenant, client: Client, user: User, browser: Browser, said: str, is_kept: bool
+) -> None:
+    log_in(browser, f"/wsfed/{client.client_id}")
+    question = browser.get(f"/wsfed/{client.client_id}", {"wa": "wsignout1.0", "wreply": REPLY}, headers=IMAGE)
+    assert "form-action 'self' https: http:;" in question["Content-Security-Policy"]
+    fields = fields_of(question)
+    answer = browser.post(fields.pop("action"), {**fields, "answer": said}, headers=IMAGE)
+    assert Session.objects.of(tenant.pk).exists() is is_kept
+    assert answer["Location"].startswith(REPLY if is_kept else "/u/wsfed/cleanup?")
+
+
+def test_an_answer_that_another_page_made_up_is_asked_about_again(tenant: Tenant, client: Client, user: User, browser: Browser) -> None:
+    log_in(browser, f"/wsfed/{client.client_id}")
+    sent = {"wa": "wsignout1.0", "wreply": REPLY, "answer": "yes", "form_token": "made up"}
+    assert b"Log out?" in browser.post(f"/wsfed/{client.client_id}", sent, headers=IMAGE).content
+    assert Session.objects.of(tenant.pk).exists()
+
+
 def test_a_sign_out_leads_to_registered_addresses_only(client: Client, user: User, browser: Browser) -> None:
     log_in(browser, f"/wsfed/{client.client_id}")
     for path in ("/wsfed", f"/wsfed/{client.client_id}"):
