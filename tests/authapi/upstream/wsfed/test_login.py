@@ -300,7 +300,7 @@ def test_the_message_of_one_protocol_is_not_judged_by_the_options_of_another(ten
     sent = leave(login)
     response = login.come_back(login.answer(None), sent["wctx"])
     assert "code" not in login.told(response)
-    assert "does not speak SAML" in SignIn.objects.of(tenant.pk).filter(is_success=False).latest("created_at").description
+    assert "The answer is in SAML, which" in SignIn.objects.of(tenant.pk).filter(is_success=False).latest("created_at").description
     sent = leave(login)
     told = login.told(login.browser.get("/login/callback", {"code": "c", "state": sent["wctx"]}))
     assert "error" in told
@@ -312,4 +312,4 @@ def test_a_token_is_not_taken_for_a_saml_login(tenant: Tenant) -> None:
     _, state = other.leave()
     result = Token(realm=other.entity_id).result()
     assert "code" not in other.told(other.browser.post("/login/callback", {"wresult": result, "wctx": state}))
-    assert "does not speak WS-Federation" in SignIn.objects.of(tenant.pk).filter(is_success=False).latest("created_at").description
+    assert "The answer is in WS-Federation, which" in SignIn.objects.of(tenant.pk).filter(is_success=False).latest("created_at").description
