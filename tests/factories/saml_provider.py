@@ -23,6 +23,7 @@ from authapi.xml.encryption import encrypted
 from authapi.xml.names import DS, METADATA, SAML, SAMLP, qualified
 from authapi.xml.parsing import Element, serialized
 from authapi.xml.signing import signed
+from tests.composed_keys import composed_private_key
 
 ENTITY_ID = "https://idp.example.test/metadata"
 SIGN_IN = "https://idp.example.test/sso"
@@ -47,8 +48,11 @@ class KeyPair:
         return base64_of(self.certificate)
 
 
+_COMPOSED_BITS = 2048
+
+
 def key_pair(name: str = "idp.example.test", *, bits: int = 2048, days: int = 365) -> KeyPair:
-    key = rsa.generate_private_key(public_exponent=65537, key_size=bits)
+    key = composed_private_key() if bits == _COMPOSED_BITS else rsa.generate_private_key(public_exponent=65537, key_size=bits)
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)
     builder = x509.CertificateBuilder().subject_name(subject).issuer_name(subject).public_key(key.public_key())
