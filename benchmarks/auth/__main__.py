@@ -1,4 +1,5 @@
-"""Tokens a second beside npm oidc-provider: one process each, in turn, in one run; and what checking a token costs `/events`.
+"""Tokens a second beside npm oidc-provider, SAML responses beside npm samlp: one process each, in turn, in one run; and what
+checking a token costs `/events`.
 
     make bench-auth                                                into docs/performance.md
     .venv/bin/python -m benchmarks auth                            prints only
@@ -16,12 +17,16 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import TypeVar
 
 import django
 
 from benchmarks.auth.document import write_document
 from benchmarks.auth.load import NextRequest, rate
+from benchmarks.auth.saml import SamlSubject, own_provider, samlp
 from benchmarks.auth.subjects import Subject, oidc_provider, ours
+
+_Server = TypeVar("_Server", Subject, SamlSubject)
 
 SCENARIOS: dict[str, Callable[[Subject, int], list[NextRequest]]] = {
     "client_credentials": Subject.client_credentials,
@@ -58,12 +63,14 @@ def measured(*, rounds: int, seconds: float, connections: int) -> dict[str, dict
     cores = os.cpu_count() or 1
     with ours(1, processes=cores) as own, oidc_provider(1, processes=cores) as peer:
         found["client_credentials, all cores"] = run((own, peer), Subject.client_credentials)
+    with own_provider(connections) as own, samlp(connections) as peer:
+        found["saml"] = run((own, peer), SamlSubject.logins)
     return found
 
 
 def _in_turn(
-    subjects: tuple[Subject, Subject | None],
-    requests: Callable[[Subject, int], list[NextRequest]],
+    subjects: tuple[_Server, _Server | None],
+    requests: Callable[[_Server, int], list[NextRequest]],
     *,
     rounds: int,
     seconds: float,

@@ -14,6 +14,7 @@ _NAMES = {
     "refresh_token": "`refresh_token`, rotated; access token and id token freshly signed",
     "userinfo": "`/userinfo`",
 }
+_SAML = "login of a SAML application by an open session: a page with a freshly signed response"
 
 
 def write_document(figures: dict[str, dict[str, float]], *, connections: int) -> None:
@@ -36,6 +37,13 @@ def _table(figures: dict[str, dict[str, float]], connections: int) -> str:
     for scenario, name in _NAMES.items():
         row = figures[scenario]
         lines.append(f"| {name} | {_shown(row, 'ours')} | {_shown(row, 'oidc-provider')} | {_shown(row, 'ratio', '.2f')} |")
+    saml = figures["saml"]
+    lines += [
+        "",
+        "| Requests a second | ours | samlp | to samlp |",
+        "| --- | --- | --- | --- |",
+        f"| {_SAML} | {_shown(saml, 'ours')} | {_shown(saml, 'samlp')} | {_shown(saml, 'ratio', '.2f')} |",
+    ]
     first, again = figures["verification"].values()
     lines += ["", f"Checking a token costs `/events` {first:,.0f} µs when it is seen first, and {again:,.0f} µs afterwards."]
     return "\n".join(lines)

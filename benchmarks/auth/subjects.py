@@ -69,12 +69,12 @@ def _refreshing(subject: Subject, number: int) -> NextRequest:
 def ours(connections: int, *, processes: int = 1) -> Iterator[Subject]:
     """Serve a tenant with a user and a client that is logged in `connections` times."""
     tenant_id, client = _made()
-    port = _free_port()
+    port = free_port()
     command = web.command(web_options(ROOT, port, processes=processes), None)
     limits = {"RATE_LIMIT_PER_SECOND": "1000000", "RATE_LIMIT_BURST": "1000000"}
     server = subprocess.Popen(command, cwd=ROOT, env=os.environ | limits)
     try:
-        _wait_for(port)
+        wait_for(port)
         host = f"{tenant_id}.example.test"
         tokens = asyncio.run(_logged_in(port, host, client, connections))
         yield Subject(
@@ -93,7 +93,7 @@ def oidc_provider(connections: int, *, processes: int = 1) -> Iterator[Subject |
         print("oidc-provider is not installed: make test-peers installs it. Left out.")
         yield None
         return
-    port = _free_port()
+    port = free_port()
     # Node looks for packages beside the program it runs.
     program = shutil.copy(Path(__file__).parent / "provider.mjs", PLACE)
     with subprocess.Popen(
@@ -154,7 +154,8 @@ async def _logged_in(port: int, host: str, client: dict[str, str], count: int) -
     return [json.loads(await once(port, post(host, "/oauth/token", form))) for _ in range(count)]
 
 
-def _wait_for(port: int) -> None:
+def wait_for(port: int) -> None:
+    """Return once something listens; end the program where nothing does in time."""
     until = time.monotonic() + _START_SECONDS
     while time.monotonic() < until:
         with socket.socket() as probe:
@@ -165,7 +166,8 @@ def _wait_for(port: int) -> None:
     raise SystemExit("The web process did not start.")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that nothing listens on."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
