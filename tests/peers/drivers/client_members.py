@@ -44,7 +44,7 @@ def clients(client: Any, seen: dict[str, Any]) -> None:
         read.token_quota.client_credentials.per_day,
     ]
     seen["defaults"] = [read.sso_disabled, read.custom_login_page_on, read.refresh_token.rotation_type, read.refresh_token.token_lifetime]
-    seen["addon"] = code_of(client.clients.update, made.client_id, addons={"samlp": {}})
+    seen["addon"] = code_of(client.clients.update, made.client_id, addons={"salesforce": {}})
     organization = client.organizations.create(name="acme")
     default = {"organization_id": organization.id, "flows": ["client_credentials"]}
     seen["default organization"] = client.clients.update(made.client_id, default_organization=default).default_organization.flows
