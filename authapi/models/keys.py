@@ -9,36 +9,20 @@ from authapi.models.base import UnrecordedOwned
 from foundation.secrets import vault
 
 
-class SigningKey(UnrecordedOwned):
-    """An RS256 key pair. `next` is published before it signs, `previous` verifies until its last token has expired."""
-
-    class State(models.TextChoices):
-        NEXT = "next"
-        CURRENT = "current"
-        PREVIOUS = "previous"
-        REVOKED = "revoked"
+class KeyPair(UnrecordedOwned):
+    """A key pair of a tenant whose private half is sealed for its place: its tenant, its kind and its `kid`."""
 
     kid = models.CharField(max_length=64)
-    public_jwk = models.JSONField(help_text="As published, with its certificate.")
     sealed_private_key = models.TextField(editable=False)
-    state = models.CharField(max_length=16, choices=State)
-    created_at = models.DateTimeField(auto_now_add=True)
-    current_since = models.DateTimeField(null=True, blank=True)
-    rotated_at = models.DateTimeField(null=True, blank=True, help_text="When it stopped signing.")
-    verifies_until = models.DateTimeField(null=True, blank=True, help_text="Empty while it signs or waits.")
 
     class Meta(UnrecordedOwned.Meta):
-        constraints = [
-            models.UniqueConstraint(fields=["tenant", "kid"], name="authapi_signingkey_kid_unique"),
-            models.UniqueConstraint(fields=["tenant"], condition=Q(state="current"), name="authapi_signingkey_one_current"),
-            models.UniqueConstraint(fields=["tenant"], condition=Q(state="next"), name="authapi_signingkey_one_next"),
-        ]
-        ordering = ("id",)
+        abstract = True
 
     def __str__(self) -> str:
         return self.kid
 
     def set_private_key(self, pem: str) -> None:
+        """Seal and keep the private key, given as PEM."""
         self.sealed_private_key = vault.seal(pem, place=self._place)
 
     def private_key(self) -> str:
@@ -47,7 +31,33 @@ class SigningKey(UnrecordedOwned):
 
     @property
     def _place(self) -> str:
-        return f"{self.tenant_id}:signingkey:{self.kid}:private"
+        return f"{self.tenant_id}:{self._meta.model_name}:{self.kid}:private"
+
+
+class SigningKey(KeyPair):
+    """An RS256 key pair. `next` is published before it signs, `previous` verifies until its last token has expired."""
+
+    class State(models.TextChoices):
+        NEXT = "next"
+        CURRENT = "current"
+        PREVIOUS = "previous"
+        REVOKED = "revoked"
+
+    public_jwk = models.JSONField(help_text="As published, with its certificate.")
+    state = models.CharField(max_length=16, choices=State)
+    created_at = models.DateTimeField(auto_now_add=True)
+    current_since = models.DateTimeField(null=True, blank=True)
+    rotated_at = models.DateTimeField(null=True, blank=True, help_text="When it stopped signing.")
+    verifies_until = models.DateTimeField(null=True, blank=True, help_text="Empty while it signs or waits.")
+
+    class Meta(KeyPair.Meta):
+        abstract = False
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "kid"], name="authapi_signingkey_kid_unique"),
+            models.UniqueConstraint(fields=["tenant"], condition=Q(state="current"), name="authapi_signingkey_one_current"),
+            models.UniqueConstraint(fields=["tenant"], condition=Q(state="next"), name="authapi_signingkey_one_next"),
+        ]
+        ordering = ("id",)
 
 
 class RevokedToken(UnrecordedOwned):
@@ -66,7 +76,7 @@ class RevokedToken(UnrecordedOwned):
         return self.jti
 
 
-class SamlKey(UnrecordedOwned):
+class SamlKey(KeyPair):
     """An RSA key pair with a self-signed certificate, for SAML and WS-Federation, apart from the keys of tokens.
 
     Partners keep certificates for years and many copy them by hand. So `next` is made on demand and published in metadata until
@@ -80,31 +90,17 @@ class SamlKey(UnrecordedOwned):
 
     kid = models.CharField(max_length=64, help_text="The first characters of the certificate's SHA-256 fingerprint.")
     certificate = models.TextField(help_text="PEM.")
-    sealed_private_key = models.TextField(editable=False)
     state = models.CharField(max_length=16, choices=State)
     created_at = models.DateTimeField(auto_now_add=True)
     current_since = models.DateTimeField(null=True, blank=True)
     rotated_at = models.DateTimeField(null=True, blank=True, help_text="When it stopped signing.")
     expires_at = models.DateTimeField(help_text="As its certificate says.")
 
-    class Meta(UnrecordedOwned.Meta):
+    class Meta(KeyPair.Meta):
+        abstract = False
         constraints = [
             models.UniqueConstraint(fields=["tenant", "kid"], name="authapi_samlkey_kid_unique"),
             models.UniqueConstraint(fields=["tenant"], condition=Q(state="current"), name="authapi_samlkey_one_current"),
             models.UniqueConstraint(fields=["tenant"], condition=Q(state="next"), name="authapi_samlkey_one_next"),
         ]
         ordering = ("id",)
-
-    def __str__(self) -> str:
-        return self.kid
-
-    def set_private_key(self, pem: str) -> None:
-        self.sealed_private_key = vault.seal(pem, place=self._place)
-
-    def private_key(self) -> str:
-        """Return the private key as PEM."""
-        return vault.unseal(self.sealed_private_key, place=self._place)
-
-    @property
-    def _place(self) -> str:
-        return f"{self.tenant_id}:samlkey:{self.kid}:private"
