@@ -144,19 +144,16 @@ def test_a_request_about_another_user_gets_no_assertion(application: Application
 def test_an_answer_goes_to_a_registered_address_of_the_request_else_to_the_callback(application: Application) -> None:
     set_client(application.client, redirect_uris=f"{ACS} https://sp.example.test/other")
     application.log_in(application.ask())
-    application.acs = "https://sp.example.test/other"
-    application.answered(application.ask(authn_request(AssertionConsumerServiceURL="https://sp.example.test/other")))
-    application.acs = ACS
-    application.answered(application.ask(authn_request(AssertionConsumerServiceURL="https://evil.example.test/acs")))
+    for named, answered_at in (("https://sp.example.test/other",) * 2, ("https://evil.example.test/acs", ACS)):
+        page = application.ask(authn_request(AssertionConsumerServiceURL=named))
+        assert (page.status, page.form_action()) == (200, answered_at)
 
 
 def test_an_answer_goes_to_the_address_at_the_index(application: Application) -> None:
     services = [{"index": 0, "url": ACS}, {"index": 7, "url": "https://sp.example.test/seven"}]
     application.set(assertionConsumerServices=services)
     application.log_in(application.ask())
-    application.acs = "https://sp.example.test/seven"
-    application.answered(application.ask(authn_request(AssertionConsumerServiceIndex="7")))
-    application.acs = ACS
+    assert application.ask(authn_request(AssertionConsumerServiceIndex="7")).form_action() == "https://sp.example.test/seven"
     answer = application.answered(application.ask(authn_request(AssertionConsumerServiceIndex="8")))
     assert answer.codes == ["Requester", "RequestUnsupported"]
 
