@@ -38,18 +38,6 @@ def create_client_grant(
 
 
 @unit_of_work
-def update_client_grant(*, tenant_id: str, grant_id: str, scopes: Iterable[str]) -> ClientGrant:
-    """Replace the scopes of a grant. Raises `NotFound`, `Invalid`."""
-    grant = _found(tenant_id, grant_id)
-    _lock_scopes(grant.api_resource)
-    client = locked_client(tenant_id, grant.client.client_id)
-    grant.scopes = _checked(grant.api_resource, scopes)
-    grant.save(update_fields=["scopes", "updated_at"])
-    _end_tokens(client, grant.api_resource_id)
-    return grant
-
-
-@unit_of_work
 def change_client_grant(*, tenant_id: str, grant_id: str, changes: dict[str, Any]) -> ClientGrant:
     """Replace `scopes` or `allows_all_scopes`, merge `settings`. Raises `NotFound`, `Invalid`."""
     grant = _found(tenant_id, grant_id)

@@ -36,9 +36,7 @@ class Prepared:
 
     @property
     def declaration(self) -> str:
-        text = self.text
-        for number, parameter in enumerate(self.types, start=1):
-            text = text.replace(f"%({parameter})s", f"${number}")
+        text = self.text % {parameter: f"${number}" for number, parameter in enumerate(self.types, start=1)}
         return f"PREPARE {self.name} ({', '.join(self.types.values())}) AS {text}"
 
     @property

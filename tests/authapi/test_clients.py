@@ -14,7 +14,7 @@ from pytest_django.fixtures import Settings
 from authapi.management_scopes import MANAGEMENT_SCOPES
 from authapi.models import AccessToken, ApiResource, Client, ClientGrant, DeviceGrant, RefreshToken
 from authapi.services.api_resources import TenantHasNoDomain, create_api_resource, ensure_management_api
-from authapi.services.client_grants import create_client_grant, update_client_grant
+from authapi.services.client_grants import change_client_grant, create_client_grant
 from authapi.services.clients import create_client, delete_client, revoke_client, rotate_client_secret
 from foundation.tenancy import TenantRequired, tenant_bound
 from identity.models import Tenant
@@ -101,7 +101,7 @@ def test_every_change_that_must_end_tokens_raises_the_version(tenant: Tenant) ->
     versions = [version()]
     for change in (
         lambda: rotate_client_secret(tenant_id=tenant.pk, client_id=registered.client_id),
-        lambda: update_client_grant(tenant_id=tenant.pk, grant_id=grant.pk, scopes=[]),
+        lambda: change_client_grant(tenant_id=tenant.pk, grant_id=grant.pk, changes={"scopes": []}),
         lambda: revoke_client(tenant_id=tenant.pk, client_id=registered.client_id),
     ):
         change()

@@ -14,7 +14,7 @@ from django.db import transaction
 from pytest_django.plugin import DjangoDbBlocker
 
 from authapi.services.api_resources import ensure_management_api
-from authapi.services.client_grants import create_client_grant, update_client_grant
+from authapi.services.client_grants import change_client_grant, create_client_grant
 from authapi.services.clients import delete_client, revoke_client
 from authapi.tokens.revocation import revoke_access_token
 from events.log.cursor import Cursor, CursorSealer
@@ -139,7 +139,7 @@ def test_a_stream_ends_within_two_seconds_of_losing_its_right(target: Target, lo
             case "deleted":
                 delete_client(**names)
             case "scope removed":
-                update_client_grant(tenant_id=target.tenant.pk, grant_id=grant.pk, scopes=["read:users"])
+                change_client_grant(tenant_id=target.tenant.pk, grant_id=grant.pk, changes={"scopes": ["read:users"]})
             case "token revoked":
                 claims = orjson.loads(urlsafe_b64decode(token.split(".")[1] + "=="))
                 revoke_access_token(tenant_id=target.tenant.pk, jti=claims["jti"], expires_at=datetime.fromtimestamp(claims["exp"], UTC))

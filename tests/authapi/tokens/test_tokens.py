@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from authapi.expiry import drop_ended
 from authapi.services.api_resources import create_api_resource
-from authapi.services.client_grants import create_client_grant, delete_client_grant, update_client_grant
+from authapi.services.client_grants import change_client_grant, create_client_grant, delete_client_grant
 from authapi.services.clients import create_client, delete_client, revoke_client, rotate_client_secret
 from authapi.tokens.keys import trust
 from authapi.tokens.revocation import revoke_access_token
@@ -107,7 +107,7 @@ def _rotate(tenant: Tenant, registered: Registered, _token: str) -> None:
 
 
 def _narrow(tenant: Tenant, registered: Registered, _token: str) -> None:
-    update_client_grant(tenant_id=tenant.pk, grant_id=registered.client.client_grants.get().pk, scopes=["read:users"])
+    change_client_grant(tenant_id=tenant.pk, grant_id=registered.client.client_grants.get().pk, changes={"scopes": ["read:users"]})
 
 
 def _take_grant(tenant: Tenant, registered: Registered, _token: str) -> None:
