@@ -1,4 +1,4 @@
-"""The HTTP protocol of the web server for a port that anybody may reach: heads of requests are bounded.
+"""The HTTP protocol of the web server for a public port: heads of requests are bounded.
 
 Run as `uvicorn --http config.http_protocol:HttpProtocol`. The rules of a request's head are those that a proxy in front has
 (RFC 6585, 5; RFC 9110, 15.5.9). What they need of uvicorn's insides stands in `config.server.uvicorn_insides`.

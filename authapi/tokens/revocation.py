@@ -24,7 +24,7 @@ _LOCK_MARGIN = timedelta(minutes=1)
 
 
 def revoke_own(token: str, *, client: Client, host: HostMatch) -> bool:
-    """End a token of a client, whatever kind it is. Return False for one that is not valid or belongs to another client.
+    """End a token of a client, of any kind. Return False for one that is not valid or belongs to another client.
 
     A refresh token ends with its whole family: RFC 7009, 2.1 wants the access tokens of the same grant ended as well.
     """

@@ -1,4 +1,4 @@
-"""Ending the login at the provider as well, whatever its protocol."""
+"""Ending the login at the provider as well, over any protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a provider elsewhere has proven about a user, whatever its protocol. Pure."""
+"""What a provider elsewhere has proven about a user, over any protocol. Pure."""
 
 from __future__ import annotations
 

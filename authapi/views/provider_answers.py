@@ -93,7 +93,7 @@ def _answer(request: HttpRequest, host: HostMatch, sent: Mapping[str, str]) -> s
 def _unasked(request: HttpRequest, host: HostMatch, sent: Mapping[str, str]) -> HttpResponse:
     """Log a user in whom the provider sends on its own, where the connection allows it (SAML Profiles 2.0, 4.1.5).
 
-    Any page can make a browser post an assertion, so an attacker can log a person in as somebody else: it is off by default.
+    Any page can make a browser post an assertion, so an attacker can log a person in to another account: it is off by default.
     """
     connection = _connection(host, request.GET.get("connection", ""))
     answer = _answer(request, host, sent)

@@ -29,7 +29,7 @@ class UnknownUvicorn(RuntimeError):
 
 
 def require_known(version: str) -> None:
-    """Raise `UnknownUvicorn` for a version whose private parts nobody has looked at."""
+    """Raise `UnknownUvicorn` for a version whose private parts were not examined."""
     if not version.startswith(f"{KNOWN_VERSION}."):
         raise UnknownUvicorn(
             f"uvicorn {version} is installed, and config/server/uvicorn_insides.py knows the private parts of {KNOWN_VERSION}. Install the "
@@ -94,7 +94,7 @@ class Wire:
         self._transport.abort()
 
     def overhear(self, size: int) -> None:
-        """Note that the client has sent something nobody waits for: the connection serves no further request."""
+        """Note that the client has sent something that no request expects: the connection serves no further request."""
         self._keeps_alive = False
         self._overheard += size
         if self._overheard > _OVERHEARD_BYTES:
@@ -211,7 +211,7 @@ class UvicornProtocol(HttpToolsProtocol):
         cycle.response_started = cycle.response_complete = True
         wire = Wire(self, is_chunked=is_chunked, keeps_alive=keeps_alive)
         if self.transport.is_closing():
-            # It was left while the application made up its mind; nobody would tell the wire any more.
+            # The client left while the application decided, so the transport is never told to read again.
             wire.lose()
             return wire
         self.transport.write(b"\r\n".join([b"HTTP/1.1 200 OK", *lines, b"", b""]))

@@ -2,7 +2,7 @@
 
 The plain path is `run_script`, which waits for the answer: a worker process makes 0.52 of the calls of a bare loop by it and 0.77 by
 this one (`make bench-provisioning`, docs/performance.md). These scripts have a connection of their own beside the usual one of the
-thread, which whatever runs meanwhile may use. It is opened at the first use and goes with the usual one.
+thread, which other code may use meanwhile. It is opened at the first use and goes with the usual one.
 """
 
 from __future__ import annotations

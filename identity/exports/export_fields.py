@@ -9,7 +9,7 @@ from foundation.export_lines import Field, steps_of
 MOST_CSV_FIELDS = 30
 MOST_FIELDS = 100
 LONGEST_PATH = 256
-# Columns of a table for which nobody asked for columns of their own.
+# The columns of a table where the caller names none.
 DEFAULT_CSV_FIELDS = (
     "user_id", "email", "email_verified", "username", "phone_number", "phone_verified", "name", "given_name", "family_name", "nickname",
     "picture", "blocked", "identities[0].connection", "last_login", "last_ip", "logins_count", "created_at", "updated_at",

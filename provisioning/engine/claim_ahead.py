@@ -1,6 +1,6 @@
 """Fast path: while a delivery runs, the database settles the one before it and claims the one after it.
 
-The plain path settles and claims between two deliveries, and serves whatever this does not; `foundation.database.sent_scripts` has the
+The plain path settles and claims between two deliveries, and serves everything else; `foundation.database.sent_scripts` has the
 figure. A fast destination would otherwise wait for the database, and the database for it. What holds of every claim holds of one
 that is made ahead: the attempt is counted before it starts, the lane is leased under a token, and it is another lane than the
 one in which something runs. Three rules keep it from harming anybody:

@@ -34,7 +34,7 @@ _PHASES = {"users": examine_users, "accounts": note_accounts, "deletions": delet
 
 
 class WaitedTooLong(ServiceError):
-    """Nobody answered in time: the synchronization was given up. What it has written stays."""
+    """The server did not answer in time: the synchronization was given up. What it has written stays."""
 
 
 def begin(job: Job) -> bool | Pause:

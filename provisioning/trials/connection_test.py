@@ -50,7 +50,7 @@ def _summary(steps: Steps) -> str:
 
 
 def _note(session: ScimSession, report: TrialReport) -> None:
-    """Keep the newest result with the action, for its page and for whoever chooses an update mode."""
+    """Keep the newest result with the action, for its page and for the choice of an update mode."""
     steps = {step.name: step.finding.state for step in report.steps.taken}
     mode = report.findings.get("recommended_update_mode")
     finding = {"at": wire_time(timezone.now()), "server": session.transport.server, "summary": report.summary, "steps": steps}

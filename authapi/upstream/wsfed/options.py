@@ -26,7 +26,7 @@ _LONGEST = 2048
 # A host with an optional port, as people enter `adfs_server`.
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?(?::[0-9]{1,5})?")
 _DOMAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,252}")
-# Of accounts of any organization: an issuer that anybody can have.
+# These issuers serve accounts of every organization, so an attacker has an account there as well.
 _SHARED_TENANTS = ("common", "organizations", "consumers")
 WSFED_NAMES = ("ws-federation", "wsfed", "ws-fed")
 

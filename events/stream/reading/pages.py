@@ -155,7 +155,7 @@ class SharedPages:
             self._drop_oldest()
 
     def let_go(self, now: float) -> None:
-        """Drop the pages that nobody has asked for lately; `now` is a time of the event loop."""
+        """Drop the pages that no stream has asked for lately; `now` is a time of the event loop."""
         while self._kept and now - next(iter(self._kept.values())).asked_at >= KEPT_SECONDS:
             self._drop_oldest()
 

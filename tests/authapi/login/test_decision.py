@@ -11,7 +11,7 @@ from authapi.failures.logins import LoginCase
 from authapi.login.decision import Situation, Step, next_step
 from authapi.login.wish import Presentation, Prompt, Wish
 
-NOBODY = Situation()
+NO_SESSION = Situation()
 LOGGED_IN = Situation(has_session=True, is_usable=True, age=100)
 
 
@@ -24,21 +24,21 @@ def at(situation: Situation, **changes: Any) -> Situation:
 
 
 STEPS: dict[str, tuple[Wish, Situation, Step]] = {
-    "nobody is there": (wish(), NOBODY, Step.LOGIN),
-    "somebody is there": (wish(), LOGGED_IN, Step.RESPOND),
+    "no session": (wish(), NO_SESSION, Step.LOGIN),
+    "a session": (wish(), LOGGED_IN, Step.RESPOND),
     "the session is of another connection or user": (wish(), at(LOGGED_IN, is_usable=False), Step.LOGIN),
     "login is wanted": (wish(Prompt.LOGIN), LOGGED_IN, Step.LOGIN),
     "login was wanted and done": (wish(Prompt.LOGIN), at(LOGGED_IN, has_logged_in=True), Step.RESPOND),
     "an account is to be made": (wish(Prompt.CREATE), LOGGED_IN, Step.CREATE),
     "an account was made": (wish(Prompt.CREATE), at(LOGGED_IN, has_logged_in=True), Step.RESPOND),
-    "sign-up is hinted at": (wish(prefers_sign_up=True), NOBODY, Step.CREATE),
-    "sign-up is hinted at and somebody is there": (wish(prefers_sign_up=True), LOGGED_IN, Step.RESPOND),
+    "sign-up is hinted at": (wish(prefers_sign_up=True), NO_SESSION, Step.CREATE),
+    "sign-up is hinted at and there is a session": (wish(prefers_sign_up=True), LOGGED_IN, Step.RESPOND),
     "the login is young enough": (wish(max_age=100), LOGGED_IN, Step.RESPOND),
     "the login is too old": (wish(max_age=99), LOGGED_IN, Step.LOGIN),
     "every login is too old": (wish(max_age=0), at(LOGGED_IN, age=0), Step.LOGIN),
     "the login was too old and is new": (wish(max_age=0), at(LOGGED_IN, age=5, has_logged_in=True), Step.RESPOND),
     "an account is to be chosen": (wish(Prompt.SELECT_ACCOUNT), LOGGED_IN, Step.SELECT_ACCOUNT),
-    "an account is to be chosen and nobody is there": (wish(Prompt.SELECT_ACCOUNT), NOBODY, Step.LOGIN),
+    "an account is to be chosen and there is no session": (wish(Prompt.SELECT_ACCOUNT), NO_SESSION, Step.LOGIN),
     "an account was chosen": (wish(Prompt.SELECT_ACCOUNT), at(LOGGED_IN, has_selected=True), Step.RESPOND),
     "an account was chosen by logging in": (wish(Prompt.SELECT_ACCOUNT), at(LOGGED_IN, has_logged_in=True), Step.RESPOND),
     "consent is needed": (wish(), at(LOGGED_IN, needs_consent=True), Step.CONSENT),
@@ -59,7 +59,7 @@ def test_each_situation_has_its_step(name: str) -> None:
 @pytest.mark.parametrize(
     ("situation", "case"),
     [
-        (NOBODY, LoginCase.LOGIN_REQUIRED),
+        (NO_SESSION, LoginCase.LOGIN_REQUIRED),
         (at(LOGGED_IN, is_usable=False), LoginCase.LOGIN_REQUIRED),
         (at(LOGGED_IN, needs_consent=True), LoginCase.CONSENT_REQUIRED),
     ],

@@ -34,7 +34,7 @@ def event_types(tenant: Tenant) -> list[str]:
 
 
 def refused(login: Login, response: Any) -> tuple[str, str]:
-    """Return what the client was told, after seeing that nobody was let in."""
+    """Return what the client was told, after checking that no session began."""
     told = login.told(response)
     assert "code" not in told
     assert told["state"] == "app-state"

@@ -43,7 +43,7 @@ def failure(tenant: Tenant) -> SignIn:
 
 
 def refused(login: SamlLogin, response: Any) -> str:
-    """Return what the log says, after seeing that nobody was let in and that the client was told no more than it may know."""
+    """Return what the log says, after checking that no session began and that the client was told no more than it may know."""
     told = login.told(response)
     assert "code" not in told
     assert told["state"] == "app-state"
