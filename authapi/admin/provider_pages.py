@@ -22,7 +22,7 @@ from authapi.upstream.saml.certificates import Certificate
 from foundation.admin.badges import badge
 from identity.admin.row_pages import RowPage, RowPagesAdmin
 from identity.audit.entries import record
-from identity.hosts import canonical_address
+from identity.hosts import address_beside
 from identity.models import Connection
 
 NAME = "provider"
@@ -48,7 +48,7 @@ class ProviderPages:
             if "fetch" in request.POST:
                 return self._fetched(request, connection)
             address = self._begun(request, connection)
-        base = canonical_address(connection.tenant_id)
+        base = address_beside(request.get_host(), connection.tenant_id)
         now = timezone.now()
         facts = facts_of(connection, base=f"{base}/")
         row = known_row(connection)
@@ -83,7 +83,7 @@ class ProviderPages:
     def _begun(self, request: HttpRequest, connection: Connection) -> str:
         """Return where the test begins, empty where it cannot."""
         try:
-            address = begin_test(connection)
+            address = begin_test(connection, base=address_beside(request.get_host(), connection.tenant_id))
         except UpstreamFailed as failed:
             messages.error(request, f"{failed.failure.description} {failed.detail}")
             return ""

@@ -26,7 +26,6 @@ from authapi.upstream.saml.showing import shown_message
 from authapi.upstream.wsfed import login as wsfed_login
 from authapi.upstream.wsfed.options import is_wsfed
 from foundation.secrets.random_secrets import digest_of, new_secret
-from identity.hosts import canonical_address
 from identity.models import Connection
 
 CALLBACK_PATH = saml_login.CALLBACK_PATH
@@ -40,10 +39,13 @@ def can_be_tested(connection: Connection) -> bool:
     return connection.strategy in STRATEGIES or is_wsfed(connection.strategy, connection.options)
 
 
-def begin_test(connection: Connection) -> str:
-    """Return the address at which the browser of the administrator begins. Raises `UpstreamFailed` where no login can begin."""
+def begin_test(connection: Connection, *, base: str) -> str:
+    """Return the address at which the browser of the administrator begins; `base` is that of the tenant, without a slash at its end.
+
+    Raises `UpstreamFailed` where no login can begin.
+    """
     _provider(connection)
-    base, secret = canonical_address(connection.tenant_id), new_secret()
+    secret = new_secret()
     row = ConnectionTest(
         tenant_id=connection.tenant_id,
         connection=connection,

@@ -53,6 +53,14 @@ def test_the_page_says_what_the_provider_needs_and_what_is_known_of_it(tenant: T
     assert "Valid" in content
 
 
+def test_addresses_have_the_port_of_the_page_where_no_proxy_stands_before_the_service(tenant: Tenant, browser: AdminBrowser) -> None:
+    login = saml_login(tenant)
+    content = browser.get(page(login.connection), headers={"host": "localhost:8300"}).content.decode()
+    assert ":8300/samlp/metadata?connection=corp" in content
+    begun_test = browser.post(page(login.connection), {"test": "1"}, headers={"host": "localhost:8300"}).content.decode()
+    assert ":8300/u/connection-test?" in begun_test
+
+
 def test_a_connection_that_is_not_complete_shows_our_side_and_what_is_missing(tenant: Tenant, browser: AdminBrowser) -> None:
     login = saml_login(tenant, is_complete=False)
     content = shown(browser, login.connection)
@@ -62,7 +70,7 @@ def test_a_connection_that_is_not_complete_shows_our_side_and_what_is_missing(te
 
 def test_the_risk_of_logins_that_the_provider_begins_is_named(tenant: Tenant, browser: AdminBrowser) -> None:
     login = saml_login(tenant, idpinitiated={"enabled": True, "client_id": "c"})
-    assert "an attacker can log a person in as another user" in " ".join(shown(browser, login.connection).split())
+    assert "an attacker can log a person in to another account" in " ".join(shown(browser, login.connection).split())
 
 
 def test_other_strategies_have_no_such_page(tenant: Tenant, browser: AdminBrowser) -> None:
