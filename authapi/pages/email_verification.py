@@ -5,11 +5,14 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 
 from authapi.login.browser import address_of, user_agent_of
+from authapi.models import Client
+from authapi.pages.application_link import application_link
 from authapi.pages.hosted_page import hosted_page
 from authapi.pages.tenant_page import tenant_page
 from authapi.services import sign_in_log
 from identity.hosts import HostMatch
 from identity.mail import verification
+from identity.models import EmailTicket
 from identity.services.failures import NotFound, ServiceError
 
 _VERIFIED = "sv"
@@ -32,7 +35,7 @@ def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
                 ip=address_of(request),
                 user_agent=user_agent_of(request),
             )
-            return _page(request, host, "done", email=ticket.email)
+            return _page(request, host, "done", email=ticket.email, client=_client(host, ticket))
         ticket = verification.usable_ticket(tenant_id=host.tenant_id, token=token)
     except verification.TicketUsed:
         return _page(request, host, "used", status=410)
@@ -43,5 +46,14 @@ def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
     return _page(request, host, "ask", email=ticket.email, token=token)
 
 
-def _page(request: HttpRequest, host: HostMatch, state: str, *, status: int = 200, **context: str) -> HttpResponse:
-    return hosted_page(request, host, "email_verification", {"state": state, **context}, status=status, hides_address=True)
+def _client(host: HostMatch, ticket: EmailTicket) -> Client | None:
+    """Return the client that the mail was asked for, if it was for one."""
+    client_id = ticket.job.parameters.get("client_id") if ticket.job is not None else None
+    return Client.objects.of(host.tenant_id).filter(client_id=client_id).first() if client_id else None
+
+
+def _page(
+    request: HttpRequest, host: HostMatch, state: str, *, status: int = 200, client: Client | None = None, **context: str
+) -> HttpResponse:
+    shown = {"state": state, "application": application_link(client, tenant_id=host.tenant_id), **context}
+    return hosted_page(request, host, "email_verification", shown, status=status, hides_address=True)
