@@ -39,6 +39,7 @@ from authapi.services import sign_in_log
 from authapi.tenant_settings import sign_in_settings
 from identity.hosts import HostMatch
 from identity.models import Connection
+from identity.options.connection_options import login_identifiers
 
 _STATUSES = {Refusal.TOO_MANY_ATTEMPTS: 429, Refusal.TOO_MANY_LOGINS: 429, Refusal.SUSPICIOUS_ADDRESS: 429}
 # How the page is asked for the form without the account that the browser remembers.
@@ -85,7 +86,7 @@ def _log_in(login: Login, handle: str) -> HttpResponse:
     except LoginRefused as refused:
         if refused.reason is Refusal.USER_BLOCKED:
             raise RequestRefused(LoginCase.USER_BLOCKED) from refused
-        status, problems = _STATUSES.get(refused.reason, 400), [Problem(_text(refused.reason))]
+        status, problems = _STATUSES.get(refused.reason, 400), [Problem(_text(connection, refused.reason))]
         return with_rate(_form(login, handle, identifier=identifier, problems=problems, status=status), refused.rate)
     return flow.user_authenticated(login, ProvenUser(user, connection, methods=("pwd",), identifier=identifier), handle=handle)
 
@@ -105,7 +106,7 @@ def _obvious_problems(connection: Connection, identifier: str, password: str) ->
     if not password:
         found.append(Problem(_("Enter your password."), "password"))
     # No account has such a password; the text says no more than that of a wrong one.
-    return found or ([Problem(_text(Refusal.WRONG_CREDENTIALS))] if len(password) > LONGEST_PASSWORD else [])
+    return found or ([Problem(_text(connection, Refusal.WRONG_CREDENTIALS))] if len(password) > LONGEST_PASSWORD else [])
 
 
 def _forget(login: Login, handle: str) -> HttpResponse:
@@ -185,10 +186,11 @@ def _remembered(login: Login, database: Connection, typed: str) -> str:
     return kept.identifier if login.wish.login_hint in ("", kept.identifier) else ""
 
 
-def _text(reason: Refusal) -> str:
+def _text(connection: Connection, reason: Refusal) -> str:
     """Say what happened, and nothing about whether there is such an account."""
+    is_email = login_identifiers(connection.options) == ("email",)
     texts = {
-        Refusal.WRONG_CREDENTIALS: _("Wrong email address, username or password."),
+        Refusal.WRONG_CREDENTIALS: _("Wrong email address or password.") if is_email else _("Wrong account name or password."),
         Refusal.TOO_MANY_ATTEMPTS: _(
             "This account is blocked after too many failed logins. If it is yours, check your email: we sent you a link to unblock it."
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -193,7 +194,7 @@ def test_the_request_may_be_posted(login: Login) -> None:
 def test_a_wrong_password_and_an_unknown_user_look_alike(login: Login, identifier: str, password: str) -> None:
     page = login.log_in(login.ask(), identifier=identifier, password=password)
     assert page.status == 400
-    assert "Wrong email address, username or password." in page.text
+    assert "Wrong email address or password." in page.text
     assert "session" not in login.browser.cookies
     assert login.log_in(page.__class__(200, page.headers, [], page.body)).answer.keys() == {"code", "state", "iss"}
 
