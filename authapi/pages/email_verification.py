@@ -12,7 +12,6 @@ from authapi.pages.tenant_page import tenant_page
 from authapi.services import sign_in_log
 from identity.hosts import HostMatch
 from identity.mail import verification
-from identity.models import EmailTicket
 from identity.services.failures import NotFound, ServiceError
 
 _VERIFIED = "sv"
@@ -35,21 +34,23 @@ def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
                 ip=address_of(request),
                 user_agent=user_agent_of(request),
             )
-            return _page(request, host, "done", email=ticket.email, client=_client(host, ticket))
+            return _end(request, host, "done", token, email=ticket.email)
         ticket = verification.usable_ticket(tenant_id=host.tenant_id, token=token)
     except verification.TicketUsed:
-        return _page(request, host, "used", status=410)
+        return _end(request, host, "used", token, status=410)
     except (verification.TicketExpired, NotFound):
-        return _page(request, host, "expired", status=410)
+        return _end(request, host, "expired", token, status=410)
     except ServiceError:
         return _page(request, host, "unknown", status=404)
     return _page(request, host, "ask", email=ticket.email, token=token)
 
 
-def _client(host: HostMatch, ticket: EmailTicket) -> Client | None:
-    """Return the client that the mail was asked for, if it was for one."""
-    client_id = ticket.job.parameters.get("client_id") if ticket.job is not None else None
-    return Client.objects.of(host.tenant_id).filter(client_id=client_id).first() if client_id else None
+def _end(request: HttpRequest, host: HostMatch, state: str, token: str, *, status: int = 200, **context: str) -> HttpResponse:
+    """Say how a link of ours ended, with the way back to the client that the mail was asked for."""
+    ticket = verification.signed_ticket(tenant_id=host.tenant_id, token=token)
+    client_id = ticket.job.parameters.get("client_id") if ticket is not None and ticket.job is not None else None
+    client = Client.objects.of(host.tenant_id).filter(client_id=client_id).first() if client_id else None
+    return _page(request, host, state, status=status, client=client, **context)
 
 
 def _page(

@@ -98,8 +98,7 @@ def _set(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret: s
         with change_context(context_of(host, ticket.client, ip=ip, user_agent=agent)):
             set_new_password(tenant_id=host.tenant_id, secret=secret, password=password, ip=ip, user_agent=agent)
     except PasswordTooWeak as weak:
-        text = refusal_text(weak.problem, ticket.user.connection.options)
-        return _ask(request, host, ticket, secret, Problem(text, "password"))
+        return _ask(request, host, ticket, secret, Problem(refusal_text(weak.problem), "password"))
     return _end(request, host, "done", secret)
 
 

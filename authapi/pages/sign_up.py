@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from authapi.accounts.event_context import context_of
 from authapi.accounts.password_login import note_login_without_signals
@@ -136,7 +137,7 @@ def _problems(connection: Connection, refused: SignUpRefused) -> list[Problem]:
         case Reason.INVALID:
             return [Problem(_field_text(connection, name), name) for name in refused.fields]
         case Reason.PASSWORD_TOO_WEAK if refused.weak is not None:
-            return [Problem(refusal_text(refused.weak.problem, connection.options), "password")]
+            return [Problem(refusal_text(refused.weak.problem), "password")]
         case Reason.SUSPICIOUS_ADDRESS:
             return [Problem(_("Too many accounts were created from your network. Try again later."))]
         case _:
@@ -147,7 +148,11 @@ def _field_text(connection: Connection, name: str) -> str:
     shortest, longest = username_lengths(connection.options)
     texts = {
         "email": _("Enter an email address like name@example.com."),
-        "username": _("Enter a username of %(shortest)d to %(longest)d letters, digits and symbols, without spaces.")
+        "username": ngettext(
+            "Enter a username of %(shortest)d to %(longest)d character, without spaces.",
+            "Enter a username of %(shortest)d to %(longest)d characters, without spaces.",
+            longest,
+        )
         % {"shortest": shortest, "longest": longest},
         "phone_number": _("Enter a phone number with the country code, like +15550100."),
     }
