@@ -135,7 +135,7 @@ def identifier_problem(options: Mapping[str, Any], typed: str) -> str:
 
 
 # How a browser shows the field where there is one kind of name only.
-_KINDS = {("email",): ("email", "email"), ("phone_number",): ("tel", "tel")}
+_KINDS: Mapping[tuple[str, ...], tuple[str, str]] = {("email",): ("email", "email"), ("phone_number",): ("tel", "tel")}
 
 
 def _identifier_label(names: tuple[str, ...]) -> str:
