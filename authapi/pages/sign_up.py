@@ -21,7 +21,7 @@ from authapi.login.connections import takes_sign_ups
 from authapi.login.decision import Step
 from authapi.login.flow import ProvenUser
 from authapi.login.login import Login
-from authapi.pages.form_fields import LONGEST_EMAIL, LONGEST_PASSWORD, Field, Problem, form_fields
+from authapi.pages.form_fields import LONGEST_EMAIL, LONGEST_PASSWORD, Field, Problem, email_problem, form_fields
 from authapi.pages.hosted_page import with_rate
 from authapi.pages.login import password_connection
 from authapi.pages.password_hints import password_hints, refusal_text
@@ -125,10 +125,12 @@ def _field(name: str, value: str, *, is_only: bool, is_required: bool) -> Field:
 
 
 def _without_password(connection: Connection, values: dict[str, str]) -> list[Problem]:
-    """Return everything that is obviously missing, so that a person fills it in at once."""
+    """Return everything that is obviously missing or malformed, so that a person mends it at once."""
     wanted = demands(connection.options)
-    missing = [name for name in IDENTIFIERS if wanted[name] is Demand.REQUIRED and not values[name]]
-    return [*(Problem(_field_text(connection, name), name) for name in missing), Problem(_("Choose a password."), "password")]
+    wrong = [name for name in IDENTIFIERS if wanted[name] is Demand.REQUIRED and not values[name]]
+    if values["email"] and email_problem(values["email"]):
+        wrong.append("email")
+    return [*(Problem(_field_text(connection, name), name) for name in wrong), Problem(_("Choose a password."), "password")]
 
 
 def _problems(connection: Connection, refused: SignUpRefused) -> list[Problem]:

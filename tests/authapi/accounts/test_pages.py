@@ -84,6 +84,7 @@ def test_a_sign_up_that_was_not_begun_in_this_browser_is_refused(login: Login) -
     [
         ({"email": "", "password": PASSWORD}, "Enter an email address", "email"),
         ({"email": "no address", "password": PASSWORD}, "Enter an email address", "email"),
+        ({"email": "no address", "password": ""}, "Enter an email address", "email"),
         ({"email": "new@example.test", "password": ""}, "Choose a password.", "password"),
         ({"email": "new@example.test", "password": "short"}, "This password is too weak. Follow the rules", "password"),
         ({"email": "new@example.test", "password": "x" * 5000}, "Choose a password.", "password"),

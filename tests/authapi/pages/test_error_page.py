@@ -110,8 +110,10 @@ def test_a_client_of_another_tenant_or_one_that_is_gone_has_no_way_back(login: L
     page = login.browser.get("/authorize", {"client_id": other.client_id, "redirect_uri": ELSEWHERE})
     assert (page.status, way_back(page)) == (400, "")
     assert "Unknown application" in page.text
+    begun = login.ask().location
     Client.objects.of(login.tenant.pk).update(revoked_at=timezone.now())
     clients.clear()
+    assert way_back(login.browser.send("GET", begun)) == ""
     assert way_back(login.ask(redirect_uri=ELSEWHERE)) == ""
 
 

@@ -67,7 +67,7 @@ def test_the_link_verifies_the_address_once_and_records_it(api: Management, tena
     assert [event["data"]["object"]["email_verified"] for event in updated] == [True]
     for again in (visit(link), confirm(link)):
         assert again.status == 410
-        assert "used already" in again.body.decode()
+        assert "already been used" in again.body.decode()
 
 
 def test_opening_the_link_verifies_nothing(api: Management, ada: User) -> None:
