@@ -18,6 +18,7 @@ from authapi.login.known_browser import remember_browser
 from authapi.login.login import Login, kept_login, new_login, seen_anew
 from authapi.login.parked import TooMuchParked, require_room
 from authapi.login.protocol import CompleteLogin, Protocol, ProtocolRequest
+from authapi.login.remembered_account import RememberedAccount, forget_account, remember_account
 from authapi.login.sessions import begin_session, end_session, renew_session
 from authapi.login.transactions import CHOSEN, begin_anew, is_kept, keep, new_handle, note_progress
 from authapi.models import Initiator, LoginTransaction, Session
@@ -43,13 +44,15 @@ _SILENT_SUCCESS, _SILENT_FAILURE = "ssa", "fsa"
 class ProvenUser:
     """A user who has just proven who they are: through which connection, and by which methods.
 
-    `upstream` is what the session has to keep of a login elsewhere for a federated logout.
+    `upstream` is what the session has to keep of a login elsewhere for a federated logout. `identifier` is what the person typed
+    as their name; the browser remembers it for the next login.
     """
 
     user: User
     connection: Connection
     methods: tuple[str, ...]
     upstream: str | None = field(default=None, repr=False)
+    identifier: str = ""
 
 
 def begin(http_request: HttpRequest, protocol: Protocol, request: ProtocolRequest) -> HttpResponse:
@@ -100,6 +103,12 @@ def user_authenticated(login: Login, proven: ProvenUser, *, handle: str | None =
     seconds = max(1, int((session.expires_at - timezone.now()).total_seconds())) if session.is_persistent else None
     set_cookie(answer, SESSION, cookie, seconds=seconds)
     remember_browser(answer, proven.user)
+    if proven.identifier:
+        account = RememberedAccount(proven.identifier, proven.connection.pk)
+        remember_account(answer, login.host.tenant_id, account, is_persistent=session.is_persistent)
+    else:
+        # The last login was another one: the account before it is not offered any more.
+        forget_account(login.http_request, answer)
     return answer
 
 

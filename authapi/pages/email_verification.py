@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 
 from authapi.login.browser import address_of, user_agent_of
+from authapi.models import Client
+from authapi.pages.application_link import application_link
 from authapi.pages.hosted_page import hosted_page
 from authapi.pages.tenant_page import tenant_page
 from authapi.services import sign_in_log
@@ -32,16 +34,27 @@ def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
                 ip=address_of(request),
                 user_agent=user_agent_of(request),
             )
-            return _page(request, host, "done", email=ticket.email)
+            return _end(request, host, "done", token, email=ticket.email)
         ticket = verification.usable_ticket(tenant_id=host.tenant_id, token=token)
     except verification.TicketUsed:
-        return _page(request, host, "used", status=410)
+        return _end(request, host, "used", token, status=410)
     except (verification.TicketExpired, NotFound):
-        return _page(request, host, "expired", status=410)
+        return _end(request, host, "expired", token, status=410)
     except ServiceError:
         return _page(request, host, "unknown", status=404)
     return _page(request, host, "ask", email=ticket.email, token=token)
 
 
-def _page(request: HttpRequest, host: HostMatch, state: str, *, status: int = 200, **context: str) -> HttpResponse:
-    return hosted_page(request, host, "email_verification", {"state": state, **context}, status=status, hides_address=True)
+def _end(request: HttpRequest, host: HostMatch, state: str, token: str, *, status: int = 200, **context: str) -> HttpResponse:
+    """Say how a link of ours ended, with the way back to the client that the mail was asked for."""
+    ticket = verification.signed_ticket(tenant_id=host.tenant_id, token=token)
+    client_id = ticket.job.parameters.get("client_id") if ticket is not None and ticket.job is not None else None
+    client = Client.objects.of(host.tenant_id).filter(client_id=client_id).first() if client_id else None
+    return _page(request, host, state, status=status, client=client, **context)
+
+
+def _page(
+    request: HttpRequest, host: HostMatch, state: str, *, status: int = 200, client: Client | None = None, **context: str
+) -> HttpResponse:
+    shown = {"state": state, "application": application_link(client, tenant_id=host.tenant_id), **context}
+    return hosted_page(request, host, "email_verification", shown, status=status, hides_address=True)

@@ -1,4 +1,4 @@
-"""How a page for end users is answered: in the looks of its tenant, in no cache, in no frame, without script."""
+"""How a page for end users is answered: in the looks of its tenant, in no cache, in no frame, with one script of ours at most."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from django.shortcuts import render
 
 from authapi.edge.throttling import Rate
 from authapi.pages.branding import brand_of, page_policy
+from authapi.pages.form_fields import has_secret
 from identity.hosts import HostMatch, resolve_host
+
+# Shows a password on demand; the pages work without it.
+_SCRIPT = "theme/hosted.js"
 
 
 def with_rate(answer: HttpResponse, rate: Rate | None) -> HttpResponse:
@@ -42,10 +46,15 @@ def hosted_page(
 
     `form_targets` are origins to which the answer of a form may redirect. `hides_address` is for pages whose address holds a
     secret: no other site learns it. Their forms are sent without an origin, so that Django's CSRF check would refuse them.
+    A page with a password among its `fields` loads the script that shows it; the policy of every other page allows none.
     """
     brand = brand_of(host.tenant_id)
-    answer = render(request, f"hosted/{template}.html", {"brand": brand, **(context or {})}, status=status)
-    answer["Content-Security-Policy"] = page_policy(brand, form_targets)
+    shown = {"brand": brand, "scripts": [], **(context or {})}
+    if has_secret(shown.get("fields")):
+        shown["scripts"] = [_SCRIPT]
+    answer = render(request, f"hosted/{template}.html", shown, status=status)
+    policy = page_policy(brand, form_targets)
+    answer["Content-Security-Policy"] = f"{policy}; script-src 'self'" if shown["scripts"] else policy
     answer["Cache-Control"] = "no-store"
     answer["Referrer-Policy"] = "no-referrer" if hides_address else "same-origin"
     return answer

@@ -1,7 +1,8 @@
-"""The login page: a password, or one of the providers elsewhere."""
+"""The login page: a password, for the account that this browser remembers or for another, or one of the providers elsewhere."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,10 +16,22 @@ from authapi.accounts.password_login import log_in
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.login import flow, round_trips
+from authapi.login.browser import see_other, with_parameters
 from authapi.login.connections import takes_passwords, takes_sign_ups
 from authapi.login.decision import Step
 from authapi.login.flow import ProvenUser
 from authapi.login.login import Login
+from authapi.login.remembered_account import forget_account, remembered_account
+from authapi.pages.form_fields import (
+    ACCOUNT_NAME,
+    LONGEST_PASSWORD,
+    Field,
+    FieldLink,
+    Problem,
+    form_fields,
+    identifier_field,
+    identifier_problem,
+)
 from authapi.pages.hosted_page import with_rate
 from authapi.pages.rendering import render_page
 from authapi.pages.tenant_page import opened_login, tenant_page
@@ -26,20 +39,21 @@ from authapi.services import sign_in_log
 from authapi.tenant_settings import sign_in_settings
 from identity.hosts import HostMatch
 from identity.models import Connection
+from identity.options.connection_options import login_identifiers
 
-_LONGEST_IDENTIFIER = 254
-_LONGEST_PASSWORD = 4096
 _STATUSES = {Refusal.TOO_MANY_ATTEMPTS: 429, Refusal.TOO_MANY_LOGINS: 429, Refusal.SUSPICIOUS_ADDRESS: 429}
+# How the page is asked for the form without the account that the browser remembers.
+_ACCOUNT, _OTHER = "account", "other"
 
 
 @tenant_page("login")
 def login_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Show the form, log in, or send the browser to the provider that it names."""
+    """Show the form, log in, forget the account, or send the browser to the provider that it names."""
     login, handle = opened_login(request, host)
     try:
         login.check()
         if request.method == "POST":
-            return _log_in(login, handle)
+            return _forget(login, handle) if "forget" in request.POST else _log_in(login, handle)
         elsewhere = _elsewhere(login, request.GET.get("connection", ""))
         return _form(login, handle) if elsewhere is None else _leave(login, handle, elsewhere)
     except RequestRefused as refused:
@@ -55,8 +69,8 @@ def _log_in(login: Login, handle: str) -> HttpResponse:
     connection = password_connection(login)
     if connection is None:
         raise RequestRefused(LoginCase.NO_CONNECTION)
-    if not identifier or not password or len(identifier) > _LONGEST_IDENTIFIER or len(password) > _LONGEST_PASSWORD:
-        return _form(login, handle, identifier=identifier, problem=_text(Refusal.WRONG_CREDENTIALS), status=400)
+    if problems := _obvious_problems(connection, identifier, password):
+        return _form(login, handle, identifier=identifier, problems=problems, status=400)
     attempt = Attempt(
         tenant_id=login.host.tenant_id,
         connection=connection,
@@ -72,9 +86,9 @@ def _log_in(login: Login, handle: str) -> HttpResponse:
     except LoginRefused as refused:
         if refused.reason is Refusal.USER_BLOCKED:
             raise RequestRefused(LoginCase.USER_BLOCKED) from refused
-        status = _STATUSES.get(refused.reason, 400)
-        return with_rate(_form(login, handle, identifier=identifier, problem=_text(refused.reason), status=status), refused.rate)
-    return flow.user_authenticated(login, ProvenUser(user, connection, methods=("pwd",)), handle=handle)
+        status, problems = _STATUSES.get(refused.reason, 400), [Problem(_text(connection, refused.reason))]
+        return with_rate(_form(login, handle, identifier=identifier, problems=problems, status=status), refused.rate)
+    return flow.user_authenticated(login, ProvenUser(user, connection, methods=("pwd",), identifier=identifier), handle=handle)
 
 
 def password_connection(login: Login) -> Connection | None:
@@ -82,6 +96,23 @@ def password_connection(login: Login) -> Connection | None:
     databases = [connection for connection in login.connections if takes_passwords(connection)]
     default = sign_in_settings(login.host.tenant_id).default_directory
     return next((one for one in databases if one.name == default), next(iter(databases), None))
+
+
+def _obvious_problems(connection: Connection, identifier: str, password: str) -> list[Problem]:
+    """Return what can be said without a look at any account."""
+    found = []
+    if text := identifier_problem(connection.options, identifier):
+        found.append(Problem(text, "username"))
+    if not password:
+        found.append(Problem(_("Enter your password."), "password"))
+    # No account has such a password; the text says no more than that of a wrong one.
+    return found or ([Problem(_text(connection, Refusal.WRONG_CREDENTIALS))] if len(password) > LONGEST_PASSWORD else [])
+
+
+def _forget(login: Login, handle: str) -> HttpResponse:
+    answer = see_other(login.http_request, with_parameters(flow.PAGES[Step.LOGIN], {flow.HANDLE: handle}))
+    forget_account(login.http_request, answer)
+    return answer
 
 
 def _elsewhere(login: Login, named: str) -> Connection | None:
@@ -110,36 +141,61 @@ def _leave(login: Login, handle: str, connection: Connection) -> HttpResponse:
             ip=login.address,
             user_agent=login.user_agent,
         )
-        return _form(login, handle, problem=_("The other service cannot be reached. Try again later."), status=502)
+        return _form(login, handle, problems=[Problem(_("The other service cannot be reached. Try again later."))], status=502)
 
 
-def _form(login: Login, handle: str, *, identifier: str = "", problem: str = "", status: int = 200) -> HttpResponse:
+def _form(login: Login, handle: str, *, identifier: str = "", problems: Sequence[Problem] = (), status: int = 200) -> HttpResponse:
     database = password_connection(login)
     offered = upstream.buttons(login.client)
+    account = _remembered(login, database, identifier) if database else ""
     context: dict[str, Any] = {
-        "identifier": identifier or login.wish.login_hint,
         "takes_password": database is not None,
+        "account": account,
+        "other_account": with_parameters(flow.PAGES[Step.LOGIN], {flow.HANDLE: handle, _ACCOUNT: _OTHER}),
         "links": [
             {"name": one.display_name or one.name, "address": f"?{urlencode({flow.HANDLE: handle, 'connection': one.name})}"}
             for one in login.connections
             if one in offered
         ],
-        "problems": [problem] if problem else [],
+        "problems": problems,
         "sign_up": f"{flow.PAGES[Step.CREATE]}?{urlencode({flow.HANDLE: handle})}" if database and takes_sign_ups(database) else "",
-        "reset": f"{RESET_REQUEST_PATH}?{urlencode({flow.HANDLE: handle})}" if database else "",
     }
+    if database is not None:
+        reset = FieldLink(f"{RESET_REQUEST_PATH}?{urlencode({flow.HANDLE: handle})}", _("Forgot password?"))
+        password = Field(
+            "password", _("Password"), type="password", autocomplete="current-password", maxlength=LONGEST_PASSWORD, link=reset
+        )
+        name = (
+            Field("username", "", type=ACCOUNT_NAME, value=account)
+            if account
+            else identifier_field(database.options, value=identifier or login.wish.login_hint)
+        )
+        context["fields"] = form_fields([name, password], problems)
     return render_page(login, handle, "login", context, status=status)
 
 
-def _text(reason: Refusal) -> str:
+def _remembered(login: Login, database: Connection, typed: str) -> str:
+    """Return the account that is asked for its password alone; empty where the person or the client has named another."""
+    kept = remembered_account(login.http_request, login.host.tenant_id)
+    if kept is None or kept.connection_id != database.pk:
+        return ""
+    if login.http_request.method == "POST":
+        return kept.identifier if typed == kept.identifier else ""
+    if login.http_request.GET.get(_ACCOUNT) == _OTHER:
+        return ""
+    return kept.identifier if login.wish.login_hint in ("", kept.identifier) else ""
+
+
+def _text(connection: Connection, reason: Refusal) -> str:
     """Say what happened, and nothing about whether there is such an account."""
+    is_email = login_identifiers(connection.options) == ("email",)
     texts = {
-        Refusal.WRONG_CREDENTIALS: _("Wrong e-mail address, username or password."),
+        Refusal.WRONG_CREDENTIALS: _("Wrong email address or password.") if is_email else _("Wrong account name or password."),
         Refusal.TOO_MANY_ATTEMPTS: _(
-            "This account is blocked after too many failed logins. If it is yours, we have sent you a mail that tells how to unblock it."
+            "This account is blocked after too many failed logins. If it is yours, check your email: we sent you a link to unblock it."
         ),
         Refusal.TOO_MANY_LOGINS: _("Too many logins in a short time. Wait a minute, then try again."),
         Refusal.SUSPICIOUS_ADDRESS: _("Too many failed logins from your network. Try again later."),
-        Refusal.PASSWORD_LEAKED: _("This password has become known elsewhere. Reset it to go on."),
+        Refusal.PASSWORD_LEAKED: _("This password appeared in a data leak elsewhere. Reset it to continue."),
     }
     return texts[reason]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -14,6 +15,7 @@ from authapi.login.decision import Question
 from authapi.login.login import Login
 from authapi.login.transactions import CHOSEN, bind, note_progress
 from authapi.models import Session
+from authapi.pages.form_fields import Field, Problem, form_fields
 from authapi.pages.rendering import render_page
 from authapi.pages.tenant_page import opened_login, tenant_page
 from identity.hosts import HostMatch
@@ -21,6 +23,7 @@ from identity.models import Organization
 
 # A user who is a member of more can type the name.
 _SHOWN = 100
+_LONGEST_NAME = 64
 
 
 @tenant_page("organization")
@@ -44,7 +47,8 @@ def _named(login: Login, handle: str) -> HttpResponse:
     name = login.http_request.POST.get("name", "").strip()
     found = organizations.find_organization(login.host.tenant_id, name) if name else None
     if found is None:
-        return _page(login, handle, name=name, problems=[_("There is no organization of this name.")], status=400)
+        text = _("There is no organization with this name.") if name else _("Enter the name of your organization.")
+        return _page(login, handle, name=name, problems=[Problem(text, "name")], status=400)
     return _go_on(login, handle, found)
 
 
@@ -66,7 +70,9 @@ def _chosen(login: Login, handle: str, session: Session) -> HttpResponse:
     named = sent.get("answer") or sent.get("name", "").strip()
     found = organizations.find_organization(login.host.tenant_id, named) if named else None
     if found is None or not organizations.is_open_to(found, session.user, session.connection):
-        return _page(login, handle, **context, problems=[_("This is none of your organizations.")], status=400)
+        is_typed = len(own) > _SHOWN and not sent.get("answer")
+        problem = Problem(_("You are not a member of this organization."), "name" if is_typed else "")
+        return _page(login, handle, **context, name=sent.get("name", "").strip(), problems=[problem], status=400)
     return _go_on(login, handle, found)
 
 
@@ -80,5 +86,9 @@ def _go_on(login: Login, handle: str, organization: Organization | None) -> Http
     return flow.resume(login.http_request, login.host, row, handle=handle)
 
 
-def _page(login: Login, handle: str, *, status: int = 200, **context: Any) -> HttpResponse:
+def _page(
+    login: Login, handle: str, *, name: str = "", problems: Sequence[Problem] = (), status: int = 200, **context: Any
+) -> HttpResponse:
+    field = Field("name", _("Name of your organization"), value=name, autocomplete="organization", maxlength=_LONGEST_NAME)
+    context |= {"fields": form_fields([field], problems), "problems": problems}
     return render_page(login, handle, "organization", context, status=status)

@@ -13,6 +13,7 @@ from authapi.login.cookies import SESSION, drop_cookie, read_cookie
 from authapi.login.protocol import BrowserCall
 from authapi.login.sessions import end_session, find_session
 from authapi.models import Initiator, Session
+from authapi.pages.application_link import application_link
 from authapi.pages.hosted_page import hosted_page
 from authapi.pages.provider_login import note_refusal
 from authapi.pages.tenant_page import tenant_page
@@ -90,7 +91,7 @@ def _demanded(request: HttpRequest, host: HostMatch, sent: Sent) -> HttpResponse
     if own is not None and any(session.pk == own.pk for session in sessions):
         first = round_trips.begin(own, reason=Initiator.IDP_LOGOUT, then=then, otherwise=otherwise)
     if first is None and answers is None:
-        answer = hosted_page(request, host, "logout", {"is_done": True})
+        answer = hosted_page(request, host, "logout", {"is_done": True, "application": application_link(None, tenant_id=host.tenant_id)})
     else:
         answer = round_trips.send(request, first or then)
     if own is not None and any(session.pk == own.pk for session in sessions):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -16,7 +17,9 @@ from authapi.login import flow
 from authapi.login.browser import address_of, user_agent_of
 from authapi.login.decision import Step
 from authapi.login.login import Login
-from authapi.models import AccountTicket, Client
+from authapi.models import AccountTicket
+from authapi.pages.application_link import application_link, client_of_ticket
+from authapi.pages.form_fields import ACCOUNT_NAME, LONGEST_PASSWORD, Field, Problem, form_fields, identifier_field, identifier_problem
 from authapi.pages.hosted_page import hosted_page, with_rate
 from authapi.pages.login import password_connection
 from authapi.pages.password_hints import password_hints, refusal_text
@@ -25,9 +28,8 @@ from authapi.pages.tenant_page import opened_login, tenant_page
 from authapi.services.account_tickets import TicketExpired, TicketUnknown, TicketUsed
 from foundation.change_context import change_context
 from identity.hosts import HostMatch
+from identity.models import Connection
 from identity.services.profile_rules import PasswordTooWeak
-
-_LONGEST_IDENTIFIER, _LONGEST_PASSWORD = 254, 4096
 
 
 @tenant_page("reset_password")
@@ -42,23 +44,30 @@ def request_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     except RequestRefused as refused:
         return flow.refuse(login, refused)
     if request.method != "POST":
-        return _request(login, handle, {"identifier": login.wish.login_hint})
+        return _request(login, handle, connection, identifier=login.wish.login_hint)
     identifier = request.POST.get("username", "").strip()
-    if not identifier or len(identifier) > _LONGEST_IDENTIFIER:
-        problems = [{"field": "username", "text": _("Enter the e-mail address or username of your account.")}]
-        return _request(login, handle, {"problems": problems}, status=400)
+    if text := identifier_problem(connection.options, identifier):
+        return _request(login, handle, connection, identifier=identifier, problems=[Problem(text, "username")], status=400)
     sender: dict[str, Any] = {"client": login.client, "ip": login.address, "user_agent": login.user_agent}
     try:
         ask_for_reset(connection=connection, identifier=identifier, address=host.issuer.rstrip("/"), **sender)
     except TooManyRequests as refused:
-        problems = [{"field": "", "text": _("Too many requests for this account. Wait some minutes, then try again.")}]
-        return with_rate(_request(login, handle, {"identifier": identifier, "problems": problems}, status=429), refused.rate)
-    return _request(login, handle, {"is_sent": True})
+        problems = [Problem(_("Too many requests for this account. Wait a few minutes, then try again."))]
+        page = _request(login, handle, connection, identifier=identifier, problems=problems, status=429)
+        return with_rate(page, refused.rate)
+    return render_page(login, handle, "reset_password_request", {"is_sent": True, "log_in": _log_in_address(handle)})
 
 
-def _request(login: Login, handle: str, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
-    log_in = f"{flow.PAGES[Step.LOGIN]}?{urlencode({flow.HANDLE: handle})}"
-    return render_page(login, handle, "reset_password_request", {"log_in": log_in, **context}, status=status)
+def _request(
+    login: Login, handle: str, connection: Connection, *, identifier: str, problems: Sequence[Problem] = (), status: int = 200
+) -> HttpResponse:
+    fields = form_fields([identifier_field(connection.options, value=identifier)], problems)
+    context = {"fields": fields, "problems": problems, "log_in": _log_in_address(handle)}
+    return render_page(login, handle, "reset_password_request", context, status=status)
+
+
+def _log_in_address(handle: str) -> str:
+    return f"{flow.PAGES[Step.LOGIN]}?{urlencode({flow.HANDLE: handle})}"
 
 
 @tenant_page("reset_password")
@@ -70,48 +79,46 @@ def reset_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
         if request.method == "POST":
             return _set(request, host, ticket, secret)
     except TicketUsed:
-        return _page(request, host, {"state": "used"}, status=410)
+        return _end(request, host, "used", secret, status=410)
     except TicketExpired:
-        return _page(request, host, {"state": "expired"}, status=410)
+        return _end(request, host, "expired", secret, status=410)
     except TicketUnknown:
-        return _page(request, host, {"state": "unknown"}, status=404)
+        return _end(request, host, "unknown", secret, status=404)
     return _ask(request, host, ticket, secret)
 
 
 def _set(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret: str) -> HttpResponse:
     password = request.POST.get("password", "")
-    if not password or len(password) > _LONGEST_PASSWORD:
-        return _ask(request, host, ticket, secret, {"field": "password", "text": _("Choose a password.")})
+    if not password or len(password) > LONGEST_PASSWORD:
+        return _ask(request, host, ticket, secret, Problem(_("Choose a password."), "password"))
     if password != request.POST.get("repeated", ""):
-        return _ask(request, host, ticket, secret, {"field": "repeated", "text": _("The two passwords are not the same.")})
+        return _ask(request, host, ticket, secret, Problem(_("The passwords do not match."), "repeated"))
     ip, agent = address_of(request), user_agent_of(request)
     try:
         with change_context(context_of(host, ticket.client, ip=ip, user_agent=agent)):
             set_new_password(tenant_id=host.tenant_id, secret=secret, password=password, ip=ip, user_agent=agent)
     except PasswordTooWeak as weak:
-        text = refusal_text(weak.problem, ticket.user.connection.options)
-        return _ask(request, host, ticket, secret, {"field": "password", "text": text})
-    return _page(request, host, {"state": "done", "log_in": login_address(ticket.client)})
+        return _ask(request, host, ticket, secret, Problem(refusal_text(weak.problem), "password"))
+    return _end(request, host, "done", secret)
 
 
-def _ask(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret: str, problem: dict[str, str] | None = None) -> HttpResponse:
-    context = {
-        "state": "ask",
-        "ticket": secret,
-        "username": ticket.user.email or ticket.user.username or "",
-        "hints": password_hints(ticket.user.connection.options),
-        "problems": [problem] if problem else [],
-        "wrong": problem["field"] if problem else "",
-    }
+def _ask(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret: str, problem: Problem | None = None) -> HttpResponse:
+    account, problems = ticket.user.email or ticket.user.username or "", [problem] if problem else []
+    new: dict[str, Any] = {"type": "password", "autocomplete": "new-password", "maxlength": LONGEST_PASSWORD}
+    fields = [
+        Field("username", "", type=ACCOUNT_NAME, value=account),
+        Field("password", _("New password"), hints=tuple(password_hints(ticket.user.connection.options)), **new),
+        Field("repeated", _("Repeat the new password"), **new),
+    ]
+    context = {"state": "ask", "ticket": secret, "account": account, "fields": form_fields(fields, problems), "problems": problems}
     return _page(request, host, context, status=400 if problem else 200)
+
+
+def _end(request: HttpRequest, host: HostMatch, state: str, secret: str, *, status: int = 200) -> HttpResponse:
+    application = application_link(client_of_ticket(host.tenant_id, secret), tenant_id=host.tenant_id)
+    return _page(request, host, {"state": state, "application": application}, status=status)
 
 
 def _page(request: HttpRequest, host: HostMatch, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
     # The address of this page holds the ticket.
     return hosted_page(request, host, "reset_password", context, status=status, hides_address=True)
-
-
-def login_address(client: Client | None) -> str:
-    """Return where a client lets logins begin, if it has said so (OpenID Connect Core 1.0, 4); empty otherwise."""
-    address = client.settings.get("initiate_login_uri") if client else None
-    return address if isinstance(address, str) and address.startswith("https://") else ""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from authapi.accounts.event_context import context_of
 from authapi.accounts.password_login import note_login_without_signals
@@ -19,6 +21,7 @@ from authapi.login.connections import takes_sign_ups
 from authapi.login.decision import Step
 from authapi.login.flow import ProvenUser
 from authapi.login.login import Login
+from authapi.pages.form_fields import LONGEST_EMAIL, LONGEST_PASSWORD, Field, Problem, email_problem, form_fields
 from authapi.pages.hosted_page import with_rate
 from authapi.pages.login import password_connection
 from authapi.pages.password_hints import password_hints, refusal_text
@@ -28,8 +31,7 @@ from foundation.change_context import change_context
 from identity.hosts import HostMatch
 from identity.models import Connection
 
-_LONGEST_PASSWORD = 4096
-_LONGEST = {"email": 254, "username": 128, "phone_number": 40}
+_LONGEST = {"email": LONGEST_EMAIL, "username": 128, "phone_number": 40}
 
 
 @tenant_page("signup")
@@ -52,10 +54,8 @@ def _make_account(login: Login, handle: str, connection: Connection) -> HttpResp
     sent = login.http_request.POST
     values = {name: sent.get(name, "").strip()[: _LONGEST[name]] for name in IDENTIFIERS}
     password = sent.get("password", "")
-    if not password or len(password) > _LONGEST_PASSWORD:
-        return _form(
-            login, handle, connection, values=values, problems=[{"field": "password", "text": _("Choose a password.")}], status=400
-        )
+    if not password or len(password) > LONGEST_PASSWORD:
+        return _form(login, handle, connection, values=values, problems=_without_password(connection, values), status=400)
     wanted = SignUp(
         connection=connection,
         password=password,
@@ -73,7 +73,8 @@ def _make_account(login: Login, handle: str, connection: Connection) -> HttpResp
         page = _form(login, handle, connection, values=values, problems=_problems(connection, refused), status=status)
         return with_rate(page, refused.rate)
     note_login_without_signals(user, login.address)
-    return flow.user_authenticated(login, ProvenUser(user, connection, methods=("pwd",)), handle=handle)
+    typed = next((value for value in values.values() if value), "")
+    return flow.user_authenticated(login, ProvenUser(user, connection, methods=("pwd",), identifier=typed), handle=handle)
 
 
 def _form(
@@ -82,57 +83,79 @@ def _form(
     connection: Connection,
     *,
     values: dict[str, str],
-    problems: list[dict[str, str]] | None = None,
+    problems: Sequence[Problem] = (),
     status: int = 200,
 ) -> HttpResponse:
-    wanted, wrong = demands(connection.options), {problem["field"] for problem in problems or []}
+    wanted = demands(connection.options)
     shown = [name for name in IDENTIFIERS if wanted[name] is not Demand.INACTIVE]
+    fields = [_field(name, values.get(name, ""), is_only=len(shown) == 1, is_required=wanted[name] is Demand.REQUIRED) for name in shown]
+    password = Field(
+        "password",
+        _("Password"),
+        type="password",
+        autocomplete="new-password",
+        maxlength=LONGEST_PASSWORD,
+        hints=tuple(password_hints(connection.options)),
+    )
     context: dict[str, Any] = {
-        "fields": [
-            {
-                **_field(name, is_only=len(shown) == 1),
-                "is_required": wanted[name] is Demand.REQUIRED,
-                "value": values.get(name, ""),
-                "is_wrong": name in wrong,
-            }
-            for name in shown
-        ],
-        "hints": password_hints(connection.options),
-        "is_password_wrong": "password" in wrong,
-        "problems": problems or [],
+        "fields": form_fields([*fields, password], problems),
+        "problems": problems,
         "log_in": f"{flow.PAGES[Step.LOGIN]}?{urlencode({flow.HANDLE: handle})}",
     }
     return render_page(login, handle, "sign_up", context, status=status)
 
 
-def _field(name: str, *, is_only: bool) -> dict[str, Any]:
+def _field(name: str, value: str, *, is_only: bool, is_required: bool) -> Field:
     """Return how a field is shown, and what a password manager takes it for (HTML, "autofill")."""
-    return {
-        "email": {"name": "email", "label": _("E-mail address"), "type": "email", "autocomplete": "username" if is_only else "email"},
-        "username": {"name": "username", "label": _("Username"), "type": "text", "autocomplete": "username"},
-        "phone_number": {"name": "phone_number", "label": _("Phone number"), "type": "tel", "autocomplete": "tel"},
-    }[name] | {"maxlength": _LONGEST[name]}
+    label, kind, autocomplete = {
+        "email": (_("Email address"), "email", "username" if is_only else "email"),
+        "username": (_("Username"), "text", "username"),
+        "phone_number": (_("Phone number"), "tel", "tel"),
+    }[name]
+    return Field(
+        name,
+        label,
+        type=kind,
+        value=value,
+        autocomplete=autocomplete,
+        inputmode="" if kind == "text" else kind,
+        maxlength=_LONGEST[name],
+        is_required=is_required,
+    )
 
 
-def _problems(connection: Connection, refused: SignUpRefused) -> list[dict[str, str]]:
+def _without_password(connection: Connection, values: dict[str, str]) -> list[Problem]:
+    """Return everything that is obviously missing or malformed, so that a person mends it at once."""
+    wanted = demands(connection.options)
+    wrong = [name for name in IDENTIFIERS if wanted[name] is Demand.REQUIRED and not values[name]]
+    if values["email"] and email_problem(values["email"]):
+        wrong.append("email")
+    return [*(Problem(_field_text(connection, name), name) for name in wrong), Problem(_("Choose a password."), "password")]
+
+
+def _problems(connection: Connection, refused: SignUpRefused) -> list[Problem]:
     """Say what stands against the account, and nothing about whether there is one already."""
     match refused.reason:
         case Reason.INVALID:
-            return [{"field": name, "text": _field_text(connection, name)} for name in refused.fields]
+            return [Problem(_field_text(connection, name), name) for name in refused.fields]
         case Reason.PASSWORD_TOO_WEAK if refused.weak is not None:
-            return [{"field": "password", "text": refusal_text(refused.weak.problem, connection.options)}]
+            return [Problem(refusal_text(refused.weak.problem), "password")]
         case Reason.SUSPICIOUS_ADDRESS:
-            return [{"field": "", "text": _("Too many accounts were made from your network. Try again later.")}]
+            return [Problem(_("Too many accounts were created from your network. Try again later."))]
         case _:
-            return [{"field": "", "text": _("This account cannot be made. If you have one already, log in, or set a new password there.")}]
+            return [Problem(_("This account cannot be created. If you already have an account, log in or reset your password there."))]
 
 
 def _field_text(connection: Connection, name: str) -> str:
     shortest, longest = username_lengths(connection.options)
     texts = {
-        "email": _("Enter an e-mail address, such as name@example.com."),
-        "username": _("Enter a username of %(shortest)d to %(longest)d letters, digits and signs, without spaces.")
+        "email": _("Enter an email address like name@example.com."),
+        "username": ngettext(
+            "Enter a username of %(shortest)d to %(longest)d character, without spaces.",
+            "Enter a username of %(shortest)d to %(longest)d characters, without spaces.",
+            longest,
+        )
         % {"shortest": shortest, "longest": longest},
-        "phone_number": _("Enter a phone number with the code of the country, such as +15550100."),
+        "phone_number": _("Enter a phone number with the country code, like +15550100."),
     }
-    return texts.get(name, _("Enter something else here."))
+    return texts.get(name, _("Enter another value."))

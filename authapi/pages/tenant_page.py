@@ -8,30 +8,26 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import wraps
-from urllib.parse import urlsplit
 
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from authapi.failures import Failure, RequestRefused
+from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.failures.requests import RequestCase
-from authapi.login.browser import see_other, with_parameters
 from authapi.login.cookies import BROWSER, is_own_form, read_cookie
 from authapi.login.flow import HANDLE
 from authapi.login.login import Login, kept_login
 from authapi.login.transactions import kept_transaction
-from authapi.pages.hosted_page import hosted_page, tenant_host, with_rate
-from authapi.tenant_settings import sign_in_settings
+from authapi.pages.error_page import error_page, unavailable_page
+from authapi.pages.hosted_page import tenant_host, with_rate
 from foundation.tenancy import tenant_bound
 from identity.hosts import HostMatch
 
 logger = logging.getLogger(__name__)
 
 View = Callable[[HttpRequest, HostMatch], HttpResponse]
-# Failures of the person and not of the service; the others are worth coming back to.
-_SHOWN_ELSEWHERE = (400, 403)
 
 
 def tenant_page(name: str, *, methods: tuple[str, ...] = ("GET", "POST")) -> Callable[[View], Callable[[HttpRequest], HttpResponse]]:
@@ -56,30 +52,23 @@ def tenant_page(name: str, *, methods: tuple[str, ...] = ("GET", "POST")) -> Cal
 
 def _answered(request: HttpRequest, host: HostMatch, view: View, methods: tuple[str, ...], *, name: str) -> HttpResponse:
     try:
+        return _told(request, host, view, methods, name=name)
+    except (OperationalError, InterfaceError) as error:
+        # Expected whenever the database is away; its trace would say no more.
+        logger.warning("The database did not answer the page %s: %s", name, type(error).__name__)
+        return unavailable_page(request)
+
+
+def _told(request: HttpRequest, host: HostMatch, view: View, methods: tuple[str, ...], *, name: str) -> HttpResponse:
+    try:
         if request.method not in (*methods, "HEAD"):
             raise RequestRefused(RequestCase.METHOD_NOT_ALLOWED, allowed=" and ".join(methods))
         return view(request, host)
     except RequestRefused as refused:
-        answer = with_rate(error_page(request, host, refused.failure), refused.rate)
+        answer = with_rate(error_page(request, host, refused, name=name), refused.rate)
         if refused.case is RequestCase.METHOD_NOT_ALLOWED:
             answer["Allow"] = ", ".join(methods)
         return answer
-    except (OperationalError, InterfaceError) as error:
-        # Expected whenever the database is away; its trace would say no more.
-        logger.warning("The database did not answer the page %s: %s", name, type(error).__name__)
-        answer = HttpResponse("The service cannot answer right now. Try again.", status=503, content_type="text/plain; charset=utf-8")
-        answer["Retry-After"] = "2"
-        return answer
-
-
-def error_page(request: HttpRequest, host: HostMatch, failure: Failure) -> HttpResponse:
-    """Show what cannot be told to a client, on the tenant's own page where it has one."""
-    address = sign_in_settings(host.tenant_id).error_page_url
-    # A page of this very host could fail as well, and the browser would go round in a circle.
-    if address and failure.status in _SHOWN_ELSEWHERE and urlsplit(address).netloc != request.META.get("HTTP_HOST"):
-        told = {"error": failure.error, "error_description": failure.description}
-        return see_other(request, with_parameters(address, told))
-    return hosted_page(request, host, "authorize_error", {"failure": failure}, status=failure.status)
 
 
 def opened_login(request: HttpRequest, host: HostMatch) -> tuple[Login, str]:

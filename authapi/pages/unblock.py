@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponse
 
 from authapi.accounts.password_reset import lift_with_link, open_unblock
 from authapi.login.browser import address_of, user_agent_of
+from authapi.pages.application_link import application_link, client_of_ticket
 from authapi.pages.hosted_page import hosted_page
-from authapi.pages.reset_password import login_address
 from authapi.pages.tenant_page import tenant_page
 from authapi.services.account_tickets import TicketExpired, TicketUnknown, TicketUsed
 from identity.hosts import HostMatch
@@ -22,16 +22,21 @@ def unblock_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     try:
         if request.method == "POST":
             sender = {"ip": address_of(request), "user_agent": user_agent_of(request)}
-            ticket = lift_with_link(tenant_id=host.tenant_id, secret=secret, **sender)
-            return _page(request, host, {"state": "done", "log_in": login_address(ticket.client)})
+            lift_with_link(tenant_id=host.tenant_id, secret=secret, **sender)
+            return _end(request, host, "done", secret)
         open_unblock(tenant_id=host.tenant_id, secret=secret)
     except TicketUsed:
-        return _page(request, host, {"state": "used"}, status=410)
+        return _end(request, host, "used", secret, status=410)
     except TicketExpired:
-        return _page(request, host, {"state": "expired"}, status=410)
+        return _end(request, host, "expired", secret, status=410)
     except TicketUnknown:
-        return _page(request, host, {"state": "unknown"}, status=404)
+        return _end(request, host, "unknown", secret, status=404)
     return _page(request, host, {"state": "ask", "ticket": secret})
+
+
+def _end(request: HttpRequest, host: HostMatch, state: str, secret: str, *, status: int = 200) -> HttpResponse:
+    application = application_link(client_of_ticket(host.tenant_id, secret), tenant_id=host.tenant_id)
+    return _page(request, host, {"state": state, "application": application}, status=status)
 
 
 def _page(request: HttpRequest, host: HostMatch, context: dict[str, Any], *, status: int = 200) -> HttpResponse:

@@ -83,7 +83,7 @@ async def _refuse(scope: Scope, rate: Rate, send: Send) -> None:
         (b"content-type", b"text/html; charset=utf-8"),
         (b"content-length", str(len(body)).encode()),
         (b"cache-control", b"no-store"),
-        (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+        (b"content-security-policy", b"default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
         (b"x-content-type-options", b"nosniff"),
         (b"referrer-policy", b"same-origin"),
         *wire_headers(rate),
@@ -93,8 +93,22 @@ async def _refuse(scope: Scope, rate: Rate, send: Send) -> None:
 
 
 _PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Too many requests</title></head>
-<body><h1>Too many requests</h1><p>{description}</p><p><code>{error}</code></p></body></html>
+<html lang="en" dir="ltr">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <title>Too many requests</title>
+    <link rel="stylesheet" href="/static/theme/hosted.css">
+  </head>
+  <body class="layout-center">
+    <main>
+      <header><h1>Too many requests</h1></header>
+      <p>Too many requests came from your network in a short time. Wait a minute, then load this page again.</p>
+      <dl class="facts"><dt>Error</dt><dd><code>{error}</code></dd><dt>Details</dt><dd>{description}</dd></dl>
+    </main>
+  </body>
+</html>
 """
 
 

@@ -148,13 +148,18 @@ def token_of(ticket: EmailTicket) -> str:
     return signing.Signer(salt=f"{_SALT}:{ticket.tenant_id}").sign(ticket.pk)
 
 
-def usable_ticket(*, tenant_id: str, token: str) -> EmailTicket:
-    """Return the ticket of a link that can still be confirmed; raise `TicketUnknown`, `TicketUsed` or `TicketExpired`."""
+def signed_ticket(*, tenant_id: str, token: str) -> EmailTicket | None:
+    """Return the ticket of a link, also of one that does not work any more; None where it is gone. Raises `TicketUnknown`."""
     try:
         key = signing.Signer(salt=f"{_SALT}:{tenant_id}").unsign(token)
     except signing.BadSignature as error:
         raise TicketUnknown from error
-    ticket = EmailTicket.objects.of(tenant_id).select_related("user", "tenant").filter(pk=key).first()
+    return EmailTicket.objects.of(tenant_id).select_related("user", "tenant", "job").filter(pk=key).first()
+
+
+def usable_ticket(*, tenant_id: str, token: str) -> EmailTicket:
+    """Return the ticket of a link that can still be confirmed; raise `TicketUnknown`, `TicketUsed` or `TicketExpired`."""
+    ticket = signed_ticket(tenant_id=tenant_id, token=token)
     if ticket is None:
         # It was signed by us, so it is old enough to have been pruned, or its user is gone.
         raise TicketExpired

@@ -58,6 +58,14 @@ def takes_username(options: Mapping[str, Any]) -> bool:
     return bool(options.get("requires_username")) or _is_active(_attributes(options).get("username"))
 
 
+def login_identifiers(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return by what users of a database connection with these options log in, in the order of `IDENTIFYING_ATTRIBUTES`."""
+    attributes = options.get("attributes")
+    if isinstance(attributes, dict):
+        return tuple(name for name in IDENTIFYING_ATTRIBUTES if _is_active(attributes.get(name)))
+    return ("email", "username") if takes_username(options) else ("email",)
+
+
 def required_attributes(options: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the attributes without which no user of a connection with these options may be."""
     attributes = _attributes(options)

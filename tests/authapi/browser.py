@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 from config.asgi import routes
 from identity.models import Tenant
+from tests.authapi.hosted_html import flaws
 
 FORM = "application/x-www-form-urlencoded"
 # What a browser sends along when it loads a page into a window (Fetch Metadata).
@@ -99,6 +100,8 @@ class Browser:
             "headers": [(name.encode(), value.encode("latin-1")) for name, value in sent.items()],
         }  # fmt: skip
         page = asyncio.run(_answered(scope, body))
+        if b"theme/hosted.css" in page.body and page.headers["content-type"].startswith("text/html"):
+            assert flaws(page.body.decode(), page.headers) == [], page.text
         for line in page.set_cookies:
             for name, morsel in SimpleCookie(line).items():
                 if morsel["max-age"] == "0" or morsel["max-age"] == 0:

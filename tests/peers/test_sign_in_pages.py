@@ -165,6 +165,38 @@ def test_a_wrong_password_is_said_beside_the_form_and_works_without_script(make:
     assert "code" in application.log_in(page)
 
 
+def test_a_password_is_shown_with_the_keyboard_and_sent_as_a_secret(make: Callable[..., Application]) -> None:
+    page = make().page()
+    page.fill("input[autocomplete=username]", EMAIL)
+    page.fill("input[type=password]", "not it")
+    while page.evaluate("document.activeElement.className") != "reveal":
+        page.press("Tab")
+    page.press(" ")
+    assert page.evaluate("[document.querySelector('#password').type, document.activeElement.ariaPressed]") == ["text", "true"]
+    page.evaluate(
+        "addEventListener('submit', (event) => { window.sent = document.querySelector('#password').type; event.preventDefault(); })"
+    )
+    page.click("form button[type=submit]")
+    assert page.evaluate("[window.sent, document.querySelector('form').ariaBusy]") == ["password", "true"]
+    page.without_script()
+    page.open(str(page.evaluate("location.href")))
+    assert page.evaluate("document.querySelector('.reveal').checkVisibility()") is False
+    assert page.complaints == []
+
+
+def test_the_account_of_the_last_login_is_offered_and_can_be_removed(make: Callable[..., Application]) -> None:
+    application = make()
+    page = application.page()
+    application.log_in(page)
+    page.open(application.address(prompt="login"))
+    assert EMAIL in page.text(".account")
+    assert page.evaluate("document.activeElement.type") == "password"
+    page.click("button[form=forget]")
+    page.until("document.querySelector('.account') === null && document.querySelector('#username')?.checkVisibility()")
+    assert EMAIL not in page.text()
+    assert "code" in application.log_in(page)
+
+
 def test_somebody_new_signs_up_and_is_logged_in(make: Callable[..., Application], tenant: Tenant) -> None:
     application = make()
     page = application.page(screen_hint="signup")

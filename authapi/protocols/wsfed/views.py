@@ -21,6 +21,7 @@ from authapi.login.protocol import BrowserCall, ProtocolRequest
 from authapi.login.round_trips import NEXT_PATH
 from authapi.login.sessions import find_session
 from authapi.models import Client, Initiator, Session
+from authapi.pages.application_link import application_link
 from authapi.pages.hosted_page import hosted_page
 from authapi.pages.tenant_page import tenant_page
 from authapi.protocols.oauth.views.logout import is_navigation
@@ -139,7 +140,8 @@ def _sign_out(request: HttpRequest, host: HostMatch, client_id: str, parameters:
         return see_other(request, back)
     said = request.POST.get("answer") if is_own_form(request, read_cookie(request, SESSION)) else None
     if said not in (None, "yes"):
-        return see_other(request, address) if address else hosted_page(request, host, "logout", {"is_kept": True})
+        kept = {"is_kept": True, "application": application_link(client, tenant_id=host.tenant_id)}
+        return see_other(request, address) if address else hosted_page(request, host, "logout", kept)
     if said is None and not is_navigation(request):
         return _question(request, host, session, parameters)
     first = round_trips.begin(session, reason=Initiator.RP_LOGOUT, then=BrowserCall(back))

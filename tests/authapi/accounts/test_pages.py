@@ -57,7 +57,7 @@ def mailed_link(tenant_id: str, kind: Job.Type) -> str:
 
 
 def reset_link(visit: Login) -> str:
-    page = opened(visit, "Forgot it\\?")
+    page = opened(visit, "Forgot password\\?")
     visit.browser.post(REQUEST, {**page.fields(), "username": "ada@example.test"})
     return mailed_link(visit.tenant.pk, Job.Type.PASSWORD_RESET_EMAIL)
 
@@ -82,10 +82,11 @@ def test_a_sign_up_that_was_not_begun_in_this_browser_is_refused(login: Login) -
 @pytest.mark.parametrize(
     ("fields", "words", "field"),
     [
-        ({"email": "", "password": PASSWORD}, "Enter an e-mail address", "email"),
-        ({"email": "no address", "password": PASSWORD}, "Enter an e-mail address", "email"),
+        ({"email": "", "password": PASSWORD}, "Enter an email address", "email"),
+        ({"email": "no address", "password": PASSWORD}, "Enter an email address", "email"),
+        ({"email": "no address", "password": ""}, "Enter an email address", "email"),
         ({"email": "new@example.test", "password": ""}, "Choose a password.", "password"),
-        ({"email": "new@example.test", "password": "short"}, "This password is too weak.", "password"),
+        ({"email": "new@example.test", "password": "short"}, "This password is too weak. Follow the rules", "password"),
         ({"email": "new@example.test", "password": "x" * 5000}, "Choose a password.", "password"),
     ],
 )
@@ -112,7 +113,7 @@ def test_a_taken_address_is_told_in_words_that_say_nothing(login: Login) -> None
     page = opened(login, "Sign up")
     answer = login.browser.post(SIGN_UP, {**page.fields(), "email": "ADA@example.test", "password": PASSWORD})
     assert answer.status == 400
-    assert "This account cannot be made." in answer.text
+    assert "This account cannot be created." in answer.text
     assert "exists" not in answer.text
     assert not login.browser.cookies.get("session")
 
@@ -167,18 +168,18 @@ def test_a_connection_with_usernames_asks_for_one(login: Login) -> None:
 
 
 def test_everybody_who_asks_for_a_link_reads_the_same(login: Login) -> None:
-    page = opened(login, "Forgot it\\?")
+    page = opened(login, "Forgot password\\?")
     answers = [login.browser.post(REQUEST, {**page.fields(), "username": name}) for name in ("ada@example.test", "nobody@example.test")]
     assert [answer.status for answer in answers] == [200, 200]
     assert answers[0].text == answers[1].text
-    assert "Look into your mail" in answers[0].text
+    assert "Check your email" in answers[0].text
     for job in Job.objects.of(login.tenant.pk):
         assert run_job(job.pk)
     assert [message.to for message in mail.outbox] == [["ada@example.test"]]
 
 
 def test_a_request_without_a_name_or_too_many_are_refused_on_the_page(login: Login) -> None:
-    page = opened(login, "Forgot it\\?")
+    page = opened(login, "Forgot password\\?")
     assert login.browser.post(REQUEST, page.fields()).status == 400
     statuses = [login.browser.post(REQUEST, {**page.fields(), "username": "ada@example.test"}).status for _ in range(11)]
     assert statuses == [200] * 10 + [429]
@@ -201,15 +202,15 @@ def test_opening_the_link_changes_nothing_and_tells_nobody_its_address(login: Lo
         assert page.status == 200
         assert page.headers["referrer-policy"] == "no-referrer"
         assert page.headers["cache-control"] == "no-store"
-    assert "script" not in page.headers["content-security-policy"]
+    assert "script-src 'self'" in page.headers["content-security-policy"]
     assert outcome(attempt(login.connection)) == login.user
 
 
 def test_a_link_works_once(login: Login) -> None:
     secret = reset_link(login)
-    assert "Your password is changed" in set_password(login, secret).text
+    assert "Password changed" in set_password(login, secret).text
     again = set_password(login, secret, "Third-Password-3")
-    assert (again.status, "used already" in again.text) == (410, True)
+    assert (again.status, "already been used" in again.text) == (410, True)
     assert login.browser.get(RESET, {"ticket": secret}).status == 410
     assert outcome(attempt(login.connection)) is Refusal.WRONG_CREDENTIALS
     assert outcome(attempt(login.connection, password=NEW)) == login.user
@@ -218,14 +219,14 @@ def test_a_link_works_once(login: Login) -> None:
 def test_a_link_that_gives_the_first_password_works_once(login: Login) -> None:
     PasswordCredential.objects.filter(user=login.user).delete()
     secret, older = reset_link(login), reset_link(login)
-    assert "Your password is changed" in set_password(login, secret).text
+    assert "Password changed" in set_password(login, secret).text
     assert [set_password(login, link, "Third-Password-3").status for link in (secret, older)] == [410, 410]
     assert outcome(attempt(login.connection, password=NEW)) == login.user
 
 
 @pytest.mark.parametrize(
     ("password", "repeated", "words"),
-    [(NEW, "other", "not the same"), ("short", "short", "too weak"), ("", "", "Choose a password."), ("x" * 5000, "x" * 5000, "Choose a")],
+    [(NEW, "other", "do not match"), ("short", "short", "too weak"), ("", "", "Choose a password."), ("x" * 5000, "x" * 5000, "Choose a")],
 )
 def test_a_refused_password_leaves_the_link_working(login: Login, password: str, repeated: str, words: str) -> None:
     secret = reset_link(login)
@@ -295,7 +296,7 @@ def test_a_used_or_expired_link_is_known_as_such_for_a_week_and_then_unknown(log
         tasks.prune()
         pages = [login.browser.get(RESET, {"ticket": secret}) for secret in (used, expired)]
         assert [page.status for page in pages] == [410, 410]
-        assert "This link was used already" in pages[0].text
+        assert "This link has already been used" in pages[0].text
         assert "This link has expired" in pages[1].text
         clock.shift(timedelta(hours=2))
         tasks.prune()
@@ -330,7 +331,7 @@ def test_a_verified_address_is_written_down(login: Login) -> None:
     page = login.browser.get(VERIFY, {"ticket": secret})
     assert page.headers["referrer-policy"] == "no-referrer"
     assert not SignIn.objects.of(login.tenant.pk).exists()
-    assert "Confirmed" in login.browser.post(VERIFY, page.fields()).text
+    assert "Email address confirmed" in login.browser.post(VERIFY, page.fields()).text
     line = SignIn.objects.of(login.tenant.pk).get()
     assert (line.type, line.user_id, line.user_name) == ("sv", login.user.user_id, "ada@example.test")
 

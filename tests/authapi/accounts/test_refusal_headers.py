@@ -138,7 +138,7 @@ def test_a_sign_up_page_that_refuses_shows_the_limit_of_sign_ups(login: Login) -
 
 
 def test_a_reset_page_that_refuses_shows_the_limit_of_resets(login: Login) -> None:
-    page = opened(login, "Forgot it\\?")
+    page = opened(login, "Forgot password\\?")
     for _ in range(11):
         answer = login.browser.post("/u/reset-password/request", {**page.fields(), "username": "ada@example.test"})
     assert told(answer) == (429, "10", "0", "60")

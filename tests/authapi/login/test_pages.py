@@ -253,7 +253,7 @@ def test_people_name_their_organization_before_they_log_in(login: Login) -> None
     page = login.browser.follow(answer)
     assert "Acme" not in page.text
     unknown = login.browser.submit(page, name="nobody")
-    assert (unknown.status, "There is no organization of this name." in unknown.text) == (400, True)
+    assert (unknown.status, "There is no organization with this name." in unknown.text) == (400, True)
     login_page = login.browser.submit(unknown, name=" ACME ")
     assert login_page.location.startswith("/u/login?state=")
     assert chosen(login, login.log_in(login_page)) == acme.pk
@@ -287,7 +287,7 @@ def test_only_an_own_organization_can_be_chosen(login: Login, answer: str) -> No
     ask_after(login)
     page = login.browser.follow(login.log_in(login.ask()))
     refused = login.browser.submit(page, answer=answer)
-    assert (refused.status, "This is none of your organizations." in refused.text) == (400, True)
+    assert (refused.status, "You are not a member of this organization." in refused.text) == (400, True)
 
 
 def test_a_member_of_one_organization_is_not_asked(login: Login) -> None:

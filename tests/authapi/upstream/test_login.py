@@ -52,7 +52,7 @@ def test_a_state_that_nobody_began_is_shown_as_an_error(login: Login) -> None:
     for state in ("", "x", pk, f"{pk}.", f"{pk}.{'A' * 43}", f"{int(pk) + 1}.{secret}", f"{'9' * 19}.{secret}", f"{sent['state']}x"):
         response = login.come_back({"state": state})
         assert response.status_code == 400, state
-        assert b"Begin again at the application" in response.content
+        assert b"This login has expired" in response.content
     assert "/token" not in login.provider.paths
 
 

@@ -17,6 +17,7 @@ from authapi.login.cookies import SESSION, drop_cookie, form_token, is_own_form,
 from authapi.login.protocol import BrowserCall
 from authapi.login.sessions import find_session
 from authapi.models import Client, Initiator, Session
+from authapi.pages.application_link import application_link
 from authapi.pages.hosted_page import hosted_page
 from authapi.pages.tenant_page import tenant_page
 from authapi.protocols.oauth.parameters import Parameters, read, single
@@ -87,14 +88,14 @@ def confirmed_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
     if ending.session is not None and not is_own_form(request, read_cookie(request, SESSION)):
         raise RequestRefused(LoginCase.FOREIGN_BROWSER)
     if request.POST.get("answer") != "yes":
-        return see_other(request, ending.address) if ending.address else hosted_page(request, host, "logout", {"is_kept": True})
+        return see_other(request, ending.address) if ending.address else _ended(request, host, ending.client, is_kept=True)
     return _end(request, host, ending)
 
 
 @tenant_page("logout", methods=("GET",))
 def logged_out(request: HttpRequest, host: HostMatch) -> HttpResponse:
     """Say that the logout is done, where the browser is to go nowhere else."""
-    return _done(request, host)
+    return _ended(request, host, None, is_done=True)
 
 
 def _checked(request: HttpRequest, host: HostMatch, parameters: Parameters, hint: Hint | None, *, is_federated: bool) -> Ending:
@@ -168,7 +169,7 @@ def _end(request: HttpRequest, host: HostMatch, ending: Ending) -> HttpResponse:
     if call is not None:
         answer = round_trips.send(request, call)
     else:
-        answer = see_other(request, ending.address) if ending.address else _done(request, host)
+        answer = see_other(request, ending.address) if ending.address else _ended(request, host, ending.client, is_done=True)
     answer["Cache-Control"] = "no-store"
     drop_cookie(answer, SESSION)
     return answer
@@ -185,8 +186,9 @@ def _question(request: HttpRequest, host: HostMatch, ending: Ending, sent: Mappi
     return hosted_page(request, host, "logout", context, form_targets=targets)
 
 
-def _done(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    return hosted_page(request, host, "logout", {"is_done": True})
+def _ended(request: HttpRequest, host: HostMatch, client: Client | None, **outcome: bool) -> HttpResponse:
+    application = application_link(client, tenant_id=host.tenant_id)
+    return hosted_page(request, host, "logout", {**outcome, "application": application})
 
 
 def _sent(values: Mapping[str, str]) -> Parameters:

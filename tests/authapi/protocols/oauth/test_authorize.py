@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -189,15 +190,36 @@ def test_the_request_may_be_posted(login: Login) -> None:
     assert login.log_in(first).answer["state"] == "s"
 
 
-@pytest.mark.parametrize(
-    ("identifier", "password"), [("ada@example.test", "wrong"), ("eve@example.test", PASSWORD), ("", ""), ("ada@example.test", "")]
-)
+@pytest.mark.parametrize(("identifier", "password"), [("ada@example.test", "wrong"), ("eve@example.test", PASSWORD)])
 def test_a_wrong_password_and_an_unknown_user_look_alike(login: Login, identifier: str, password: str) -> None:
     page = login.log_in(login.ask(), identifier=identifier, password=password)
     assert page.status == 400
-    assert "Wrong e-mail address, username or password." in page.text
+    assert "Wrong email address or password." in page.text
     assert "session" not in login.browser.cookies
     assert login.log_in(page.__class__(200, page.headers, [], page.body)).answer.keys() == {"code", "state", "iss"}
+
+
+@pytest.mark.parametrize(
+    ("identifier", "password", "problems"),
+    [
+        ("", "", {"username": "Enter your email address.", "password": "Enter your password."}),
+        ("ada@example.test", "", {"password": "Enter your password."}),
+        ("eve@example.test", "", {"password": "Enter your password."}),
+        ("ada@", PASSWORD, {"username": "Enter an email address like name@example.com."}),
+        ("ada @example.test", PASSWORD, {"username": "Enter an email address like name@example.com."}),
+    ],
+)
+def test_what_is_obviously_missing_is_said_at_its_field_without_a_look_at_any_account(
+    login: Login, identifier: str, password: str, problems: dict[str, str]
+) -> None:
+    page = login.log_in(login.ask(), identifier=identifier, password=password)
+    assert page.status == 400
+    for field, text in problems.items():
+        assert re.search(rf'<a href="#{field}">{re.escape(text)}</a>', page.text)
+        assert f'aria-describedby="{field}-error"' in page.text
+    assert page.text.count('aria-invalid="true"') == len(problems)
+    assert not identifier or f'value="{identifier}"' in page.text
+    assert not SignIn.objects.of(login.tenant.pk).exists()
 
 
 def test_a_password_is_never_shown_again_and_the_identifier_is_shown_as_text(login: Login) -> None:
@@ -215,7 +237,7 @@ def test_people_log_in_by_their_username_as_well(login: Login) -> None:
 
 def test_a_blocked_user_is_told_at_the_client_once_the_password_was_right(login: Login) -> None:
     update_user(tenant_id=login.tenant.pk, user_id=login.user.user_id, changes={"blocked": True})
-    assert "Wrong e-mail" in login.log_in(login.ask(), password="wrong").text
+    assert "Wrong email" in login.log_in(login.ask(), password="wrong").text
     assert error_of(login.log_in(login.ask())) == ("unauthorized", "user is blocked")
 
 
@@ -357,7 +379,7 @@ def test_a_login_that_another_browser_began_is_not_finished_here(login: Login) -
     first = login.ask()
     login.browser = Browser(login.tenant)
     page = login.browser.follow(first)
-    assert (page.status, "begun in another browser" in page.text) == (400, True)
+    assert (page.status, "started in another browser" in page.text) == (400, True)
     login.browser.cookies["browser"] = "x" * 43
     assert login.browser.follow(first).status == 400
 

@@ -244,7 +244,7 @@ def test_id_tokens_of_others_are_no_hints(inside: Login) -> None:
 def test_without_a_hint_the_person_is_asked(inside: Login) -> None:
     sent = {"client_id": inside.client.client_id, "post_logout_redirect_uri": HOME, "state": "s"}
     page = inside.browser.get("/oidc/logout", sent)
-    assert (page.status, "You are logged in as ada@example.test" in page.text.replace("<strong>", "").replace("</strong>", "")) == (
+    assert (page.status, "ada@example.test" in page.text) == (
         200,
         True,
     )

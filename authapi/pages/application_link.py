@@ -1,0 +1,84 @@
+"""The way back to an application from a page that ends something. It leads to what is registered, never to what a request names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from django.http import HttpRequest
+
+from authapi.clients.origins import web_origin_of
+from authapi.models import AccountTicket, Client, LoginTransaction
+from authapi.tenant_settings import sign_in_settings
+from authapi.upstream.authentication_requests import request_for
+from foundation.secrets.random_secrets import digest_of
+from identity.hosts import HostMatch
+
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_LONGEST_HANDLE = _LONGEST_CLIENT_ID = 64
+
+
+@dataclass(frozen=True)
+class ApplicationLink:
+    """An address of an application, its name, and whether the address begins a login."""
+
+    address: str
+    name: str = ""
+    begins_login: bool = False
+
+
+def application_link(client: Client | None, *, tenant_id: str) -> ApplicationLink | None:
+    """Return the way back to a client, or the address that the tenant names for lost logins; None where neither has one."""
+    if client is not None and client.revoked_at is None:
+        if address := login_address(client):
+            return ApplicationLink(address, client.name, begins_login=True)
+        if origin := _origin(client):
+            return ApplicationLink(f"{origin}/", client.name)
+    fallback = sign_in_settings(tenant_id).default_redirection_uri
+    return ApplicationLink(fallback) if fallback.startswith("https://") else None
+
+
+def login_address(client: Client | None) -> str:
+    """Return where a client lets logins begin, if it has said so (OpenID Connect Core 1.0, 4); empty otherwise."""
+    address = client.settings.get("initiate_login_uri") if client else None
+    return address if isinstance(address, str) and address.startswith("https://") else ""
+
+
+def client_behind(request: HttpRequest, host: HostMatch) -> Client | None:
+    """Return the client that a refused request is about: by the handle of its login, even an expired one, by the state of its
+    login elsewhere, or by its id.
+
+    The names are unproven, so they may lead to a registered address of the tenant and to nothing else.
+    """
+    sent = request.POST if request.method == "POST" else request.GET
+    handle = sent.get("state", "")
+    if 0 < len(handle) <= _LONGEST_HANDLE:
+        row = LoginTransaction.objects.of(host.tenant_id).select_related("client").filter(digest=digest_of(handle)).first()
+        if row is not None:
+            return row.client
+    if (answered := request_for(host.tenant_id, handle)) is not None:
+        return answered[0].client
+    in_path = request.resolver_match.kwargs.get("client_id", "") if request.resolver_match else ""
+    client_id = in_path or sent.get("client_id", "")
+    if not 0 < len(client_id) <= _LONGEST_CLIENT_ID or "\0" in client_id:
+        return None
+    return Client.objects.of(host.tenant_id).filter(client_id=client_id, revoked_at=None).first()
+
+
+def client_of_ticket(tenant_id: str, secret: str) -> Client | None:
+    """Return the client for which a link was mailed, also where the link does not work any more."""
+    ticket = AccountTicket.objects.of(tenant_id).select_related("client").filter(digest=digest_of(secret)).first()
+    return ticket.client if ticket is not None else None
+
+
+def _origin(client: Client) -> str:
+    """Return the first origin that a browser can open: of the client's pages, else of its callbacks."""
+    addresses = (*(client.settings.get("web_origins") or ()), *client.redirect_uris.split())
+    return next((origin for address in addresses if (origin := _opened_origin(client, address))), "")
+
+
+def _opened_origin(client: Client, address: str) -> str:
+    if "*" in address or not (origin := web_origin_of(address)):
+        return ""
+    # The callback of a native application is open for the moment of its login only (RFC 8252, 7.3).
+    return "" if client.app_type == "native" and urlsplit(origin).hostname in _LOOPBACK else origin

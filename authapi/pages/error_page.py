@@ -1,0 +1,124 @@
+"""The page of a refusal that no client can be told: what a person can do, the way back to the application, and what support needs."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from authapi.failures import Case, RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.failures.requests import RequestCase
+from authapi.login.browser import see_other, with_parameters
+from authapi.pages.application_link import application_link, client_behind
+from authapi.pages.hosted_page import hosted_page
+from authapi.tenant_settings import sign_in_settings
+from identity.hosts import HostMatch
+
+logger = logging.getLogger(__name__)
+
+# Failures of the person and not of the service; the others are worth coming back to.
+_SHOWN_ELSEWHERE = (400, 403)
+_SERVER_ERROR = 500
+_REFERENCE_BYTES = 4
+_BARE_POLICY = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a person reads: what happened, and what to do. `shows_description` adds the text of the failure, for developers."""
+
+    heading: Any
+    text: Any
+    shows_description: bool = True
+
+
+WORDS: dict[Case, Words] = {
+    LoginCase.REQUEST_EXPIRED: Words(
+        _("This login has expired"),
+        _("The login took too long or is already complete. Go back to the application and log in again."),
+        shows_description=False,
+    ),
+    LoginCase.FOREIGN_BROWSER: Words(
+        _("This login was started in another browser"),
+        _("Continue in the browser where you started, or go back to the application and log in again here. Cookies must be allowed."),
+        shows_description=False,
+    ),
+    LoginCase.UNKNOWN_CLIENT: Words(
+        _("Unknown application"),
+        _("The link that brought you here names an application that does not exist. Go back to the application and try again."),
+    ),
+    LoginCase.NO_CONNECTION: Words(
+        _("There is no way to log in"),
+        _("The application has no login method. Contact the people who run the application."),
+    ),
+    LoginCase.UPSTREAM_UNREACHABLE: Words(
+        _("The login service cannot be reached"), _("The service that knows your account does not answer. Try again in a few minutes.")
+    ),
+    RequestCase.TOO_MANY_REQUESTS: Words(
+        _("Too many requests"), _("There were too many requests in a short time. Wait a minute, then try again.")
+    ),
+    RequestCase.UNAVAILABLE: Words(_("The service is not available"), _("Try again in a few minutes."), shows_description=False),
+}
+_OURS = Words(_("Something went wrong"), _("Try again in a few minutes. If it happens again, contact support."))
+_THEIRS = Words(
+    _("This request cannot be completed"),
+    _("Go back to the application and try again. If it happens again, contact support and include the details below."),
+)
+
+
+def error_page(request: HttpRequest, host: HostMatch, refused: RequestRefused, *, name: str) -> HttpResponse:
+    """Show why the page `name` refused a request, on the tenant's own page where it has one.
+
+    The reference stands in the service's log beside the case; neither holds what a person typed.
+    """
+    failure, client, reference = refused.failure, client_behind(request, host), new_reference()
+    logger.info(
+        "The page %s refused a request: %s, tenant %s, client %s, reference %s",
+        name,
+        refused.case.name,
+        host.tenant_id,
+        client.client_id if client else "unknown",
+        reference,
+    )
+    address = sign_in_settings(host.tenant_id).error_page_url
+    # A page of this very host could fail as well, and the browser would go round in a circle.
+    if address and failure.status in _SHOWN_ELSEWHERE and urlsplit(address).netloc != request.META.get("HTTP_HOST"):
+        told = {"error": failure.error, "error_description": failure.description, "tracking": reference}
+        return see_other(request, with_parameters(address, told))
+    context = {
+        "failure": failure,
+        "words": WORDS.get(refused.case, _OURS if failure.status >= _SERVER_ERROR else _THEIRS),
+        "application": application_link(client, tenant_id=host.tenant_id),
+        "reference": reference,
+        "now": timezone.now(),
+    }
+    return hosted_page(request, host, "authorize_error", context, status=failure.status)
+
+
+def unavailable_page(request: HttpRequest) -> HttpResponse:
+    """Say that the service cannot answer. Asks no database, so the page has no looks of a tenant."""
+    context = {
+        "failure": RequestCase.UNAVAILABLE.failure,
+        "words": WORDS[RequestCase.UNAVAILABLE],
+        "reference": new_reference(),
+        "now": timezone.now(),
+    }
+    answer = render(request, "hosted/authorize_error.html", context, status=RequestCase.UNAVAILABLE.failure.status)
+    answer["Content-Security-Policy"] = _BARE_POLICY
+    answer["Cache-Control"] = "no-store"
+    answer["Retry-After"] = "2"
+    return answer
+
+
+def new_reference() -> str:
+    """Return a short name for one refusal, which a person can read out and support can search the log for."""
+    digits = secrets.token_hex(_REFERENCE_BYTES).upper()
+    return f"{digits[:4]}-{digits[4:]}"

@@ -1,0 +1,159 @@
+"""Fields of the forms on hosted pages: what a person reads beside them, and what browsers and password managers need to know."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from identity.options.connection_options import login_identifiers
+
+LONGEST_EMAIL = 254
+LONGEST_PASSWORD = 4096
+# An input of HTML that no person sees: it tells a password manager which account the password belongs to.
+ACCOUNT_NAME = "hidden-username"
+# Where the summary of problems stands on the page (`hosted/errors.html`).
+_SUMMARY = "errors"
+# What no address does without. Only a mail shows whether it can receive any.
+_EMAIL = re.compile(r"[^\s@]+@[^\s@.]+(\.[^\s@.]+)*")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with a form: with the field of this name, or with the whole where there is none."""
+
+    text: str
+    field: str = ""
+
+
+@dataclass(frozen=True)
+class FieldLink:
+    """A link below a field."""
+
+    address: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field. Its name is its id, so it is unique on a page. What a person typed is written back, except for secrets."""
+
+    name: str
+    label: str
+    type: str = "text"
+    value: str = ""
+    autocomplete: str = "off"
+    inputmode: str = ""
+    maxlength: int = LONGEST_EMAIL
+    hints: tuple[str, ...] = ()
+    is_required: bool = True
+    link: FieldLink | None = None
+    # What `form_fields` finds out.
+    errors: tuple[str, ...] = ()
+    is_marked: bool = False
+    has_legend: bool = False
+    has_focus: bool = False
+    # Whether a problem of the whole form may be due to this field.
+    is_suspected: bool = False
+
+    @property
+    def is_secret(self) -> bool:
+        return self.type == "password"
+
+    @property
+    def is_account_name(self) -> bool:
+        return self.type == ACCOUNT_NAME
+
+    @property
+    def described_by(self) -> str:
+        """The ids of the texts that a screen reader reads with the field."""
+        found = {f"{self.name}-error": self.errors, f"{self.name}-hint": self.hints, _SUMMARY: self.is_suspected}
+        return " ".join(name for name, is_there in found.items() if is_there)
+
+
+def form_fields(fields: Iterable[Field], problems: Sequence[Problem | Mapping[str, str] | str] = ()) -> list[Field]:
+    """Return the fields with their problems, marks and focus.
+
+    The first wrong field has the focus, else the first empty one. A form with a single field marks none: there is nothing else
+    to fill in.
+    """
+    found = [_as_problem(problem) for problem in problems]
+    given = list(fields)
+    visible = [field for field in given if not field.is_account_name]
+    is_marked = len(visible) > 1 and any(field.is_required for field in visible)
+    is_whole = any(not problem.field for problem in found)
+    errors = {field.name: tuple(problem.text for problem in found if problem.field == field.name) for field in visible}
+    focused = next((field.name for field in visible if errors[field.name]), None) or _first_empty(visible)
+    return [
+        field
+        if field.is_account_name
+        else replace(
+            field,
+            errors=errors[field.name],
+            is_marked=is_marked and field.is_required,
+            has_legend=is_marked,
+            has_focus=field.name == focused,
+            is_suspected=is_whole,
+        )
+        for field in given
+    ]
+
+
+def has_secret(fields: object) -> bool:
+    """Tell whether one of these fields is typed in secret, and so has a button that shows it."""
+    return isinstance(fields, list) and any(isinstance(field, Field) and field.is_secret for field in fields)
+
+
+def email_problem(typed: str) -> str:
+    """Return what is obviously wrong with an address, empty for nothing. Says nothing about whether it belongs to an account."""
+    if not typed:
+        return _("Enter your email address.")
+    if len(typed) > LONGEST_EMAIL or _EMAIL.fullmatch(typed) is None:
+        return _("Enter an email address like name@example.com.")
+    return ""
+
+
+def identifier_field(options: Mapping[str, Any], *, value: str = "") -> Field:
+    """Return the field for the name of an account of a connection with these options."""
+    names = login_identifiers(options)
+    kind, inputmode = _KINDS.get(names, ("text", "email" if "email" in names else ""))
+    return Field(
+        "username", _identifier_label(names), type=kind, inputmode=inputmode, value=value, autocomplete="username", maxlength=LONGEST_EMAIL
+    )
+
+
+def identifier_problem(options: Mapping[str, Any], typed: str) -> str:
+    """Return what is obviously wrong with the name of an account, empty for nothing. Says nothing about whether there is one."""
+    names = login_identifiers(options)
+    if not typed or len(typed) > LONGEST_EMAIL:
+        return _("Enter your email address.") if names == ("email",) else _("Enter the name of your account.")
+    # A user name may look like a half address; one from an earlier time of the connection may have no sign of it.
+    return email_problem(typed) if "@" in typed and "username" not in names else ""
+
+
+# How a browser shows the field where there is one kind of name only.
+_KINDS: Mapping[tuple[str, ...], tuple[str, str]] = {("email",): ("email", "email"), ("phone_number",): ("tel", "tel")}
+
+
+def _identifier_label(names: tuple[str, ...]) -> str:
+    return {
+        ("email",): _("Email address"),
+        ("username",): _("Username"),
+        ("phone_number",): _("Phone number"),
+        ("email", "username"): _("Email address or username"),
+        ("email", "phone_number"): _("Email address or phone number"),
+        ("username", "phone_number"): _("Username or phone number"),
+    }.get(names, _("Email address, username or phone number"))
+
+
+def _first_empty(visible: Sequence[Field]) -> str | None:
+    return next((field.name for field in visible if field.is_secret or not field.value), None)
+
+
+def _as_problem(problem: Problem | Mapping[str, str] | str) -> Problem:
+    if isinstance(problem, Problem):
+        return problem
+    return Problem(problem) if isinstance(problem, str) else Problem(problem["text"], problem.get("field", ""))

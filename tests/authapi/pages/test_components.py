@@ -1,0 +1,210 @@
+"""Every hosted page: its structure, its weight, and nothing inline. `tests.authapi.browser` checks each page that any test visits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.template.loader import render_to_string
+from django.test.signals import template_rendered
+from django.utils import translation
+
+from authapi.login.remembered_account import REMEMBERED
+from authapi.models import AccountTicket, TenantSettings
+from authapi.services import account_tickets
+from authapi.services.api_resources import create_api_resource
+from authapi.tenant_settings import remembered_settings
+from identity.mail.verification import issue_ticket, start_verification, token_of
+from identity.models import EmailTicket
+from identity.services.memberships import add_connection, add_members
+from identity.services.organizations import create_organization
+from identity.services.users import update_user
+from tests.authapi.browser import Page
+from tests.authapi.hosted_html import STATIC, Document, flaws
+from tests.authapi.login.conftest import Login, set_client
+from tests.factories.sign_in import PASSWORD
+
+TEMPLATES = Path(__file__).resolve().parents[3] / "templates" / "hosted"
+# Parts of pages, and what only these tests show: with the values that their views give them.
+COMPONENTS = {"base.html", "back_to_application.html", "errors.html", "form_of_login.html"}
+ALONE: dict[str, dict[str, Any]] = {
+    "connection_test.html": {"is_success": True},
+    "wsfed_cleanup.html": {"next": "/u/logout/next?state=x", "addresses": ["https://app.example.test/?wa=wsignoutcleanup1.0"]},
+}
+
+
+def opened(visit: Login, name: str, **asked: Any) -> Page:
+    """Open the page of a login under another name of its address."""
+    address = visit.ask(**asked).location
+    return visit.browser.send("GET", re.sub(r"^/u/[a-z-]+", f"/u/{name}", address))
+
+
+def consent(visit: Login) -> list[Page]:
+    create_api_resource(tenant_id=visit.tenant.pk, identifier="urn:orders", scopes=[{"value": "read:orders", "description": "See orders"}])
+    set_client(visit, is_first_party=False)
+    return [visit.browser.follow(visit.log_in(visit.ask(audience="urn:orders", scope="openid read:orders")))]
+
+
+def organization(visit: Login) -> list[Page]:
+    for name in ("acme", "globex"):
+        one = create_organization(tenant_id=visit.tenant.pk, name=name, display_name=name.title())
+        add_connection(tenant_id=visit.tenant.pk, organization_id=one.pk, connection_id=visit.connection.pk)
+        add_members(tenant_id=visit.tenant.pk, organization_id=one.pk, user_ids=[visit.user.user_id])
+    set_client(visit, settings={"organization_usage": "require", "organization_require_behavior": "pre_login_prompt"})
+    named = visit.browser.follow(visit.ask())
+    wrong = visit.browser.submit(named, name="")
+    set_client(visit, settings={"organization_usage": "allow", "organization_require_behavior": "post_login_prompt"})
+    return [named, wrong, visit.browser.follow(visit.log_in(visit.ask()))]
+
+
+def ticket_pages(visit: Login, purpose: AccountTicket.Purpose, path: str, **sent: str) -> list[Page]:
+    _, secret = account_tickets.issue(user=visit.user, purpose=purpose, client=visit.client, email="ada@example.test")
+    asked = visit.browser.get(path, {"ticket": secret})
+    wrong = [visit.browser.post(path, {"ticket": secret, "password": "x", "repeated": "y"})] if sent else []
+    done = visit.browser.post(path, {"ticket": secret, **sent})
+    return [asked, *wrong, done, visit.browser.get(path, {"ticket": secret}), visit.browser.get(path, {"ticket": "unknown"})]
+
+
+def verification(visit: Login) -> list[Page]:
+    update_user(tenant_id=visit.tenant.pk, user_id=visit.user.user_id, changes={"email_verified": False})
+    issue_ticket(start_verification(tenant_id=visit.tenant.pk, user_id=visit.user.user_id, client_id=visit.client.client_id))
+    token = token_of(EmailTicket.objects.of(visit.tenant.pk).get())
+    pages = [visit.browser.get("/u/email-verification", {"ticket": token})]
+    pages.append(visit.browser.post("/u/email-verification", {"ticket": token}))
+    return [*pages, *(visit.browser.get("/u/email-verification", {"ticket": one}) for one in (token, "unknown"))]
+
+
+def logged_in(visit: Login) -> Login:
+    visit.begin_session()
+    return visit
+
+
+VISITS: dict[str, Callable[[Login], list[Page]]] = {
+    "login.html": lambda visit: [visit.browser.follow(visit.ask()), visit.log_in(visit.ask(), identifier="", password="")],
+    "login.html, of a remembered account": lambda visit: [logged_in(visit).browser.follow(visit.ask(prompt="login"))],
+    "sign_up.html": lambda visit: [
+        page := opened(visit, "signup"),
+        visit.browser.post("/u/signup", {**page.fields(), "email": "", "password": ""}),
+    ],
+    "reset_password_request.html": lambda visit: [
+        page := opened(visit, "reset-password/request"),
+        visit.browser.post("/u/reset-password/request", {**page.fields(), "username": "ada@"}),
+        visit.browser.post("/u/reset-password/request", {**page.fields(), "username": "ada@example.test"}),
+    ],
+    "reset_password.html": lambda visit: ticket_pages(
+        visit, AccountTicket.Purpose.PASSWORD_RESET, "/u/reset-password", password=f"{PASSWORD}-2", repeated=f"{PASSWORD}-2"
+    ),
+    "unblock.html": lambda visit: ticket_pages(visit, AccountTicket.Purpose.UNBLOCK, "/u/unblock"),
+    "email_verification.html": verification,
+    "consent.html": consent,
+    "organization.html": organization,
+    "select_account.html": lambda visit: [logged_in(visit).browser.follow(visit.ask(prompt="select_account"))],
+    "logout.html": lambda visit: [logged_in(visit).browser.get("/oidc/logout"), visit.browser.get("/v2/logout")],
+    "authorize_error.html": lambda visit: [visit.ask(redirect_uri="https://elsewhere.example.test/"), visit.browser.get("/u/login")],
+    "form_post.html": lambda visit: [logged_in(visit).ask(response_mode="form_post")],
+    "web_message.html": lambda visit: [_with_origin(visit).ask(response_mode="web_message", prompt="none")],
+}
+
+
+def _with_origin(visit: Login) -> Login:
+    set_client(visit, settings={"web_origins": ["https://app.example.test"]})
+    return visit
+
+
+@pytest.fixture
+def rendered() -> Iterator[set[str]]:
+    names: set[str] = set()
+
+    def note(sender: object, template: Any, **others: Any) -> None:
+        names.add(str(template.name))
+
+    template_rendered.connect(note)
+    yield names
+    template_rendered.disconnect(note)
+
+
+@pytest.mark.parametrize("name", VISITS)
+def test_a_page_is_well_built_in_each_of_its_states(login: Login, name: str, rendered: set[str]) -> None:
+    pages = VISITS[name](login)
+    assert f"hosted/{name.partition(',')[0]}" in rendered
+    for page in pages:
+        assert "location" not in page.headers, page.location
+        assert flaws(page.body.decode(), page.headers) == [], page.text
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_a_page_that_follows_a_trip_elsewhere_is_well_built(name: str) -> None:
+    assert flaws(render_to_string(f"hosted/{name}", ALONE[name]), {}, with_policy=False) == []
+
+
+def test_each_page_is_looked_at_here() -> None:
+    seen = {name.partition(",")[0] for name in VISITS} | set(ALONE) | COMPONENTS
+    assert {file.name for file in TEMPLATES.glob("*.html")} - seen == set()
+
+
+def test_a_flaw_is_seen() -> None:
+    page = '<html><h1>a</h1><h1>b</h1><input name="c" style="color: red" aria-invalid="true"><a href="#d">e</a><script>f()</script></html>'
+    found = " ".join(flaws(page, {"content-security-policy": "script-src 'unsafe-inline'"}))
+    wanted = ("language", "2 first", "title", "style", "inline", "unsafe", "no label", "no autocomplete", "not tied", "leads to no field")
+    for words in wanted:
+        assert words in found
+    assert flaws(f"<html lang='en' dir='ltr'><title>t</title><h1>{'x' * 30_000}</h1></html>", {}) != []
+
+
+def test_only_pages_with_a_secret_load_the_script_that_shows_it(login: Login) -> None:
+    asked, request = login.browser.follow(login.ask()), opened(login, "reset-password/request")
+    assert '<script src="/static/theme/hosted.js" defer></script>' in asked.text
+    assert "; script-src 'self'" in asked.headers["content-security-policy"]
+    assert "<script" not in request.text
+    assert "script-src" not in request.headers["content-security-policy"]
+    # Without script there is no button that does nothing.
+    button = next(one for one in Document(asked.body.decode()).all("button") if one.attributes.get("class") == "reveal")
+    assert button.attributes.keys() >= {"hidden", "aria-pressed", "aria-label"}
+    assert button.attributes["type"] == "button"
+
+
+def test_required_fields_are_marked_and_a_lone_field_is_not(login: Login) -> None:
+    asked, request = login.browser.follow(login.ask()), opened(login, "reset-password/request")
+    assert asked.body.count(b'<span class="mark" aria-hidden="true"> *</span>') == 2
+    assert "Required" in asked.text
+    assert 'class="mark"' not in request.text
+    assert all("required" in one.attributes for page in (asked, request) for one in Document(page.body.decode()).elements if one.is_typed)
+
+
+def test_the_first_wrong_field_has_the_focus(login: Login) -> None:
+    page = login.log_in(login.ask(), password="")
+    focused = [one.attributes["name"] for one in Document(page.body.decode()).elements if "autofocus" in one.attributes]
+    assert focused == ["password"]
+
+
+def test_the_style_sheet_names_no_side_of_the_page() -> None:
+    css = (STATIC / "theme" / "hosted.css").read_text()
+    declarations = re.sub(r"/\*.*?\*/|@media[^{]*", "", css, flags=re.DOTALL)
+    sides = "(?:left|right|top|bottom)"
+    physical = rf"(?:^|[;{{\s])((?:margin|padding|border|inset)-{sides}|{sides}|(?:min-|max-)?(?:width|height))\s*:"
+    assert re.findall(physical, declarations) == []
+    assert re.findall(physical, "a { margin-left: 0; max-width: 1px }") == ["margin-left", "max-width"]
+    assert re.findall(r"text-align:\s*(?:left|right)|float:", declarations) == []
+    for query in ("prefers-color-scheme: dark", "forced-colors: active", "prefers-reduced-motion"):
+        assert query in css
+
+
+def test_the_page_reads_from_the_right_where_its_language_does(login: Login) -> None:
+    with translation.override("ar"):
+        body = render_to_string("hosted/logout.html", {"is_done": True})
+    assert '<html lang="ar" dir="rtl">' in body
+
+
+def test_the_account_cookie_is_no_part_of_the_name_on_a_page(login: Login) -> None:
+    login.begin_session()
+    assert REMEMBERED in login.browser.cookies
+    assert login.browser.cookies[REMEMBERED] not in login.browser.follow(login.ask(prompt="login")).text
+
+
+def test_a_page_shows_the_name_of_its_tenant(login: Login) -> None:
+    TenantSettings(tenant_id=login.tenant.pk, values={"friendly_name": "Analytical Engines"}).save()
+    remembered_settings.clear()
+    assert "· Analytical Engines</title>" in login.browser.follow(login.ask()).text
