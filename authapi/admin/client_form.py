@@ -48,6 +48,7 @@ BEHAVIOURS = (
 _PLAIN = (
     "name", "description", "app_type", "logo_uri", "initiate_login_uri", "is_first_party", "callbacks", "allowed_logout_urls",
     "web_origins", "allowed_origins", "grant_types", "token_endpoint_auth_method", "organization_usage", "organization_require_behavior",
+    "require_pushed_authorization_requests", "par_request_expiry",
 )  # fmt: skip
 _NULL_WHEN_EMPTY = ("description", "logo_uri", "initiate_login_uri", "organization_usage", "organization_require_behavior")
 _REFRESH = (
@@ -102,6 +103,18 @@ class ClientForm(ServiceForm):
         initial=Client.AuthMethod.POST,
         label="Authentication",
         help_text="How the application proves itself. One way only.",
+    )
+    require_pushed_authorization_requests = forms.BooleanField(
+        required=False,
+        label="Require pushed requests",
+        help_text="The application leaves each authorization request at /oauth/par first; one in the address is refused.",
+    )
+    par_request_expiry = forms.IntegerField(
+        required=False,
+        min_value=10,
+        max_value=600,
+        label="Life of pushed requests",
+        help_text="Seconds in which a login may begin with one. Empty: 30.",
     )
     alg = forms.ChoiceField(choices=ALGORITHMS, initial="RS256", label="Signature of id tokens")
     rotation_type = forms.ChoiceField(

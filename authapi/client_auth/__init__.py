@@ -30,6 +30,8 @@ METHODS: tuple[Callable[[TokenRequest], Credential | None], ...] = (
     public.presented,
 )
 _AMBIENT = (mutual_tls.CA_SIGNED, mutual_tls.SELF_SIGNED, public.METHOD)
+# What of a body proves the client and is never a parameter of anything else.
+AUTHENTICATION_PARAMETERS = frozenset({"client_secret", "client_assertion", "client_assertion_type"})
 _CLIENT_ID = re.compile(r"[A-Za-z0-9]{1,64}")
 # Shorter than elsewhere: a token minted for a version of the client that has passed is refused from the start.
 _REMEMBERED_SECONDS = 0.2

@@ -18,7 +18,7 @@ class OAuthCase(Case):
     MISSING_CLIENT_AUTHENTICATION = 401, "invalid_client", "Client authentication is missing."
     # Unknown client, wrong secret and wrong method look alike, so that an answer does not tell which clients exist.
     WRONG_CLIENT_AUTHENTICATION = 401, "access_denied", "Unauthorized"
-    WRONG_CLIENT_AT_REVOCATION = 401, "invalid_client", "Unauthorized"
+    WRONG_CLIENT_OF_STANDARD = 401, "invalid_client", "Unauthorized"
     CERTIFICATE_NOT_VALID = 401, "invalid_client", "The client certificate has expired or is not valid yet."
     GRANT_NOT_ALLOWED = 403, "unauthorized_client", "Grant type '{grant}' not allowed for the client."
     AUDIENCE_REQUIRED = 403, "access_denied", "Non-global clients are not allowed access to APIv1"
@@ -55,6 +55,16 @@ class OAuthCase(Case):
     )
     REQUEST_OBJECT_NOT_SUPPORTED = 400, "request_not_supported", "Request objects are not supported."
     REQUEST_URI_NOT_SUPPORTED = 400, "request_uri_not_supported", "The parameter request_uri is not supported."
+    # Unknown, expired, used, and of another client look alike (RFC 9126, 4). Shown on a page: no address is trusted.
+    INVALID_REQUEST_URI = (
+        400,
+        "invalid_request_uri",
+        "The pushed request is unknown, has expired or was answered already. Begin again at the application.",
+    )
+    PUSH_REQUIRED = 400, "invalid_request", "The client must push its authorization requests to the endpoint /oauth/par."
+    PUSH_BY_PUBLIC_CLIENT = 403, "unauthorized_client", "Only a client that authenticates may push authorization requests."
+    PUSH_DISABLED = 404, "endpoint_disabled", "Pushed authorization requests are off at this tenant."
+    SIGNATURE_REQUIRED = 400, "invalid_request", "The client must send its authorization requests as signed request objects."
     REGISTRATION_NOT_SUPPORTED = 400, "registration_not_supported", "The parameter registration is not supported."
     NO_GRANT_IN_ORGANIZATION = 403, "access_denied", "The client has no grant for this API in the {organization} organization"
 

@@ -137,6 +137,8 @@ def _check(client: Client) -> None:
     if use and not client.is_first_party:
         raise Invalid({"is_first_party": ["Only a client without organization settings can be of a third party."]})
     _check_proofs(client)
+    if client.is_public and client.settings.get("require_pushed_authorization_requests"):
+        raise Invalid({"require_pushed_authorization_requests": ["A client without authentication cannot push requests."]})
     _check_signed_requests(client)
     _check_aliases(client)
 

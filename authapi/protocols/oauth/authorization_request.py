@@ -17,6 +17,8 @@ class ClientFacts:
     takes_plain: bool = False
     takes_wildcards: bool = True
     is_native: bool = False
+    requires_push: bool = False
+    requires_signature: bool = False
 
 
 @dataclass(frozen=True)

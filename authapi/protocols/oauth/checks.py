@@ -67,6 +67,7 @@ def check_names(request: AuthorizationCall) -> dict[str, Any]:
     """Refuse, before anything else, what is repeated or not supported, and a missing or unknown response type."""
     for name in sorted(request.repeated):
         raise RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=name[:100])
+    _check_channel(request)
     if request.text("dpop_jkt"):
         # RFC 9449, 10: the client would take its tokens for bound ones.
         raise RequestRefused(OAuthCase.DPOP_NOT_SUPPORTED)
@@ -79,6 +80,14 @@ def check_names(request: AuthorizationCall) -> dict[str, Any]:
     if not request.types or not request.types <= RESPONSE_TYPES:
         raise RequestRefused(OAuthCase.UNSUPPORTED_RESPONSE_TYPE, response_type=text[:100])
     return {}
+
+
+def _check_channel(request: AuthorizationCall) -> None:
+    """Refuse a request that came on another way than its client or its tenant asks for: in the address, or without a signature."""
+    if request.client.requires_push and not request.is_pushed:
+        raise RequestRefused(OAuthCase.PUSH_REQUIRED)
+    if request.client.requires_signature and not request.is_signed:
+        raise RequestRefused(OAuthCase.SIGNATURE_REQUIRED)
 
 
 def check_login(request: AuthorizationCall) -> dict[str, Any]:

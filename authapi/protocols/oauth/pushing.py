@@ -1,0 +1,40 @@
+"""What a client pushes, checked in full before it is kept: what could not be answered is refused while the client still listens."""
+
+from __future__ import annotations
+
+from authapi.client_auth import AUTHENTICATION_PARAMETERS
+from authapi.failures import RequestRefused
+from authapi.failures.requests import RequestCase
+from authapi.login.protocol import ProtocolRequest
+from authapi.models import Client
+from authapi.protocols.oauth.entry import OAUTH, facts_of
+from authapi.protocols.oauth.parameters import Parameters, checked, read, target_of
+from authapi.protocols.oauth.sent import text_pairs
+from authapi.token_request import TokenRequest
+
+# Contract, 2.11: parameters for the client's own purposes.
+_EXTENSION = "ext-"
+MOST_EXTENSIONS = 10
+# In the place of a digest, which the request has once it is kept.
+_NOT_YET = "-"
+
+
+def accepted(request: TokenRequest, client: Client) -> Parameters:
+    """Return the parameters that an authenticated client has pushed, checked as at `/authorize`. Raises `RequestRefused`."""
+    pairs = [pair for pair in text_pairs(request.form) if pair[0] not in AUTHENTICATION_PARAMETERS]
+    if request.text("request_uri") is not None:
+        # RFC 9126, 2.1.
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The parameter request_uri cannot be pushed.")
+    if sum(name.startswith(_EXTENSION) for name, _ in pairs) > MOST_EXTENSIONS:
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"At most {MOST_EXTENSIONS} parameters may begin with {_EXTENSION}.")
+    parameters = read([("client_id", client.client_id), *(pair for pair in pairs if pair[0] != "client_id")])
+    _check(request, client, parameters)
+    return parameters
+
+
+def _check(request: TokenRequest, client: Client, parameters: Parameters) -> None:
+    facts = facts_of(client)
+    pushed = Parameters(parameters.values, parameters.repeated, pushed=_NOT_YET, signed=parameters.signed)
+    checked(pushed, facts, target_of(pushed, facts))
+    # Before the user is known: an API that the client may not have for any user.
+    OAUTH.terms(ProtocolRequest(request.host, client, pushed.state), None, None)
