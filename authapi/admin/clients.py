@@ -26,7 +26,9 @@ _REFRESH = [
     "rotation_type", "expiration_type", "token_lifetime", "infinite_token_lifetime", "idle_token_lifetime",
     "infinite_idle_token_lifetime", "leeway",
 ]  # fmt: skip
-_HARDENING = ["require_pushed_authorization_requests", "par_request_expiry"]
+_HARDENING = [
+    "require_pushed_authorization_requests", "par_request_expiry", "signed_request_required", "request_keys", "jwks_uri",
+]  # fmt: skip
 _ORGANIZATIONS = ["organization_usage", "organization_require_behavior"]
 
 

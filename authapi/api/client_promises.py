@@ -89,6 +89,4 @@ _PROMISES: dict[str, Callable[[Members], bool]] = {
     "token_exchange": lambda value: bool(value.get("allow_any_profile_of_type")),
     "session_transfer": _transfers,
     "token_quota": _limits_tokens,
-    # Request objects are refused at /authorize, so none can be demanded.
-    "signed_request_object": lambda value: bool(value.get("required")),
 }

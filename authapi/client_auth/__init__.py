@@ -40,8 +40,11 @@ _REMEMBERED_SECONDS = 0.2
 def _load_client(key: tuple[str, str]) -> Client:
     tenant_id, client_id = key
     client = Client.objects.of(tenant_id).get(client_id=client_id)
-    if client.proof_ids:
-        client.proofs = tuple(ClientCredential.objects.of(tenant_id).filter(client=client, pk__in=client.proof_ids))
+    used = client.used_credential_ids
+    if used:
+        found = {row.pk: row for row in ClientCredential.objects.of(tenant_id).filter(client=client, pk__in=used)}
+        client.proofs = tuple(found[key] for key in client.proof_ids if key in found)
+        client.request_keys = tuple(found[key] for key in client.request_key_ids if key in found)
     return client
 
 

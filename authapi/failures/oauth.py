@@ -53,7 +53,11 @@ class OAuthCase(Case):
         "unauthorized_client",
         "Response type '{response_type}' not allowed for the client: its grant '{grant}' is off.",
     )
-    REQUEST_OBJECT_NOT_SUPPORTED = 400, "request_not_supported", "Request objects are not supported."
+    # RFC 9101, 6. Shown on a page, and told to a client that pushes it.
+    INVALID_REQUEST_OBJECT = 400, "invalid_request_object", "The request object cannot be used. {reason}"
+    REQUEST_KEYS_UNAVAILABLE = 503, "temporarily_unavailable", "The keys of the client cannot be read right now. Try again."
+    # Where a request cannot be one, such as in a login that a provider began.
+    REQUEST_OBJECT_NOT_SUPPORTED = 400, "request_not_supported", "A request object cannot be used here."
     REQUEST_URI_NOT_SUPPORTED = 400, "request_uri_not_supported", "The parameter request_uri is not supported."
     # Unknown, expired, used, and of another client look alike (RFC 9126, 4). Shown on a page: no address is trusted.
     INVALID_REQUEST_URI = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from authapi.client_auth import assertion, mutual_tls, public, secret_basic, secret_post
+from authapi.client_auth.signatures import ALGORITHMS
 from authapi.edge import mtls
 from authapi.protocols.oauth.checks import PROMPTS
 from authapi.protocols.oauth.engine import SERVED_GRANTS
@@ -33,7 +34,8 @@ _SERVED: dict[str, Any] = {
     "scopes_supported": ["openid", *sorted(SIGN_IN_SCOPES - {"openid"} - _SILENT_SCOPES)],
     "claims_supported": sorted({*_TOKEN_CLAIMS, *(claim for claims in CLAIMS_OF_SCOPE.values() for claim in claims)}),
     "claims_parameter_supported": False,
-    "request_parameter_supported": False,
+    "request_parameter_supported": True,
+    "request_object_signing_alg_values_supported": list(ALGORITHMS),
     "request_uri_parameter_supported": False,
     # `plain` is for clients that are registered as non-conformant; what is listed works for every client.
     "code_challenge_methods_supported": ["S256"],
@@ -65,7 +67,7 @@ def discovery_document(host: HostMatch) -> dict[str, Any]:
     methods = [*_METHODS, *(_MTLS_METHODS if behind_edge else ())]
     for endpoint in ("token_endpoint", "revocation_endpoint"):
         document[f"{endpoint}_auth_methods_supported"] = methods
-        document[f"{endpoint}_auth_signing_alg_values_supported"] = list(assertion.ALGORITHMS)
+        document[f"{endpoint}_auth_signing_alg_values_supported"] = list(ALGORITHMS)
     document |= behind_edge
     if tenant.is_logout_endpoint_discovered:
         document["end_session_endpoint"] = f"{issuer}oidc/logout"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from authapi.client_auth import AUTHENTICATION_PARAMETERS
 from authapi.failures import RequestRefused
 from authapi.failures.requests import RequestCase
 from authapi.login.protocol import ProtocolRequest
 from authapi.models import Client
+from authapi.protocols.oauth import request_objects
 from authapi.protocols.oauth.entry import OAUTH, facts_of
 from authapi.protocols.oauth.parameters import Parameters, checked, read, target_of
 from authapi.protocols.oauth.sent import text_pairs
@@ -27,14 +30,26 @@ def accepted(request: TokenRequest, client: Client) -> Parameters:
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The parameter request_uri cannot be pushed.")
     if sum(name.startswith(_EXTENSION) for name, _ in pairs) > MOST_EXTENSIONS:
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"At most {MOST_EXTENSIONS} parameters may begin with {_EXTENSION}.")
+    token = request.text("request")
+    if token is not None:
+        # RFC 9126, 3. Nothing beside it counts, as at `/authorize`.
+        return _signed(request, client, token)
     parameters = read([("client_id", client.client_id), *(pair for pair in pairs if pair[0] != "client_id")])
     _check(request, client, parameters)
     return parameters
 
 
+def _signed(request: TokenRequest, client: Client, token: str) -> Parameters:
+    """Return the parameters of a signed request. Its use is noted now: a push is not repeated by people as a page is."""
+    parameters = request_objects.opened(client, token)
+    _check(request, client, parameters)
+    request_objects.note_use(client, parameters.signed)
+    return request_objects.without_use(parameters)
+
+
 def _check(request: TokenRequest, client: Client, parameters: Parameters) -> None:
     facts = facts_of(client)
-    pushed = Parameters(parameters.values, parameters.repeated, pushed=_NOT_YET, signed=parameters.signed)
+    pushed = replace(parameters, pushed=_NOT_YET)
     checked(pushed, facts, target_of(pushed, facts))
     # Before the user is known: an API that the client may not have for any user.
     OAUTH.terms(ProtocolRequest(request.host, client, pushed.state), None, None)
