@@ -48,7 +48,7 @@ BEHAVIOURS = (
 _PLAIN = (
     "name", "description", "app_type", "logo_uri", "initiate_login_uri", "is_first_party", "callbacks", "allowed_logout_urls",
     "web_origins", "allowed_origins", "grant_types", "token_endpoint_auth_method", "organization_usage", "organization_require_behavior",
-    "require_pushed_authorization_requests", "par_request_expiry", "jwks_uri",
+    "require_pushed_authorization_requests", "par_request_expiry", "jwks_uri", "require_proof_of_possession",
 )  # fmt: skip
 _NULL_WHEN_EMPTY = ("description", "logo_uri", "initiate_login_uri", "jwks_uri", "organization_usage", "organization_require_behavior")
 _REFRESH = (
@@ -133,6 +133,11 @@ class ClientForm(ServiceForm):
         label="Address of a key set",
         widget=_WIDE,
         help_text="An https address where the application publishes the keys of its signed requests, in place of registered ones.",
+    )
+    require_proof_of_possession = forms.BooleanField(
+        required=False,
+        label="Require bound tokens",
+        help_text="Each token request needs a DPoP proof or a client certificate; a stolen token is then worth nothing.",
     )
     alg = forms.ChoiceField(choices=ALGORITHMS, initial="RS256", label="Signature of id tokens")
     rotation_type = forms.ChoiceField(

@@ -28,6 +28,7 @@ _REFRESH = [
 ]  # fmt: skip
 _HARDENING = [
     "require_pushed_authorization_requests", "par_request_expiry", "signed_request_required", "request_keys", "jwks_uri",
+    "require_proof_of_possession",
 ]  # fmt: skip
 _ORGANIZATIONS = ["organization_usage", "organization_require_behavior"]
 
@@ -81,7 +82,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
             ("Addresses", {"fields": _ADDRESSES}),
             ("How it proves itself, and what it may ask for", {"fields": _PROOF}),
             ("Refresh tokens", {"fields": _REFRESH, "classes": ["collapse"]}),
-            ("Authorization requests", {"fields": _HARDENING, "classes": ["collapse"]}),
+            ("High security", {"fields": _HARDENING, "classes": ["collapse"]}),
             ("Organizations", {"fields": _ORGANIZATIONS, "classes": ["collapse"]}),
         ]
         if obj is None:

@@ -19,7 +19,6 @@ SERVED_ADDONS = frozenset({"samlp", "wsfed"})
 _HARMLESS: dict[str, tuple[Any, ...]] = {
     "cross_origin_authentication": (False,),
     "allowed_clients": ([],),
-    "require_proof_of_possession": (False,),
     "compliance_level": (None, "none"),
     "custom_login_page": (None, ""),
     "custom_login_page_preview": (None, ""),

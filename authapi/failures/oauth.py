@@ -45,8 +45,11 @@ class OAuthCase(Case):
     # Of the authorization endpoint. The first is shown on a page: no address is trusted yet (RFC 6749, 4.1.2.1).
     WEB_ORIGIN_NOT_ALLOWED = 400, "invalid_request", "The origin {origin} is not among the client's web origins."
     ORIGIN_NOT_ALLOWED = 403, "access_denied", "The origin {origin} is not among the client's allowed origins."
-    # RFC 9449, 5: its error code, so that a client sees that no token would be bound.
-    DPOP_NOT_SUPPORTED = 400, "invalid_dpop_proof", "DPoP is not supported. Send the request without a proof."
+    # RFC 9449, 5 and 8. Clients compare the second text.
+    INVALID_DPOP_PROOF = 400, "invalid_dpop_proof", "{reason}"
+    USE_DPOP_NONCE = 400, "use_dpop_nonce", "Authorization server requires nonce in DPoP proof"
+    WRONG_DPOP_KEY = 403, "invalid_grant", "The code is bound to another DPoP key."
+    POSSESSION_REQUIRED = 400, "invalid_request", "{reason}"
     UNSUPPORTED_RESPONSE_TYPE = 400, "unsupported_response_type", "Unsupported response type: {response_type}"
     RESPONSE_TYPE_NOT_ALLOWED = (
         403,

@@ -7,6 +7,7 @@ from typing import Any
 from authapi.client_auth import assertion, mutual_tls, public, secret_basic, secret_post
 from authapi.client_auth.signatures import ALGORITHMS
 from authapi.edge import mtls
+from authapi.possession.proofs import ALGORITHMS as PROOF_ALGORITHMS
 from authapi.protocols.oauth.checks import PROMPTS
 from authapi.protocols.oauth.engine import SERVED_GRANTS
 from authapi.tenant_settings import SignInSettings, sign_in_settings
@@ -40,6 +41,7 @@ _SERVED: dict[str, Any] = {
     # `plain` is for clients that are registered as non-conformant; what is listed works for every client.
     "code_challenge_methods_supported": ["S256"],
     "prompt_values_supported": sorted(PROMPTS),
+    "dpop_signing_alg_values_supported": list(PROOF_ALGORITHMS),
     "subject_types_supported": ["public"],
     "id_token_signing_alg_values_supported": ["HS256", "RS256"],
     "backchannel_logout_supported": True,

@@ -8,6 +8,8 @@ from authapi.failures import RequestRefused
 from authapi.failures.oauth import OAuthCase
 from authapi.failures.requests import RequestCase
 from authapi.models import Client
+from authapi.possession.issuing import nonce_headers, with_proven_key
+from authapi.possession.presented import HEADER as PROOF_HEADER
 from authapi.protocols.oauth.pushed import push
 from authapi.protocols.oauth.pushing import accepted
 from authapi.tenant_settings import sign_in_settings
@@ -15,6 +17,7 @@ from authapi.token_request import TokenRequest
 from authapi.views.chain import Answer, Call, hot_endpoint, json_answer
 from foundation.tenancy import tenant_bound
 
+PATH = "/oauth/par"
 # Contract, 2.11.
 MAX_BYTES = 10 * 1024
 _FRESH = {"Cache-Control": "no-store", "Pragma": "no-cache"}
@@ -32,8 +35,11 @@ def _pushed(call: Call) -> Answer:
         if not sign_in_settings(call.host.tenant_id).takes_pushed_requests:
             raise RequestRefused(OAuthCase.PUSH_DISABLED)
         client = _client(request)
+        if PROOF_HEADER in call.headers:
+            request = with_proven_key(request, client, path=PATH)
         pushed = push(client, accepted(request, client))
-    return json_answer({"request_uri": pushed.request_uri, "expires_in": pushed.seconds}, status=201, headers=_FRESH)
+        headers = _FRESH | nonce_headers(request)
+    return json_answer({"request_uri": pushed.request_uri, "expires_in": pushed.seconds}, status=201, headers=headers)
 
 
 def _client(request: TokenRequest) -> Client:

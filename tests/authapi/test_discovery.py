@@ -138,5 +138,5 @@ def test_methods_prompts_and_contexts_in_it_are_those_that_work_for_every_client
     assert document["code_challenge_methods_supported"] == ["S256"]
     assert document["prompt_values_supported"] == ["consent", "create", "login", "none", "select_account"]
     assert "acr_values_supported" not in document
-    assert not [name for name in document if name.startswith("dpop")]
+    assert document["dpop_signing_alg_values_supported"] == ["ES256", "PS256", "Ed25519", "ES384", "RS256"]
     assert "address" not in document["scopes_supported"]

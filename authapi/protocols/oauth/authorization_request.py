@@ -49,6 +49,7 @@ class AuthorizationRequest:
     nonce: str = ""
     code_challenge: str = field(default="", repr=False)
     code_challenge_method: str = ""
+    dpop_jkt: str = ""
     prompts: frozenset[str] = frozenset()
     max_age: int | None = None
     connection: str = ""

@@ -93,6 +93,7 @@ def answer(http_request: HttpRequest, request: ProtocolRequest, login: CompleteL
         authorization_request.is_redirect_uri_given,
         authorization_request.code_challenge,
         authorization_request.code_challenge_method,
+        authorization_request.dpop_jkt,
     )
     members = front_channel(issue, response_types=authorization_request.response_types, code_parameters=code, state=target.state)
     note_client(session, request.client, protocol=NAME)

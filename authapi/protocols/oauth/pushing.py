@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from authapi.client_auth import AUTHENTICATION_PARAMETERS
 from authapi.failures import RequestRefused
+from authapi.failures.oauth import OAuthCase
 from authapi.failures.requests import RequestCase
 from authapi.login.protocol import ProtocolRequest
 from authapi.models import Client
@@ -35,13 +36,23 @@ def accepted(request: TokenRequest, client: Client) -> Parameters:
         # RFC 9126, 3. Nothing beside it counts, as at `/authorize`.
         return _signed(request, client, token)
     parameters = read([("client_id", client.client_id), *(pair for pair in pairs if pair[0] != "client_id")])
+    parameters = _with_key(request, parameters)
     _check(request, client, parameters)
     return parameters
 
 
+def _with_key(request: TokenRequest, parameters: Parameters) -> Parameters:
+    """Bind the code to the key whose proof came with the push (RFC 9449, 10.1). Raises `RequestRefused` for two keys."""
+    if not request.key:
+        return parameters
+    if parameters.get("dpop_jkt") not in ("", request.key):
+        raise RequestRefused(OAuthCase.INVALID_DPOP_PROOF, reason="The dpop_jkt names another key than the DPoP proof.")
+    return replace(parameters, values={**parameters.values, "dpop_jkt": request.key})
+
+
 def _signed(request: TokenRequest, client: Client, token: str) -> Parameters:
     """Return the parameters of a signed request. Its use is noted now: a push is not repeated by people as a page is."""
-    parameters = request_objects.opened(client, token)
+    parameters = _with_key(request, request_objects.opened(client, token))
     _check(request, client, parameters)
     request_objects.note_use(client, parameters.signed)
     return request_objects.without_use(parameters)
