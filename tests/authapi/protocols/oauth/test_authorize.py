@@ -131,7 +131,6 @@ def test_too_many_requests_get_429_with_the_headers(login: Login, settings: Any)
         ({"audience": "urn:unknown"}, "access_denied", "Service not enabled within domain: urn:unknown"),
         ({"connection": "unknown"}, "invalid_request", "The connection was not found or is not enabled for the client."),
         ({"organization": "org_x"}, "invalid_request", "parameter organization is not allowed for this client"),
-        ({"request": "x"}, "request_not_supported", "Request objects are not supported."),
         ({"id_token_hint": "x.y.z"}, "invalid_request", "The id_token_hint is not an id token of this issuer."),
         ({"scope": ["openid", "profile"]}, "invalid_request", "The parameter scope is repeated."),
     ],
