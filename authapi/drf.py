@@ -28,15 +28,19 @@ from authapi.edge import throttling
 from authapi.edge.address_rates import charged_debt_in_thread, debt_of
 from authapi.edge.addresses import Origin, origin_of
 from authapi.logs.noted_writes import note_response, writing_of
+from authapi.possession.holders import SCHEMES, asked_by, verified
+from authapi.possession.presented import Asked
 from authapi.problems import ApiProblem, TooManyRequests
 from authapi.services.administrative_log import Writing, writing
-from authapi.tokens.verifying import InsufficientScope, InvalidToken, TokenRefused, VerifiedToken, require_scope, verify_access_token
+from authapi.tokens.verifying import InsufficientScope, InvalidToken, TokenRefused, VerifiedToken, require_scope
 from foundation.acting import Act, Actor, acting
 from foundation.change_context import ChangeContext, ChangingClient, change_context
 from foundation.tenancy import tenant_bound
 from identity.hosts import HostMatch, resolve_host
 
 if TYPE_CHECKING:
+    from django.core.handlers.asgi import ASGIRequest
+
     # DRF's views import the classes of this module, which the settings name.
     from rest_framework.views import APIView
 
@@ -69,14 +73,21 @@ class ApiClient:
 
 
 class BearerAuthentication(BaseAuthentication):
-    """`Authorization: Bearer` with an access token for the management interface; there is no other way in."""
+    """`Authorization: Bearer` or `DPoP` with an access token for the management interface; there is no other way in."""
 
     def authenticate(self, request: Request) -> tuple[ApiClient, VerifiedToken]:
         kind, _, token = request.headers.get("Authorization", "").partition(" ")
-        if kind.lower() != "bearer" or not token.strip():
+        if kind.lower() not in SCHEMES or not token.strip():
             raise InvalidToken
-        claims = verify_access_token(token.strip(), host=host_of(request))
+        host = host_of(request)
+        claims = verified(kind.lower(), token.strip(), host=host, asked=lambda: _asked(request, host))
         return ApiClient(claims.client_id, claims.client_name), claims
+
+
+def _asked(request: Request, host: HostMatch) -> Asked:
+    """Return the request as its sender's proof has to fit it, from the header lines as they arrived."""
+    pairs = cast("ASGIRequest", request._request).scope["headers"]
+    return asked_by(pairs, host=host, method=request.method or "", path=request.path)
 
 
 class HasScope(BasePermission):

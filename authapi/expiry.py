@@ -28,6 +28,7 @@ from authapi.models import (
     LoginFailures,
     LoginTransaction,
     LogoutTransaction,
+    PushedRequest,
     RefreshToken,
     RefusedMessage,
     RevokedToken,
@@ -103,6 +104,8 @@ def endings(now: datetime) -> tuple[Ending, ...]:
         Ending(AuthorizationCode, over("expires") & Q(used_at=None) | over("expires", kept=_REPLAY_KNOWN)),
         Ending(LoginTransaction, over("expires_at")),
         Ending(LogoutTransaction, over("expires_at")),
+        # The answer uses it up, and a login that began with it in time may take so long.
+        Ending(PushedRequest, over("expires_at", kept=timedelta(seconds=settings.AUTHORIZATION_REQUEST_SECONDS))),
         Ending(DeviceGrant, over("expires")),
         Ending(AccessToken, over("expires")),
         # A rotated token stays while its family may live, at least for as long as a client could still present it honestly.

@@ -58,7 +58,7 @@ def _problem(error: Exception) -> ApiProblem:
         case ApiProblem():
             return error
         case TokenRefused():
-            return ApiProblem(error.status, error.message, error.error_code)
+            return ApiProblem(error.status, error.message, error.error_code, headers=error.headers)
         case ServiceError():
             return _service_refusal(error)
         case exceptions.APIException() | ModelInvalid() | Http404() | PermissionDenied():

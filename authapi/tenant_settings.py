@@ -26,7 +26,9 @@ DEFAULTS: dict[str, Any] = {
     "sessions": {"oidc_logout_prompt_enabled": True},
     "oidc_logout": {"rp_logout_end_session_endpoint_discovery": True},
     "mtls": {"enable_endpoint_aliases": False},
-    "pushed_authorization_requests_supported": False,
+    "pushed_authorization_requests_supported": True,
+    # Ours, by the name that RFC 9126, 5 has for it: no application of the tenant sends its request in the address.
+    "require_pushed_authorization_requests": False,
     # RFC 9207 ends mix-up attacks, and clients that do not know `iss` ignore it: on, unlike upstream.
     "authorization_response_iss_parameter_supported": True,
     "allow_organization_name_in_authentication_api": False,
@@ -92,6 +94,8 @@ class SignInSettings:
     is_logout_endpoint_discovered: bool
     has_mtls_aliases: bool
     sends_issuer: bool
+    takes_pushed_requests: bool
+    requires_pushed_requests: bool
     takes_organization_names: bool
     enabled_locales: tuple[str, ...]
     acr_values: tuple[str, ...]
@@ -131,6 +135,8 @@ def _load(tenant_id: str) -> SignInSettings:
         is_logout_endpoint_discovered=values["oidc_logout"]["rp_logout_end_session_endpoint_discovery"],
         has_mtls_aliases=values["mtls"]["enable_endpoint_aliases"],
         sends_issuer=values["authorization_response_iss_parameter_supported"],
+        takes_pushed_requests=values["pushed_authorization_requests_supported"],
+        requires_pushed_requests=values["require_pushed_authorization_requests"],
         takes_organization_names=values["allow_organization_name_in_authentication_api"],
         acr_values=tuple(values["acr_values_supported"]),
         logo_url=looks["logo_url"] or values.get("picture_url", ""),

@@ -22,6 +22,8 @@ class TokenRequest:
     form: Mapping[str, Any] = field(repr=False)
     # Told when the client is proven. Without one, the chain charges by the outcome.
     charge: Charge | None = None
+    # The thumbprint of the key that the sender has proven to hold (RFC 9449), empty where no proof came.
+    key: str = ""
 
     def text(self, name: str) -> str | None:
         """Return a parameter, None when it is absent. Raises `RequestRefused` for one that is no text.

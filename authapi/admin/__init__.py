@@ -15,7 +15,13 @@ from authapi.admin.resources import ApiResourceAdmin, ClientGrantAdmin
 from authapi.admin.saml_keys import SamlKeyAdmin
 from authapi.admin.saml_page import SamlPage
 from authapi.admin.sessions import ConsentAdmin, LogoutNoticeAdmin, RefreshTokenAdmin, SessionAdmin, SessionClientAdmin
-from authapi.admin.short_lived import AccountTicketAdmin, LoginTransactionAdmin, LogoutTransactionAdmin, UsedAssertionAdmin
+from authapi.admin.short_lived import (
+    AccountTicketAdmin,
+    LoginTransactionAdmin,
+    LogoutTransactionAdmin,
+    PushedRequestAdmin,
+    UsedAssertionAdmin,
+)
 from authapi.admin.sign_ins import SignInAdmin
 from authapi.admin.tenant_settings import TenantSettingsAdmin
 from authapi.admin.user_panels import UserPanels
@@ -37,6 +43,7 @@ from authapi.models import (
     LogoutTransaction,
     OrganizationClientGrant,
     Permission,
+    PushedRequest,
     RefreshToken,
     RevokedToken,
     RolePermission,
@@ -97,5 +104,6 @@ def _register_sign_in(site: admin.AdminSite) -> None:
     site.register(LogoutNotice, LogoutNoticeAdmin)
     site.register(LoginTransaction, LoginTransactionAdmin)
     site.register(LogoutTransaction, LogoutTransactionAdmin)
+    site.register(PushedRequest, PushedRequestAdmin)
     site.register(AccountTicket, AccountTicketAdmin)
     site.register(TenantSettings, TenantSettingsAdmin)

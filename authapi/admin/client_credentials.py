@@ -9,7 +9,7 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from authapi.client_auth.assertion import ALGORITHMS
+from authapi.client_auth.signatures import ALGORITHMS
 from authapi.edge import mtls
 from authapi.models import ClientCredential, EdgeKey
 from authapi.services import client_credentials, edge_keys

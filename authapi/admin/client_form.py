@@ -10,7 +10,7 @@ from django.utils.html import format_html
 from authapi.api.client_bodies import ClientToChange
 from authapi.api.client_documents import client_resource, columns_of
 from authapi.grants.password import REALM_GRANT
-from authapi.models import Client
+from authapi.models import Client, ClientCredential
 from foundation.admin.json_fields import ShapedJSONField
 from foundation.admin.line_fields import LinesField
 from foundation.api.refusals import Refusal
@@ -48,8 +48,9 @@ BEHAVIOURS = (
 _PLAIN = (
     "name", "description", "app_type", "logo_uri", "initiate_login_uri", "is_first_party", "callbacks", "allowed_logout_urls",
     "web_origins", "allowed_origins", "grant_types", "token_endpoint_auth_method", "organization_usage", "organization_require_behavior",
+    "require_pushed_authorization_requests", "par_request_expiry", "jwks_uri", "require_proof_of_possession",
 )  # fmt: skip
-_NULL_WHEN_EMPTY = ("description", "logo_uri", "initiate_login_uri", "organization_usage", "organization_require_behavior")
+_NULL_WHEN_EMPTY = ("description", "logo_uri", "initiate_login_uri", "jwks_uri", "organization_usage", "organization_require_behavior")
 _REFRESH = (
     "rotation_type", "expiration_type", "leeway", "token_lifetime", "idle_token_lifetime", "infinite_token_lifetime",
     "infinite_idle_token_lifetime",
@@ -103,6 +104,41 @@ class ClientForm(ServiceForm):
         label="Authentication",
         help_text="How the application proves itself. One way only.",
     )
+    require_pushed_authorization_requests = forms.BooleanField(
+        required=False,
+        label="Require pushed requests",
+        help_text="The application leaves each authorization request at /oauth/par first; one in the address is refused.",
+    )
+    par_request_expiry = forms.IntegerField(
+        required=False,
+        min_value=10,
+        max_value=600,
+        label="Life of pushed requests",
+        help_text="Seconds in which a login may begin with one. Empty: 30.",
+    )
+    signed_request_required = forms.BooleanField(
+        required=False,
+        label="Require signed requests",
+        help_text="Each authorization request is a JWT that the application has signed; every other is refused.",
+    )
+    request_keys = forms.MultipleChoiceField(
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        label="Keys of signed requests",
+        help_text="Public keys of this client that verify its requests. Register one under Credentials first.",
+    )
+    jwks_uri = forms.CharField(
+        required=False,
+        max_length=2048,
+        label="Address of a key set",
+        widget=_WIDE,
+        help_text="An https address where the application publishes the keys of its signed requests, in place of registered ones.",
+    )
+    require_proof_of_possession = forms.BooleanField(
+        required=False,
+        label="Require bound tokens",
+        help_text="Each token request needs a DPoP proof or a client certificate; a stolen token is then worth nothing.",
+    )
     alg = forms.ChoiceField(choices=ALGORITHMS, initial="RS256", label="Signature of id tokens")
     rotation_type = forms.ChoiceField(
         choices=[("rotating", "Rotating: each is good for one exchange"), ("non-rotating", "Not rotating")],
@@ -139,12 +175,19 @@ class ClientForm(ServiceForm):
             self.initial = {**form_values(self.instance), **(named.get("initial") or {})}
             if "grant_types" in self.fields:
                 self._offer_present_grants()
+            if "request_keys" in self.fields:
+                self._offer_keys()
 
     def _offer_present_grants(self) -> None:
         """Offer what the client has, too, although nothing here serves it: saving the form must not take it away."""
         field: Any = self.fields["grant_types"]
         known = {name for name, *_ in GRANTS}
         field.choices = [*_grant_choices(), *((name, name) for name in self.instance.grant_types if name not in known)]
+
+    def _offer_keys(self) -> None:
+        field: Any = self.fields["request_keys"]
+        keys = self.instance.credentials.filter(type=ClientCredential.Type.PUBLIC_KEY)
+        field.choices = [(key.pk, f"{key} ({key.algorithm}, {key.kid})") for key in keys]
 
     def clean(self) -> dict[str, Any]:
         values = super().clean() or self.cleaned_data
@@ -175,9 +218,17 @@ class ClientForm(ServiceForm):
             body["refresh_token"] = given | ({"policies": policies} if policies else {})
         if "backchannel_logout_urls" in changed:
             body["oidc_logout"] = {**(stored.get("oidc_logout") or {}), "backchannel_logout_urls": values["backchannel_logout_urls"]}
+        body |= self._signed_requests()
         if "client_metadata" in changed:
             body["client_metadata"] = merge_of(stored.get("client_metadata", {}), values["client_metadata"])
         return body
+
+    def _signed_requests(self) -> dict[str, Any]:
+        values = self.cleaned_data
+        if not {"signed_request_required", "request_keys"} & set(self.changed_data):
+            return {}
+        named = [{"id": key} for key in values.get("request_keys") or ()]
+        return {"signed_request_object": {"required": bool(values.get("signed_request_required")), "credentials": named}}
 
     def _judge(self, body: dict[str, Any]) -> None:
         judge = ClientToChange(data=body)
@@ -210,6 +261,8 @@ def form_values(client: Client) -> dict[str, Any]:
         **{name: refresh.get(name) for name in _REFRESH},
         "is_global": client.is_global,
         "alg": document["jwt_configuration"]["alg"],
+        "signed_request_required": bool((document.get("signed_request_object") or {}).get("required")),
+        "request_keys": list(client.request_key_ids),
         "backchannel_logout_urls": (document.get("oidc_logout") or {}).get("backchannel_logout_urls") or [],
         "client_metadata": document.get("client_metadata", {}),
     }

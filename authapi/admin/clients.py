@@ -26,6 +26,10 @@ _REFRESH = [
     "rotation_type", "expiration_type", "token_lifetime", "infinite_token_lifetime", "idle_token_lifetime",
     "infinite_idle_token_lifetime", "leeway",
 ]  # fmt: skip
+_HARDENING = [
+    "require_pushed_authorization_requests", "par_request_expiry", "signed_request_required", "request_keys", "jwks_uri",
+    "require_proof_of_possession",
+]  # fmt: skip
 _ORGANIZATIONS = ["organization_usage", "organization_require_behavior"]
 
 
@@ -78,6 +82,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
             ("Addresses", {"fields": _ADDRESSES}),
             ("How it proves itself, and what it may ask for", {"fields": _PROOF}),
             ("Refresh tokens", {"fields": _REFRESH, "classes": ["collapse"]}),
+            ("High security", {"fields": _HARDENING, "classes": ["collapse"]}),
             ("Organizations", {"fields": _ORGANIZATIONS, "classes": ["collapse"]}),
         ]
         if obj is None:

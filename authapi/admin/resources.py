@@ -29,6 +29,16 @@ _USER_POLICIES = (
 )
 _CLIENT_POLICIES = (("require_client_grant", "Only applications with a client grant"), ("deny_all", "No application"))
 _USES = (("", "Not said"), ("deny", "Denied"), ("allow", "Allowed"), ("require", "Required"))
+_MECHANISMS = (
+    ("", "Not asked for"),
+    ("dpop", "A key, by a DPoP proof with each request"),
+    ("mtls", "A client certificate, forwarded by the edge of a custom domain"),
+)
+_REQUIRED_FOR = (
+    ("", "Not required: applications may bind their tokens"),
+    ("all_clients", "Required of every application"),
+    ("public_clients", "Required of applications that cannot authenticate"),
+)
 _COLUMNS = ("identifier", "name", "token_lifetime", "token_dialect")
 _SWITCHES = ("enforce_policies", "allow_offline_access", "skip_consent_for_verifiable_first_party_clients")
 
@@ -87,6 +97,16 @@ class ApiResourceForm(ServiceForm):
     user_policy = forms.ChoiceField(choices=_USER_POLICIES, initial="allow_all", label="Tokens for users")
     client_policy = forms.ChoiceField(choices=_CLIENT_POLICIES, initial="require_client_grant", label="Tokens for applications themselves")
 
+    possession_mechanism = forms.ChoiceField(
+        required=False, choices=_MECHANISMS, label="Bound to", help_text="A stolen token that is bound is worth nothing to a thief."
+    )
+    possession_required_for = forms.ChoiceField(
+        required=False,
+        choices=_REQUIRED_FOR,
+        label="Binding required",
+        help_text="An application that sends no proof then gets no token for this API.",
+    )
+
     class Meta:
         model = ApiResource
         fields = ()
@@ -106,17 +126,34 @@ class ApiResourceForm(ServiceForm):
                 "user": {"policy": values["user_policy"]},
                 "client": {"policy": values["client_policy"]},
             }
+        if changed & {"possession_mechanism", "possession_required_for"}:
+            settings["proof_of_possession"] = _possession(values["possession_mechanism"], values["possession_required_for"])
         return found | ({"settings": settings} if settings else {})
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or self.cleaned_data
+        if values.get("possession_required_for") and not values.get("possession_mechanism"):
+            self.add_error("possession_mechanism", "Choose what tokens are bound to.")
+        return values
+
+
+def _possession(mechanism: str, required_for: str) -> dict[str, Any] | None:
+    if not mechanism:
+        return None
+    return {"mechanism": mechanism, "required": bool(required_for), **({"required_for": required_for} if required_for else {})}
 
 
 def _form_values(resource: ApiResource) -> dict[str, Any]:
     policies = resource.settings.get("subject_type_authorization") or {}
+    possession = resource.settings.get("proof_of_possession") or {}
     return {
         **{name: getattr(resource, name) for name in (*_COLUMNS, "scopes")},
         "token_lifetime_for_web": resource.settings.get("token_lifetime_for_web"),
         **{name: resource.settings.get(name, name == _SWITCHES[2]) for name in _SWITCHES},
         "user_policy": (policies.get("user") or {}).get("policy", "allow_all"),
         "client_policy": (policies.get("client") or {}).get("policy", "require_client_grant"),
+        "possession_mechanism": possession.get("mechanism", ""),
+        "possession_required_for": possession.get("required_for", "all_clients") if possession.get("required") else "",
     }
 
 
@@ -138,7 +175,8 @@ class ApiResourceAdmin(ServiceAdmin[ApiResource]):
         kept = (
             [] if obj is None else [("Kept by the service", {"fields": ["is_system", "created_at", "updated_at"], "classes": ["collapse"]})]
         )
-        return [(None, {"fields": own}), ("Tokens", {"fields": tokens}), ("Who may ask for them", {"fields": access}), *kept]
+        bound = ("Bound tokens", {"fields": ["possession_mechanism", "possession_required_for"], "classes": ["collapse"]})
+        return [(None, {"fields": own}), ("Tokens", {"fields": tokens}), ("Who may ask for them", {"fields": access}), bound, *kept]
 
     def get_readonly_fields(self, request: HttpRequest, obj: ApiResource | None = None) -> Any:
         return () if obj is None else ("id", "tenant", "identifier", "is_system", "created_at", "updated_at")

@@ -1,8 +1,8 @@
-"""Admin pages of rows that live for a while: logins and logouts under way, mailed links, used assertions."""
+"""Admin pages of rows that live for a while: pushed requests, logins and logouts under way, mailed links, used assertions."""
 
 from __future__ import annotations
 
-from authapi.models import AccountTicket, LoginTransaction, LogoutTransaction, UsedAssertion
+from authapi.models import AccountTicket, LoginTransaction, LogoutTransaction, PushedRequest, UsedAssertion
 from identity.admin.tenant_scope import ReadOnlyAdmin
 
 
@@ -45,3 +45,13 @@ class UsedAssertionAdmin(ReadOnlyAdmin[UsedAssertion]):
     ordering = ("-pk",)
     fields = ("tenant", "expires_at")
     empty_text = "No assertion of a client is being remembered."
+
+
+class PushedRequestAdmin(ReadOnlyAdmin[PushedRequest]):
+    is_short_lived = True
+    list_display = ("id", "client", "created_at", "expires_at", "tenant")
+    list_select_related = ("client", "tenant")
+    sortable_by = ()
+    ordering = ("-pk",)
+    fields = ("tenant", "client", "created_at", "expires_at")
+    empty_text = "No client has pushed an authorization request lately."

@@ -30,7 +30,7 @@ _MODE_NAMES = {
 _PLAIN = (
     "friendly_name", "picture_url", "support_email", "support_url", "default_directory", "default_audience", "default_redirection_uri",
     "allowed_logout_urls", "enabled_locales", *LIFETIMES, "authorization_response_iss_parameter_supported",
-    "allow_organization_name_in_authentication_api",
+    "allow_organization_name_in_authentication_api", "pushed_authorization_requests_supported", "require_pushed_authorization_requests",
 )  # fmt: skip
 _WIDE = forms.TextInput(attrs={"size": 60})
 _NULL_WHEN_EMPTY = (*LIFETIMES, "enabled_locales")
@@ -97,6 +97,16 @@ class TenantSettingsForm(ServiceForm):
     )
     allow_organization_name_in_authentication_api = forms.BooleanField(
         required=False, label="Take names of organizations", help_text="Beside their ids; tokens then hold the name, too."
+    )
+    pushed_authorization_requests_supported = forms.BooleanField(
+        required=False,
+        label="Take pushed authorization requests",
+        help_text="Applications may leave their request at /oauth/par and send the browser with a handle.",
+    )
+    require_pushed_authorization_requests = forms.BooleanField(
+        required=False,
+        label="Require pushed authorization requests",
+        help_text="Of every application. Users of one that cannot authenticate, such as a single-page application, cannot log in any more.",
     )
     brute_force_enabled = forms.BooleanField(required=False, label="Count failed logins")
     max_attempts = forms.IntegerField(
@@ -200,7 +210,12 @@ class TenantSettingsAdmin(ServiceAdmin[TenantSettings]):
         looks = ["friendly_name", "logo_url", "picture_url", "primary_color", "page_background", "support_email", "support_url"]
         ends = ["cookie_mode", "allowed_logout_urls", "oidc_logout_prompt_enabled", "rp_logout_end_session_endpoint_discovery"]
         names = ["default_directory", "default_audience", "default_redirection_uri", "enabled_locales"]
-        protocol = ["authorization_response_iss_parameter_supported", "allow_organization_name_in_authentication_api"]
+        protocol = [
+            "authorization_response_iss_parameter_supported",
+            "allow_organization_name_in_authentication_api",
+            "pushed_authorization_requests_supported",
+            "require_pushed_authorization_requests",
+        ]
         return [
             *own,
             ("Looks", {"fields": looks}),

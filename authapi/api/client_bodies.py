@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.core.validators import RegexValidator
 from rest_framework import serializers
 
@@ -23,6 +24,7 @@ _MOST_ADDRESSES = 100
 _MOST_METADATA = 10
 _LONGEST_METADATA = 255
 _SHORTEST_SECRET = 32
+_KEY_ADDRESS = RegexValidator(r"\Ahttps?://[^\s/?#@]+(/[^\s#]*)?\Z", "Object didn't pass validation for format uri")
 _NAME = RegexValidator(r"\A[^<>]+\Z", "String does not match pattern ^[^<>]+$")
 
 
@@ -42,6 +44,21 @@ class Registered(Address):
         problem = wildcard_problem(value)
         if problem:
             raise serializers.ValidationError(problem)
+        return value
+
+
+class KeyAddress(Text):
+    """An https address of a key set; plain http where the operator allows it for outgoing requests."""
+
+    default_error_messages = {"insecure": "Expected an https address"}
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=2048, validators=[_KEY_ADDRESS], **options)
+
+    def to_internal_value(self, data: Any) -> str:
+        value = str(super().to_internal_value(data))
+        if not value.startswith("https:") and not settings.OUTBOUND_ALLOW_HTTP:
+            self.fail("insecure")
         return value
 
 
@@ -149,6 +166,7 @@ class ClientSettings(FurtherMembers):
     updated_at_as_text = Switch(required=False)
     oidc_logout = LogoutSettings(required=False, allow_null=True)
     oidc_backchannel_logout = LogoutSettings(required=False, allow_null=True, help_text="An older name of oidc_logout.")
+    jwks_uri = KeyAddress(required=False, allow_null=True)
     par_request_expiry = serializers.IntegerField(required=False, min_value=10, max_value=600, allow_null=True)
 
 

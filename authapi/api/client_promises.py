@@ -19,8 +19,6 @@ SERVED_ADDONS = frozenset({"samlp", "wsfed"})
 _HARMLESS: dict[str, tuple[Any, ...]] = {
     "cross_origin_authentication": (False,),
     "allowed_clients": ([],),
-    "require_pushed_authorization_requests": (False,),
-    "require_proof_of_possession": (False,),
     "compliance_level": (None, "none"),
     "custom_login_page": (None, ""),
     "custom_login_page_preview": (None, ""),
@@ -90,6 +88,4 @@ _PROMISES: dict[str, Callable[[Members], bool]] = {
     "token_exchange": lambda value: bool(value.get("allow_any_profile_of_type")),
     "session_transfer": _transfers,
     "token_quota": _limits_tokens,
-    # Request objects are refused at /authorize, so none can be demanded.
-    "signed_request_object": lambda value: bool(value.get("required")),
 }

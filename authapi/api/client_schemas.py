@@ -31,7 +31,11 @@ _PROPERTIES: dict[str, Schema] = {
     **dict.fromkeys(("token_quota", "encryption_key", "anonymous_sessions", "identity_assertion_authorization_grant"), _OBJECT),
     **dict.fromkeys(("token_vault_privileged_access", "express_configuration", "my_organization_configuration"), _OBJECT),
     **dict.fromkeys(("b2b_integration_configuration", "oidc_support"), _OBJECT),
-    "signed_request_object": {**_OBJECT, "description": "The ids of the credentials it names cannot be deleted."},
+    "signed_request_object": {
+        **_OBJECT,
+        "description": "`required`, and the ids of the keys that verify signed requests; these cannot be deleted.",
+    },
+    "jwks_uri": {**TEXT, "description": "Where the client publishes the keys of its signed requests."},
     "updated_at_as_text": {**SWITCH, "description": "`updated_at` in profiles is ISO 8601 text instead of a number of seconds."},
     "par_request_expiry": {"type": "integer"},
     "created_at": TIME,

@@ -9,7 +9,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from authapi.client_auth.assertion import ALGORITHMS
+from authapi.client_auth.signatures import ALGORITHMS
 from authapi.models import ClientCredential
 from authapi.services.client_credentials import MOST_PER_METHOD, NewCredential
 from authapi.services.clients import CREDENTIAL_TYPES

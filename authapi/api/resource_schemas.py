@@ -35,6 +35,15 @@ COMPONENTS: dict[str, Schema] = {
             "allow_offline_access": SWITCH,
             "skip_consent_for_verifiable_first_party_clients": SWITCH,
             "subject_type_authorization": {"type": "object", "additionalProperties": True},
+            "proof_of_possession": {
+                "type": "object",
+                "nullable": True,
+                "properties": {
+                    "mechanism": {**TEXT, "enum": ["dpop", "mtls"]},
+                    "required": SWITCH,
+                    "required_for": {**TEXT, "enum": ["all_clients", "public_clients"]},
+                },
+            },
         },
     },
     "ClientGrant": {

@@ -16,6 +16,7 @@ from authapi.models import ApiResource
 from authapi.models.resources import MAX_TOKEN_SECONDS
 from authapi.services.api_resources import create_api_resource, ensure_management_api
 from authapi.services.resource_changes import SystemResource, delete_api_resource, update_api_resource
+from authapi.tokens.bindings import MECHANISMS
 from foundation.api.endpoint import Endpoint
 from foundation.api.fields import Closed, JsonObject, ListOf, Switch, Text
 from foundation.api.operations import Operation
@@ -26,7 +27,7 @@ from identity.services.failures import NotFound
 
 INEXISTENT_RESOURCE_SERVER = "inexistent_resource_server"
 _COLUMNS = ("identifier", "name", "scopes", "token_lifetime", "token_dialect")
-_CHECKS = ("token_encryption", "proof_of_possession", "consent_policy", "authorization_details", "signing_secret")
+_CHECKS = ("token_encryption", "consent_policy", "authorization_details", "signing_secret")
 _NAME = RegexValidator(r"\A[^<>]*\Z", "String does not match pattern ^[^<>]+$")
 
 
@@ -48,6 +49,17 @@ class SubjectPolicies(Closed):
     client = ClientPolicy(required=False)
 
 
+class ProofOfPossession(Closed):
+    """How tokens of the API are bound, and of whom that is asked."""
+
+    mechanism = serializers.ChoiceField(choices=list(MECHANISMS))
+    required_for = serializers.ChoiceField(required=False, choices=["all_clients", "public_clients"])
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        # A class attribute of this name would hide one of the framework's.
+        return {**super().get_fields(), "required": Switch()}
+
+
 class ResourceServerToChange(Closed):
     """The identifier never changes."""
 
@@ -63,7 +75,7 @@ class ResourceServerToChange(Closed):
     skip_consent_for_verifiable_first_party_clients = Switch(required=False)
     subject_type_authorization = SubjectPolicies(required=False)
     token_encryption = JsonObject(required=False, allow_null=True)
-    proof_of_possession = JsonObject(required=False, allow_null=True)
+    proof_of_possession = ProofOfPossession(required=False, allow_null=True)
     consent_policy = Text(required=False, allow_null=True)
     authorization_details = ListOf(required=False, child=JsonObject(), allow_null=True)
 

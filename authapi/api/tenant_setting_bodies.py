@@ -108,6 +108,7 @@ class TenantSettingsToChange(Closed):
     oidc_logout = LogoutOptions(required=False, allow_null=True)
     mtls = MtlsOptions(required=False, allow_null=True)
     pushed_authorization_requests_supported = Switch(required=False, allow_null=True)
+    require_pushed_authorization_requests = Switch(required=False, allow_null=True)
     authorization_response_iss_parameter_supported = Switch(required=False, allow_null=True)
     allow_organization_name_in_authentication_api = Switch(required=False, allow_null=True)
     acr_values_supported = ListOf(required=False, allow_null=True, child=Text(max_length=256), max_length=_MOST_VALUES)

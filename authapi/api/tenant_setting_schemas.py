@@ -21,6 +21,7 @@ _SETTINGS: dict[str, Schema] = {
     "oidc_logout": {"type": "object", "properties": {"rp_logout_end_session_endpoint_discovery": SWITCH}},
     "mtls": {"type": "object", "properties": {"enable_endpoint_aliases": SWITCH}},
     "pushed_authorization_requests_supported": SWITCH,
+    "require_pushed_authorization_requests": {**SWITCH, "description": "No application sends its authorization request in the address."},
     "authorization_response_iss_parameter_supported": SWITCH,
     "allow_organization_name_in_authentication_api": SWITCH,
     "flags": {"type": "object", "additionalProperties": SWITCH},

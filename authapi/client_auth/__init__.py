@@ -30,6 +30,8 @@ METHODS: tuple[Callable[[TokenRequest], Credential | None], ...] = (
     public.presented,
 )
 _AMBIENT = (mutual_tls.CA_SIGNED, mutual_tls.SELF_SIGNED, public.METHOD)
+# What of a body proves the client and is never a parameter of anything else.
+AUTHENTICATION_PARAMETERS = frozenset({"client_secret", "client_assertion", "client_assertion_type"})
 _CLIENT_ID = re.compile(r"[A-Za-z0-9]{1,64}")
 # Shorter than elsewhere: a token minted for a version of the client that has passed is refused from the start.
 _REMEMBERED_SECONDS = 0.2
@@ -38,8 +40,11 @@ _REMEMBERED_SECONDS = 0.2
 def _load_client(key: tuple[str, str]) -> Client:
     tenant_id, client_id = key
     client = Client.objects.of(tenant_id).get(client_id=client_id)
-    if client.proof_ids:
-        client.proofs = tuple(ClientCredential.objects.of(tenant_id).filter(client=client, pk__in=client.proof_ids))
+    used = client.used_credential_ids
+    if used:
+        found = {row.pk: row for row in ClientCredential.objects.of(tenant_id).filter(client=client, pk__in=used)}
+        client.proofs = tuple(found[key] for key in client.proof_ids if key in found)
+        client.request_keys = tuple(found[key] for key in client.request_key_ids if key in found)
     return client
 
 

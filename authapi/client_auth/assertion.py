@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import time
-from functools import lru_cache
 from typing import Any
 
-import orjson
-from joserfc import jws
-from joserfc.errors import JoseError
-from joserfc.jwk import RSAKey
-
 from authapi.client_auth.credential import Assertion, Credential, MalformedCredential
+from authapi.client_auth.signatures import ALGORITHMS, REFUSED_HEADERS, MalformedJws, decoy, is_time, key_of, read_jws, verifies
 from authapi.failures import RequestRefused
 from authapi.failures.requests import RequestCase
-from authapi.models import Client, ClientCredential
+from authapi.models import Client
 from authapi.token_request import TokenRequest
 from authapi.tokens.audiences import is_issuer
 
 METHOD = "private_key_jwt"
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-ALGORITHMS = ("RS256", "RS384", "PS256")
 MAX_ASSERTION_BYTES = 2048
 MAX_LIFE_SECONDS = 300
 SKEW_SECONDS = 10
 _LONGEST_CLAIM = 64
 _LONGEST_ALGORITHM = 16
 _TYPES = (None, "JWT", "client-authentication+jwt")
-# RFC 8725, 3.10: a key or an address of a key in the header is never used, and what must be understood is not.
-_REFUSED_HEADERS = ("crit", "b64", "zip", "enc", "jwk", "jku", "x5u")
 
 
 def presented(request: TokenRequest) -> Credential | None:
@@ -44,10 +34,10 @@ def presented(request: TokenRequest) -> Credential | None:
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"The client_assertion_type must be {ASSERTION_TYPE}")
     if len(token) > MAX_ASSERTION_BYTES:
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"The client_assertion is longer than {MAX_ASSERTION_BYTES} bytes.")
-    parts = token.split(".")
-    if len(parts) != 3:
-        raise MalformedCredential
-    assertion = Assertion(token, _object(parts[0]), _object(parts[1]))
+    try:
+        assertion = Assertion(token, *read_jws(token))
+    except MalformedJws as error:
+        raise MalformedCredential from error
     client_id = assertion.claims.get("sub")
     if not isinstance(client_id, str):
         raise MalformedCredential
@@ -62,9 +52,9 @@ def is_signed(client: Client | None, assertion: Assertion) -> bool:
     header = assertion.header
     kid, algorithm = header.get("kid"), header.get("alg")
     keys = [key for key in client.active_credentials if kid in (None, key.kid)] if client is not None else []
-    found = [_verifies(assertion.token, _key(key), key.algorithm) for key in keys if key.algorithm == algorithm]
+    found = [verifies(assertion.token, key_of(key), key.algorithm) for key in keys if key.algorithm == algorithm]
     if not found:
-        _verifies(assertion.token, _decoy(), ALGORITHMS[0])
+        verifies(assertion.token, decoy(), ALGORITHMS[0])
     return any(found) and _header_fits(header)
 
 
@@ -76,9 +66,9 @@ def is_acceptable(assertion: Assertion, *, client_id: str, hosts: frozenset[str]
     return (
         claims.get("iss") == claims.get("sub") == client_id
         and _is_for(claims.get("aud"), hosts)
-        and _is_time(expires_at)
+        and is_time(expires_at)
         and now - SKEW_SECONDS < expires_at <= now + MAX_LIFE_SECONDS + SKEW_SECONDS
-        and all(_is_time(moment) and moment <= now + SKEW_SECONDS for moment in issued)
+        and all(is_time(moment) and moment <= now + SKEW_SECONDS for moment in issued)
         and _is_short_text(claims.get("jti"))
     )
 
@@ -99,10 +89,6 @@ def _is_for(audience: Any, hosts: frozenset[str]) -> bool:
     return isinstance(audience, str) and is_issuer(audience, hosts)
 
 
-def _is_time(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _is_short_text(value: Any) -> bool:
     return isinstance(value, str) and 0 < len(value) <= _LONGEST_CLAIM and "\x00" not in value
 
@@ -113,39 +99,5 @@ def _header_fits(header: dict[str, Any]) -> bool:
         isinstance(algorithm, str)
         and len(algorithm) <= _LONGEST_ALGORITHM
         and kind in _TYPES
-        and not any(name in header for name in _REFUSED_HEADERS)
+        and not any(name in header for name in REFUSED_HEADERS)
     )
-
-
-def _verifies(token: str, key: RSAKey, algorithm: str) -> bool:
-    try:
-        # Named explicitly: the library allows neither RS384 nor PS256 of its own accord, and the header chooses nothing.
-        jws.deserialize_compact(token, key, algorithms=[algorithm])
-    except (JoseError, ValueError):
-        return False
-    return True
-
-
-def _object(part: str) -> dict[str, Any]:
-    try:
-        value = orjson.loads(base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True))
-    except (binascii.Error, ValueError) as error:
-        raise MalformedCredential from error
-    if not isinstance(value, dict):
-        raise MalformedCredential
-    return value
-
-
-def _key(credential: ClientCredential) -> RSAKey:
-    jwk = credential.public_jwk or {}
-    return _imported(jwk["n"], jwk["e"])
-
-
-@lru_cache(maxsize=4096)
-def _imported(modulus: str, exponent: str) -> RSAKey:
-    return RSAKey.import_key({"kty": "RSA", "n": modulus, "e": exponent})
-
-
-@lru_cache(maxsize=1)
-def _decoy() -> RSAKey:
-    return RSAKey.generate_key(2048, private=False)

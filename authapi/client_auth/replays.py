@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 
 from django.db import connection
 
+from authapi.models import UsedAssertion
+
 # Of two inserts at once the second waits for the first, and then returns no row.
 _INSERT = """
 INSERT INTO authapi_usedassertion (tenant_id, digest, expires_at) VALUES (%s, %s, %s)
@@ -19,7 +21,15 @@ def use_once(*, tenant_id: str, client_id: str, jti: str, until: float) -> bool:
 
     It commits on its own where no transaction is open, so that a request that fails later cannot be sent again either.
     """
-    digest = hashlib.sha256(f"{client_id}\x00{jti}".encode()).hexdigest()
     with connection.cursor() as cursor:
-        cursor.execute(_INSERT, [tenant_id, digest, datetime.fromtimestamp(until, tz=UTC)])
+        cursor.execute(_INSERT, [tenant_id, _digest(client_id, jti), datetime.fromtimestamp(until, tz=UTC)])
         return cursor.fetchone() is not None
+
+
+def is_used(*, tenant_id: str, client_id: str, jti: str) -> bool:
+    """Tell whether `use_once` has noted a use before."""
+    return UsedAssertion.objects.of(tenant_id).filter(digest=_digest(client_id, jti)).exists()
+
+
+def _digest(client_id: str, jti: str) -> str:
+    return hashlib.sha256(f"{client_id}\x00{jti}".encode()).hexdigest()

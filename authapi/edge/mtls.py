@@ -6,7 +6,7 @@ taken out of the request before anything reads it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -30,7 +30,7 @@ HEADERS = (KEY_HEADER, CERTIFICATE_HEADER, VERIFIED_HEADER)
 _CA_VERIFIED = "SUCCESS"
 _NOT_CA_VERIFIED = "FAILED"
 # Where an edge forwards certificates.
-_ALIASED = {"token_endpoint": "oauth/token", "userinfo_endpoint": "userinfo"}
+_ALIASED = ("token_endpoint", "userinfo_endpoint", "pushed_authorization_request_endpoint")
 
 
 @dataclass(frozen=True)
@@ -91,14 +91,17 @@ def certificate_of(request: TokenRequest) -> Certificate | None:
     return Certificate(read, is_ca_verified=status == _CA_VERIFIED)
 
 
-def discovery_members(host: HostMatch) -> dict[str, Any]:
-    """Return what discovery says about mutual TLS: nothing where the host has no edge (RFC 8705, 5)."""
+def discovery_members(host: HostMatch, endpoints: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what discovery says about mutual TLS: nothing where the host has no edge (RFC 8705, 5).
+
+    `endpoints` has the addresses of the host by their names in discovery.
+    """
     if not edge_keys.get((host.tenant_id, host.host)):
         return {}
     base = f"{scheme()}://mtls.{host.authority}/"
     return {
         "tls_client_certificate_bound_access_tokens": True,
-        "mtls_endpoint_aliases": {name: base + path for name, path in _ALIASED.items()},
+        "mtls_endpoint_aliases": {name: base + endpoints[name].removeprefix(host.issuer) for name in _ALIASED if name in endpoints},
     }
 
 

@@ -6,6 +6,7 @@ are kept to the letter. The management interface has error bodies of its own (`a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -34,12 +35,14 @@ class Case(Enum):
 class RequestRefused(Exception):
     """A request to an OAuth endpoint was refused; `case` names the row.
 
-    `rate` is that of the bucket that refused it, None where no bucket did or the chain knows it.
+    `rate` is that of the bucket that refused it, None where no bucket did or the chain knows it. `headers` go with the answer of an
+    endpoint for programs.
     """
 
-    def __init__(self, case: Case, *, rate: Rate | None = None, **values: Any) -> None:
+    def __init__(self, case: Case, *, rate: Rate | None = None, headers: Mapping[str, str] | None = None, **values: Any) -> None:
         row = case.failure
         super().__init__(case.name)
         self.case = case
         self.rate = rate
+        self.headers = dict(headers or {})
         self.failure = Failure(row.status, row.error, row.description.format(**values))

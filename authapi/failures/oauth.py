@@ -18,7 +18,7 @@ class OAuthCase(Case):
     MISSING_CLIENT_AUTHENTICATION = 401, "invalid_client", "Client authentication is missing."
     # Unknown client, wrong secret and wrong method look alike, so that an answer does not tell which clients exist.
     WRONG_CLIENT_AUTHENTICATION = 401, "access_denied", "Unauthorized"
-    WRONG_CLIENT_AT_REVOCATION = 401, "invalid_client", "Unauthorized"
+    WRONG_CLIENT_OF_STANDARD = 401, "invalid_client", "Unauthorized"
     CERTIFICATE_NOT_VALID = 401, "invalid_client", "The client certificate has expired or is not valid yet."
     GRANT_NOT_ALLOWED = 403, "unauthorized_client", "Grant type '{grant}' not allowed for the client."
     AUDIENCE_REQUIRED = 403, "access_denied", "Non-global clients are not allowed access to APIv1"
@@ -45,16 +45,33 @@ class OAuthCase(Case):
     # Of the authorization endpoint. The first is shown on a page: no address is trusted yet (RFC 6749, 4.1.2.1).
     WEB_ORIGIN_NOT_ALLOWED = 400, "invalid_request", "The origin {origin} is not among the client's web origins."
     ORIGIN_NOT_ALLOWED = 403, "access_denied", "The origin {origin} is not among the client's allowed origins."
-    # RFC 9449, 5: its error code, so that a client sees that no token would be bound.
-    DPOP_NOT_SUPPORTED = 400, "invalid_dpop_proof", "DPoP is not supported. Send the request without a proof."
+    # RFC 9449, 5 and 8. Clients compare the second text.
+    INVALID_DPOP_PROOF = 400, "invalid_dpop_proof", "{reason}"
+    USE_DPOP_NONCE = 400, "use_dpop_nonce", "Authorization server requires nonce in DPoP proof"
+    WRONG_DPOP_KEY = 403, "invalid_grant", "The code is bound to another DPoP key."
+    POSSESSION_REQUIRED = 400, "invalid_request", "{reason}"
     UNSUPPORTED_RESPONSE_TYPE = 400, "unsupported_response_type", "Unsupported response type: {response_type}"
     RESPONSE_TYPE_NOT_ALLOWED = (
         403,
         "unauthorized_client",
         "Response type '{response_type}' not allowed for the client: its grant '{grant}' is off.",
     )
-    REQUEST_OBJECT_NOT_SUPPORTED = 400, "request_not_supported", "Request objects are not supported."
+    # RFC 9101, 6. Shown on a page, and told to a client that pushes it.
+    INVALID_REQUEST_OBJECT = 400, "invalid_request_object", "The request object cannot be used. {reason}"
+    REQUEST_KEYS_UNAVAILABLE = 503, "temporarily_unavailable", "The keys of the client cannot be read right now. Try again."
+    # Where a request cannot be one, such as in a login that a provider began.
+    REQUEST_OBJECT_NOT_SUPPORTED = 400, "request_not_supported", "A request object cannot be used here."
     REQUEST_URI_NOT_SUPPORTED = 400, "request_uri_not_supported", "The parameter request_uri is not supported."
+    # Unknown, expired, used, and of another client look alike (RFC 9126, 4). Shown on a page: no address is trusted.
+    INVALID_REQUEST_URI = (
+        400,
+        "invalid_request_uri",
+        "The pushed request is unknown, has expired or was answered already. Begin again at the application.",
+    )
+    PUSH_REQUIRED = 400, "invalid_request", "The client must push its authorization requests to the endpoint /oauth/par."
+    PUSH_BY_PUBLIC_CLIENT = 403, "unauthorized_client", "Only a client that authenticates may push authorization requests."
+    PUSH_DISABLED = 404, "endpoint_disabled", "Pushed authorization requests are off at this tenant."
+    SIGNATURE_REQUIRED = 400, "invalid_request", "The client must send its authorization requests as signed request objects."
     REGISTRATION_NOT_SUPPORTED = 400, "registration_not_supported", "The parameter registration is not supported."
     NO_GRANT_IN_ORGANIZATION = 403, "access_denied", "The client has no grant for this API in the {organization} organization"
 

@@ -15,6 +15,7 @@ from authapi.grants.user_grant import Granted, UserGrant, access_for, punish, se
 from authapi.models import AuthorizationCode, Client
 from authapi.token_request import TokenRequest
 from authapi.tokens.authorization_codes import locked_code
+from authapi.tokens.bindings import KEY
 from authapi.tokens.refresh_tokens import issue_refresh_token
 from foundation.database.transactions import unit_of_work
 
@@ -72,6 +73,9 @@ def _check(row: AuthorizationCode, request: TokenRequest, client: Client) -> Non
     if redirect_uri is not None and redirect_uri != row.redirect_uri:
         raise RequestRefused(OAuthCase.WRONG_REDIRECT_URI)
     _check_verifier(row, request.text("code_verifier"), client)
+    if row.confirmation and row.confirmation.get(KEY) != request.key:
+        # RFC 9449, 10: a code that was stolen is worth nothing without the key.
+        raise RequestRefused(OAuthCase.WRONG_DPOP_KEY)
 
 
 def _check_verifier(row: AuthorizationCode, verifier: str | None, client: Client) -> None:

@@ -9,7 +9,7 @@ from authapi.grants.machine_organizations import machine_organization
 from authapi.grants.token_grant import TokenAnswer, TokenGrant
 from authapi.models import Client
 from authapi.token_request import TokenRequest
-from authapi.tokens.bindings import binding
+from authapi.tokens.bindings import binding, bound_to
 from authapi.tokens.claims import machine_subject
 from authapi.tokens.minting import Issue, organization_claims
 
@@ -33,7 +33,6 @@ class ClientCredentialsGrant(TokenGrant):
             seconds=entitlement.seconds,
             dialect=entitlement.resource.token_dialect,
             organization=organization_claims(organization, request.host.tenant_id),
-            # Edges do not forward certificates to the management interface, so nothing could be proven there.
-            confirmation=None if entitlement.resource.is_system else binding(request),
+            confirmation=bound_to(binding(request), client=client, resource=entitlement.resource),
         )
         return TokenAnswer(access, scopes or None)

@@ -79,7 +79,7 @@ def _is_holder(row: RefreshToken, request: TokenRequest, client: Client, *, now:
     # The row of a session outlives its time until somebody cleans up; the idle end is never after the whole one.
     if is_online and (row.session is None or row.session.idle_expires_at <= now):
         return False
-    # RFC 8705, 4: a public client proves itself by nothing else.
+    # RFC 9449, 5 and RFC 8705, 4: a public client proves itself by nothing else. Others may change their key.
     return not (client.is_public and row.confirmation) or binding(request) == row.confirmation
 
 

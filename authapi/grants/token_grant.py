@@ -12,6 +12,7 @@ from authapi.failures import RequestRefused
 from authapi.failures.oauth import OAuthCase
 from authapi.models import Client
 from authapi.token_request import TokenRequest
+from authapi.tokens.bindings import token_type
 from authapi.tokens.minting import Issue
 
 
@@ -45,4 +46,7 @@ class TokenGrant(GrantTypeBase):  # type: ignore[misc]  # the engine has no type
         answer = self.answer(request.token_request, client)
         request.issue, request.extra_credentials = answer.access, answer.beside
         request.scopes = None if answer.scopes is None else list(answer.scopes)
-        return {}, orjson.dumps(token_handler.create_token(request)), 200
+        token = token_handler.create_token(request)
+        if answer.access.confirmation:
+            token["token_type"] = token_type(answer.access.confirmation)
+        return {}, orjson.dumps(token), 200

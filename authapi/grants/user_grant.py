@@ -16,7 +16,7 @@ from authapi.login.organizations import check_membership
 from authapi.models import AuthorizationCode, Client, RefreshToken
 from authapi.services.sign_in_log import note
 from authapi.token_request import TokenRequest
-from authapi.tokens.bindings import binding
+from authapi.tokens.bindings import binding, bound_to
 from authapi.tokens.id_tokens import id_token
 from authapi.tokens.minting import Issue
 from authapi.tokens.refresh_tokens import Sender
@@ -61,15 +61,15 @@ def access_of(login: UserIssue, entitlement: UserEntitlement) -> tuple[UserIssue
     if login.is_sign_in and client.algorithm == Client.HS256_ALGORITHM and not client.sealed_secret:
         # Found out before anything is used up: there will be no id token.
         raise RequestRefused(OAuthCase.NO_SIGNING_SECRET)
-    if entitlement.resource is not None and entitlement.resource.is_system:
-        # Edges do not forward certificates to the management interface, so nothing could be proven there.
-        login = replace(login, confirmation=None)
+    confirmation = bound_to(login.confirmation, client=client, resource=entitlement.resource)
+    if confirmation != login.confirmation:
+        login = replace(login, confirmation=confirmation)
     access = user_access(login, entitlement)
     return login, access, ends_at(access)
 
 
 def stored_login(row: AuthorizationCode | RefreshToken, request: TokenRequest, client: Client, **changes: Any) -> UserIssue:
-    """Return the login that a stored row tells of, bound to the certificate that came with this request.
+    """Return the login that a stored row tells of, bound to what came with this request.
 
     Raises `RequestRefused` for a user who is blocked or has left the organization since.
     """

@@ -6,7 +6,7 @@ from authapi.models.credentials import AccessToken, AuthorizationCode, DeviceGra
 from authapi.models.foreign_providers import ConnectionTest, ProviderMetadata, RefusedMessage
 from authapi.models.keys import RevokedToken, SamlKey, SigningKey
 from authapi.models.log_lines import AdministrativeLine, SignIn
-from authapi.models.logins import Consent, LoginTransaction, LogoutTransaction
+from authapi.models.logins import Consent, LoginTransaction, LogoutTransaction, PushedRequest
 from authapi.models.permissions import OrganizationClientGrant, Permission, RolePermission, UserPermission
 from authapi.models.resources import ApiResource, ClientGrant
 from authapi.models.sessions import Initiator, LogoutNotice, Session, SessionClient
@@ -35,6 +35,7 @@ __all__ = [
     "OrganizationClientGrant",
     "Permission",
     "ProviderMetadata",
+    "PushedRequest",
     "RefreshToken",
     "RefusedMessage",
     "RevokedToken",

@@ -63,6 +63,8 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
 
     # Filled where clients are authenticated: the keys and certificates that it is registered to be proven by.
     proofs: tuple[ClientCredential, ...] = ()
+    # And those that its signed requests are verified with.
+    request_keys: tuple[ClientCredential, ...] = ()
 
     class Meta(UnrecordedOwned.Meta):
         swappable = "OAUTH2_PROVIDER_APPLICATION_MODEL"
@@ -77,6 +79,11 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
     def active_credentials(self) -> tuple[ClientCredential, ...]:
         """The proofs that count at this moment: a client that is remembered for a while may outlive one of them."""
         return tuple(proof for proof in self.proofs if proof.is_active)
+
+    @property
+    def active_request_keys(self) -> tuple[ClientCredential, ...]:
+        """The keys for its signed requests that count at this moment."""
+        return tuple(key for key in self.request_keys if key.is_active)
 
     @property
     def client_type(self) -> str:
@@ -111,10 +118,15 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
         return tuple(credential["id"] for method in self._proofs.values() for credential in method["credentials"])
 
     @property
+    def request_key_ids(self) -> tuple[str, ...]:
+        """The credentials that its signed requests are verified with."""
+        signed = self.settings.get("signed_request_object") or {}
+        return tuple(credential["id"] for credential in signed.get("credentials") or ())
+
+    @property
     def used_credential_ids(self) -> frozenset[str]:
         """The credentials that its proof or its signed requests name."""
-        signed = (self.settings.get("signed_request_object") or {}).get("credentials") or ()
-        return frozenset({*self.proof_ids, *(credential["id"] for credential in signed)})
+        return frozenset({*self.proof_ids, *self.request_key_ids})
 
     @property
     def _proofs(self) -> dict[str, Any]:

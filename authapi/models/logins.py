@@ -77,3 +77,24 @@ class Consent(UnrecordedOwned):
 
     def __str__(self) -> str:
         return f"consent {self.pk}"
+
+
+class PushedRequest(UnrecordedOwned):
+    """An authorization request that its client has pushed (RFC 9126). The browser carries its handle; the digest is kept.
+
+    The row goes with the answer. Until a while after its expiry a login that began in time can still be answered.
+    """
+
+    digest = models.CharField(max_length=64, editable=False)
+    client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+")
+    sealed_parameters = models.TextField(editable=False, help_text="What the client asked for, encrypted.")
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+
+    class Meta(UnrecordedOwned.Meta):
+        constraints = [models.UniqueConstraint(fields=["digest", "tenant"], name="authapi_pushedrequest_unique")]
+        indexes = [models.Index(fields=["expires_at"], name="authapi_pushedrequest_expired")]
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return f"pushed request {self.pk}"

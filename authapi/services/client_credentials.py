@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from django.utils import timezone
 from joserfc.jwk import RSAKey
 
-from authapi.client_auth import assertion
+from authapi.client_auth.signatures import ALGORITHMS
 from authapi.edge.certificates import MalformedCertificate, ReadCertificate, read_certificate, read_subject, subject_lines
 from authapi.models import Client, ClientCredential
 from authapi.services import clients
@@ -129,8 +129,8 @@ def _added(client: Client, new: NewCredential) -> ClientCredential:
 
 
 def _set_key(credential: ClientCredential, new: NewCredential) -> None:
-    if new.algorithm not in assertion.ALGORITHMS:
-        raise Invalid({"alg": [f"Expected one of {', '.join(assertion.ALGORITHMS)}."]})
+    if new.algorithm not in ALGORITHMS:
+        raise Invalid({"alg": [f"Expected one of {', '.join(ALGORITHMS)}."]})
     key = RSAKey.import_key(_public_key(new.pem))
     # Without anything private: only the two numbers are kept.
     credential.public_jwk = {"kty": "RSA", **{name: key.as_dict(private=False)[name] for name in ("n", "e")}}

@@ -137,6 +137,8 @@ def _check(client: Client) -> None:
     if use and not client.is_first_party:
         raise Invalid({"is_first_party": ["Only a client without organization settings can be of a third party."]})
     _check_proofs(client)
+    if client.is_public and client.settings.get("require_pushed_authorization_requests"):
+        raise Invalid({"require_pushed_authorization_requests": ["A client without authentication cannot push requests."]})
     _check_signed_requests(client)
     _check_aliases(client)
 
@@ -155,6 +157,9 @@ def _check_proofs(client: Client) -> None:
 
 def _check_signed_requests(client: Client) -> None:
     """Refuse keys for signed requests that are not the client's own."""
+    signed = client.settings.get("signed_request_object") or {}
+    if signed.get("required") and not client.request_key_ids and not client.settings.get("jwks_uri"):
+        raise Invalid({"signed_request_object": ["Name a key or a jwks_uri first: otherwise no user can log in."]})
     named = client.used_credential_ids - set(client.proof_ids)
     if not named:
         return

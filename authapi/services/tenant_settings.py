@@ -78,6 +78,7 @@ def update_tenant_settings(*, tenant_id: str, changes: dict[str, Any]) -> Tenant
     if changes.get("flags") is not None:
         values["flags"] = {**row.values.get("flags", {}), **changes["flags"]}
     values = _without_gaps(values)
+    _check_pushing(values)
     _check(tenant_id, {name: values[name] for name in changes if name in values})
     row.values = values
     _save(row, "values")
@@ -140,8 +141,6 @@ def _refuse_promises(changes: dict[str, Any]) -> None:
     for name, value in (changes.get("flags") or {}).items():
         if FLAGS.get(name) is not None and value is not FLAGS[name]:
             raise NotSupported(f"This service does not do this: the flag {name} is always {str(FLAGS[name]).lower()}.")
-    if changes.get("pushed_authorization_requests_supported"):
-        raise NotSupported("This service takes no pushed authorization requests yet.")
     if (changes.get("error_page") or {}).get("html") or (changes.get("error_page") or {}).get("show_log_link"):
         raise NotSupported("The error page has the look of the other pages; only an address elsewhere can take its place.")
     if (changes.get("change_password") or {}).get("enabled") or (changes.get("change_password") or {}).get("html"):
@@ -164,6 +163,12 @@ def _check(tenant_id: str, values: dict[str, Any]) -> None:
     errors |= _branding_problems(values.get("branding", {})) | _missing_rows(tenant_id, values)
     if errors:
         raise Invalid(errors)
+
+
+def _check_pushing(values: dict[str, Any]) -> None:
+    name = "require_pushed_authorization_requests"
+    if values.get(name) and not values.get("pushed_authorization_requests_supported", True):
+        raise Invalid({name: ["Switch pushed_authorization_requests_supported on first: otherwise no user can log in."]})
 
 
 def _branding_problems(branding: dict[str, str]) -> dict[str, list[str]]:

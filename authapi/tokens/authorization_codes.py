@@ -8,6 +8,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from authapi.models import AuthorizationCode
+from authapi.tokens.bindings import KEY
 from authapi.tokens.user_tokens import CodeParameters, UserIssue
 from foundation.secrets.random_secrets import digest_of, new_secret
 
@@ -37,7 +38,7 @@ def issue_code(issue: UserIssue, parameters: CodeParameters, *, until: datetime 
         lineage=issue.lineage,
         auth_time=issue.auth_time,
         methods=list(issue.methods),
-        confirmation=dict(issue.confirmation) if issue.confirmation else None,
+        confirmation={KEY: parameters.dpop_jkt} if parameters.dpop_jkt else None,
         issued_until=until,
     ).save(force_insert=True)
     return code

@@ -1,23 +1,57 @@
-"""What tokens are bound to: the certificate that came along with a request (RFC 8705, 3)."""
+"""What tokens are bound to: the key of a proof (RFC 9449, 6), or the certificate that came along with a request (RFC 8705, 3)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from authapi.edge.mtls import certificate_of
+from authapi.edge.mtls import CERTIFICATE_HEADER, certificate_of
+from authapi.failures import RequestRefused
+from authapi.failures.oauth import OAuthCase
+from authapi.models import ApiResource, Client
 from authapi.token_request import TokenRequest
 
+KEY, CERTIFICATE = "jkt", "x5t#S256"
+# Mechanisms by the names of the wire, and the member of `cnf` that stands for each.
+MECHANISMS = {"dpop": KEY, "mtls": CERTIFICATE}
+_SENTENCES = {
+    KEY: "Tokens for this API must be bound to a key: send a DPoP proof with the token request.",
+    CERTIFICATE: "Tokens for this API must be bound to a certificate: send the token request with one, and without a DPoP proof.",
+}
+_EITHER = "Tokens of this client must be bound: send a DPoP proof or a client certificate with the token request."
 
-def binding(request: TokenRequest) -> Mapping[str, Any] | None:
-    """Return the `cnf` of what is issued now: a certificate that came along binds the tokens to it."""
+Confirmation = Mapping[str, Any]
+
+
+def binding(request: TokenRequest) -> Confirmation | None:
+    """Return the `cnf` of what is issued now: a proof binds the tokens to its key, else a certificate that came along does."""
+    if request.key:
+        return {KEY: request.key}
+    if CERTIFICATE_HEADER not in request.headers:
+        return None
     certificate = certificate_of(request)
     return certificate.confirmation if certificate is not None else None
 
 
-def is_held(confirmation: Mapping[str, Any] | None, request: TokenRequest) -> bool:
-    """Tell whether the sender of a request shows what a token is bound to. A token without a binding asks for nothing."""
-    if not confirmation:
-        return True
-    certificate = certificate_of(request)
-    return certificate is not None and certificate.confirms(dict(confirmation))
+def bound_to(confirmation: Confirmation | None, *, client: Client, resource: ApiResource | None) -> Confirmation | None:
+    """Return the `cnf` of an access token for this API, None for none. Raises `RequestRefused` where it had to be bound and is not."""
+    asked = resource.settings.get("proof_of_possession") if resource is not None else None
+    is_required = client.settings.get("require_proof_of_possession")
+    if confirmation and resource is not None and resource.is_system and not (is_required or asked):
+        # An edge may forward certificates to the token endpoint and not here, and then its clients could not show theirs. A key can
+        # be shown everywhere.
+        confirmation = {KEY: confirmation[KEY]} if KEY in confirmation else None
+    if asked and _is_required(asked, client) and MECHANISMS[asked["mechanism"]] not in (confirmation or ()):
+        raise RequestRefused(OAuthCase.POSSESSION_REQUIRED, reason=_SENTENCES[MECHANISMS[asked["mechanism"]]])
+    if is_required and not confirmation:
+        raise RequestRefused(OAuthCase.POSSESSION_REQUIRED, reason=_EITHER)
+    return confirmation
+
+
+def token_type(confirmation: Confirmation | None) -> str:
+    """Return how the token is presented. One that is bound to a certificate is a Bearer token (RFC 8705, 3)."""
+    return "DPoP" if confirmation and KEY in confirmation else "Bearer"
+
+
+def _is_required(asked: Mapping[str, Any], client: Client) -> bool:
+    return bool(asked.get("required")) and (asked.get("required_for") != "public_clients" or client.is_public)

@@ -62,3 +62,5 @@ class CodeParameters:
     is_redirect_uri_given: bool
     code_challenge: str = field(default="", repr=False)
     code_challenge_method: str = ""
+    # The thumbprint of the key that the exchange must prove (RFC 9449, 10), empty for none.
+    dpop_jkt: str = ""

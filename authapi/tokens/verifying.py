@@ -37,6 +37,11 @@ class TokenRefused(Exception):
         super().__init__(message or self.message)
         self.message = message or self.message
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """What an answer tells beside the error body."""
+        return {}
+
 
 class InvalidToken(TokenRefused):
     """It is malformed, revoked, of another issuer, or of a client that is gone or has changed since."""
@@ -77,21 +82,27 @@ class VerifiedToken(AccessTokenClaims):
     tenant_id: str
 
 
-def verify_access_token(token: str, *, host: HostMatch) -> VerifiedToken:
+def verify_access_token(token: str, *, host: HostMatch, takes_bound: bool = False) -> VerifiedToken:
     """Return the claims of a token that may use the management interface or `/events` on this host.
 
     Checks form, key, signature, times, issuer, client and revocation, then audience and global client; the caller
     checks the scope (`require_scope`) and the tenant's status. Raises `InvalidToken`, `TokenExpired`,
     `InvalidSignature` or `ClientNotGlobal`. May read the database; safe in any thread.
+    With `takes_bound` the caller checks that the sender holds what the token is bound to (`authapi.possession.holders`); a caller that
+    does not is given no bound token.
     """
-    return _verify(token, host.tenant_id, trust_of=trust.get, state_of=token_states.get)
+    return _unbound(_verify(token, host.tenant_id, trust_of=trust.get, state_of=token_states.get), takes_bound=takes_bound)
 
 
-async def verify_access_token_async(token: str, *, host: HostMatch) -> VerifiedToken:
+async def verify_access_token_async(token: str, *, host: HostMatch, takes_bound: bool = False) -> VerifiedToken:
     """Do what `verify_access_token` does: at once from what is remembered, in a thread when the database must be read.
 
     Tokens that are shown at the same time share what is read: the keys of a tenant once, the states of all tokens in one query.
     """
+    return _unbound(await _verify_async(token, host), takes_bound=takes_bound)
+
+
+async def _verify_async(token: str, host: HostMatch) -> VerifiedToken:
     try:
         return _verify(token, host.tenant_id, trust_of=trust.warm, state_of=token_states.warm)
     except Cold:
@@ -103,7 +114,7 @@ async def verify_access_token_async(token: str, *, host: HostMatch) -> VerifiedT
         state = await gathered_token_states.ask(cold[0])
         with suppress(Cold):
             return _verify(token, host.tenant_id, trust_of=trust.warm, state_of=lambda _key: state)
-    return await executor.run(partial(verify_access_token, token, host=host))
+    return await executor.run(partial(verify_access_token, token, host=host, takes_bound=True))
 
 
 def _warm_state(cold: list[TokenKey], key: TokenKey) -> TokenState:
@@ -147,10 +158,13 @@ def _verify(token: str, tenant_id: str, *, trust_of: Callable[..., Trust], state
     # A user's token counts at a global client only: no client grant stands behind it (design, "who may subscribe").
     if not is_for_management or not (state.is_global or claims.is_machine):
         raise ClientNotGlobal
-    if claims.confirmation:
-        # Such tokens are not bound when they are issued, since no edge forwards a certificate here: this one is not ours.
-        raise InvalidToken
     return VerifiedToken(**vars(claims), client_name=state.client_name, client_metadata=state.client_metadata, tenant_id=tenant_id)
+
+
+def _unbound(claims: VerifiedToken, *, takes_bound: bool) -> VerifiedToken:
+    if claims.confirmation and not takes_bound:
+        raise InvalidToken
+    return claims
 
 
 def _counting(

@@ -3,6 +3,7 @@
 from authapi.views.chain import Application
 from authapi.views.dbconnections import change_password, signup
 from authapi.views.discovery import discovery, jwks
+from authapi.views.pushed_requests import pushed_requests
 from authapi.views.revocation import revocation
 from authapi.views.token import token
 from authapi.views.userinfo import userinfo
@@ -10,6 +11,7 @@ from authapi.views.userinfo import userinfo
 HOT_ENDPOINTS: dict[str, Application] = {
     "/oauth/token": token,
     "/oauth/revoke": revocation,
+    "/oauth/par": pushed_requests,
     "/userinfo": userinfo,
     "/dbconnections/signup": signup,
     "/dbconnections/change_password": change_password,

@@ -25,11 +25,14 @@ from authapi.edge.charging import Charge
 from authapi.edge.indebted import in_turn
 from authapi.edge.open_rates import StrangerRefused, admitted_stranger
 from authapi.edge.rate_figures import OPEN_ENDPOINTS
+from authapi.edge.raw_headers import joined
 from authapi.edge.throttling import Rate
 from authapi.edge.unread_bodies import Body, BodyTooLarge, BodyTooSlow, ClientLeft, NoRoom, unread_bodies
 from authapi.failures import Failure, RequestRefused
-from authapi.failures.oauth import engine_failure
+from authapi.failures.oauth import OAuthCase, engine_failure
 from authapi.failures.requests import RequestCase
+from authapi.possession.presented import check_single
+from authapi.possession.proofs import InvalidProof
 from authapi.views import cors
 from foundation.memory import executor
 from identity.hosts import HostMatch, resolve_host
@@ -57,6 +60,7 @@ class Call:
     charge: Charge
     # Not in any repr: `/userinfo` takes a token there.
     query: bytes = field(default=b"", repr=False)
+    method: str = "GET"
 
 
 @dataclass(frozen=True)
@@ -193,20 +197,24 @@ class _Waiting:
 
 
 def _answer(request: _Request) -> _Done | _Waiting:
-    headers = _joined(request.scope["headers"])
+    headers = joined(request.scope["headers"])
     rate: Rate | None = None
     charge = Charge("", request.name)
     try:
         host = _tenant_of(headers)
         charge = Charge(host.tenant_id, request.name)
         headers = mtls.without_untrusted(headers, request.scope["headers"], host)
+        if "dpop" in headers:
+            _check_single_proof(request.scope["headers"])
         if request.is_open:
             rate = admitted_stranger(host.tenant_id, request.origin)
         _check_request(request.scope["method"], request.methods, request.body)
         if not request.is_open:
             charge.require_room()
         outcome = request.endpoint(
-            Call(host, request.origin.address, headers, request.body, charge, request.scope.get("query_string", b""))
+            Call(
+                host, request.origin.address, headers, request.body, charge, request.scope.get("query_string", b""), request.scope["method"]
+            )
         )
         if isinstance(outcome, Later):
             return _Waiting(outcome, charge, rate)
@@ -230,13 +238,11 @@ def _settled(request: _Request, answer: Answer, charge: Charge, rate: Rate | Non
     return _Done(answer, charge.tenant_id, rate or charge.rate)
 
 
-def _joined(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return the headers by name, repeated lines as one list (RFC 9110, 5.3): what may come once only is then unreadable."""
-    headers: dict[str, str] = {}
-    for key, value in pairs:
-        name, text = key.decode("latin-1").lower(), value.decode("latin-1")
-        headers[name] = f"{headers[name]}, {text}" if name in headers else text
-    return headers
+def _check_single_proof(pairs: Iterable[tuple[bytes, bytes]]) -> None:
+    try:
+        check_single(pairs)
+    except InvalidProof as error:
+        raise RequestRefused(OAuthCase.INVALID_DPOP_PROOF, reason=str(error)) from error
 
 
 def _tenant_of(headers: dict[str, str]) -> HostMatch:
@@ -263,8 +269,10 @@ def _failed(error: Exception, methods: tuple[str, ...]) -> Answer:
         headers["Allow"] = ", ".join(methods)
     if failure.status == 503:
         headers["Retry-After"] = "2"
-    if isinstance(error, RequestRefused) and error.rate is not None:
-        headers |= error.rate.headers
+    if isinstance(error, RequestRefused):
+        headers |= error.headers
+        if error.rate is not None:
+            headers |= error.rate.headers
     return json_answer({"error": failure.error, "error_description": failure.description}, status=failure.status, headers=headers)
 
 

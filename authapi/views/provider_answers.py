@@ -141,7 +141,7 @@ def _begun(request: HttpRequest, host: HostMatch, connection: Connection, initia
     else:
         fixed = {"client_id": client.client_id, "connection": connection.name, **({"organization": organization} if organization else {})}
         name = "oauth"
-        state = dict(read([*{"response_type": "code", **dict(parse_qsl(initiated.query)), **fixed}.items()]).values)
+        state = read([*{"response_type": "code", **dict(parse_qsl(initiated.query)), **fixed}.items()]).state
     login = new_login(request, protocol_named(name), ProtocolRequest(host, client, state))
     login.check()
     return login

@@ -36,7 +36,7 @@ def _revoked(request: TokenRequest) -> bool:
         if refused.case is not OAuthCase.WRONG_CLIENT_AUTHENTICATION:
             raise
         # This endpoint says it as RFC 7009, 2.2.1 does.
-        raise RequestRefused(OAuthCase.WRONG_CLIENT_AT_REVOCATION) from refused
+        raise RequestRefused(OAuthCase.WRONG_CLIENT_OF_STANDARD) from refused
 
 
 revocation = hot_endpoint(_revoke, name="revoke", methods=("POST",))

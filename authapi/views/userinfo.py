@@ -12,8 +12,8 @@ from authapi.failures import Failure, RequestRefused
 from authapi.failures.oauth import OAuthCase
 from authapi.failures.requests import RequestCase
 from authapi.models import Client
-from authapi.token_request import TokenRequest
-from authapi.tokens.bindings import is_held
+from authapi.possession.holders import BEARER, DPOP, SCHEMES, NotHeld, Shown, require_held
+from authapi.possession.presented import Asked
 from authapi.tokens.opaque_tokens import find_opaque_token
 from authapi.tokens.profile_claims import ProfileSwitches, profile_claims, profile_switches
 from authapi.tokens.verifying import TokenRefused, verify_profile_token
@@ -21,6 +21,7 @@ from authapi.views.chain import Answer, Call, hot_endpoint, json_answer
 from foundation.database.compiled_select import CompiledSelect
 from identity.models import User
 
+PATH = "/userinfo"
 # The address may hold a token, so it is told to no other site.
 _FRESH = {"Cache-Control": "no-store", "Pragma": "no-cache", "Referrer-Policy": "no-referrer"}
 _MOST_PARAMETERS = 20
@@ -30,7 +31,7 @@ _USER = CompiledSelect(
     "tenant_id",
     "user_id",
 )
-_BEARER = OAuthCase.INVALID_BEARER, OAuthCase.BEARER_LACKS_SCOPE
+_REFUSED = OAuthCase.INVALID_BEARER, OAuthCase.BEARER_LACKS_SCOPE
 
 
 @dataclass(frozen=True)
@@ -45,30 +46,33 @@ class _Opened:
 
 @dataclass(frozen=True)
 class _Presented:
-    """A token, and whether it came in the address."""
+    """A token, its scheme, and whether it came in the address."""
 
     token: str = field(repr=False)
+    scheme: str = BEARER
     is_in_query: bool = False
 
 
 def _userinfo(call: Call) -> Answer:
     try:
         return _profile(call)
+    except NotHeld as error:
+        members = {"error": error.error, "error_description": error.message}
+        return json_answer(members, status=error.status, headers={**_FRESH, **error.headers})
     except RequestRefused as refused:
-        if refused.case not in _BEARER:
+        if refused.case not in _REFUSED:
             raise
-        return _challenge(refused.failure, is_missing=_header_token(call) is None and not call.body and not _query_tokens(call))
+        return _challenge(refused.failure, is_missing=not _header_token(call)[1] and not call.body and not _query_tokens(call))
 
 
 def _profile(call: Call) -> Answer:
-    if "dpop" in call.headers:
-        raise RequestRefused(OAuthCase.DPOP_NOT_SUPPORTED)
     presented = _presented(call)
     token = presented.token
     opened = _opened_by_jwt(call, token) if token.count(".") == 2 else _opened_by_row(call, token)
-    sender = TokenRequest(host=call.host, address=call.address, headers=call.headers, form={})
-    if opened.user.blocked or not is_held(opened.confirmation, sender):
+    if opened.user.blocked:
         raise RequestRefused(OAuthCase.INVALID_BEARER)
+    if opened.confirmation or presented.scheme == DPOP:
+        require_held(opened.confirmation, Shown(presented.scheme, token, Asked(call.host, call.method, PATH, call.headers)))
     if presented.is_in_query and not opened.switches.takes_query_token:
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The client must send its access token in the Authorization header.")
     if "openid" not in opened.scopes:
@@ -82,7 +86,9 @@ def _presented(call: Call) -> _Presented:
 
     Raises `RequestRefused` for none and for more than one.
     """
-    found = [_Presented(token) for token in (_header_token(call), _form_token(call)) if token]
+    scheme, token = _header_token(call)
+    found = [_Presented(token, scheme)] if token else []
+    found += [_Presented(token) for token in (_form_token(call),) if token]
     found += [_Presented(token, is_in_query=True) for token in _query_tokens(call)]
     if len(found) > 1:
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The access token was sent in more than one way.")
@@ -91,9 +97,10 @@ def _presented(call: Call) -> _Presented:
     return found[0]
 
 
-def _header_token(call: Call) -> str | None:
+def _header_token(call: Call) -> tuple[str, str]:
+    """Return scheme and token of the header, both empty where there is none."""
     scheme, _, token = call.headers.get("authorization", "").partition(" ")
-    return token.strip() or None if scheme.lower() == "bearer" else None
+    return (scheme.lower(), token.strip()) if scheme.lower() in SCHEMES else ("", "")
 
 
 def _form_token(call: Call) -> str | None:

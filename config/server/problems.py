@@ -22,7 +22,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
     response = problems.exception_handler(_named(error, context), context)
     if response.status_code == 401:
         # RFC 9110, 11.6.1: a 401 names the scheme to use.
-        response["WWW-Authenticate"] = "Bearer"
+        response.headers.setdefault("WWW-Authenticate", "Bearer")
     return response
 
 

@@ -10,6 +10,7 @@ from typing import IO, Any
 from django.conf import settings
 
 from authapi.edge.unread_bodies import ClientLeft
+from authapi.possession.holders import SCHEMES
 from authapi.tokens.verifying import TokenRefused, require_scope, verify_access_token_async
 from config.server.hosts import Application, Receive, Scope, Send, answer, header
 from events.stream.refusals import Refused, unavailable
@@ -60,10 +61,11 @@ async def _may_upload(scope: Scope) -> bool:
     if scope["method"] != "POST" or scope["path"] != _IMPORTS or match is None:
         return False
     kind, _, token = header(scope, b"authorization").partition(" ")
-    if kind.lower() != "bearer":
+    if kind.lower() not in SCHEMES:
         return False
     try:
-        require_scope(await verify_access_token_async(token.strip(), host=match), _SCOPE)
+        # Whether the sender holds what a token is bound to is asked by the interface: a proof counts once.
+        require_scope(await verify_access_token_async(token.strip(), host=match, takes_bound=True), _SCOPE)
     except TokenRefused:
         return False
     return True

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlencode
 
-from events.client.exchange import Deadlines, exchange
+from events.client.exchange import Deadlines, Exchange, exchange
 from events.client.failures import NoToken, Refused, Remedy, Untrusted
+from events.client.proving import Prover
 from events.client.server import Server
 
 TOKEN_PATH = "/oauth/token"  # noqa: S105  (a path)
@@ -33,8 +34,34 @@ class Credentials(Protocol):
         """Return what must not be shown."""
         ...
 
+    def headers(self, method: str, url: str) -> dict[str, str]:
+        """Return what shows the token in a request. Raises `StreamError`."""
+        ...
 
-class FixedToken:
+    def must_repeat(self, answer: Exchange) -> bool:
+        """Tell whether the request was refused for its proof alone, and counts with another one."""
+        ...
+
+
+class Source:
+    """How every source shows its token: as it is, or with a proof that the sender holds the key that it is bound to."""
+
+    prover: Prover | None = None
+
+    def token(self) -> str:
+        raise NotImplementedError
+
+    def headers(self, method: str, url: str) -> dict[str, str]:
+        token = self.token()
+        if self.prover is None:
+            return {"Authorization": f"Bearer {token}"}
+        return {"Authorization": f"DPoP {token}", "DPoP": self.prover.proof(method, url, token=token)}
+
+    def must_repeat(self, answer: Exchange) -> bool:
+        return self.prover is not None and self.prover.has_learned(answer.status, answer.header("DPoP-Nonce"))
+
+
+class FixedToken(Source):
     """One token, for as long as it holds."""
 
     def __init__(self, token: str) -> None:
@@ -50,7 +77,7 @@ class FixedToken:
         return [self._token]
 
 
-class TokenFile:
+class TokenFile(Source):
     """A file with one token, which something else renews."""
 
     def __init__(self, path: Path) -> None:
@@ -79,7 +106,7 @@ class TokenFile:
         return token
 
 
-class ClientCredentials:
+class ClientCredentials(Source):
     """A client with its secret, which asks the token endpoint (RFC 6749, 4.4)."""
 
     def __init__(self, server: Server, client_id: str, client_secret: str, *, audience: str | None = None, deadlines: Deadlines) -> None:
@@ -112,7 +139,7 @@ class ClientCredentials:
         }
         headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
         body = urlencode(fields).encode()
-        with exchange(self._server, TOKEN_PATH, headers, method="POST", body=body, deadlines=self._deadlines) as answer:
+        with self._asked(headers, body) as answer:
             if answer.status != 200:
                 raise _refused(answer.refusal())
             content = answer.content()
@@ -122,6 +149,18 @@ class ClientCredentials:
         except (ValueError, KeyError, TypeError) as error:
             raise NoToken("The token endpoint answered 200 without a token.") from error
         self._ends_at = time.monotonic() + seconds
+
+    def _asked(self, headers: dict[str, str], body: bytes) -> Exchange:
+        answer = self._sent(headers, body)
+        if not self.must_repeat(answer):
+            return answer
+        answer.close()
+        return self._sent(headers, body)
+
+    def _sent(self, headers: dict[str, str], body: bytes) -> Exchange:
+        if self.prover is not None:
+            headers = {**headers, "DPoP": self.prover.proof("POST", f"{self._server.origin}{TOKEN_PATH}")}
+        return exchange(self._server, TOKEN_PATH, headers, method="POST", body=body, deadlines=self._deadlines)
 
 
 def _refused(refusal: Refused) -> Refused | NoToken:

@@ -12,6 +12,7 @@ from typing import Any
 from events.client.credentials import ClientCredentials, Credentials, FixedToken, TokenFile, require_private
 from events.client.exchange import Deadlines
 from events.client.failures import StreamError
+from events.client.proving import Prover, new_prover, prover_of
 from events.client.server import InvalidAddress, Server, read_server
 
 CREDENTIALS_HELP = """\
@@ -47,6 +48,8 @@ def add_access_arguments(parser: argparse.ArgumentParser) -> None:
     who.add_argument("--client-secret-file", type=Path, metavar="FILE", help="read the secret of the client from FILE")
     who.add_argument("--client-secret", metavar="SECRET", help="the secret itself; other users of the machine can see it")
     who.add_argument("--audience", metavar="URL", help="audience to ask a token for, when it is not the base of the address")
+    who.add_argument("--dpop", action="store_true", help="bind the token to a fresh key and prove it with each request (DPoP)")
+    who.add_argument("--dpop-key-file", type=Path, metavar="FILE", help="as --dpop, with the private EC key (P-256) in FILE")
     where = parser.add_argument_group("connection")
     where.add_argument("--connect-to", metavar="HOST[:PORT]", help="connect there and name the host of URL, to go round a proxy or DNS")
     where.add_argument("--ca-file", metavar="FILE", help="trust this authority instead of the machine's")
@@ -72,10 +75,14 @@ def access_of(options: Mapping[str, Any], environment: Mapping[str, str], up_fil
     except InvalidAddress as error:
         raise InvalidOptions(str(error)) from error
     require_private(server, allow_http=options["allow_http"])
-    return Access(server, _credentials(options, environment, facts, server))
+    credentials = _credentials(options, environment, facts, server)
+    credentials.prover = _prover(options)
+    return Access(server, credentials)
 
 
-def _credentials(options: Mapping[str, Any], environment: Mapping[str, str], facts: Mapping[str, Any], server: Server) -> Credentials:
+def _credentials(
+    options: Mapping[str, Any], environment: Mapping[str, str], facts: Mapping[str, Any], server: Server
+) -> FixedToken | TokenFile | ClientCredentials:
     if options["token_file"]:
         return TokenFile(options["token_file"])
     given_id, given_secret = options["client_id"], _secret(options)
@@ -88,6 +95,16 @@ def _credentials(options: Mapping[str, Any], environment: Mapping[str, str], fac
     if not client_id or not secret:
         raise InvalidOptions(f"There are no credentials, or half of them.\n{CREDENTIALS_HELP}")
     return ClientCredentials(server, client_id, secret, audience=options["audience"], deadlines=deadlines_of(options))
+
+
+def _prover(options: Mapping[str, Any]) -> Prover | None:
+    if options["dpop_key_file"]:
+        return prover_of(options["dpop_key_file"])
+    if not options["dpop"]:
+        return None
+    if options["token_file"]:
+        raise InvalidOptions("A token in a file is bound to a key already: name that with --dpop-key-file.")
+    return new_prover()
 
 
 def _secret(options: Mapping[str, Any]) -> str | None:

@@ -158,17 +158,25 @@ class Subscription:
             self.offset = item.id
 
     def _open(self) -> Exchange:
-        token = self._credentials.token()
+        stream = self._asked()
+        if self._credentials.must_repeat(stream):
+            stream.close()
+            stream = self._asked()
+        return self._checked(stream)
+
+    def _asked(self) -> Exchange:
         headers = {
             "Accept": "text/event-stream",
             # Compressed streams are held back until a block is full.
             "Accept-Encoding": "identity",
             "Cache-Control": "no-store",
-            "Authorization": f"Bearer {token}",
+            **self._credentials.headers("GET", self._server.events_url),
         }
         if self.offset is not None:
             headers["Last-Event-ID"] = self.offset
-        stream = exchange(self._server, f"{self._server.events_path}{self._query()}", headers, deadlines=self._deadlines)
+        return exchange(self._server, f"{self._server.events_path}{self._query()}", headers, deadlines=self._deadlines)
+
+    def _checked(self, stream: Exchange) -> Exchange:
         try:
             if stream.status != 200:
                 raise stream.refusal()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 
-from events.client.exchange import exchange
 from events.doctor.advice import BUFFERING, to_do
 from events.doctor.findings import Finding, fail, ok, skip, warn
 from events.doctor.heads import between
@@ -20,10 +19,10 @@ _NOT_OFFERED = frozenset({404, 405, 501})
 
 def examine_canary(patient: Patient, observation: Observation) -> Finding:
     """Ask for a canary and wait for it on the observed stream. Raises `StreamError`."""
-    headers = {"Authorization": f"Bearer {patient.credentials.token()}", "Content-Type": "application/json", "Accept": "application/json"}
+    headers = {"Content-Type": "application/json", "Accept": "application/json"}
     path = f"{patient.server.events_path}{_PATH}"
     asked_at = time.monotonic()
-    with exchange(patient.server, path, headers, method="POST", body=b"{}", deadlines=patient.deadlines) as answer:
+    with patient.send("POST", path, headers, b"{}") as answer:
         if answer.status in _NOT_OFFERED:
             return skip("canary", f"this service offers none ({answer.status} at {path})")
         if answer.status != 202:

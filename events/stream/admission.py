@@ -12,6 +12,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -22,7 +23,9 @@ from authapi.edge.addresses import Origin, origin_of
 from authapi.edge.throttling import Rate
 from authapi.failures.requests import TOO_MANY_REQUESTS
 from authapi.management_scopes import READ_EVENTS
-from authapi.tokens.verifying import InsufficientScope, TokenRefused, VerifiedToken, require_scope, verify_access_token_async
+from authapi.possession.holders import SCHEMES, NotHeld, asked_by, verified_async
+from authapi.possession.presented import Asked
+from authapi.tokens.verifying import InsufficientScope, TokenRefused, VerifiedToken, require_scope
 from events.log.cursor import Cursor, InvalidCursor
 from events.log.reading import Bounds, CursorExpired, LogError, NoLog
 from events.record.catalogue import EVENT_TYPES
@@ -126,14 +129,21 @@ async def _verified(scope: Mapping[str, Any], host: HostMatch) -> VerifiedToken:
     if not values:
         raise unauthorized("Missing authentication.", presented=False)
     scheme, _, token = values[0].decode("latin-1").partition(" ")
-    if len(values) > 1 or scheme.lower() != "bearer" or not token.strip():
+    if len(values) > 1 or scheme.lower() not in SCHEMES or not token.strip():
         raise unauthorized("Invalid token.", presented=True)
     try:
-        return await verify_access_token_async(token.strip(), host=host)
+        return await verified_async(scheme.lower(), token.strip(), host=host, asked=partial(_asked, scope, host))
+    except NotHeld as error:
+        headers = [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
+        raise Refused(401, error.message, code=error.error_code, headers=headers) from error
     except TokenRefused as error:
         raise unauthorized(error.message, presented=True) from error
     except READ_FAILURES as error:
         raise _unreadable(error) from error
+
+
+def _asked(scope: Mapping[str, Any], host: HostMatch) -> Asked:
+    return asked_by(scope["headers"], host=host, method=scope["method"], path=scope["path"])
 
 
 def wanted_of(scope: Mapping[str, Any]) -> Wanted:

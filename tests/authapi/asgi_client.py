@@ -78,7 +78,7 @@ def read_profile(
 
 def ask_revocation(tenant: Tenant, form: Mapping[str, Any], *, as_json: bool = False, host: str | None = None) -> Received:
     """POST to the revocation endpoint of a tenant."""
-    return _post("/oauth/revoke", tenant, form, as_json=as_json, headers=None, host=host, address="192.0.2.1")
+    return post("/oauth/revoke", tenant, form, as_json=as_json, headers=None, host=host, address="192.0.2.1")
 
 
 def ask_token(
@@ -91,12 +91,20 @@ def ask_token(
     address: str = "192.0.2.1",
 ) -> Received:
     """POST to the token endpoint of a tenant, as a form unless `as_json`."""
-    return _post("/oauth/token", tenant, form or {}, as_json=as_json, headers=headers, host=host, address=address)
+    return post("/oauth/token", tenant, form or {}, as_json=as_json, headers=headers, host=host, address=address)
 
 
-def _post(
-    path: str, tenant: Tenant, form: Mapping[str, Any], *, as_json: bool, headers: Mapping[str, str] | None, host: str | None, address: str
+def post(
+    path: str,
+    tenant: Tenant,
+    form: Mapping[str, Any],
+    *,
+    as_json: bool = False,
+    headers: Mapping[str, str] | None = None,
+    host: str | None = None,
+    address: str = "192.0.2.1",
 ) -> Received:
+    """POST to a hot endpoint of a tenant, as a form unless `as_json`."""
     body = json.dumps(form) if as_json else urlencode(form)
     kind = "application/json" if as_json else FORM
     return send(

@@ -13,7 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
-from authapi.client_auth.assertion import ALGORITHMS, ASSERTION_TYPE
+from authapi.client_auth.assertion import ASSERTION_TYPE
+from authapi.client_auth.signatures import ALGORITHMS
 from authapi.models import ClientCredential
 from authapi.services.api_resources import ensure_management_api
 from authapi.services.client_credentials import NewCredential, create_client_with_credentials

@@ -11,9 +11,11 @@ from django.contrib.sessions.models import Session as BrowserSession
 from django.test import Client as Browser
 from django.urls import reverse
 
-from authapi.models import Client
+from authapi.models import Client, ClientCredential
+from authapi.services.client_credentials import NewCredential, create_credential
 from authapi.services.clients import create_client, update_client
 from identity.models import AuditEntry, Tenant
+from tests.authapi.assertions import public_pem
 from tests.factories.admin import browser_of, new_staff
 from tests.factories.authapi import granted_client
 
@@ -212,3 +214,34 @@ def test_only_administrators_make_and_change_clients(tenant: Tenant, role: str) 
     assert browser.post(page(client), {"name": "Taken"}).status_code == 403
     assert browser.post(action(client, "rotate-secret")).status_code == 403
     assert browser.get(page(client)).status_code == (200 if role == "auditor" else 403)
+
+
+def test_a_client_is_hardened_by_its_form(browser: Browser, tenant: Tenant) -> None:
+    client, _ = create_client(tenant_id=tenant.pk, name="Bank", redirect_uris="https://bank.example.test/callback")
+    new = NewCredential(type=ClientCredential.Type.PUBLIC_KEY, pem=public_pem("first"), algorithm="PS256", name="Requests")
+    key = create_credential(tenant_id=tenant.pk, client_id=client.client_id, new=new)
+    switches = {"require_pushed_authorization_requests": "on", "require_proof_of_possession": "on", "signed_request_required": "on"}
+    entered = form_of(browser, page(client), **switches, par_request_expiry="120", jwks_uri="https://bank.example.test/keys")
+
+    assert browser.post(page(client), {**entered, "request_keys": [key.pk]}).status_code == 302
+
+    client.refresh_from_db()
+    assert {name: client.settings[name] for name in ("par_request_expiry", "jwks_uri")} == {
+        "par_request_expiry": 120,
+        "jwks_uri": "https://bank.example.test/keys",
+    }
+    assert client.settings["require_pushed_authorization_requests"] is client.settings["require_proof_of_possession"] is True
+    assert client.settings["signed_request_object"] == {"required": True, "credentials": [{"id": key.pk}]}
+    form = browser.get(page(client)).context["adminform"].form
+    assert (form["request_keys"].value(), form["signed_request_required"].value()) == ([key.pk], True)
+
+
+def test_the_form_says_why_a_client_cannot_be_hardened(browser: Browser, tenant: Tenant) -> None:
+    client, _ = create_client(tenant_id=tenant.pk, name="Bank")
+    for changes, text in (
+        ({"signed_request_required": "on"}, "Name a key or a jwks_uri first"),
+        ({"require_pushed_authorization_requests": "on", "token_endpoint_auth_method": "none", "grant_types": []}, "cannot push requests"),
+        ({"par_request_expiry": "5"}, "greater than or equal to 10"),
+    ):
+        answer = browser.post(page(client), form_of(browser, page(client), **changes))
+        assert (answer.status_code, text in answer.content.decode()) == (200, True), text

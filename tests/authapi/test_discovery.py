@@ -30,6 +30,7 @@ def test_both_documents_say_the_same(tenant: Tenant, path: str) -> None:
         "token_endpoint": "/oauth/token",
         "userinfo_endpoint": "/userinfo",
         "revocation_endpoint": "/oauth/revoke",
+        "pushed_authorization_request_endpoint": "/oauth/par",
         "end_session_endpoint": "/oidc/logout",
         "jwks_uri": "/.well-known/jwks.json",
     }
@@ -74,10 +75,26 @@ def test_a_tenant_can_keep_its_logout_out_of_it(tenant: Tenant) -> None:
     assert "end_session_endpoint" not in get(tenant, DOCUMENTS[0]).json()
 
 
+def test_a_tenant_can_switch_pushed_requests_off_or_ask_for_them(tenant: Tenant) -> None:
+    assert get(tenant, DOCUMENTS[0]).json()["require_pushed_authorization_requests"] is False
+    update_tenant_settings(tenant_id=tenant.pk, changes={"require_pushed_authorization_requests": True})
+    forget_all()
+    assert get(tenant, DOCUMENTS[0]).json()["require_pushed_authorization_requests"] is True
+    off = {"require_pushed_authorization_requests": False, "pushed_authorization_requests_supported": False}
+    update_tenant_settings(tenant_id=tenant.pk, changes=off)
+    forget_all()
+    assert not [name for name in get(tenant, DOCUMENTS[0]).json() if "pushed" in name]
+
+
 def test_a_host_with_an_edge_names_the_addresses_behind_it(tenant: Tenant) -> None:
     edge_key(tenant)
     document = get(tenant, DOCUMENTS[0]).json()
-    assert document["mtls_endpoint_aliases"]["token_endpoint"] == f"http://mtls.{tenant.pk}.example.test/oauth/token"
+    edge = f"http://mtls.{tenant.pk}.example.test/"
+    assert document["mtls_endpoint_aliases"] == {
+        "token_endpoint": f"{edge}oauth/token",
+        "userinfo_endpoint": f"{edge}userinfo",
+        "pushed_authorization_request_endpoint": f"{edge}oauth/par",
+    }
     assert {"tls_client_auth", "self_signed_tls_client_auth"} <= set(document["token_endpoint_auth_methods_supported"])
 
 
@@ -121,5 +138,5 @@ def test_methods_prompts_and_contexts_in_it_are_those_that_work_for_every_client
     assert document["code_challenge_methods_supported"] == ["S256"]
     assert document["prompt_values_supported"] == ["consent", "create", "login", "none", "select_account"]
     assert "acr_values_supported" not in document
-    assert not [name for name in document if name.startswith("dpop")]
+    assert document["dpop_signing_alg_values_supported"] == ["ES256", "PS256", "Ed25519", "ES384", "RS256"]
     assert "address" not in document["scopes_supported"]

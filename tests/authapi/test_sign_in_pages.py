@@ -338,3 +338,17 @@ def test_a_client_grant_is_made_and_its_scopes_are_checked(browser: Browser, ten
     assert browser.post(change, form_of(browser, change, scopes="", organization_usage="allow")).status_code == 302
     grant.refresh_from_db()
     assert (grant.scopes, grant.settings) == ([], {"organization_usage": "allow"})
+
+
+def test_an_api_says_in_its_form_what_tokens_are_bound_to(browser: Browser, tenant: Tenant) -> None:
+    api = create_api_resource(tenant_id=tenant.pk, identifier="https://bank.example.test")
+    change = reverse("admin:authapi_apiresource_change", args=(quote(api.pk),))
+    wrong = browser.post(change, form_of(browser, change, possession_required_for="all_clients"))
+    assert (wrong.status_code, list(wrong.context["adminform"].form.errors)) == (200, ["possession_mechanism"])
+    asked = {"possession_mechanism": "dpop", "possession_required_for": "public_clients"}
+    assert browser.post(change, form_of(browser, change, **asked)).status_code == 302
+    api.refresh_from_db()
+    assert api.settings["proof_of_possession"] == {"mechanism": "dpop", "required": True, "required_for": "public_clients"}
+    assert browser.post(change, form_of(browser, change, possession_mechanism="", possession_required_for="")).status_code == 302
+    api.refresh_from_db()
+    assert "proof_of_possession" not in api.settings

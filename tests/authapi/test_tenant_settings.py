@@ -111,7 +111,6 @@ def test_what_does_not_fit_is_refused_and_nothing_is_kept(tenant: Tenant, change
     [
         {"flags": {"enable_public_signup_user_exists_error": True}},
         {"flags": {"disable_clickjack_protection_headers": True}},
-        {"pushed_authorization_requests_supported": True},
         {"error_page": {"html": "<script>alert(1)</script>"}},
         {"change_password": {"enabled": True, "html": "<b>hi</b>"}},
     ],

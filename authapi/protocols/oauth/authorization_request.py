@@ -17,6 +17,8 @@ class ClientFacts:
     takes_plain: bool = False
     takes_wildcards: bool = True
     is_native: bool = False
+    requires_push: bool = False
+    requires_signature: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class AuthorizationRequest:
     nonce: str = ""
     code_challenge: str = field(default="", repr=False)
     code_challenge_method: str = ""
+    dpop_jkt: str = ""
     prompts: frozenset[str] = frozenset()
     max_age: int | None = None
     connection: str = ""

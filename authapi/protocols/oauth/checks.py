@@ -14,6 +14,7 @@ from oauthlib.oauth2 import RequestValidator
 from authapi.failures import RequestRefused
 from authapi.failures.oauth import OAuthCase
 from authapi.failures.requests import RequestCase
+from authapi.possession.proofs import is_thumbprint
 from authapi.protocols.oauth.authorization_request import ClientFacts, Target
 from authapi.protocols.oauth.engine_request import AuthorizationCall
 
@@ -67,9 +68,8 @@ def check_names(request: AuthorizationCall) -> dict[str, Any]:
     """Refuse, before anything else, what is repeated or not supported, and a missing or unknown response type."""
     for name in sorted(request.repeated):
         raise RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=name[:100])
-    if request.text("dpop_jkt"):
-        # RFC 9449, 10: the client would take its tokens for bound ones.
-        raise RequestRefused(OAuthCase.DPOP_NOT_SUPPORTED)
+    _check_channel(request)
+    _check_key(request)
     for name, case in _PASSED_OVER.items():
         if request.text(name):
             raise RequestRefused(case)
@@ -79,6 +79,23 @@ def check_names(request: AuthorizationCall) -> dict[str, Any]:
     if not request.types or not request.types <= RESPONSE_TYPES:
         raise RequestRefused(OAuthCase.UNSUPPORTED_RESPONSE_TYPE, response_type=text[:100])
     return {}
+
+
+def _check_channel(request: AuthorizationCall) -> None:
+    """Refuse a request that came on another way than its client or its tenant asks for: in the address, or without a signature."""
+    if request.client.requires_push and not request.is_pushed:
+        raise RequestRefused(OAuthCase.PUSH_REQUIRED)
+    if request.client.requires_signature and not request.is_signed:
+        raise RequestRefused(OAuthCase.SIGNATURE_REQUIRED)
+
+
+def _check_key(request: AuthorizationCall) -> None:
+    """Refuse a key that is none, and one for tokens that go through the browser: the client would take them for bound ones."""
+    key = request.text("dpop_jkt")
+    if key and not is_thumbprint(key):
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The dpop_jkt is not the thumbprint of a key.")
+    if key and "token" in request.types:
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="A token from the authorization endpoint is bound to no key.")
 
 
 def check_login(request: AuthorizationCall) -> dict[str, Any]:

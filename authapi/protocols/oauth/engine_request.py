@@ -37,6 +37,7 @@ class AuthorizationCall(EngineRequest):
         self.response_type = engine_name(self.types)
         self.scope = self.text("scope")
         self.prompts: frozenset[str] = frozenset()
+        self.is_pushed = self.is_signed = False
 
     def text(self, name: str) -> str:
         return self.values.get(name, "")

@@ -15,9 +15,10 @@ from authapi.login.sessions import note_client
 from authapi.login.wish import Presentation, Prompt, Terms, UserHint, Wish
 from authapi.models import Client, RefreshToken
 from authapi.protocols.oauth.authorization_request import AuthorizationRequest, ClientFacts, Target
+from authapi.protocols.oauth.carried import claim, let_go
 from authapi.protocols.oauth.front_channel import front_channel
 from authapi.protocols.oauth.logout_notices import leave_notices
-from authapi.protocols.oauth.parameters import Parameters, checked, target_of
+from authapi.protocols.oauth.parameters import Parameters, checked, kept, target_of
 from authapi.protocols.oauth.responses import respond
 from authapi.protocols.oauth.terms import terms_of
 from authapi.tenant_settings import sign_in_settings
@@ -69,6 +70,7 @@ def terms(request: ProtocolRequest, user: User | None, organization: Organizatio
 
 
 def answer(http_request: HttpRequest, request: ProtocolRequest, login: CompleteLogin) -> HttpResponse:
+    claim(request.client, _parameters(request))
     authorization_request, session = _authorization_request(request), login.session
     target = authorization_request.target
     issue = UserIssue(
@@ -91,6 +93,7 @@ def answer(http_request: HttpRequest, request: ProtocolRequest, login: CompleteL
         authorization_request.is_redirect_uri_given,
         authorization_request.code_challenge,
         authorization_request.code_challenge_method,
+        authorization_request.dpop_jkt,
     )
     members = front_channel(issue, response_types=authorization_request.response_types, code_parameters=code, state=target.state)
     note_client(session, request.client, protocol=NAME)
@@ -98,7 +101,8 @@ def answer(http_request: HttpRequest, request: ProtocolRequest, login: CompleteL
 
 
 def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: RequestRefused) -> HttpResponse:
-    """Tell the client that its request has failed (RFC 6749, 4.1.2.1)."""
+    """Tell the client that its request has failed (RFC 6749, 4.1.2.1). That is an answer, too: a pushed request is used up."""
+    let_go(request.client, _parameters(request))
     return respond_refused(http_request, request.host, _target(request), refused)
 
 
@@ -130,12 +134,14 @@ def facts_of(client: Client) -> ClientFacts:
         # Contract, 3.3: no wildcard under a compliance level.
         takes_wildcards=(client.settings.get("compliance_level") or "none") == "none",
         is_native=client.app_type == "native",
+        requires_push=sign_in_settings(client.tenant_id).requires_pushed_requests
+        or bool(client.settings.get("require_pushed_authorization_requests")),
+        requires_signature=bool((client.settings.get("signed_request_object") or {}).get("required")),
     )
 
 
 def _parameters(request: ProtocolRequest) -> Parameters:
-    # A request with a repeated parameter is refused before it becomes a login.
-    return Parameters(request.state, frozenset())
+    return kept(request.state)
 
 
 def _target(request: ProtocolRequest) -> Target:

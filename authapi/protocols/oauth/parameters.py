@@ -25,14 +25,24 @@ from authapi.protocols.oauth.engine_request import AuthorizationCall, response_t
 # Everything that is kept while people log in; a longer request is refused.
 _MOST_CHARACTERS = 10_240
 _ABSENT = ("", "undefined")
+_TEXTS = ("nonce", "organization", "login_hint", "screen_hint", "ui_locales", "id_token_hint", "dpop_jkt")
+# Names in the state of a login that no client can send: `read` leaves out what begins with the colon.
+_OWN = ":"
+_PUSHED, _SIGNED = ":pushed", ":signed"
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """One value of each name, and the names that came more than once. Unknown ones are ignored (RFC 6749, 3.1)."""
+    """One value of each name, and the names that came more than once. Unknown ones are ignored (RFC 6749, 3.1).
+
+    `pushed` is the digest of the pushed request that they come from. `signed` is the end and the `jti` of the signed request object that
+    they come from, with a space between. Both are empty where the parameters came in no such way.
+    """
 
     values: Mapping[str, str]
     repeated: frozenset[str]
+    pushed: str = ""
+    signed: str = ""
 
     def get(self, name: str) -> str:
         return self.values.get(name, "")
@@ -46,6 +56,12 @@ class Parameters:
         """None where it is absent, which an empty one is not."""
         return self.values.get("audience")
 
+    @property
+    def state(self) -> dict[str, str]:
+        """What a login keeps of the request, as `kept` reads it back."""
+        own = {_PUSHED: self.pushed, _SIGNED: self.signed}
+        return {**self.values, **{name: value for name, value in own.items() if value}}
+
 
 def read(pairs: Iterable[tuple[str, str]]) -> Parameters:
     """Return what was sent, unset values dropped. Raises `RequestRefused` for what cannot be kept or sent back."""
@@ -54,7 +70,7 @@ def read(pairs: Iterable[tuple[str, str]]) -> Parameters:
     for name, value in pairs:
         if "\x00" in value:
             raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="A value contains a NUL character.")
-        if value in _ABSENT:
+        if value in _ABSENT or name.startswith(_OWN):
             continue
         if name in values:
             repeated.add(name)
@@ -62,6 +78,12 @@ def read(pairs: Iterable[tuple[str, str]]) -> Parameters:
     if sum(map(len, values.values())) > _MOST_CHARACTERS:
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"The parameters are longer than {_MOST_CHARACTERS} characters.")
     return Parameters(values, frozenset(repeated))
+
+
+def kept(state: Mapping[str, str]) -> Parameters:
+    """Return the parameters of a login. A request with a repeated parameter is refused before it becomes one."""
+    values = {name: value for name, value in state.items() if not name.startswith(_OWN)}
+    return Parameters(values, frozenset(), pushed=state.get(_PUSHED, ""), signed=state.get(_SIGNED, ""))
 
 
 def single(parameters: Parameters, name: str) -> str:
@@ -91,12 +113,13 @@ def target_of(parameters: Parameters, client: ClientFacts) -> Target:
 def checked(parameters: Parameters, client: ClientFacts, target: Target) -> AuthorizationRequest:
     """Have the engine check a request; return it when it may be answered. Raises `RequestRefused` for the client otherwise."""
     call = AuthorizationCall(parameters.values, parameters.repeated, client, target)
+    call.is_pushed, call.is_signed = bool(parameters.pushed), bool(parameters.signed)
     try:
         server().check_authorization(call)
     except OAuth2Error as error:
         # A check that the engine has and we have not.
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=error.description or error.error) from error
-    texts = {name: parameters.get(name) for name in ("nonce", "organization", "login_hint", "screen_hint", "ui_locales", "id_token_hint")}
+    texts = {name: parameters.get(name) for name in _TEXTS}
     return AuthorizationRequest(
         target=target,
         client_id=client.client_id,

@@ -14,6 +14,7 @@ from oauthlib.oauth2.rfc6749.grant_types.base import GrantTypeBase
 from authapi.grants.user_access import ends_at, still_granted, user_access
 from authapi.protocols.oauth.checks import check_login, check_names
 from authapi.tokens.authorization_codes import issue_code
+from authapi.tokens.bindings import bound_to
 from authapi.tokens.id_tokens import id_token
 from authapi.tokens.minting import Issue
 
@@ -51,6 +52,8 @@ class _ResponseType(GrantTypeBase):  # type: ignore[misc]  # the engine has no t
         with transaction.atomic():
             if "token" in types:
                 request.login, entitlement = still_granted(request.login)
+                # No proof comes with a browser: an API that asks for one gets no token here.
+                bound_to(None, client=request.login.client, resource=entitlement.resource)
                 access = user_access(request.login, entitlement, is_front_channel=True)
                 request.issue, request.scopes = access, list(access.scopes)
             if "code" not in types:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.http import HttpRequest
@@ -29,6 +30,11 @@ def _json_pairs(body: bytes) -> list[tuple[str, str]]:
         members = parse_body(_JSON, body)
     except MalformedBody as error:
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=str(error)) from error
+    return text_pairs(members)
+
+
+def text_pairs(members: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the members of a body as texts. Raises `RequestRefused` for one that is no plain value."""
     # A false switch is one that was not set.
     return [(name, _text(name, value)) for name, value in members.items() if value is not False]
 

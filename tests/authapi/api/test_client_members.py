@@ -59,7 +59,6 @@ PROMISES: list[dict[str, Any]] = [
     {"anonymous_sessions": {"active": True}},
     {"third_party_security_mode": "strict"},
     {"redirection_policy": "open_redirect_protection"},
-    {"signed_request_object": {"required": True}},
     {"resource_server_identifier": "https://api.example.test"},
     {"express_configuration": {"enable_client": True}},
 ]
@@ -219,3 +218,16 @@ def test_what_a_client_held_before_the_rule_may_be_sent_back(api: Management, te
     assert api.patch(path, {"redirection_policy": "open_redirect_protection"}).status == 200
     assert api.patch(path, {"redirection_policy": "allow_always"}).status == 200
     assert api.patch(path, {"redirection_policy": "open_redirect_protection"}).status == 400
+
+
+def test_signed_requests_can_be_required_once_there_is_a_key(api: Management) -> None:
+    path = f"clients/{api.post('clients', {'name': 'Bank'}).json['client_id']}"
+    required = {"signed_request_object": {"required": True, "credentials": []}}
+    assert api.patch(path, required).json["errorCode"] == "invalid_body"
+    assert api.patch(path, {**required, "jwks_uri": "https://bank.example.test/keys"}).json["jwks_uri"] == "https://bank.example.test/keys"
+    assert api.patch(path, {"jwks_uri": None}).json["errorCode"] == "invalid_body"
+
+
+@pytest.mark.parametrize("address", ["ftp://bank.example.test/keys", "https://user@bank.example.test/", "https:///keys", "keys", 7])
+def test_a_key_set_has_a_web_address(api: Management, address: object) -> None:
+    assert api.post("clients", {"name": "Bank", "jwks_uri": address}).json["errorCode"] == "invalid_body"

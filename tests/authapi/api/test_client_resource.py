@@ -76,8 +76,6 @@ def test_a_body_that_does_not_fit_makes_no_client(api: Management, body: object)
 @pytest.mark.parametrize(
     "promise",
     [
-        {"require_pushed_authorization_requests": True},
-        {"require_proof_of_possession": True},
         {"jwt_configuration": {"alg": "PS256"}},
         {"jwt_configuration": {"secret_encoded": True}},
         {"compliance_level": "fapi2_sp_pkj_mtls"},

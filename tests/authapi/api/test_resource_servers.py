@@ -39,7 +39,7 @@ def test_a_body_that_does_not_fit_makes_no_api(api: Management, body: object) ->
     assert [found["is_system"] for found in api.get("resource-servers").json] == [True]
 
 
-@pytest.mark.parametrize("promise", [{"signing_alg": "HS256"}, {"proof_of_possession": {"required": True}}, {"token_encryption": {"a": 1}}])
+@pytest.mark.parametrize("promise", [{"signing_alg": "HS256"}, {"token_encryption": {"a": 1}}])
 def test_a_check_that_is_not_made_is_not_promised(api: Management, promise: dict[str, object]) -> None:
     answer = api.post("resource-servers", {"identifier": ORDERS, **promise})
     assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")
@@ -85,3 +85,33 @@ def test_a_deleted_api_takes_its_grants_and_permissions_along(api: Management, t
     assert api.get(f"roles/{role.pk}/permissions").json == []
     for answer in (api.get(f"resource-servers/{server}"), api.patch(f"resource-servers/{server}", {})):
         assert (answer.status, answer.json["errorCode"]) == (404, "inexistent_resource_server")
+
+
+def test_an_api_says_what_its_tokens_are_bound_to(api: Management) -> None:
+    asked = {"mechanism": "dpop", "required": True, "required_for": "public_clients"}
+    made = api.post("resource-servers", {"identifier": ORDERS, "proof_of_possession": asked}).json
+    assert made["proof_of_possession"] == asked
+    path = f"resource-servers/{made['id']}"
+    assert (
+        api.patch(path, {"proof_of_possession": {"mechanism": "mtls", "required": False}}).json["proof_of_possession"]["mechanism"]
+        == "mtls"
+    )
+    assert "proof_of_possession" not in api.patch(path, {"proof_of_possession": None}).json
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"required": True},
+        {"mechanism": "dpop"},
+        {"mechanism": "telepathy", "required": True},
+        {"mechanism": "dpop", "required": "yes"},
+        {"mechanism": "dpop", "required": True, "required_for": "nobody"},
+        {"mechanism": "dpop", "required": True, "more": 1},
+        "dpop",
+    ],
+)
+def test_an_odd_wish_for_bound_tokens_is_refused(api: Management, asked: object) -> None:
+    answer = api.post("resource-servers", {"identifier": ORDERS, "proof_of_possession": asked})
+    assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")

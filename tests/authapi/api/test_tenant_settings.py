@@ -72,7 +72,7 @@ def test_lifetimes_may_be_minutes_and_not_both(api: Management, tenant: Tenant) 
         ({"support_email": "nobody"}, "invalid_body"),
         ({"enabled_locales": []}, "invalid_body"),
         ({"flags": {"disable_clickjack_protection_headers": True}}, "operation_not_supported"),
-        ({"pushed_authorization_requests_supported": True}, "operation_not_supported"),
+        ({"pushed_authorization_requests_supported": False, "require_pushed_authorization_requests": True}, "invalid_body"),
         ({"error_page": {"html": "<b>x</b>"}}, "operation_not_supported"),
         ({"error_page": {"show_log_link": True}}, "operation_not_supported"),
         ({"error_page": {"url": "javascript:alert(1)"}}, "invalid_body"),

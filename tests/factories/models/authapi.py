@@ -30,6 +30,7 @@ from authapi.models import (
     OrganizationClientGrant,
     Permission,
     ProviderMetadata,
+    PushedRequest,
     RefreshToken,
     RefusedMessage,
     RevokedToken,
@@ -293,6 +294,19 @@ class LogoutTransactionFactory(RowFactory[LogoutTransaction]):
     digest = unknown_digest()
     sealed_route = "sealed"
     expires_at = from_now(hours=1)
+
+
+class PushedRequestFactory(RowFactory[PushedRequest]):
+    """A pushed request that no login can begin with."""
+
+    class Meta:
+        model = PushedRequest
+
+    tenant_id = tenant_of("client")
+    client = SubFactory(ClientFactory, tenant_id=same())
+    digest = unknown_digest()
+    sealed_parameters = "sealed"
+    expires_at = from_now(minutes=1)
 
 
 class ConsentFactory(RowFactory[Consent]):

@@ -12,6 +12,7 @@ from authapi.login import flow
 from authapi.login.protocol import ProtocolRequest
 from authapi.models import Client
 from authapi.pages.tenant_page import tenant_page
+from authapi.protocols.oauth.carried import received
 from authapi.protocols.oauth.entry import OAUTH, facts_of, respond_refused
 from authapi.protocols.oauth.parameters import read, single, target_of
 from authapi.protocols.oauth.sent import sent_pairs
@@ -26,7 +27,7 @@ def authorize(request: HttpRequest, host: HostMatch) -> HttpResponse:
     if parameters.repeated:
         name, target = min(parameters.repeated), target_of(parameters, facts_of(client))
         return respond_refused(request, host, target, RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=name[:100]))
-    return flow.begin(request, OAUTH, ProtocolRequest(host, client, parameters.values))
+    return flow.begin(request, OAUTH, ProtocolRequest(host, client, received(client, parameters).state))
 
 
 def _client(host: HostMatch, client_id: str) -> Client:

@@ -132,7 +132,6 @@ def test_too_many_requests_get_429_with_the_headers(login: Login, settings: Any)
         ({"audience": "urn:unknown"}, "access_denied", "Service not enabled within domain: urn:unknown"),
         ({"connection": "unknown"}, "invalid_request", "The connection was not found or is not enabled for the client."),
         ({"organization": "org_x"}, "invalid_request", "parameter organization is not allowed for this client"),
-        ({"request": "x"}, "request_not_supported", "Request objects are not supported."),
         ({"id_token_hint": "x.y.z"}, "invalid_request", "The id_token_hint is not an id token of this issuer."),
         ({"scope": ["openid", "profile"]}, "invalid_request", "The parameter scope is repeated."),
     ],
@@ -541,9 +540,13 @@ def test_a_code_of_a_loopback_port_is_exchanged_with_that_port_alone(login: Logi
     assert login.ask(redirect_uri="http://127.0.0.1:49152/cb", prompt="none").status == 400
 
 
-def test_a_request_for_a_bound_code_is_refused(login: Login) -> None:
+def test_a_code_may_be_bound_to_a_key_and_to_nothing_else(login: Login) -> None:
     login.begin_session()
-    assert login.ask(prompt="none", dpop_jkt="A" * 43).answer["error"] == "invalid_dpop_proof"
+    assert login.ask(prompt="none", dpop_jkt="short").answer["error"] == "invalid_request"
+    assert "code" in login.ask(prompt="none", dpop_jkt="A" * 43).answer
+    set_client(login, grant_types=["authorization_code", "implicit"])
+    refused = login.ask(prompt="none", dpop_jkt="A" * 43, response_type="code token").answer
+    assert (refused["error"], "bound to no key" in refused["error_description"]) == ("invalid_request", True)
 
 
 # --- Single sign-on ---------------------------------------------------------------------------------------------------

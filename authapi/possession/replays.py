@@ -1,0 +1,140 @@
+"""Used DPoP proofs: remembered by Redis, and by PostgreSQL while Redis is away. Each memory has a generation of nonces of its own.
+
+A proof that was used while the other memory counted has a nonce of the other generation, or none: it is refused. For that, every
+proof needs a nonce while PostgreSQL remembers, and for two minutes after a Redis began that knows nothing of before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import cast
+
+import redis
+from django.conf import settings
+
+from authapi.client_auth.replays import use_once
+from authapi.possession.nonces import current_nonce, is_current
+from authapi.possession.proofs import Proof
+from foundation.memory.outage_guard import OutageGuard
+from foundation.memory.redis_clients import redis_pool
+
+# Longer than any proof is good for: a minute before and after its `iat` without a nonce, two minutes with one.
+REMEMBERED_SECONDS = 150
+_OF_POSTGRESQL = "p"
+_PURPOSE = "dpop\x00"
+# How long a process believes what it knows of the generation; noting a use asks again.
+_KNOWN_SECONDS = 1.0
+
+
+class NonceWanted(Exception):
+    """The proof needs a nonce of ours that is current: `nonce`."""
+
+    def __init__(self, nonce: str) -> None:
+        super().__init__(self.__doc__)
+        self.nonce = nonce
+
+
+class ProofUsed(Exception):
+    """The proof was used before."""
+
+
+@dataclass(frozen=True)
+class Generation:
+    """One memory of used proofs. One that is `is_young` may have lost what a memory before it knew."""
+
+    name: str
+    is_young: bool
+
+
+class UsedProofs:
+    """The memory of this process: what is common to all of them, behind a guard."""
+
+    def __init__(self, redis_url: str, *, prefix: str) -> None:
+        self._redis = redis.Redis(connection_pool=redis_pool(redis_url))
+        self._guard = OutageGuard()
+        self._name = f"{prefix}:dpop:generation"
+        self._prefix = f"{prefix}:dpop:used:"
+        self._known: tuple[float, Generation] | None = None
+
+    def generation(self) -> Generation:
+        """Return the generation that counts now, as it was at most a second ago."""
+        if self._known is not None and time.monotonic() - self._known[0] < _KNOWN_SECONDS:
+            return self._known[1]
+        return self._learned(self._guard.ask(self._generation_of_redis, lambda: _POSTGRESQL))
+
+    def note(self, tenant_id: str, proof: Proof) -> tuple[bool, Generation]:
+        """Note the use of a proof; return whether it is the first one, and the generation that has noted it."""
+        shared = partial(self._note_in_redis, tenant_id, proof)
+        is_first, generation = self._guard.ask(shared, lambda: (_note_in_postgresql(tenant_id, proof), _POSTGRESQL))
+        return is_first, self._learned(generation)
+
+    def _learned(self, generation: Generation) -> Generation:
+        self._known = (time.monotonic(), generation)
+        return generation
+
+    def _note_in_redis(self, tenant_id: str, proof: Proof) -> tuple[bool, Generation]:
+        key = self._prefix + hashlib.sha256(f"{tenant_id}\x00{proof.thumbprint}\x00{proof.jti}".encode()).hexdigest()
+        pipeline = self._redis.pipeline(transaction=False)
+        pipeline.set(key, 1, nx=True, px=REMEMBERED_SECONDS * 1000)
+        pipeline.get(self._name)
+        is_first, name = pipeline.execute()
+        return bool(is_first), _generation(name) if name else self._generation_of_redis()
+
+    def _generation_of_redis(self) -> Generation:
+        name = cast("bytes | None", self._redis.get(self._name))
+        if name is None:
+            # A Redis that has lost its memory, or is asked for the first time: one process names the new generation.
+            self._redis.set(self._name, f"{int(time.time())}.{secrets.token_hex(8)}", nx=True)
+            name = cast("bytes | None", self._redis.get(self._name))
+        if name is None:
+            # It keeps nothing: as good as away.
+            raise redis.RedisError("The generation of nonces was not kept.")
+        return _generation(name)
+
+
+def judge(proof: Proof, *, tenant_id: str, needs_nonce: bool) -> None:
+    """Let a proof count, once. Raises `NonceWanted` or `ProofUsed`."""
+    used = used_proofs()
+    generation = used.generation()
+    _check_nonce(proof, tenant_id, generation, needs_nonce=needs_nonce)
+    is_first, noted = used.note(tenant_id, proof)
+    if noted.name != generation.name:
+        # The memory has changed since the nonce was looked at.
+        _check_nonce(proof, tenant_id, noted, needs_nonce=True)
+    if not is_first:
+        raise ProofUsed
+
+
+def fresh_nonce(tenant_id: str) -> str:
+    """Return the nonce that is current now."""
+    return current_nonce(tenant_id, used_proofs().generation().name)
+
+
+@lru_cache(maxsize=1)
+def used_proofs() -> UsedProofs:
+    """Return the memory of this process, connected when first used."""
+    return UsedProofs(settings.REDIS_URL, prefix=settings.REDIS_PREFIX)
+
+
+def _check_nonce(proof: Proof, tenant_id: str, generation: Generation, *, needs_nonce: bool) -> None:
+    is_needed = needs_nonce or generation.is_young
+    if (proof.nonce or is_needed) and not is_current(proof.nonce, tenant_id, generation.name):
+        raise NonceWanted(current_nonce(tenant_id, generation.name))
+
+
+def _note_in_postgresql(tenant_id: str, proof: Proof) -> bool:
+    until = time.time() + REMEMBERED_SECONDS
+    return use_once(tenant_id=tenant_id, client_id=_PURPOSE + proof.thumbprint, jti=proof.jti, until=until)
+
+
+def _generation(name: bytes) -> Generation:
+    text = name.decode("latin-1")
+    began, _, _ = text.partition(".")
+    return Generation(text, is_young=not began.isdigit() or time.time() - int(began) < REMEMBERED_SECONDS)
+
+
+_POSTGRESQL = Generation(_OF_POSTGRESQL, is_young=True)

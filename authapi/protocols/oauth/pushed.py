@@ -1,0 +1,89 @@
+"""Authorization requests that clients push (RFC 9126): kept sealed for a short time, known by a handle, used up by their answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+import orjson
+from django.utils import timezone
+
+from authapi.failures import RequestRefused
+from authapi.failures.oauth import OAuthCase
+from authapi.models import Client, PushedRequest
+from authapi.protocols.oauth.parameters import Parameters, kept
+from foundation.database.statements import Prepared, run_script
+from foundation.secrets import vault
+from foundation.secrets.random_secrets import digest_of, new_secret
+
+# RFC 9126, 2.2. What follows is 256 random bits.
+PREFIX = "urn:ietf:params:oauth:request_uri:"
+DEFAULT_SECONDS = 30
+_LONGEST_URI = 200
+_INSERT = Prepared(
+    "authapi_push_request",
+    "INSERT INTO authapi_pushedrequest (tenant_id, client_id, digest, sealed_parameters, created_at, expires_at)"
+    " VALUES (%(tenant)s, %(client)s, %(digest)s, %(sealed)s, %(now)s, %(expires)s)",
+    {"tenant": "varchar", "client": "bigint", "digest": "varchar", "sealed": "text", "now": "timestamptz", "expires": "timestamptz"},
+)
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """What the client gets for a request: where it is, and for how many seconds a login may begin with it."""
+
+    request_uri: str = field(repr=False)
+    seconds: int
+
+
+def push(client: Client, parameters: Parameters) -> Pushed:
+    """Keep the checked parameters of a request for its client.
+
+    The commit does not wait for the disk: a request that a crash of the database forgets is pushed again.
+    """
+    handle, now = new_secret(), timezone.now()
+    seconds = client.settings.get("par_request_expiry") or DEFAULT_SECONDS
+    digest = digest_of(handle)
+    sealed = vault.seal(orjson.dumps(parameters.state).decode(), place=_place(client.tenant_id, digest))
+    row = {
+        "tenant": client.tenant_id,
+        "client": client.pk,
+        "digest": digest,
+        "sealed": sealed,
+        "now": now,
+        "expires": now + timedelta(seconds=seconds),
+    }
+    run_script((_INSERT,), row, is_repeatable=True)
+    return Pushed(PREFIX + handle, seconds)
+
+
+def is_pushed(request_uri: str) -> bool:
+    """Tell whether an address has the form of ours; every other `request_uri` is foreign, and never fetched."""
+    return request_uri.startswith(PREFIX)
+
+
+def found(client: Client, request_uri: str) -> Parameters:
+    """Return a request that this client has pushed a moment ago. Raises `RequestRefused`.
+
+    Unknown, expired, used, and of another client or tenant look alike. It is not used up: a reload of the page, or a program
+    that looks at links, must not take the login away from the person.
+    """
+    if len(request_uri) > _LONGEST_URI:
+        raise RequestRefused(OAuthCase.INVALID_REQUEST_URI)
+    digest = digest_of(request_uri.removeprefix(PREFIX))
+    rows = PushedRequest.objects.of(client.tenant_id).filter(digest=digest, client=client, expires_at__gt=timezone.now())
+    sealed = rows.values_list("sealed_parameters", flat=True).first()
+    if sealed is None:
+        raise RequestRefused(OAuthCase.INVALID_REQUEST_URI)
+    state = orjson.loads(vault.unseal(sealed, place=_place(client.tenant_id, digest)))
+    return replace(kept(state), pushed=digest)
+
+
+def use_up(*, tenant_id: str, digest: str) -> bool:
+    """End a pushed request; return False when another answer has used it up before. Of two answers at once one waits and is second."""
+    deleted, _ = PushedRequest.objects.of(tenant_id).filter(digest=digest).delete()
+    return bool(deleted)
+
+
+def _place(tenant_id: str, digest: str) -> str:
+    return f"{tenant_id}:pushed_request:{digest}:parameters"

@@ -1,0 +1,165 @@
+"""Signed authorization requests (RFC 9101, by value): one JWT of the client, whose claims are the parameters and all of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from authapi.client_auth.remote_keys import KeysUnavailable, remote_keys
+from authapi.client_auth.replays import is_used, use_once
+from authapi.client_auth.signatures import ALGORITHMS, REFUSED_HEADERS, MalformedJws, is_time, key_of, read_jws, verifies
+from authapi.failures import RequestRefused
+from authapi.failures.oauth import OAuthCase
+from authapi.models import Client
+from authapi.protocols.oauth.parameters import Parameters, read
+from authapi.tokens.audiences import is_issuer
+from authapi.tokens.keys import trust
+
+SKEW_SECONDS = 10
+_TYPES = ("jwt", "oauth-authz-req+jwt", "application/oauth-authz-req+jwt")
+_LONGEST_JTI = 64
+# An object without an end is remembered for a day.
+_ENDLESS_SECONDS = 86_400
+_LONGEST_SECONDS = 366 * 86_400
+# RFC 7519, 4.1: what speaks of the object and not of the request.
+_OF_THE_OBJECT = frozenset({"iss", "sub", "aud", "exp", "nbf", "iat", "jti"})
+# What `use_once` knows the `jti` of an object by, so that it is none of an assertion.
+_PURPOSE = "request\x00"
+
+
+def opened(client: Client, token: str) -> Parameters:
+    """Return the parameters in a signed request of this client. Raises `RequestRefused`, to be told to the person.
+
+    Nothing outside the object counts (RFC 9101, 6.3). Its `jti`, where it has one, is good for one answer; the caller notes it
+    (`note_use`).
+    """
+    try:
+        header, claims = read_jws(token)
+    except MalformedJws as error:
+        raise _refused("It is no signed JWT.") from error
+    problem = _problem_of_header(header) or _problem_of_claims(claims, client)
+    if problem:
+        raise _refused(problem)
+    if not _is_signed(client, token, header):
+        raise _refused("No registered key of the client made its signature.")
+    jti, until = claims.get("jti") or "", _end_of(claims)
+    if jti and is_used(tenant_id=client.tenant_id, client_id=_PURPOSE + client.client_id, jti=jti):
+        raise _refused("Its jti was used before.")
+    values = read((name, text) for name, value in claims.items() if name not in _OF_THE_OBJECT and (text := _text(value)) is not None)
+    return Parameters(values.values, values.repeated, signed=f"{until:.0f} {jti}")
+
+
+def note_use(client: Client, signed: str) -> None:
+    """Note that the object of these parameters (`Parameters.signed`) has led to an answer. Raises `RequestRefused` for a second one."""
+    until, _, jti = signed.partition(" ")
+    if jti and not use_once(tenant_id=client.tenant_id, client_id=_PURPOSE + client.client_id, jti=jti, until=float(until)):
+        raise _refused("Its jti was used before.")
+
+
+def without_use(parameters: Parameters) -> Parameters:
+    """Return the parameters of an object whose use is noted already."""
+    until = parameters.signed.partition(" ")[0]
+    return Parameters(parameters.values, parameters.repeated, parameters.pushed, until)
+
+
+def _end_of(claims: Mapping[str, Any]) -> float:
+    """Return until when the `jti` is remembered: to the end of the object, within reason."""
+    now = time.time()
+    end = claims.get("exp")
+    return min(now + _ENDLESS_SECONDS if end is None else end + SKEW_SECONDS, now + _LONGEST_SECONDS)
+
+
+def _problem_of_header(header: Mapping[str, Any]) -> str:
+    if header.get("alg") not in ALGORITHMS:
+        return f"Its alg must be one of {', '.join(ALGORITHMS)}."
+    kind, kid = header.get("typ", _TYPES[0]), header.get("kid")
+    if not isinstance(kind, str) or kind.lower() not in _TYPES:
+        return f"Its typ must be {_TYPES[0]} or {_TYPES[1]}."
+    if kid is not None and not isinstance(kid, str):
+        return "Its kid must be a string."
+    refused = next((name for name in REFUSED_HEADERS if name in header), None)
+    return f"Its header must have no {refused}." if refused else ""
+
+
+def _problem_of_claims(claims: Mapping[str, Any], client: Client) -> str:
+    if claims.get("iss") != client.client_id:
+        return "Its iss must be the client_id."
+    if claims.get("client_id") != client.client_id:
+        return "Its client_id must be the one of the request."
+    if not _is_for(claims.get("aud"), trust.get(client.tenant_id).hosts):
+        return "Its aud must be the issuer."
+    if claims.get("sub") == client.client_id:
+        # RFC 9101, 10.8: it must not be of use as an assertion that authenticates the client.
+        return "Its sub must not be the client."
+    if not isinstance(claims.get("response_type"), str):
+        return "It must have a response_type."
+    if claims.keys() & {"request", "request_uri"}:
+        # RFC 9101, 4.
+        return "It must hold neither request nor request_uri."
+    return _problem_of_times(claims) or _problem_of_jti(claims)
+
+
+def _problem_of_times(claims: Mapping[str, Any]) -> str:
+    now = time.time()
+    for name in ("exp", "nbf", "iat"):
+        moment = claims.get(name)
+        if moment is None:
+            continue
+        if not is_time(moment):
+            return f"Its {name} must be a number of seconds."
+        if name == "exp" and moment <= now - SKEW_SECONDS:
+            return "It has expired."
+        if name != "exp" and moment > now + SKEW_SECONDS:
+            return f"Its {name} lies in the future."
+    return ""
+
+
+def _problem_of_jti(claims: Mapping[str, Any]) -> str:
+    jti = claims.get("jti")
+    if jti is None or (isinstance(jti, str) and 0 < len(jti) <= _LONGEST_JTI and "\x00" not in jti):
+        return ""
+    return f"Its jti must have 1 to {_LONGEST_JTI} characters."
+
+
+def _is_for(audience: Any, hosts: frozenset[str]) -> bool:
+    # The issuer alone: one that also names others could have been made for them.
+    if isinstance(audience, list) and len(audience) == 1:
+        audience = audience[0]
+    return isinstance(audience, str) and is_issuer(audience, hosts)
+
+
+def _is_signed(client: Client, token: str, header: Mapping[str, Any]) -> bool:
+    kid, algorithm = header.get("kid"), header["alg"]
+    registered = [key for key in client.active_request_keys if kid in (None, key.kid) and key.algorithm == algorithm]
+    if any(verifies(token, key_of(credential), algorithm) for credential in registered):
+        return True
+    address = client.settings.get("jwks_uri")
+    if not address:
+        return False
+    try:
+        published = remote_keys.get(client.tenant_id, address, kid=kid, algorithm=algorithm)
+    except KeysUnavailable as error:
+        raise RequestRefused(OAuthCase.REQUEST_KEYS_UNAVAILABLE) from error
+    return any(verifies(token, one.key, algorithm) for one in published)
+
+
+def _text(value: Any) -> str | None:
+    """Return a claim as the parameter would be sent; None for one that is not set."""
+    match value:
+        case None | False:
+            return None
+        case True:
+            return "true"
+        case str():
+            return value
+        case dict() | list():
+            return orjson.dumps(value).decode()
+        case _:
+            return str(value)
+
+
+def _refused(reason: str) -> RequestRefused:
+    return RequestRefused(OAuthCase.INVALID_REQUEST_OBJECT, reason=reason)

@@ -1,0 +1,58 @@
+"""`POST /oauth/par` (RFC 9126): a client that authenticates leaves its authorization request, and sends the browser with a handle."""
+
+from __future__ import annotations
+
+from authapi import client_auth
+from authapi.edge.bodies import MalformedBody, parse_body
+from authapi.failures import RequestRefused
+from authapi.failures.oauth import OAuthCase
+from authapi.failures.requests import RequestCase
+from authapi.models import Client
+from authapi.possession.issuing import nonce_headers, with_proven_key
+from authapi.possession.presented import HEADER as PROOF_HEADER
+from authapi.protocols.oauth.pushed import push
+from authapi.protocols.oauth.pushing import accepted
+from authapi.tenant_settings import sign_in_settings
+from authapi.token_request import TokenRequest
+from authapi.views.chain import Answer, Call, hot_endpoint, json_answer
+from foundation.tenancy import tenant_bound
+
+PATH = "/oauth/par"
+# Contract, 2.11.
+MAX_BYTES = 10 * 1024
+_FRESH = {"Cache-Control": "no-store", "Pragma": "no-cache"}
+
+
+def _pushed(call: Call) -> Answer:
+    if len(call.body) > MAX_BYTES:
+        raise RequestRefused(RequestCase.BODY_TOO_LARGE, limit=MAX_BYTES)
+    try:
+        form = parse_body(call.headers.get("content-type", ""), call.body)
+    except MalformedBody as error:
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=str(error)) from error
+    request = TokenRequest(host=call.host, address=call.address, headers=call.headers, form=form, charge=call.charge)
+    with tenant_bound(call.host.tenant_id):
+        if not sign_in_settings(call.host.tenant_id).takes_pushed_requests:
+            raise RequestRefused(OAuthCase.PUSH_DISABLED)
+        client = _client(request)
+        if PROOF_HEADER in call.headers:
+            request = with_proven_key(request, client, path=PATH)
+        pushed = push(client, accepted(request, client))
+        headers = _FRESH | nonce_headers(request)
+    return json_answer({"request_uri": pushed.request_uri, "expires_in": pushed.seconds}, status=201, headers=headers)
+
+
+def _client(request: TokenRequest) -> Client:
+    try:
+        client = client_auth.authenticate(request)
+    except RequestRefused as refused:
+        if refused.case is not OAuthCase.WRONG_CLIENT_AUTHENTICATION:
+            raise
+        # RFC 9126, 2.3: the code of RFC 6749, 5.2.
+        raise RequestRefused(OAuthCase.WRONG_CLIENT_OF_STANDARD) from refused
+    if client.is_public:
+        raise RequestRefused(OAuthCase.PUSH_BY_PUBLIC_CLIENT)
+    return client
+
+
+pushed_requests = hot_endpoint(_pushed, name="par", methods=("POST",))
