@@ -37,13 +37,15 @@ def hosted_page(
     status: int = 200,
     form_targets: Iterable[str] = (),
     hides_address: bool = False,
+    organization_id: str | None = None,
 ) -> HttpResponse:
     """Render `hosted/<template>.html` for a tenant.
 
     `form_targets` are origins to which the answer of a form may redirect. `hides_address` is for pages whose address holds a
-    secret: no other site learns it. Their forms are sent without an origin, so that Django's CSRF check would refuse them.
+    secret: no other site learns it. Their forms are sent without an origin, so that Django's CSRF check would refuse them. The looks
+    of the organization that a login is for come before those of the tenant.
     """
-    brand = brand_of(host.tenant_id)
+    brand = brand_of(host.tenant_id, organization_id)
     answer = render(request, f"hosted/{template}.html", {"brand": brand, **(context or {})}, status=status)
     answer["Content-Security-Policy"] = page_policy(brand, form_targets)
     answer["Cache-Control"] = "no-store"
