@@ -78,9 +78,7 @@ class BrandingPage(TenantPage):
         address = ""
         if is_good:
             values = form.branding()
-            state = PreviewState(
-                replace(looks, theme=form.theme(), **{name: values[name] or "" for name in values}), **wanted.cleaned_data
-            )
+            state = PreviewState(replace(looks, theme=form.theme(), **{name: values[name] or "" for name in values}), **wanted.cleaned_data)
             address = f"{self.address_of('preview')}?looks={state.signed(tenant_id)}"
         if "application/json" in request.headers.get("Accept", ""):
             return JsonResponse({"address": address, "problems": form.errors, "notices": form.notices() if is_good else {}})

@@ -106,16 +106,27 @@ GROUPS = (
     ),
     Group(
         "Colors",
-        "Text needs a contrast of 4.5:1 to be read (WCAG AA). A color with less gets the nearest shade that has it; one below 3:1 is refused.",
+        "Text needs a contrast of 4.5:1 (WCAG AA). A color with less gets the nearest shade that has it; below 3:1 it is refused.",
         (
             *_colors("primary_button", "primary_button_label"),
             _name("page_background", "background_color"),
             *_colors("widget_background", "header", "body_text", "links_focused_components"),
         ),
         _colors(
-            "widget_border", "input_labels_placeholders", "input_background", "input_border", "input_filled_text", "read_only_background",
-            "secondary_button_border", "secondary_button_label", "icons", "error", "success", "base_hover_color", "base_focus_color",
-        ),  # fmt: skip
+            "widget_border",
+            "input_labels_placeholders",
+            "input_background",
+            "input_border",
+            "input_filled_text",
+            "read_only_background",
+            "secondary_button_border",
+            "secondary_button_label",
+            "icons",
+            "error",
+            "success",
+            "base_hover_color",
+            "base_focus_color",
+        ),
     ),
     Group(
         "Background and layout",
@@ -147,9 +158,7 @@ _SHOWN = frozenset(name for group in GROUPS for name in (*group.fields, *group.f
 class LooksForm(forms.Form):
     """The fields are made of the table of the theme. An empty address keeps an uploaded picture, which has a button of its own."""
 
-    font_stack = forms.ChoiceField(
-        required=False, label="Font", choices=[(name, label) for name, (label, _) in FONT_STACKS.items()]
-    )
+    font_stack = forms.ChoiceField(required=False, label="Font", choices=[(name, label) for name, (label, _) in FONT_STACKS.items()])
     font_url = forms.CharField(
         required=False,
         max_length=LONGEST_ADDRESS,

@@ -18,7 +18,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.http import urlencode
 
-from authapi.looks.addresses import PICTURES, is_own_picture
+from authapi.looks.addresses import is_own_picture
 from authapi.looks.current import Looks
 from authapi.pages.branding import Brand, brand_from, page_policy
 

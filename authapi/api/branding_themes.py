@@ -40,9 +40,7 @@ class ThemeEndpoint(Endpoint):
             ThemeToChange,
             refuses=(404,),
         ),
-        "destroy": Operation(
-            "delete_branding_theme", "Delete the theme", ("delete:branding",), 204, refuses=(404,)
-        ),
+        "destroy": Operation("delete_branding_theme", "Delete the theme", ("delete:branding",), 204, refuses=(404,)),
     }
     not_found_code = "inexistent_theme"
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from authapi.looks.colors import PART_CONTRAST, TEXT_CONTRAST, WHITE, contrast, corrected, opaque
-from authapi.looks.theme import value_at
+from authapi.looks.theme import color_at
 
 REFUSED_BELOW = 3.0
 Path = tuple[str, ...]
@@ -76,7 +76,7 @@ def findings(theme: Mapping[str, Any]) -> list[Finding]:
     found = []
     for pair in PAIRS:
         surface = _opaque(theme, pair.surface)
-        color = opaque(value_at(theme, pair.color), surface)
+        color = opaque(color_at(theme, pair.color), surface)
         ratio = contrast(color, surface)
         if ratio < pair.least:
             shown = corrected(color, surface, pair.least)
@@ -89,11 +89,11 @@ def readable_colors(theme: Mapping[str, Any]) -> dict[Path, str]:
     shown = {}
     for pair in PAIRS:
         surface = _opaque(theme, pair.surface)
-        shown[pair.color] = corrected(opaque(value_at(theme, pair.color), surface), surface, pair.least)
+        shown[pair.color] = corrected(opaque(color_at(theme, pair.color), surface), surface, pair.least)
     return shown
 
 
 def _opaque(theme: Mapping[str, Any], path: Path) -> str:
     """Return a surface without its opacity: a field stands on the box, all else on white."""
     below = WHITE if path == _WIDGET or path[-1] == "primary_button" else _opaque(theme, _WIDGET)
-    return opaque(value_at(theme, path), below)
+    return opaque(color_at(theme, path), below)

@@ -19,6 +19,7 @@ MOST_BYTES = 900 * 1024
 MOST_PIXELS = 16_000_000
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 _QUALITY = 82
+_TOO_LARGE = f"The picture has more than {MOST_PIXELS // 1_000_000} million pixels. Make it smaller."
 
 
 @dataclass(frozen=True)
@@ -79,12 +80,14 @@ def _decoded(sent: bytes) -> Image.Image:
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             image = Image.open(io.BytesIO(sent), formats=_FORMATS)
         if image.width * image.height > MOST_PIXELS:
-            raise PictureRefused(f"The picture has more than {MOST_PIXELS // 1_000_000} million pixels. Make it smaller.")
+            raise PictureRefused(_TOO_LARGE)
         image.load()
         upright = ImageOps.exif_transpose(image)
     except UnidentifiedImageError as error:
         raise PictureRefused("This is no picture that can be read. Use PNG, JPEG, WebP or GIF.") from error
-    except (OSError, SyntaxError, ValueError, EOFError, MemoryError, Image.DecompressionBombError) as error:
+    except Image.DecompressionBombError as error:
+        raise PictureRefused(_TOO_LARGE) from error
+    except (OSError, SyntaxError, ValueError, EOFError, MemoryError) as error:
         # The decoders raise these for files that are cut off or crafted.
         raise PictureRefused("The picture is damaged. Save it again, or choose another one.") from error
     return upright

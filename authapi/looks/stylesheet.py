@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from authapi.looks.addresses import is_font, is_picture
-from authapi.looks.colors import PART_CONTRAST, TEXT_CONTRAST, contrast, corrected, is_color, is_dark, mixed, opaque, readable_on
+from authapi.looks.colors import PART_CONTRAST, TEXT_CONTRAST, contrast, corrected, is_dark, mixed, opaque, readable_on
 from authapi.looks.contrast import readable_colors
-from authapi.looks.theme import FONT_STACKS, member_at, value_at
+from authapi.looks.theme import FONT_STACKS, color_at, value_at
 
 _PLAIN = re.compile(r"#[0-9a-fA-F]{6}")
 # The box of the service in dark mode, where that of the tenant is light.
@@ -138,7 +138,7 @@ def _read_only(theme: Mapping[str, Any], card: str, field: str) -> str:
 
 
 def _picture(theme: Mapping[str, Any], page: str) -> list[str]:
-    address = _value(theme, "page_background", "background_image_url")
+    address = str(value_at(theme, ("page_background", "background_image_url")))
     if not is_picture(address):
         return []
     # Text beside the box stands on the color of the page, since the picture may have any.
@@ -163,9 +163,8 @@ def _rule(variables: Mapping[str, str]) -> str:
 
 
 def _value(theme: Mapping[str, Any], group: str, name: str) -> str:
-    """Return a color or an address of the theme; the default for a color that is none."""
-    member, found = member_at((group, name)), str(value_at(theme, (group, name)))
-    return str(member.default) if member.kind == "color" and not is_color(found) else found
+    """Return a color of the theme; empty for one that is left to the pages."""
+    return color_at(theme, (group, name))
 
 
 def _group(theme: Mapping[str, Any], group: str) -> Any:

@@ -10,6 +10,8 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from authapi.looks.colors import is_color
+
 Kind = Literal["color", "number", "switch", "choice", "picture", "font"]
 Theme = dict[str, Any]
 
@@ -81,12 +83,10 @@ COLORS: Mapping[str, Member] = {
     "icons": _color("#565f73", "Icons in the box."),
     "error": _color("#b42318", "Errors."),
     "success": _color("#067647", "What has succeeded."),
-    "captcha_widget_theme": Member(
-        "choice", "auto", idle="no page shows a captcha", choices=("auto", "light", "dark"), is_required=False
-    ),
+    "captcha_widget_theme": Member("choice", "auto", idle="no page shows a captcha", choices=("auto", "light", "dark"), is_required=False),
 }
 FONTS: Mapping[str, Member | Mapping[str, Member]] = {
-    "font_url": Member("font", "", "A font file elsewhere: .woff2, .woff, .ttf or .otf over https, from a server that allows other origins."),
+    "font_url": Member("font", "", "A font file elsewhere: .woff2, .woff, .ttf or .otf, from a server that allows other origins."),
     "reference_text_size": _number(16, 12, 24, "The size in pixels that all others are a part of."),
     "title": _text("the heading", 150, bold=True),
     "subtitle": _text("the text under the heading", 100, bold=False),
@@ -122,7 +122,10 @@ FONT_STACKS: Mapping[str, tuple[str, str]] = {
     "humanist": ("Humanist", 'Seravek, "Gill Sans Nova", Ubuntu, Calibri, "DejaVu Sans", source-sans-pro, sans-serif'),
     "geometric": ("Geometric", 'Avenir, Montserrat, Corbel, "URW Gothic", source-sans-pro, sans-serif'),
     "grotesque": ("Neo-grotesque", 'Inter, Roboto, "Helvetica Neue", "Arial Nova", "Nimbus Sans", Arial, sans-serif'),
-    "rounded": ("Rounded", 'ui-rounded, "Hiragino Maru Gothic ProN", Quicksand, Comfortaa, Manjari, "Arial Rounded MT", Calibri, sans-serif'),
+    "rounded": (
+        "Rounded",
+        'ui-rounded, "Hiragino Maru Gothic ProN", Quicksand, Comfortaa, "Arial Rounded MT", Calibri, sans-serif',
+    ),
     "serif": ("Old-style serif", '"Iowan Old Style", "Palatino Linotype", "URW Palladio L", P052, serif'),
     "transitional": ("Transitional serif", 'Charter, "Bitstream Charter", "Sitka Text", Cambria, serif'),
     "slab": ("Slab serif", 'Rockwell, "Rockwell Nova", "Roboto Slab", "DejaVu Serif", "Sitka Small", serif'),
@@ -148,6 +151,12 @@ def value_at(theme: Mapping[str, Any], path: tuple[str, ...]) -> Any:
         if found is None:
             return member_at(path).default
     return found
+
+
+def color_at(theme: Mapping[str, Any], path: tuple[str, ...]) -> str:
+    """Return a color of the theme, the default in place of a value that is none: no row may bring more than a color into a sheet."""
+    found = value_at(theme, path)
+    return found if isinstance(found, str) and is_color(found) else str(member_at(path).default)
 
 
 def member_at(path: tuple[str, ...]) -> Member:

@@ -232,7 +232,7 @@ def _problem(member: Member, value: Any) -> str:
         return ""
     if member.kind == "font":
         return "" if isinstance(value, str) and is_font(value) else "The https address of a font file: .woff2, .woff, .ttf or .otf."
-    return "" if isinstance(value, str) and is_picture(value) else "An address that starts with https://, without quotation marks and spaces."
+    return "" if isinstance(value, str) and is_picture(value) else "An https address without quotation marks and spaces."
 
 
 def _missing_pictures(tenant_id: str, values: Mapping[str, Any]) -> dict[str, list[str]]:
