@@ -123,6 +123,8 @@ class BrandingPage(TenantPage):
 
     def _uploaded(self, request: HttpRequest, tenant_id: str, kind: str) -> HttpResponse:
         """Keep a picture at once; what else stands in the form stays there, unsaved."""
+        if kind not in KINDS:
+            raise Http404
         sent: Any = request.FILES.get(f"file_{kind}")
         try:
             if sent is None:

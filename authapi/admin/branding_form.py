@@ -9,6 +9,7 @@ from typing import Any
 from django import forms
 
 from authapi.looks.addresses import LONGEST_ADDRESS, is_font, is_own_picture, is_picture
+from authapi.looks.colors import is_color
 from authapi.looks.contrast import Finding, findings
 from authapi.looks.current import Looks
 from authapi.looks.theme import FONT_STACKS, Member, Theme, default_theme, members, value_at, with_value
@@ -254,6 +255,11 @@ def _shown(form: LooksForm, name: str, notices: Mapping[str, str]) -> Any:
 
 class ColorField(forms.CharField):
     """A color as text, so that it works without script; the script puts a picker beside it."""
+
+    def validate(self, value: str) -> None:
+        super().validate(value)
+        if value and not is_color(value):
+            raise forms.ValidationError("A color is # and 3, 4, 6 or 8 hexadecimal digits.")
 
 
 def _field(path: tuple[str, ...], member: Member) -> forms.Field:

@@ -259,7 +259,8 @@ def test_a_role_without_the_permission_sees_nothing(tenant: Tenant) -> None:
     for address in (PAGE, PREVIEW, STYLE, RESET, f"{PAGE}pictures/x.png"):
         assert operator.get(address).status_code == 403
         assert operator.post(address).status_code == 403
-    assert Browser().get(PAGE).headers["Location"].startswith(reverse("admin:login"))
+    operator.logout()
+    assert operator.get(PAGE).headers["Location"].startswith(reverse("admin:login"))
 
 
 def test_a_page_shows_and_saves_the_tenant_of_the_account_only(browser: Browser, tenant: Tenant) -> None:

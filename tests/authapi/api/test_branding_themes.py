@@ -118,17 +118,17 @@ def test_identifiers_are_refused_with_the_reason(api: Management) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "scopes"),
+    ("method", "scope"),
     [("GET", "read:branding"), ("POST", "update:branding"), ("PATCH", "update:branding"), ("DELETE", "delete:branding")],
 )
-def test_each_operation_needs_its_scope(tenant: Tenant, method: str, scopes: str) -> None:
+def test_each_operation_needs_its_scope(tenant: Tenant, method: str, scope: str) -> None:
     key = BrandingThemeFactory.create(tenant_id=tenant.pk).pk
-    others = {"read:branding", "update:branding", "delete:branding"} - {scopes}
+    others = {"read:branding", "update:branding", "delete:branding"} - {scope}
     path = THEMES if method == "POST" else f"{THEMES}/{key}"
     body = {"GET": None, "DELETE": None}.get(method, default_theme())
     refused = Management(tenant, scope=" ".join(others)).call(method, path, body=body)
     assert (refused.status, refused.json["errorCode"]) == (403, "insufficient_scope")
-    assert Management(tenant, scope=scopes).call(method, path, body=body).status in {200, 204, 409}
+    assert Management(tenant, scope=scope).call(method, path, body=body).status in {200, 204, 409}
 
 
 def test_the_theme_of_another_tenant_is_not_there(api: Management) -> None:
