@@ -6,7 +6,7 @@ Every value comes from a table, a number, a checked color or a checked address, 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from authapi.looks.addresses import is_font, is_picture
@@ -19,6 +19,8 @@ _PLAIN = re.compile(r"#[0-9a-fA-F]{6}")
 _DARK_CARD = "#181b25"
 _HOVER_SHARE = 0.15
 _CIRCLE = 999
+# Where the pages begin to show what is around the box.
+_WIDER_THAN_A_PHONE = "30.01rem"
 _ALIGNMENTS = {"center": "center", "left": "start", "right": "end"}
 _WEIGHTS = {True: "700", False: "400"}
 # Links without a line are told from the text around them by their weight (WCAG 2.2, 1.4.1).
@@ -104,18 +106,19 @@ def _surfaces(theme: Mapping[str, Any], card: str) -> dict[str, str]:
     """Return the colors of the box and of all that stands in it."""
     shown = {path[-1]: color for path, color in readable_colors(theme).items()}
     text, field = shown["body_text"], opaque(_value(theme, "colors", "input_background"), card)
+    quiet = corrected(mixed(text, card, 0.2), card)
     found = {
         "card": card,
         "line": opaque(_value(theme, "colors", "widget_border"), card),
         "fg": text,
-        "quiet": corrected(mixed(text, card, 0.25), card),
+        "quiet": quiet,
         "heading": shown["header"],
         "label": shown["input_labels_placeholders"],
         "link": shown["links_focused_components"],
         "field-bg": field,
         "field-fg": shown["input_filled_text"],
         "field": shown["input_border"],
-        "readonly-bg": _read_only(theme, card, field),
+        "readonly-bg": _read_only(theme, card, (text, quiet, shown["secondary_button_label"])),
         "quiet-fg": shown["secondary_button_label"],
         "quiet-line": opaque(_value(theme, "colors", "secondary_button_border"), card),
         "icon": shown["icons"],
@@ -129,20 +132,20 @@ def _surfaces(theme: Mapping[str, Any], card: str) -> dict[str, str]:
     return found | ({"color-scheme": "dark"} if is_dark(card) else {})
 
 
-def _read_only(theme: Mapping[str, Any], card: str, field: str) -> str:
-    """Return the inside of fields that cannot be changed; a color on which their text could not be read gives way."""
+def _read_only(theme: Mapping[str, Any], card: str, texts: Iterable[str]) -> str:
+    """Return the inside of fields that cannot be changed and of hovered buttons; where a text could not be read on it, that of the box."""
     wished = _value(theme, "colors", "read_only_background")
-    shown = opaque(wished, card) if wished else mixed(card, readable_on(card), 0.05)
-    text = readable_colors(theme)["colors", "input_filled_text"]
-    return shown if contrast(text, shown) >= TEXT_CONTRAST else field
+    shown = opaque(wished, card) if wished else mixed(card, readable_on(card), 0.04)
+    return shown if all(contrast(text, shown) >= TEXT_CONTRAST for text in texts) else card
 
 
 def _picture(theme: Mapping[str, Any], page: str) -> list[str]:
     address = str(value_at(theme, ("page_background", "background_image_url")))
     if not is_picture(address):
         return []
-    # Text beside the box stands on the color of the page, since the picture may have any.
-    beside = f"body > footer {{ padding: 4px 16px; border-radius: {_CIRCLE}px; background: {page}; color: {readable_on(page)}; }}"
+    # Text beside the box stands on the color of the page, since the picture may have any. On narrow screens no picture is shown.
+    footer = f"body > footer {{ padding: 4px 16px; border-radius: {_CIRCLE}px; background: {page}; color: {readable_on(page)}; }}"
+    beside = f"@media (min-width: {_WIDER_THAN_A_PHONE}) {{ {footer} }}"
     return [f':root {{ --bg-image: url("{address}"); }}', beside]
 
 
