@@ -10,7 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.urls import URLPattern, path, reverse
 
-from authapi.admin.branding_form import LooksForm
+from authapi.admin.branding_form import ADDRESS_FIELDS, LooksForm
 from authapi.admin.branding_preview import PreviewForm, PreviewState, preview_page, preview_stylesheet, read_state
 from authapi.looks.addresses import PICTURES, is_own_picture
 from authapi.looks.current import Looks
@@ -18,7 +18,7 @@ from authapi.looks.pictures import KINDS, MOST_BYTES, PictureRefused
 from authapi.looks.theme import value_at
 from authapi.models import BrandingTheme
 from authapi.pages.branding import picture_answer
-from authapi.services.branding import branding_of, default_theme_of, remove_picture, reset_looks, save_looks, theme_of, upload_picture
+from authapi.services.branding import branding_of, default_theme_of, reset_looks, save_looks, theme_of, upload_picture
 from authapi.tenant_settings import sign_in_settings
 from identity.admin.refusals import refusals
 from identity.admin.tenant_page import TenantPage
@@ -47,15 +47,13 @@ class BrandingPage(TenantPage):
         ]
 
     def shown(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
-        """Show the form; save it, or take or remove a picture."""
+        """Show the form; save it, or take a picture."""
         if request.method != "POST":
             return self._page(request, tenant_id, LooksForm(stored_looks(tenant_id)))
         if not self.may_see(request, CHANGE):
             raise PermissionDenied
         if "upload" in request.POST:
             return self._uploaded(request, tenant_id, request.POST["upload"])
-        if "remove" in request.POST:
-            return self._removed(request, tenant_id, request.POST["remove"])
         return self._saved(request, tenant_id)
 
     def reset(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
@@ -135,13 +133,6 @@ class BrandingPage(TenantPage):
         messages.success(request, f"The {_KIND_NAMES[kind].lower()} is kept in {stored.width} x {stored.height} pixels and shows now.")
         return self._page(request, tenant_id, LooksForm(stored_looks(tenant_id), _without_address(request.POST, kind)))
 
-    def _removed(self, request: HttpRequest, tenant_id: str, kind: str) -> HttpResponse:
-        if kind not in KINDS:
-            raise Http404
-        remove_picture(tenant_id=tenant_id, kind=kind)
-        messages.success(request, f"The {_KIND_NAMES[kind].lower()} is removed.")
-        return self._page(request, tenant_id, LooksForm(stored_looks(tenant_id), _without_address(request.POST, kind)))
-
     def _page(self, request: HttpRequest, tenant_id: str, form: LooksForm, *, refused: dict[str, str] | None = None) -> HttpResponse:
         looks = stored_looks(tenant_id)
         uploaded = {"logo": looks.logo_url, "favicon": looks.favicon_url, "background": looks.background}
@@ -151,6 +142,7 @@ class BrandingPage(TenantPage):
                 "label": label,
                 "address": self._picture_address(uploaded[kind]) if is_own_picture(uploaded[kind]) else "",
                 "problem": (refused or {}).get(kind, ""),
+                "remove": form[f"remove_{kind}"] if f"remove_{kind}" in form.fields else None,
             }
             for kind, label in _KIND_NAMES.items()
         }
@@ -185,7 +177,8 @@ def stored_looks(tenant_id: str) -> Looks:
 
 
 def _without_address(sent: Any, kind: str) -> Any:
-    """Return the form without the address that an uploaded or removed picture takes the place of."""
+    """Return the form without the address that an uploaded picture takes the place of, and without the wish to remove the one before."""
     copied = sent.copy()
-    copied[{"logo": "logo_url", "favicon": "favicon_url", "background": "page_background__background_image_url"}[kind]] = ""
+    copied[ADDRESS_FIELDS[kind]] = ""
+    copied.pop(f"remove_{kind}", None)
     return copied

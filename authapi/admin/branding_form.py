@@ -153,6 +153,8 @@ GROUPS = (
         _borders("button_border_radius", "button_border_weight", "input_border_radius", "input_border_weight", "widget_border_weight"),
     ),
 )
+# The field that names a picture elsewhere, by the kind of the picture.
+ADDRESS_FIELDS: Mapping[str, str] = {"logo": "logo_url", "favicon": "favicon_url", "background": _name(*_BACKGROUND)}
 _SHOWN = frozenset(name for group in GROUPS for name in (*group.fields, *group.further))
 
 
@@ -177,11 +179,14 @@ class LooksForm(forms.Form):
                 self.fields[_name(*path)] = _field(path, member)
         for name, label in (("logo_url", "Logo elsewhere"), ("favicon_url", "Icon elsewhere"), (_name(*_BACKGROUND), "Picture elsewhere")):
             self.fields[name] = _address(label)
+        for kind, address in self._uploaded().items():
+            if is_own_picture(address):
+                self.fields[f"remove_{kind}"] = forms.BooleanField(required=False, label="Remove it when this form is saved")
         self.initial = self._stored()
 
     def clean(self) -> dict[str, Any]:
         values = super().clean() or self.cleaned_data
-        for name in ("logo_url", "favicon_url", _name(*_BACKGROUND)):
+        for name in ADDRESS_FIELDS.values():
             if values.get(name) and not is_picture(values[name]):
                 self.add_error(name, "An address that starts with https:// is expected, without quotation marks and spaces.")
         if values.get("font_url") and not is_font(values["font_url"]):
@@ -198,10 +203,10 @@ class LooksForm(forms.Form):
         for path, member in members():
             name = _name(*path)
             if name in self.fields and member.kind != "picture":
-                theme = with_value(theme, path, self.cleaned_data.get(name))
+                theme = with_value(theme, path, _plain(self.cleaned_data.get(name)))
                 if member.kind == "color" and not self.cleaned_data.get(name):
                     theme = _without(theme, path)
-        theme = with_value(theme, _BACKGROUND, self._picture(_name(*_BACKGROUND), self._looks.background))
+        theme = with_value(theme, _BACKGROUND, self._picture("background"))
         # The logo and the font have one place, so that two settings cannot contradict each other.
         return with_value(with_value(theme, ("widget", "logo_url"), ""), ("fonts", "font_url"), "")
 
@@ -211,8 +216,8 @@ class LooksForm(forms.Form):
         # The interface takes six digits for these two.
         plain = {name: value if len(value := str(value_at(self.theme(), path))) == 7 else None for name, path in colors.items()}
         return {
-            "logo_url": self._picture("logo_url", self._looks.logo_url),
-            "favicon_url": self._picture("favicon_url", self._looks.favicon_url),
+            "logo_url": self._picture("logo"),
+            "favicon_url": self._picture("favicon"),
             "font_url": self.cleaned_data["font_url"],
             "font_stack": self.cleaned_data["font_stack"],
             **plain,
@@ -233,15 +238,19 @@ class LooksForm(forms.Form):
             yield group, [_shown(self, name, notices) for name in group.fields], [_shown(self, name, notices) for name in group.further]
 
     def _stored(self) -> dict[str, Any]:
-        looks = self._looks
         values = {_name(*path): value_at(self._theme, path) for path, _ in members()}
-        addresses = {"logo_url": looks.logo_url, "favicon_url": looks.favicon_url, _name(*_BACKGROUND): looks.background}
-        shown = {name: "" if is_own_picture(address) else address for name, address in addresses.items()}
-        return {**values, **shown, "font_url": looks.font, "font_stack": looks.font_stack}
+        shown = {ADDRESS_FIELDS[kind]: "" if is_own_picture(address) else address for kind, address in self._uploaded().items()}
+        return {**values, **shown, "font_url": self._looks.font, "font_stack": self._looks.font_stack}
 
-    def _picture(self, name: str, stored: str) -> str:
-        sent = str(self.cleaned_data.get(name) or "")
-        return stored if not sent and is_own_picture(stored) else sent
+    def _uploaded(self) -> dict[str, str]:
+        looks = self._looks
+        return {"logo": looks.logo_url, "favicon": looks.favicon_url, "background": looks.background}
+
+    def _picture(self, kind: str) -> str:
+        """Return the address that is to be kept: an uploaded picture stays unless another is named, or it is to be removed."""
+        sent, stored = str(self.cleaned_data.get(ADDRESS_FIELDS[kind]) or ""), self._uploaded()[kind]
+        stays = not sent and is_own_picture(stored) and not self.cleaned_data.get(f"remove_{kind}")
+        return stored if stays else sent
 
 
 def with_readable_default(looks: Looks) -> Theme:
@@ -287,6 +296,11 @@ def _field(path: tuple[str, ...], member: Member) -> forms.Field:
 def _address(label: str) -> forms.Field:
     widget = forms.TextInput(attrs={"size": 50, "placeholder": "https://", "spellcheck": "false"})
     return forms.CharField(required=False, max_length=LONGEST_ADDRESS, label=label, widget=widget, help_text="An https address.")
+
+
+def _plain(value: Any) -> Any:
+    """Return a whole number without a fraction, as clients send it."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _without(theme: Theme, path: tuple[str, ...]) -> Theme:

@@ -112,14 +112,6 @@ def upload_picture(*, tenant_id: str, kind: str, sent: bytes) -> Stored:
     return _stored(tenant_id=tenant_id, kind=kind, picture=picture)
 
 
-@unit_of_work
-def remove_picture(*, tenant_id: str, kind: str) -> None:
-    """Let the pages show no uploaded and no linked picture of this kind any more."""
-    with said(f"Remove the {kind}"):
-        _show(tenant_id, kind, "")
-    _drop_unused_pictures(tenant_id)
-
-
 def theme_of(tenant_id: str) -> BrandingTheme | None:
     """Return the theme of a tenant, as it is stored now."""
     return BrandingTheme.objects.of(tenant_id).first()

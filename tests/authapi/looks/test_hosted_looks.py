@@ -10,7 +10,7 @@ from authapi.looks.current import remembered_organizations, remembered_themes
 from authapi.looks.theme import default_theme, with_value
 from authapi.models import BrandingPicture
 from authapi.pages.branding import brand_of, page_policy
-from authapi.services.branding import change_branding, create_theme, delete_theme, remove_picture, reset_looks, theme_of, upload_picture
+from authapi.services.branding import change_branding, create_theme, delete_theme, reset_looks, theme_of, upload_picture
 from authapi.tenant_settings import remembered_settings
 from identity.models import Organization, Tenant
 from tests.authapi.browser import Browser
@@ -93,7 +93,7 @@ def test_a_replaced_or_removed_picture_is_gone_with_its_address(browser: Browser
     first = upload_picture(tenant_id=tenant.pk, kind="logo", sent=encoded(size=(40, 20)))
     second = upload_picture(tenant_id=tenant.pk, kind="logo", sent=encoded(size=(50, 20)))
     assert [browser.send("GET", stored.path).status for stored in (first, second)] == [404, 200]
-    remove_picture(tenant_id=tenant.pk, kind="logo")
+    change_branding(tenant_id=tenant.pk, changes={"logo_url": None})
     assert browser.send("GET", second.path).status == 404
     assert "<img" not in browser.get(RESET).text
 
