@@ -13,7 +13,9 @@ from authapi.pages.branding import brand_of, page_policy
 from authapi.services.branding import change_branding, create_theme, delete_theme, reset_looks, theme_of, upload_picture
 from authapi.tenant_settings import remembered_settings
 from identity.models import Organization, Tenant
+from identity.services.organizations import create_organization
 from tests.authapi.browser import Browser
+from tests.authapi.login.conftest import Login, set_client
 from tests.authapi.looks.test_pictures import encoded
 from tests.factories.admin import new_tenant
 from tests.factories.models.identity import OrganizationFactory
@@ -130,3 +132,17 @@ def test_a_logo_of_an_organization_that_could_bend_the_policy_is_not_shown(tenan
     own: Organization = OrganizationFactory.create(tenant_id=tenant.pk, branding=branding)
     assert "script-src" not in page_policy(brand_of(tenant.pk, own.pk))
     assert brand_of(tenant.pk, own.pk).logo == ""
+
+
+def test_the_login_for_an_organization_has_its_looks_and_that_for_none_has_those_of_the_tenant(login: Login) -> None:
+    branding = {"logo_url": "https://acme.example.test/l.png", "colors": {"primary": "#fc0", "page_background": "#012345"}}
+    change_branding(tenant_id=login.tenant.pk, changes={"primary_color": "#0b6e4f"})
+    acme = create_organization(tenant_id=login.tenant.pk, name="acme", branding=branding)
+    set_client(login, settings={"organization_usage": "allow"})
+    page = login.browser.follow(login.ask(organization=acme.pk))
+    assert f'src="{branding["logo_url"]}"' in page.text
+    assert "img-src 'self' https://acme.example.test;" in page.headers["content-security-policy"]
+    address = re.search(r'href="(/u/brand[.]css[^"]*)"', page.text)
+    assert address
+    assert "--brand: #ffcc00;" in login.browser.send("GET", address.group(1)).text
+    assert "acme" not in login.browser.follow(login.ask()).text
