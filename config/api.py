@@ -16,7 +16,6 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from authapi.api import (
-    branding_theme_schemas,
     client_credentials,
     client_schemas,
     resource_schemas,
@@ -24,6 +23,7 @@ from authapi.api import (
     signing_keys,
     tenant_setting_schemas,
 )
+from authapi.api.branding import theme_schemas
 from authapi.drf import ManagementMixin
 from authapi.management_scopes import MANAGEMENT_SCOPES
 from authapi.problems import ApiProblem
@@ -61,7 +61,7 @@ _DESCRIBED: tuple[Any, ...] = (
     resource_schemas,
     sign_in_schemas,
     signing_keys,
-    branding_theme_schemas,
+    theme_schemas,
     tenant_setting_schemas,
     event_stream_schemas,
     delivery_schemas,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from authapi.api.branding import BrandingEndpoint
-from authapi.api.branding_themes import DefaultThemeEndpoint, ThemeEndpoint
+from authapi.api.branding.settings import BrandingEndpoint
+from authapi.api.branding.themes import DefaultThemeEndpoint, ThemeEndpoint
 from authapi.api.client_credentials import ClientCredentialEndpoint, SingleClientCredentialEndpoint
 from authapi.api.client_grants import ClientGrantEndpoint, GrantOrganizationEndpoint, OrganizationGrantEndpoint
 from authapi.api.clients import ClientEndpoint, ClientSecretEndpoint

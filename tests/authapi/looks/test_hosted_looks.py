@@ -13,6 +13,7 @@ from authapi.pages.branding import brand_of, page_policy
 from authapi.services.branding import change_branding, create_theme, delete_theme, reset_looks, theme_of, upload_picture
 from authapi.tenant_settings import remembered_settings
 from identity.models import Organization, Tenant
+from identity.services.memberships import add_connection
 from identity.services.organizations import create_organization
 from tests.authapi.browser import Browser
 from tests.authapi.login.conftest import Login, set_client
@@ -138,6 +139,7 @@ def test_the_login_for_an_organization_has_its_looks_and_that_for_none_has_those
     branding = {"logo_url": "https://acme.example.test/l.png", "colors": {"primary": "#fc0", "page_background": "#012345"}}
     change_branding(tenant_id=login.tenant.pk, changes={"primary_color": "#0b6e4f"})
     acme = create_organization(tenant_id=login.tenant.pk, name="acme", branding=branding)
+    add_connection(tenant_id=login.tenant.pk, organization_id=acme.pk, connection_id=login.connection.pk)
     set_client(login, settings={"organization_usage": "allow"})
     page = login.browser.follow(login.ask(organization=acme.pk))
     assert f'src="{branding["logo_url"]}"' in page.text

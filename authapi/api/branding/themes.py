@@ -9,9 +9,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from authapi.api.branding_theme_bodies import PICTURES, ThemeToChange, ThemeToCreate
-from authapi.api.branding_theme_schemas import THEME
-from authapi.api.picture_addresses import kept_address, shown_address
+from authapi.api.branding.picture_addresses import kept_address, shown_address
+from authapi.api.branding.theme_bodies import PICTURES, ThemeToChange, ThemeToCreate
+from authapi.api.branding.theme_schemas import THEME
 from authapi.looks.theme import GROUPS, Theme, value_at, with_value
 from authapi.models import BrandingTheme
 from authapi.services.branding import NO_THEME, create_theme, delete_theme, theme_of, update_theme

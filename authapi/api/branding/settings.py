@@ -8,7 +8,7 @@ from django.core.validators import RegexValidator
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from authapi.api.picture_addresses import kept_address, shown_address
+from authapi.api.branding.picture_addresses import kept_address, shown_address
 from authapi.api.tenant_setting_schemas import BRANDING
 from authapi.looks.addresses import LONGEST_ADDRESS
 from authapi.services.branding import branding_of, change_branding
