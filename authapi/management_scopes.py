@@ -6,7 +6,7 @@ _CRUD = ("read", "create", "update", "delete")
 _NOUNS: dict[str, tuple[str, ...]] = {
     "actions": _CRUD,
     "attack_protection": ("read", "update"),
-    "branding": ("read", "update"),
+    "branding": ("read", "update", "delete"),
     "client_credentials": _CRUD,
     "client_grants": _CRUD,
     "client_keys": ("read", "update"),

@@ -43,7 +43,14 @@ BRUTE_FORCE_DEFAULTS: dict[str, Any] = {
     "max_attempts": 10,
 }
 # Looks are the tenant's too, but have no place in the settings of the wire: kept under one name, shown by the hosted pages.
-BRANDING_DEFAULTS: dict[str, str] = {"logo_url": "", "primary_color": "", "page_background": ""}
+BRANDING_DEFAULTS: dict[str, str] = {
+    "logo_url": "",
+    "favicon_url": "",
+    "primary_color": "",
+    "page_background": "",
+    "font_url": "",
+    "font_stack": "",
+}
 
 
 @dataclass(frozen=True)
@@ -100,8 +107,11 @@ class SignInSettings:
     enabled_locales: tuple[str, ...]
     acr_values: tuple[str, ...]
     logo_url: str
+    favicon_url: str
     primary_color: str
     page_background: str
+    font_url: str
+    font_stack: str
     brute_force: BruteForce
 
 
@@ -139,9 +149,8 @@ def _load(tenant_id: str) -> SignInSettings:
         requires_pushed_requests=values["require_pushed_authorization_requests"],
         takes_organization_names=values["allow_organization_name_in_authentication_api"],
         acr_values=tuple(values["acr_values_supported"]),
+        **{name: looks[name] for name in BRANDING_DEFAULTS if name != "logo_url"},
         logo_url=looks["logo_url"] or values.get("picture_url", ""),
-        primary_color=looks["primary_color"],
-        page_background=looks["page_background"],
         brute_force=_brute_force(row),
         **_typed(values),
     )

@@ -15,7 +15,15 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from authapi.api import client_credentials, client_schemas, resource_schemas, sign_in_schemas, signing_keys, tenant_setting_schemas
+from authapi.api import (
+    client_credentials,
+    client_schemas,
+    resource_schemas,
+    sign_in_schemas,
+    signing_keys,
+    tenant_setting_schemas,
+)
+from authapi.api.branding import theme_schemas
 from authapi.drf import ManagementMixin
 from authapi.management_scopes import MANAGEMENT_SCOPES
 from authapi.problems import ApiProblem
@@ -53,6 +61,7 @@ _DESCRIBED: tuple[Any, ...] = (
     resource_schemas,
     sign_in_schemas,
     signing_keys,
+    theme_schemas,
     tenant_setting_schemas,
     event_stream_schemas,
     delivery_schemas,

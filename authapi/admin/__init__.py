@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 
 from authapi.admin.blocks import LoginFailuresAdmin
+from authapi.admin.branding import BrandingPage
 from authapi.admin.client_credentials import ClientCredentialAdmin, EdgeKeyAdmin
 from authapi.admin.clients import ClientAdmin
 from authapi.admin.credentials import CredentialAdmin, DeviceGrantAdmin
@@ -58,11 +59,13 @@ from authapi.models import (
 )
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.row_pages import RowPagesAdmin
+from identity.admin.tenant_page import PagesSite
 from identity.models import Connection, User
 
 
-def register(site: admin.AdminSite) -> None:
-    """Register every model of this app with `site`, and show on the page of a user what that user is logged in with."""
+def register(site: PagesSite) -> None:
+    """Register every model and page of this app with `site`, and show on the page of a user what that user is logged in with."""
+    site.register_page(BrandingPage)
     _register_applications(site)
     _register_sign_in(site)
     site.register(SigningKey, SigningKeyAdmin)

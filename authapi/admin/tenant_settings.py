@@ -1,4 +1,4 @@
-"""The form of what a tenant decides about signing in: its looks, its sessions, and how failed logins are counted."""
+"""The form of what a tenant decides about signing in: names on its pages, its sessions, and how failed logins are counted."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from django.urls import reverse
 from authapi.api.tenant_setting_bodies import BruteForceToChange, TenantSettingsToChange
 from authapi.models import TenantSettings
 from authapi.services.tenant_settings import MODES, update_brute_force, update_tenant_settings
-from authapi.tenant_settings import BRANDING_DEFAULTS, BRUTE_FORCE_DEFAULTS, LIFETIMES, brute_force_values, settings_values
+from authapi.tenant_settings import BRUTE_FORCE_DEFAULTS, LIFETIMES, brute_force_values, settings_values
 from foundation.admin.line_fields import LinesField
 from identity.admin.scope import only_tenant, tenant_in_scope
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
-from identity.services.failures import Invalid
 
 _SHIELDS = (
     ("block", "Block: even the right password is refused until the block is lifted"),
@@ -36,13 +35,6 @@ _WIDE = forms.TextInput(attrs={"size": 60})
 _NULL_WHEN_EMPTY = (*LIFETIMES, "enabled_locales")
 
 
-class ColorField(forms.CharField):
-    """A colour as #rrggbb, or nothing."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(required=False, max_length=7, widget=forms.TextInput(attrs={"size": 9, "placeholder": "#3355ff"}), **options)
-
-
 def _hours(label: str, help_text: str) -> forms.FloatField:
     return forms.FloatField(required=False, label=label, help_text=help_text, widget=forms.NumberInput(attrs={"step": "any", "min": 1}))
 
@@ -53,11 +45,6 @@ class TenantSettingsForm(ServiceForm):
     support_url = forms.CharField(
         required=False, max_length=2048, label="Support address", widget=_WIDE, help_text="A page for people who need help."
     )
-    logo_url = forms.CharField(required=False, max_length=2048, label="Logo", widget=_WIDE, help_text="An https address of a picture.")
-    primary_color = ColorField(
-        label="Colour of buttons", help_text="# and six hexadecimal digits. Text on it turns dark or light by itself."
-    )
-    page_background = ColorField(label="Colour of the page", help_text="As above. Empty: light or dark, as the user's device wants it.")
     picture_url = forms.CharField(
         required=False, max_length=2048, label="Picture", widget=_WIDE, help_text="Used as the logo where there is none."
     )
@@ -128,7 +115,7 @@ class TenantSettingsForm(ServiceForm):
     def clean(self) -> dict[str, Any]:
         values = super().clean() or self.cleaned_data
         if not self.errors:
-            self._judge(TenantSettingsToChange(data={name: value for name, value in self.settings().items() if name != "branding"}))
+            self._judge(TenantSettingsToChange(data=self.settings()))
             self._judge(BruteForceToChange(data=self.brute_force()))
         return values
 
@@ -144,8 +131,6 @@ class TenantSettingsForm(ServiceForm):
         if "rp_logout_end_session_endpoint_discovery" in changed:
             name = "rp_logout_end_session_endpoint_discovery"
             body["oidc_logout"] = {name: values[name]}
-        if changed & BRANDING_DEFAULTS.keys():
-            body["branding"] = {name: values[name] for name in BRANDING_DEFAULTS if values[name]}
         return body
 
     def brute_force(self) -> dict[str, Any]:
@@ -166,7 +151,6 @@ def form_values(row: TenantSettings | None) -> dict[str, Any]:
     values, protection = settings_values(row), brute_force_values(row)
     return {
         **{name: values.get(name, "") for name in _PLAIN},
-        **{**BRANDING_DEFAULTS, **values.get("branding", {})},
         "cookie_mode": values["session_cookie"]["mode"],
         **values["sessions"],
         **values["oidc_logout"],
@@ -207,7 +191,7 @@ class TenantSettingsAdmin(ServiceAdmin[TenantSettings]):
 
     def get_fieldsets(self, request: HttpRequest, obj: TenantSettings | None = None) -> Any:
         own = [] if obj is None else [(None, {"fields": ["tenant", "updated_at"]})]
-        looks = ["friendly_name", "logo_url", "picture_url", "primary_color", "page_background", "support_email", "support_url"]
+        looks = ["friendly_name", "picture_url", "support_email", "support_url"]
         ends = ["cookie_mode", "allowed_logout_urls", "oidc_logout_prompt_enabled", "rp_logout_end_session_endpoint_discovery"]
         names = ["default_directory", "default_audience", "default_redirection_uri", "enabled_locales"]
         protocol = [
@@ -218,7 +202,7 @@ class TenantSettingsAdmin(ServiceAdmin[TenantSettings]):
         ]
         return [
             *own,
-            ("Looks", {"fields": looks}),
+            ("On the pages", {"fields": looks, "description": "Logo, colors and font stand under Branding."}),
             ("Sessions", {"fields": [*LIFETIMES, *ends]}),
             ("Failed logins", {"fields": ["brute_force_enabled", "max_attempts", "mode", "shields", "allowlist"]}),
             ("Where nothing else is said", {"fields": names}),
@@ -243,11 +227,7 @@ class TenantSettingsAdmin(ServiceAdmin[TenantSettings]):
 
     def _save(self, tenant_id: str, form: TenantSettingsForm) -> TenantSettings:
         settings, protection = form.settings(), form.brute_force()
-        try:
-            row = update_tenant_settings(tenant_id=tenant_id, changes=settings)
-        except Invalid as error:
-            # The fields of the looks stand in the form beside the others.
-            raise Invalid({name.removeprefix("branding."): texts for name, texts in error.errors.items()}) from error
+        row = update_tenant_settings(tenant_id=tenant_id, changes=settings)
         return update_brute_force(tenant_id=tenant_id, changes=protection) if protection else row
 
     def _place(self, row: TenantSettings | None) -> str:

@@ -80,7 +80,7 @@ _NO_TEXTS = "Texts of the hosted pages cannot be changed."
 _NO_CODE = "Code of tenants is not run."
 _NO_FORMS = "There are no forms and flows."
 _NO_PHONES = "The service sends no text messages."
-_NO_THEMES = "Hosted pages take a logo and two colours from /branding, and have no themes or templates."
+_NO_TEMPLATES = "The pages are those of the service; a tenant sets their looks by /branding and /branding/themes."
 _NO_RISK = "Logins are not rated by risk."
 _UPDATE = {"patch": "update"}
 
@@ -217,9 +217,7 @@ ABSENT = (
     Absent("emails/provider", "email_provider", "email_provider", _NO_MAILS, writes={"post": "create", **_UPDATE}),
     Absent("email-templates", "email_templates", "email_templates", _NO_MAILS, is_read=False, writes={"post": "create"}),
     Absent("email-templates/<segment:template_name>", "email_template", "email_templates", _NO_MAILS, writes={**_UPDATE, "put": "update"}),
-    Absent("branding/themes", "branding_themes", "branding", _NO_THEMES, is_read=False, writes={"post": "update"}),
-    Absent("branding/themes/default", "default_branding_theme", "branding", _NO_THEMES),
-    Absent("branding/templates/universal-login", "login_template", "branding", _NO_THEMES, writes={"put": "update"}),
+    Absent("branding/templates/universal-login", "login_template", "branding", _NO_TEMPLATES, writes={"put": "update"}),
     Absent(
         "connections/<segment:id>/scim-configuration",
         "connection_scim_configuration",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from authapi.api.branding import BrandingEndpoint
+from authapi.api.branding.settings import BrandingEndpoint
+from authapi.api.branding.themes import DefaultThemeEndpoint, ThemeEndpoint
 from authapi.api.client_credentials import ClientCredentialEndpoint, SingleClientCredentialEndpoint
 from authapi.api.client_grants import ClientGrantEndpoint, GrantOrganizationEndpoint, OrganizationGrantEndpoint
 from authapi.api.clients import ClientEndpoint, ClientSecretEndpoint
@@ -77,5 +78,8 @@ ROUTES = (
     Route("tenants/settings", TenantSettingsEndpoint, _SETTINGS),
     Route("attack-protection/brute-force-protection", BruteForceEndpoint, _SETTINGS),
     Route("branding", BrandingEndpoint, _SETTINGS),
+    Route("branding/themes", ThemeEndpoint, _DO),
+    Route("branding/themes/default", DefaultThemeEndpoint, _LIST),
+    Route("branding/themes/<segment:id>", ThemeEndpoint, _ITEM),
     *neutral_routes(),
 )

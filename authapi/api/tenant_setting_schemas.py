@@ -36,7 +36,9 @@ COMPONENTS: dict[str, Schema] = {
         "type": "object",
         "properties": {
             "logo_url": TEXT,
+            "favicon_url": TEXT,
             "colors": {"type": "object", "properties": {"primary": TEXT, "page_background": TEXT}},
+            "font": {"type": "object", "properties": {"url": TEXT}},
         },
     },
     "BruteForceProtection": {

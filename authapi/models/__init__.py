@@ -1,5 +1,6 @@
 """The rows of the authentication interface; each module holds one noun."""
 
+from authapi.models.branding import BrandingPicture, BrandingTheme
 from authapi.models.client_credentials import ClientCredential, EdgeKey, UsedAssertion
 from authapi.models.clients import Client
 from authapi.models.credentials import AccessToken, AuthorizationCode, DeviceGrant, IDToken, RefreshToken
@@ -19,6 +20,8 @@ __all__ = [
     "AdministrativeLine",
     "ApiResource",
     "AuthorizationCode",
+    "BrandingPicture",
+    "BrandingTheme",
     "Client",
     "ClientCredential",
     "ClientGrant",

@@ -1,28 +1,32 @@
-"""How a tenant looks on the hosted pages: name, logo, colours, where help is.
+"""How a tenant looks on the hosted pages: name, logo, colors, font, layout, where help is.
 
-Colours come as a style sheet of their own, since no page has inline styles.
+They come as a style sheet and as pictures of their own, since no page has inline styles.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from authapi.tenant_settings import SignInSettings, sign_in_settings
+from authapi.looks.addresses import PICTURES, digest_in, origin_of, picture_path
+from authapi.looks.current import Looks, looks_of
+from authapi.models import BrandingPicture
+from authapi.tenant_settings import sign_in_settings
 from identity.hosts import resolve_host
 
 PATH = "/u/brand.css"
-
-_COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
-_BLACK, _WHITE = "#000000", "#ffffff"
-# WCAG 2.2, "relative luminance": black and white contrast equally with it.
-_MIDDLE = 0.179
+PICTURE_ROUTE = f"{PICTURES.removeprefix('/')}<str:name>"
+ORGANIZATION = "organization"
+_ORGANIZATION_ID = re.compile(r"org_[A-Za-z0-9]{16}")
+_KEPT = "public, max-age=31536000, immutable"
+# What is opened by itself shows nothing but the picture.
+_PICTURE_POLICY = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
 
 @dataclass(frozen=True)
@@ -31,91 +35,99 @@ class Brand:
 
     name: str
     logo: str
+    favicon: str
     stylesheet: str
     support_url: str
     support_email: str
-
-    @property
-    def image_origin(self) -> str:
-        """Where the logo is loaded from, for the content policy; empty without a logo."""
-        parts = urlsplit(self.logo)
-        return f"{parts.scheme}://{parts.netloc}" if self.logo else ""
+    body_class: str
+    providers_first: bool
+    image_origins: tuple[str, ...]
+    font_origin: str
 
 
-def brand_of(tenant_id: str) -> Brand:
-    """Return the looks of a tenant, a second old at most."""
+def brand_of(tenant_id: str, organization_id: str | None = None) -> Brand:
+    """Return the looks of a tenant, those of an organization on top, a second old at most."""
+    return brand_from(looks_of(tenant_id, organization_id), tenant_id, organization_id)
+
+
+def brand_from(looks: Looks, tenant_id: str, organization_id: str | None = None) -> Brand:
+    """Return looks as pages show them, with the tenant's ways to get help."""
     settings = sign_in_settings(tenant_id)
+    images = (looks.logo, looks.favicon, looks.background)
     return Brand(
-        name=settings.friendly_name,
-        logo=settings.logo_url if _is_image_address(settings.logo_url) else "",
-        stylesheet=_stylesheet_address(settings),
+        name=looks.name,
+        logo=looks.logo,
+        favicon=looks.favicon,
+        stylesheet=_stylesheet_address(looks, organization_id),
         support_url=settings.support_url if settings.support_url.startswith("https://") else "",
         support_email=settings.support_email,
+        body_class=f"layout-{looks.layout}{' has-background' if looks.background else ''}",
+        providers_first=looks.shows_providers_first,
+        image_origins=tuple(sorted({origin for image in images if (origin := origin_of(image))})),
+        font_origin=origin_of(looks.font),
     )
 
 
 @require_safe
 def brand_stylesheet(request: HttpRequest) -> HttpResponse:
-    """Return the colours of the tenant that answers on this host. The address changes with them, so it may be kept."""
-    match = resolve_host(request.META.get("HTTP_HOST", ""))
-    if match is None or not match.is_active:
-        raise Http404
-    answer = HttpResponse(stylesheet(sign_in_settings(match.tenant_id)), content_type="text/css; charset=utf-8")
-    answer["Cache-Control"] = "public, max-age=31536000, immutable"
+    """Return the looks of the tenant that answers on this host as CSS. The address changes with them, so it may be kept."""
+    named = request.GET.get(ORGANIZATION, "")
+    looks = looks_of(_tenant_here(request), named if _ORGANIZATION_ID.fullmatch(named) else None)
+    answer = HttpResponse(looks.stylesheet, content_type="text/css; charset=utf-8")
+    # An address of other looks, such as one from before a change, must not be kept as if it were theirs.
+    answer["Cache-Control"] = _KEPT if request.GET.get("v") == looks.version else "no-store"
     return answer
 
 
-def stylesheet(settings: SignInSettings) -> str:
-    """Return the colours that a tenant has set as CSS; text on them is black or white, whichever can be read."""
-    rules = []
-    if brand := _colour(settings.primary_color):
-        rules.append(f":root {{ --brand: {brand}; --on-brand: {_readable_on(brand)}; }}")
-    if background := _colour(settings.page_background):
-        rule = f":root {{ --bg: {background}; --on-bg: {_readable_on(background)}; }}"
-        # Who prefers dark pages is not given a bright one.
-        is_dark = luminance(background) < _MIDDLE
-        rules.append(rule if is_dark else f"@media (prefers-color-scheme: light) {{ {rule} }}")
-    return "\n".join(rules)
+@require_safe
+def brand_picture(request: HttpRequest, name: str) -> HttpResponse:
+    """Return an uploaded picture of the tenant that answers on this host; the address is a digest, so it may be kept."""
+    return picture_answer(_tenant_here(request), name)
 
 
-def luminance(colour: str) -> float:
-    """Return the relative luminance of `#rrggbb` (WCAG 2.2)."""
-    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = (value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+def picture_answer(tenant_id: str, name: str) -> HttpResponse:
+    """Return a picture of this tenant by the last part of its address. Raises `Http404`, also for a picture of another tenant."""
+    digest = digest_in(f"{PICTURES}{name}")
+    row = BrandingPicture.objects.of(tenant_id).filter(digest=digest).first() if digest else None
+    if row is None or picture_path(row.digest, row.ending) != f"{PICTURES}{name}":
+        raise Http404
+    answer = HttpResponse(bytes(row.data), content_type=row.media_type)
+    answer["Cache-Control"] = _KEPT
+    answer["Content-Security-Policy"] = _PICTURE_POLICY
+    answer["X-Content-Type-Options"] = "nosniff"
+    answer["Content-Disposition"] = "inline"
+    return answer
 
 
-def page_policy(brand: Brand, form_targets: Any = ()) -> str:
-    """Return the content policy of a hosted page: our own files, the logo, no script; forms lead here and where their answer redirects.
+def page_policy(brand: Brand, form_targets: Iterable[Any] = (), *, has_script: bool = False, framed_by: str = "'none'") -> str:
+    """Return the content policy of a hosted page: our own files, the pictures and the font of the tenant, no script unless it is ours.
 
-    Browsers hold redirects of a form's answer against `form-action`, so a page that ends at a client names its origin.
+    Forms lead here and where their answer redirects: browsers hold redirects of a form's answer against `form-action`, so a page
+    that ends at a client names its origin. `framed_by` is for the preview of the admin.
     """
     return "; ".join(
         (
             "default-src 'none'",
             "style-src 'self'",
-            " ".join(("img-src 'self'", *filter(None, [brand.image_origin]))),
+            *(["script-src 'self'"] if has_script else []),
+            " ".join(("img-src 'self'", *brand.image_origins)),
+            *([f"font-src {brand.font_origin}"] if brand.font_origin else []),
             "base-uri 'none'",
             " ".join(("form-action 'self'", *form_targets)),
-            "frame-ancestors 'none'",
+            f"frame-ancestors {framed_by}",
         )
     )
 
 
-def _stylesheet_address(settings: SignInSettings) -> str:
-    css = stylesheet(settings)
-    return f"{PATH}?v={hashlib.sha256(css.encode()).hexdigest()[:16]}" if css else ""
+def _tenant_here(request: HttpRequest) -> str:
+    match = resolve_host(request.META.get("HTTP_HOST", ""))
+    if match is None or not match.is_active:
+        raise Http404
+    return match.tenant_id
 
 
-def _is_image_address(address: str) -> bool:
-    parts = urlsplit(address)
-    # What stands in a content policy must not be able to end a directive.
-    return parts.scheme == "https" and re.fullmatch(r"[a-zA-Z0-9.:\[\]-]+", parts.netloc) is not None
-
-
-def _colour(value: str) -> str:
-    return value if _COLOUR.fullmatch(value) else ""
-
-
-def _readable_on(colour: str) -> str:
-    return _BLACK if luminance(colour) > _MIDDLE else _WHITE
+def _stylesheet_address(looks: Looks, organization_id: str | None) -> str:
+    if not looks.version:
+        return ""
+    named = {ORGANIZATION: organization_id} if organization_id else {}
+    return f"{PATH}?{urlencode({'v': looks.version, **named})}"

@@ -41,20 +41,21 @@ def hosted_page(
     status: int = 200,
     form_targets: Iterable[str] = (),
     hides_address: bool = False,
+    organization_id: str | None = None,
 ) -> HttpResponse:
     """Render `hosted/<template>.html` for a tenant.
 
     `form_targets` are origins to which the answer of a form may redirect. `hides_address` is for pages whose address holds a
-    secret: no other site learns it. Their forms are sent without an origin, so that Django's CSRF check would refuse them.
-    A page with a password among its `fields` loads the script that shows it; the policy of every other page allows none.
+    secret: no other site learns it. Their forms are sent without an origin, so that Django's CSRF check would refuse them. The looks
+    of the organization that a login is for come before those of the tenant. A page with a password among its `fields` loads the
+    script that shows it; the policy of every other page allows none.
     """
-    brand = brand_of(host.tenant_id)
+    brand = brand_of(host.tenant_id, organization_id)
     shown = {"brand": brand, "scripts": [], **(context or {})}
     if has_secret(shown.get("fields")):
         shown["scripts"] = [_SCRIPT]
     answer = render(request, f"hosted/{template}.html", shown, status=status)
-    policy = page_policy(brand, form_targets)
-    answer["Content-Security-Policy"] = f"{policy}; script-src 'self'" if shown["scripts"] else policy
+    answer["Content-Security-Policy"] = page_policy(brand, form_targets, has_script=bool(shown["scripts"]))
     answer["Cache-Control"] = "no-store"
     answer["Referrer-Policy"] = "no-referrer" if hides_address else "same-origin"
     return answer

@@ -7,6 +7,7 @@ from typing import Any
 from django.http import HttpResponse
 from django.utils import translation
 
+from authapi.failures import RequestRefused
 from authapi.login.cookies import BROWSER, form_token, read_cookie
 from authapi.login.login import Login
 from authapi.pages.hosted_page import hosted_page
@@ -24,10 +25,19 @@ def render_page(login: Login, handle: str, template: str, context: dict[str, Any
             {**shared, **(context or {})},
             status=status,
             form_targets=[login.presentation.form_target],
+            organization_id=_organization_of(login),
         )
     if login.presentation.keeps_opener:
         answer["Cross-Origin-Opener-Policy"] = "unsafe-none"
     return answer
+
+
+def _organization_of(login: Login) -> str | None:
+    """Return the organization whose looks the page has; none where the wish names one that it must not."""
+    try:
+        return None if login.organization is None else str(login.organization.pk)
+    except RequestRefused:
+        return None
 
 
 def _language(login: Login) -> str:

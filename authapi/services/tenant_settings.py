@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 
 from django.db import transaction
 
+from authapi.looks.addresses import is_font, is_picture
+from authapi.looks.theme import FONT_STACKS
 from authapi.models import ApiResource, LoginFailures, TenantSettings
 from authapi.tenant_settings import BRANDING_DEFAULTS, BRUTE_FORCE_DEFAULTS, DEFAULTS, LIFETIMES, brute_force_values, remembered_settings
 from foundation.database.transactions import lock_rows, unit_of_work
@@ -29,7 +31,7 @@ WEB_ADDRESSES = ("picture_url", "support_url", "default_redirection_uri")
 _NESTED = ("error_page", "change_password", "branding")
 _PAGES = frozenset({"error_page", "change_password"})
 _KNOWN = (*DEFAULTS, *TEXTS, *WEB_ADDRESSES, *_NESTED)
-_COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
+_COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 _WEB_ADDRESS = re.compile(r"https?://[^\s/?#]+[^\s#]*")
 # Every flag that clients of the interface know, with the value that the service stands for. What is not there can be set freely:
 # it speaks of pages and products that this service does not have.
@@ -173,13 +175,17 @@ def _check_pushing(values: dict[str, Any]) -> None:
 
 def _branding_problems(branding: dict[str, str]) -> dict[str, list[str]]:
     problems = {f"branding.{name}": ["Unknown setting."] for name in branding if name not in BRANDING_DEFAULTS}
-    logo = branding.get("logo_url", "")
-    if logo and not (logo.startswith("https://") and is_web_address(logo)):
-        # Browsers load no picture from an insecure place into a secure page.
-        problems["branding.logo_url"] = ["An address that starts with https:// is expected."]
+    for name in ("logo_url", "favicon_url"):
+        if branding.get(name) and not is_picture(branding[name]):
+            # Browsers load no picture from an insecure place into a secure page.
+            problems[f"branding.{name}"] = ["An address that starts with https:// is expected."]
+    if branding.get("font_url") and not is_font(branding["font_url"]):
+        problems["branding.font_url"] = ["The https address of a font file is expected: .woff2, .woff, .ttf or .otf."]
+    if branding.get("font_stack") and branding["font_stack"] not in FONT_STACKS:
+        problems["branding.font_stack"] = [f"One of {', '.join(filter(None, FONT_STACKS))}."]
     for name in ("primary_color", "page_background"):
-        if branding.get(name) and not _COLOUR.fullmatch(branding[name]):
-            problems[f"branding.{name}"] = ["A colour is # and six hexadecimal digits."]
+        if branding.get(name) and not _COLOR.fullmatch(branding[name]):
+            problems[f"branding.{name}"] = ["A color is # and six hexadecimal digits."]
     return problems
 
 

@@ -7,7 +7,7 @@ from django.urls import URLPattern, path
 from authapi.accounts.account_mails import RESET_PATH, RESET_REQUEST_PATH, UNBLOCK_PATH
 from authapi.login.round_trips import NEXT_PATH
 from authapi.pages.branding import PATH as BRAND_PATH
-from authapi.pages.branding import brand_stylesheet
+from authapi.pages.branding import PICTURE_ROUTE, brand_picture, brand_stylesheet
 from authapi.pages.connection_test import go_to_provider
 from authapi.pages.consent import consent_page
 from authapi.pages.email_verification import verify_email
@@ -45,6 +45,7 @@ def sign_in_urls() -> list[URLPattern]:
         path(UNBLOCK_PATH.removeprefix("/"), unblock_page),
         path(verification.PATH.removeprefix("/"), verify_email),
         path(BRAND_PATH.removeprefix("/"), brand_stylesheet),
+        path(PICTURE_ROUTE, brand_picture),
         path("u/organization", organization_page, name="hosted_organization"),
         path("u/consent", consent_page, name="hosted_consent"),
         path("u/select-account", select_account_page, name="hosted_select_account"),

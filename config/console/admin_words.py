@@ -28,7 +28,7 @@ ABOUT: Mapping[str, str] = {
     "identity.jobchunk": "The input and output of jobs under way, in parts. They go when the job ends.",
     # Applications
     "authapi.client": "Applications: people log in to them, or they call APIs on their own.",
-    "authapi.tenantsettings": "How people log in: looks of the pages, life of sessions, failed logins.",
+    "authapi.tenantsettings": "How people log in: names on the pages, life of sessions, failed logins.",
     "authapi.apiresource": "The APIs that applications get tokens for, and the scopes of each.",
     "authapi.clientgrant": "Which application may ask for which scopes of which API.",
     "authapi.clientcredential": "Public keys and certificates by which applications prove who they are, instead of a secret.",

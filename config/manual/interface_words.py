@@ -6,7 +6,7 @@ from __future__ import annotations
 RESOURCES: dict[str, str] = {
     "actions": "what event streams run for each event: templates and installed classes, with drafts, versions, secrets and trials",
     "attack-protection": "brute-force protection of a tenant; the other protections are off",
-    "branding": "logo and colors of the hosted pages; there are no themes, templates and phones",
+    "branding": "logo, colors, font and theme of the hosted pages; there are no templates and phones",
     "client-grants": "which scopes a client may ask for at one API",
     "clients": "applications that ask for tokens, with their secrets, keys and certificates",
     "connection-profiles": "always an empty list",

@@ -34,7 +34,6 @@ REASONS: dict[str, tuple[Standing, str]] = {
     "attack_protection.captcha": (Standing.REFUSED, "no page shows a captcha."),
     "attack_protection.captcha_policies": (Standing.REFUSED, "no page shows a captcha."),
     "attack_protection.phone_provider_protection": (Standing.REFUSED, _NO_SMS),
-    "branding": (Standing.PLANNED, "the looks of the pages of a tenant are set in the admin."),
     "branding.phone": (Standing.REFUSED, _NO_SMS),
     "branding.templates": (Standing.REFUSED, "the pages are those of the service; a tenant sets their looks."),
     "client_grants.search": (Standing.PLANNED, _SEARCH),

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 from django.apps import apps
-from django.contrib import admin
 from django.test import RequestFactory
 
 from authapi.admin import register
 from authapi.admin.keys import SigningKeyAdmin
-from authapi.models import AdministrativeLine, ConnectionTest, ProviderMetadata, RefusedMessage, SigningKey
+from authapi.models import AdministrativeLine, BrandingPicture, BrandingTheme, ConnectionTest, ProviderMetadata, RefusedMessage, SigningKey
 from authapi.tokens.keys import ensure_keys, signing_key
+from identity.admin.tenant_page import PagesSite
 from identity.models import Tenant
 
 SECRETS = {
@@ -23,22 +23,22 @@ SECRETS = {
 
 
 @pytest.fixture
-def site() -> admin.AdminSite:
-    built = admin.AdminSite()
+def site() -> PagesSite:
+    built = PagesSite()
     register(built)
     return built
 
 
 # Staff read the audit log, which says more than its lines for clients. What is known of providers is shown at their connection, and
-# a refused message at its line of the sign-in log.
-SHOWN_ELSEWHERE = {AdministrativeLine, ProviderMetadata, ConnectionTest, RefusedMessage}
+# a refused message at its line of the sign-in log. Themes and pictures are shown on the page of the looks.
+SHOWN_ELSEWHERE = {AdministrativeLine, BrandingPicture, BrandingTheme, ProviderMetadata, ConnectionTest, RefusedMessage}
 
 
-def test_every_model_is_registered_or_shown_elsewhere(site: admin.AdminSite) -> None:
+def test_every_model_is_registered_or_shown_elsewhere(site: PagesSite) -> None:
     assert set(apps.get_app_config("authapi").get_models()) - SHOWN_ELSEWHERE == set(site._registry)
 
 
-def test_no_page_shows_or_searches_a_secret(site: admin.AdminSite) -> None:
+def test_no_page_shows_or_searches_a_secret(site: PagesSite) -> None:
     for page in site._registry.values():
         shown: list[Any] = [*page.list_display, *(page.fields or ()), *page.search_fields, *page.list_filter]
         assert not SECRETS & {str(name).lstrip("=^@") for name in shown}, page
@@ -47,17 +47,17 @@ def test_no_page_shows_or_searches_a_secret(site: admin.AdminSite) -> None:
             assert not SECRETS & {name for _, options in fieldsets for name in options["fields"]}, page
 
 
-def test_pages_of_codes_and_tokens_cannot_be_searched(site: admin.AdminSite) -> None:
+def test_pages_of_codes_and_tokens_cannot_be_searched(site: PagesSite) -> None:
     for model, page in site._registry.items():
         if model.__name__ in {"AuthorizationCode", "AccessToken", "RefreshToken", "IDToken", "DeviceGrant", "RevokedToken"}:
             assert not page.search_fields
 
 
-def test_the_pages_pass_djangos_checks(site: admin.AdminSite) -> None:
+def test_the_pages_pass_djangos_checks(site: PagesSite) -> None:
     assert [error for page in site._registry.values() for error in page.check()] == []
 
 
-def test_keys_rotate_and_are_revoked_by_buttons(tenant: Tenant, site: admin.AdminSite) -> None:
+def test_keys_rotate_and_are_revoked_by_buttons(tenant: Tenant, site: PagesSite) -> None:
     rotate, revoke = SigningKeyAdmin.object_actions
     first = ensure_keys(tenant.pk)
     assert rotate.run(RequestFactory().post("/"), first, {}) == f"Key {signing_key(tenant.pk)[0]} signs now."

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from authapi.api.neutral import body_name
 from authapi.api.neutral_table import SETTINGS
+from authapi.looks.theme import default_theme
 from authapi.models import ClientCredential
 from authapi.services.client_credentials import NewCredential, create_credential
 from authapi.services.client_grants import create_client_grant
@@ -28,7 +29,7 @@ from provisioning.engine.streams import synchronization_target
 from provisioning.synchronization.plan import Plan
 from tests.factories.actions import make_deployed_action
 from tests.factories.identity import make_connection, make_user
-from tests.factories.models.authapi import ApiResourceFactory
+from tests.factories.models.authapi import ApiResourceFactory, BrandingThemeFactory
 from tests.factories.models.identity import JobFactory, TenantFactory
 from tests.factories.organizations import make_group, make_organization, make_role
 from tests.factories.sign_ins import sign_in_rows
@@ -59,6 +60,7 @@ UNKNOWN = {
     "log line": "log_ffffffffffffffffffffff",
     "signing key": "f" * 21,
     "credential": "cred_ffffffffffffffffffffff",
+    "theme": "f" * 32,
     "custom domain": "cd_ffffffffffffffff",
     "canonical host": "nobody.example.test",
 }
@@ -95,6 +97,7 @@ _BY_COLLECTION = {
     "logs": "log line",
     "user-blocks": "user",
     "custom-domains": "custom domain",
+    "themes": "theme",
     "device-credentials": "refresh token",
 }
 # What every tenant has alike.
@@ -209,6 +212,8 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "RolesToChange": {"roles": [ids["role"]]},
         "SessionToChange": {"session_metadata": {"note": "Changed"}},
         "SynchronizationToStart": {"mode": "dry_run"},
+        "ThemeToChange": {"page_background": default_theme()["page_background"]},
+        "ThemeToCreate": default_theme(),
         "TenantSettingsToChange": {"default_directory": ids["connection name"]},
         "TestEventToSend": {"event_type": "user.created"},
         "UserToChange": {"given_name": "Changed"},
@@ -268,6 +273,7 @@ def ids_of(tenant: Tenant, name: str) -> Ids:
         "audience": audience,
         "custom domain": _verified_domain(tenant, name),
         "canonical host": f"{tenant.pk}.example.test",
+        "theme": BrandingThemeFactory.create(tenant_id=tenant.pk).pk,
         "credential": create_credential(tenant_id=tenant.pk, client_id=client.client_id, new=subject).pk,
     }
     ids |= sign_in_rows(user, client)

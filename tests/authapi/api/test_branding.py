@@ -19,7 +19,12 @@ LOOK = {"colors": {"primary": "#112233", "page_background": "#ffffff"}, "logo_ur
         {"colors": "#112233"},
         {"logo_url": "http://example.test/logo.png"},
         {"logo_url": 'https://example.test/"; script-src *'},
-        {"favicon_url": "https://example.test/icon.png"},
+        {"favicon_url": "javascript:alert(1)"},
+        {"font": {"url": "https://example.test/font.css"}},
+        {"font": {"url": "http://example.test/font.woff2"}},
+        {"logo_url": "https://user@example.test/logo.png"},
+        {"logo_url": "/u/pictures/" + "a" * 64 + ".png"},
+        {"templates": []},
     ],
 )
 def test_a_look_that_does_not_fit_is_refused_and_changes_nothing(api: Management, body: object) -> None:

@@ -9,12 +9,15 @@ from factory.base import Factory
 from factory.declarations import LazyFunction, SelfAttribute, SubFactory
 
 from authapi.login.sessions import begin_session
+from authapi.looks.theme import default_theme
 from authapi.models import (
     AccessToken,
     AccountTicket,
     AdministrativeLine,
     ApiResource,
     AuthorizationCode,
+    BrandingPicture,
+    BrandingTheme,
     Client,
     ClientCredential,
     ClientGrant,
@@ -429,3 +432,27 @@ class TenantSettingsFactory(RowFactory[TenantSettings]):
 
     class Meta:
         model = TenantSettings
+
+
+class BrandingThemeFactory(RowFactory[BrandingTheme]):
+    """A theme that looks as the pages do by themselves."""
+
+    class Meta:
+        model = BrandingTheme
+
+    values = LazyFunction(default_theme)
+
+
+class BrandingPictureFactory(RowFactory[BrandingPicture]):
+    """A picture that no setting names. Its bytes are no picture, and no page decodes them."""
+
+    class Meta:
+        model = BrandingPicture
+
+    kind = "logo"
+    digest = LazyFunction(lambda: secrets.token_hex(32))
+    ending = "png"
+    media_type = "image/png"
+    width = 40
+    height = 10
+    data = b"picture"

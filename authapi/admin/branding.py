@@ -1,0 +1,184 @@
+"""The page of a tenant's looks: a form, uploads, a preview that is drawn anew with every change, and the way back to the defaults."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.urls import URLPattern, path, reverse
+
+from authapi.admin.branding_form import ADDRESS_FIELDS, LooksForm
+from authapi.admin.branding_preview import PreviewForm, PreviewState, preview_page, preview_stylesheet, read_state
+from authapi.looks.addresses import PICTURES, is_own_picture
+from authapi.looks.current import Looks
+from authapi.looks.pictures import KINDS, MOST_BYTES, PictureRefused
+from authapi.looks.theme import value_at
+from authapi.models import BrandingTheme
+from authapi.pages.branding import picture_answer
+from authapi.services.branding import branding_of, default_theme_of, reset_looks, save_looks, theme_of, upload_picture
+from authapi.tenant_settings import sign_in_settings
+from identity.admin.refusals import refusals
+from identity.admin.tenant_page import TenantPage
+from identity.services.failures import Invalid
+
+VIEW, CHANGE = "authapi.view_brandingtheme", "authapi.change_brandingtheme"
+_KIND_NAMES = {"logo": "Logo", "favicon": "Icon", "background": "Background"}
+
+
+class BrandingPage(TenantPage):
+    """Everything about how the login pages of a tenant look."""
+
+    label = "authapi.branding-page"
+    title = "Branding"
+    url_name = "authapi_branding"
+    permission = VIEW
+
+    def urls(self) -> list[URLPattern]:
+        name, place = self.url_name, "authapi/branding/"
+        return [
+            path(place, self.for_tenant(self.shown), name=name),
+            path(f"{place}reset/", self.for_tenant(self.reset, CHANGE), name=f"{name}_reset"),
+            path(f"{place}preview/", self.for_tenant(self.preview), name=f"{name}_preview"),
+            path(f"{place}preview.css", self.for_tenant(self.preview_style), name=f"{name}_style"),
+            path(f"{place}pictures/<str:name>", self.for_tenant(self.picture), name=f"{name}_picture"),
+        ]
+
+    def shown(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
+        """Show the form; save it, or take a picture."""
+        if request.method != "POST":
+            return self._page(request, tenant_id, LooksForm(stored_looks(tenant_id)))
+        if not self.may_see(request, CHANGE):
+            raise PermissionDenied
+        if "upload" in request.POST:
+            return self._uploaded(request, tenant_id, request.POST["upload"])
+        return self._saved(request, tenant_id)
+
+    def reset(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
+        """Ask, then bring the look of the service back."""
+        if request.method == "POST":
+            reset_looks(tenant_id=tenant_id)
+            messages.success(request, "The login pages have the look of the service again.")
+            return HttpResponseRedirect(self.address)
+        context = {"title": "Reset branding?", "back_url": self.address, "tenant_id": tenant_id}
+        return self.page(request, "admin/branding_reset.html", context)
+
+    def preview(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
+        """Take the form as it is and lead to its preview; show a preview on GET. Saves nothing."""
+        if request.method != "POST":
+            state = read_state(request.GET.get("looks", ""), tenant_id) or PreviewState(stored_looks(tenant_id))
+            return preview_page(request, tenant_id, state, self.address_of("style"), self._picture_address)
+        looks = stored_looks(tenant_id)
+        form, wanted = LooksForm(looks, request.POST), PreviewForm(request.POST)
+        is_good = form.is_valid() and wanted.is_valid()
+        address = ""
+        if is_good:
+            values = form.branding()
+            state = PreviewState(replace(looks, theme=form.theme(), **{name: values[name] or "" for name in values}), **wanted.cleaned_data)
+            address = f"{self.address_of('preview')}?looks={state.signed(tenant_id)}"
+        if "application/json" in request.headers.get("Accept", ""):
+            return JsonResponse({"address": address, "problems": form.errors, "notices": form.notices() if is_good else {}})
+        if is_good:
+            return HttpResponseRedirect(address)
+        return self._framed(self.page(request, "admin/branding_problems.html", {"form": form}).render())
+
+    def preview_style(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
+        """Return the style sheet of a preview."""
+        state = read_state(request.GET.get("looks", ""), tenant_id)
+        if state is None:
+            raise Http404
+        return preview_stylesheet(state, self._picture_address)
+
+    def picture(self, request: HttpRequest, tenant_id: str, name: str) -> HttpResponse:
+        """Return an uploaded picture on the host of the admin, for this page and its preview."""
+        return picture_answer(tenant_id, name)
+
+    def address_of(self, name: str, *args: str) -> str:
+        """Return the address of a part of this page."""
+        return reverse(f"{self.site.name}:{self.url_name}_{name}", args=args)
+
+    def _picture_address(self, stored: str) -> str:
+        return self.address_of("picture", stored.removeprefix(PICTURES)) if is_own_picture(stored) else stored
+
+    def _saved(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
+        form = LooksForm(stored_looks(tenant_id), request.POST)
+        if not form.is_valid():
+            return self._page(request, tenant_id, form)
+        try:
+            save_looks(tenant_id=tenant_id, branding=form.branding(), theme=form.theme())
+        except refusals() as refusal:
+            errors = refusal.errors if isinstance(refusal, Invalid) else {"": [str(refusal)]}
+            for name, texts in errors.items():
+                own = name.removeprefix("branding.").replace(".", "__")
+                form.add_error(own if own in form.fields else None, texts)
+            return self._page(request, tenant_id, form)
+        messages.success(request, "Saved. The login pages show it within a second.")
+        for sentence in form.notices().values():
+            messages.warning(request, sentence)
+        return HttpResponseRedirect(self.address)
+
+    def _uploaded(self, request: HttpRequest, tenant_id: str, kind: str) -> HttpResponse:
+        """Keep a picture at once; what else stands in the form stays there, unsaved."""
+        if kind not in KINDS:
+            raise Http404
+        sent: Any = request.FILES.get(f"file_{kind}")
+        try:
+            if sent is None:
+                raise PictureRefused("Choose a file first.")
+            stored = upload_picture(tenant_id=tenant_id, kind=kind, sent=sent.read(MOST_BYTES + 1))
+        except PictureRefused as refused:
+            return self._page(request, tenant_id, LooksForm(stored_looks(tenant_id), request.POST), refused={kind: str(refused)})
+        messages.success(request, f"The {_KIND_NAMES[kind].lower()} is kept in {stored.width} x {stored.height} pixels and shows now.")
+        return self._page(request, tenant_id, LooksForm(stored_looks(tenant_id), _without_address(request.POST, kind)))
+
+    def _page(self, request: HttpRequest, tenant_id: str, form: LooksForm, *, refused: dict[str, str] | None = None) -> HttpResponse:
+        looks = stored_looks(tenant_id)
+        uploaded = {"logo": looks.logo_url, "favicon": looks.favicon_url, "background": looks.background}
+        pictures = {
+            kind: {
+                "name": kind,
+                "label": label,
+                "address": self._picture_address(uploaded[kind]) if is_own_picture(uploaded[kind]) else "",
+                "problem": (refused or {}).get(kind, ""),
+                "remove": form[f"remove_{kind}"] if f"remove_{kind}" in form.fields else None,
+            }
+            for kind, label in _KIND_NAMES.items()
+        }
+        context = {
+            "form": form,
+            "groups": [(group, near, far, [pictures[kind] for kind in group.pictures]) for group, near, far in form.groups()],
+            "preview_form": PreviewForm(request.POST if request.method == "POST" else None),
+            "may_change": self.may_see(request, CHANGE),
+            "is_default": theme_of(tenant_id) is None and not any(branding_of(tenant_id).values()),
+            "preview_url": self.address_of("preview"),
+            "reset_url": self.address_of("reset"),
+            "tenant_id": tenant_id,
+            "opts": BrandingTheme._meta,
+        }
+        return self.page(request, "admin/branding.html", context)
+
+    @staticmethod
+    def _framed(answer: Any) -> HttpResponse:
+        """Let this page, and no other, frame an answer of ours."""
+        answer["Content-Security-Policy"] = "default-src 'none'; style-src 'self'; frame-ancestors 'self'; sandbox allow-same-origin"
+        answer["X-Frame-Options"] = "SAMEORIGIN"
+        return answer  # type: ignore[no-any-return]
+
+
+def stored_looks(tenant_id: str) -> Looks:
+    """Return the looks as they are stored now, with a theme in any case: staff must see what they have just saved."""
+    branding, row = branding_of(tenant_id), theme_of(tenant_id)
+    theme = row.values if row is not None else default_theme_of(tenant_id)
+    # The logo of a theme comes before the other one; the form has one field for both.
+    branding["logo_url"] = value_at(theme, ("widget", "logo_url")) or branding["logo_url"]
+    return Looks(name=sign_in_settings(tenant_id).friendly_name, theme=theme, **branding)
+
+
+def _without_address(sent: Any, kind: str) -> Any:
+    """Return the form without the address that an uploaded picture takes the place of, and without the wish to remove the one before."""
+    copied = sent.copy()
+    copied[ADDRESS_FIELDS[kind]] = ""
+    copied.pop(f"remove_{kind}", None)
+    return copied

@@ -1,0 +1,112 @@
+"""The preview of a tenant's looks: a page in the form of the hosted ones, with values that are not saved.
+
+The values travel in the address, signed: an address that the admin did not make shows nothing. The page is inert: no script, no
+form that leads anywhere, and only the admin frames it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from django import forms
+from django.contrib.staticfiles import finders
+from django.core import signing
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.http import urlencode
+
+from authapi.looks.addresses import is_own_picture
+from authapi.looks.current import Looks
+from authapi.pages.branding import Brand, brand_from, page_policy
+
+_SALT = "authapi.branding_preview"
+_GOOD_SECONDS = 3600
+_MODES = (("light", "Light"), ("dark", "Dark"))
+_DEVICES = (("desktop", "Desktop"), ("phone", "Phone"))
+_SAMPLES = (("login", "Log in"), ("messages", "Messages"))
+_FRAMED_BY = "'self'"
+_QUERY = "(prefers-color-scheme: {})"
+# What is always true, and what never is, in any query.
+_TRUE, _FALSE = "(min-width: 0)", "(max-width: 0)"
+_SHEET = "theme/hosted.css"
+
+
+class PreviewForm(forms.Form):
+    """What the preview shows: bright or dark, on a wide or a narrow screen, which page."""
+
+    mode = forms.ChoiceField(choices=_MODES, initial="light", widget=forms.RadioSelect, required=False)
+    device = forms.ChoiceField(choices=_DEVICES, initial="desktop", widget=forms.RadioSelect, required=False)
+    sample = forms.ChoiceField(choices=_SAMPLES, initial="login", widget=forms.RadioSelect, required=False)
+
+    def __init__(self, data: Any = None) -> None:
+        super().__init__(data, prefix="preview")
+
+    def clean(self) -> dict[str, Any]:
+        """Take the first choice where none was made."""
+        values = super().clean() or self.cleaned_data
+        return {name: value or self.fields[name].initial for name, value in values.items()}
+
+
+@dataclass(frozen=True)
+class PreviewState:
+    """Looks that are not saved, and how to show them. The width is the frame's."""
+
+    looks: Looks
+    mode: str = "light"
+    device: str = "desktop"
+    sample: str = "login"
+
+    def signed(self, tenant_id: str) -> str:
+        """Return it as a text for an address, good for an hour and for this tenant."""
+        return signing.dumps({**asdict(self), "tenant": tenant_id}, salt=_SALT, compress=True)
+
+
+def read_state(text: str, tenant_id: str) -> PreviewState | None:
+    """Return what `signed` returned for this tenant; None for everything else."""
+    try:
+        values = signing.loads(text, salt=_SALT, max_age=_GOOD_SECONDS)
+    except signing.BadSignature:
+        return None
+    if values.pop("tenant", None) != tenant_id:
+        return None
+    return PreviewState(**{**values, "looks": Looks(**values["looks"])})
+
+
+def preview_page(
+    request: HttpRequest, tenant_id: str, state: PreviewState, style_address: str, picture_address: Callable[[str], str]
+) -> HttpResponse:
+    """Return the page in the frame."""
+    brand = brand_from(state.looks, tenant_id)
+    shown = _within_the_admin(brand, f"{style_address}?{urlencode({'looks': state.signed(tenant_id)})}", picture_address)
+    context = {"brand": shown, "has_messages": state.sample == "messages"}
+    answer = render(request, "hosted/preview.html", context)
+    answer["Content-Security-Policy"] = f"{page_policy(brand, framed_by=_FRAMED_BY)}; sandbox allow-same-origin"
+    answer["X-Frame-Options"] = "SAMEORIGIN"
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
+def preview_stylesheet(state: PreviewState, picture_address: Callable[[str], str]) -> HttpResponse:
+    """Return the sheet of the hosted pages and that of the looks, as a device in the chosen mode reads them."""
+    css = f"{Path(str(finders.find(_SHEET))).read_text()}\n{state.looks.stylesheet}"
+    for mode, _ in _MODES:
+        css = css.replace(_QUERY.format(mode), _TRUE if mode == state.mode else _FALSE)
+    css = f"{css}\n:root {{ color-scheme: {'dark' if state.mode == 'dark' else 'light'}; }}"
+    if is_own_picture(state.looks.background):
+        css = css.replace(f'url("{state.looks.background}")', f'url("{picture_address(state.looks.background)}")')
+    answer = HttpResponse(css, content_type="text/css; charset=utf-8")
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
+def _within_the_admin(brand: Brand, style_address: str, picture_address: Callable[[str], str]) -> dict[str, Any]:
+    """Return the brand with the addresses that the host of the admin answers."""
+    return {
+        **asdict(brand),
+        "logo": picture_address(brand.logo),
+        "favicon": picture_address(brand.favicon),
+        "stylesheet": style_address,
+    }

@@ -1,0 +1,99 @@
+"""Which text of a theme stands on which surface, and whether it can be read there (WCAG 2.2, level AA). Pure.
+
+A contrast below 3:1 is refused: such text was hardly meant. From there to 4.5:1 the pages show the nearest shade that can be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from authapi.looks.colors import PART_CONTRAST, TEXT_CONTRAST, WHITE, contrast, corrected, opaque
+from authapi.looks.theme import color_at
+
+REFUSED_BELOW = 3.0
+Path = tuple[str, ...]
+_WIDGET: Path = ("colors", "widget_background")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A color that must be told from the surface under it. A part, such as a border, needs less than text and is never refused."""
+
+    color: Path
+    surface: Path
+    is_text: bool = True
+
+    @property
+    def least(self) -> float:
+        return TEXT_CONTRAST if self.is_text else PART_CONTRAST
+
+
+PAIRS = (
+    Pair(("colors", "primary_button_label"), ("colors", "primary_button")),
+    Pair(("colors", "body_text"), _WIDGET),
+    Pair(("colors", "header"), _WIDGET),
+    Pair(("colors", "links_focused_components"), _WIDGET),
+    Pair(("colors", "input_labels_placeholders"), _WIDGET),
+    Pair(("colors", "secondary_button_label"), _WIDGET),
+    Pair(("colors", "error"), _WIDGET),
+    Pair(("colors", "success"), _WIDGET),
+    Pair(("colors", "input_filled_text"), ("colors", "input_background")),
+    Pair(("colors", "input_border"), _WIDGET, is_text=False),
+    Pair(("colors", "icons"), _WIDGET, is_text=False),
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A color that cannot be read well enough on its surface, and the one that the pages show in its place."""
+
+    path: Path
+    color: str
+    surface: str
+    ratio: float
+    shown: str
+    least: float
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether it is too faint to be taken."""
+        return self.least == TEXT_CONTRAST and self.ratio < REFUSED_BELOW
+
+    @property
+    def sentence(self) -> str:
+        """What to do, or what the pages do."""
+        # Rounded down, so that 2.99:1 does not read as enough.
+        found = f"{self.color} on {self.surface} has a contrast of {int(self.ratio * 10) / 10}:1"
+        if self.is_refused:
+            return f"{found} and cannot be read. {self.least}:1 is needed, as {self.shown} has."
+        return f"{found}; {self.least:g}:1 is needed. The pages show {self.shown} instead."
+
+
+def findings(theme: Mapping[str, Any]) -> list[Finding]:
+    """Return every color of a theme that is refused or corrected."""
+    found = []
+    for pair in PAIRS:
+        surface = _opaque(theme, pair.surface)
+        color = opaque(color_at(theme, pair.color), surface)
+        ratio = contrast(color, surface)
+        if ratio < pair.least:
+            shown = corrected(color, surface, pair.least)
+            found.append(Finding(pair.color, color, surface, ratio, shown, pair.least))
+    return found
+
+
+def readable_colors(theme: Mapping[str, Any]) -> dict[Path, str]:
+    """Return the colors of all pairs as the pages show them."""
+    shown = {}
+    for pair in PAIRS:
+        surface = _opaque(theme, pair.surface)
+        shown[pair.color] = corrected(opaque(color_at(theme, pair.color), surface), surface, pair.least)
+    return shown
+
+
+def _opaque(theme: Mapping[str, Any], path: Path) -> str:
+    """Return a surface without its opacity: a field stands on the box, all else on white."""
+    below = WHITE if path == _WIDGET or path[-1] == "primary_button" else _opaque(theme, _WIDGET)
+    return opaque(color_at(theme, path), below)

@@ -1,0 +1,188 @@
+"""The theme of a tenant: every member by its name on the wire, its bounds, its default, and what it does on the pages. Pure.
+
+The bodies of the interface, the form of the admin and the reference are made of these tables; `stylesheet` gives the effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from authapi.looks.colors import is_color
+
+Kind = Literal["color", "number", "switch", "choice", "picture", "font"]
+Theme = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Member:
+    """One value. `effect` says what it does on the pages; empty for what is kept and has no effect, with the reason in `idle`."""
+
+    kind: Kind
+    default: Any
+    effect: str = ""
+    idle: str = ""
+    least: float = 0
+    most: float = 0
+    choices: tuple[str, ...] = ()
+    is_required: bool = True
+
+
+def _color(default: str, effect: str, *, is_required: bool = True) -> Member:
+    return Member("color", default, effect, is_required=is_required)
+
+
+def _number(default: float, least: float, most: float, effect: str) -> Member:
+    return Member("number", default, effect, least=least, most=most)
+
+
+def _choice(default: str, choices: tuple[str, ...], effect: str) -> Member:
+    return Member("choice", default, effect, choices=choices)
+
+
+def _text(words: str, size: float, *, bold: bool, most: float = 150) -> Mapping[str, Member]:
+    return {
+        "bold": Member("switch", bold, f"Shows {words} in bold."),
+        "size": _number(size, 75, most, f"The size of {words}, in percent of the reference size."),
+    }
+
+
+_STYLES = ("pill", "rounded", "sharp")
+_SIDES = ("center", "left", "right")
+
+BORDERS: Mapping[str, Member] = {
+    "button_border_radius": _number(8, 1, 10, "Corners of buttons in pixels, where their style is rounded."),
+    "button_border_weight": _number(1, 0, 10, "Width of the border of buttons in pixels."),
+    "buttons_style": _choice("rounded", _STYLES, "Corners of buttons."),
+    "input_border_radius": _number(8, 0, 10, "Corners of fields in pixels, where their style is rounded."),
+    "input_border_weight": _number(1, 0, 3, "Width of the border of fields in pixels; at least 1, so that a field is seen."),
+    "inputs_style": _choice("rounded", _STYLES, "Corners of fields."),
+    "show_widget_shadow": Member("switch", True, "A shadow under the box."),  # noqa: FBT003  (a default)
+    "widget_border_weight": _number(1, 0, 10, "Width of the border of the box in pixels."),
+    "widget_corner_radius": _number(16, 0, 50, "Corners of the box in pixels."),
+}
+COLORS: Mapping[str, Member] = {
+    "primary_button": _color("#4f46e5", "Buttons that go on."),
+    "primary_button_label": _color("#ffffff", "Text on these buttons."),
+    "base_hover_color": _color("", "Mixed into a button that the pointer is over.", is_required=False),
+    "base_focus_color": _color("", "The outline of what has the focus.", is_required=False),
+    "widget_background": _color("#ffffff", "The box with the form."),
+    "widget_border": _color("#d5d9e4", "Border of the box and lines in it."),
+    "header": _color("#1f2430", "The heading."),
+    "body_text": _color("#1f2430", "Text in the box."),
+    "links_focused_components": _color("#4338ca", "Links."),
+    "input_labels_placeholders": _color("#1f2430", "Names of fields."),
+    "input_background": _color("#ffffff", "The inside of fields."),
+    "input_border": _color("#7b8497", "Border of fields."),
+    "input_filled_text": _color("#1f2430", "Text in fields."),
+    "read_only_background": _color("", "The inside of fields that cannot be changed.", is_required=False),
+    "secondary_button_border": _color("#7b8497", "Border of the other buttons."),
+    "secondary_button_label": _color("#1f2430", "Text of the other buttons."),
+    "icons": _color("#565f73", "Icons in the box."),
+    "error": _color("#b42318", "Errors."),
+    "success": _color("#067647", "What has succeeded."),
+    "captcha_widget_theme": Member("choice", "auto", idle="no page shows a captcha", choices=("auto", "light", "dark"), is_required=False),
+}
+FONTS: Mapping[str, Member | Mapping[str, Member]] = {
+    "font_url": Member("font", "", "A font file elsewhere: .woff2, .woff, .ttf or .otf, from a server that allows other origins."),
+    "reference_text_size": _number(16, 12, 24, "The size in pixels that all others are a part of."),
+    "title": _text("the heading", 150, bold=True),
+    "subtitle": _text("the text under the heading", 100, bold=False),
+    "body_text": _text("text in the box", 100, bold=False),
+    "buttons_text": _text("text of buttons", 100, bold=True),
+    "input_labels": _text("names of fields", 100, bold=True),
+    "links": _text("links", 100, bold=False),
+    "links_style": _choice("underlined", ("normal", "underlined"), "Underlines links; those that are not are bold, to be seen as links."),
+}
+PAGE_BACKGROUND: Mapping[str, Member] = {
+    "background_color": _color("#f4f5fa", "The page around the box."),
+    "background_image_url": Member("picture", "", "A picture behind the box."),
+    "page_layout": _choice("center", _SIDES, "Where the box stands on a wide page."),
+}
+WIDGET: Mapping[str, Member] = {
+    "logo_url": Member("picture", "", "The logo; empty for the one of the tenant."),
+    "logo_height": _number(48, 1, 100, "Height of the logo in pixels."),
+    "logo_position": _choice("center", ("center", "left", "none", "right"), "Where the logo stands in the box, or that there is none."),
+    "header_text_alignment": _choice("center", _SIDES, "Where the heading stands."),
+    "social_buttons_layout": _choice("bottom", ("bottom", "top"), "Providers elsewhere below or above the form with the password."),
+}
+GROUPS: Mapping[str, Mapping[str, Member | Mapping[str, Member]]] = {
+    "borders": BORDERS,
+    "colors": COLORS,
+    "fonts": FONTS,
+    "page_background": PAGE_BACKGROUND,
+    "widget": WIDGET,
+}
+
+# Fonts that systems have: nothing is loaded, and no other server learns of a login.
+FONT_STACKS: Mapping[str, tuple[str, str]] = {
+    "": ("The font of the device", 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'),
+    "humanist": ("Humanist", 'Seravek, "Gill Sans Nova", Ubuntu, Calibri, "DejaVu Sans", source-sans-pro, sans-serif'),
+    "geometric": ("Geometric", 'Avenir, Montserrat, Corbel, "URW Gothic", source-sans-pro, sans-serif'),
+    "grotesque": ("Neo-grotesque", 'Inter, Roboto, "Helvetica Neue", "Arial Nova", "Nimbus Sans", Arial, sans-serif'),
+    "rounded": (
+        "Rounded",
+        'ui-rounded, "Hiragino Maru Gothic ProN", Quicksand, Comfortaa, "Arial Rounded MT", Calibri, sans-serif',
+    ),
+    "serif": ("Old-style serif", '"Iowan Old Style", "Palatino Linotype", "URW Palladio L", P052, serif'),
+    "transitional": ("Transitional serif", 'Charter, "Bitstream Charter", "Sitka Text", Cambria, serif'),
+    "slab": ("Slab serif", 'Rockwell, "Rockwell Nova", "Roboto Slab", "DejaVu Serif", "Sitka Small", serif'),
+    "monospace": ("Monospaced", 'ui-monospace, "Cascadia Code", "Source Code Pro", Menlo, Consolas, "DejaVu Sans Mono", monospace'),
+}
+
+
+def members() -> Iterator[tuple[tuple[str, ...], Member]]:
+    """Yield every member with its path, such as `("fonts", "title", "bold")`."""
+    for group, inner in GROUPS.items():
+        for name, found in inner.items():
+            if isinstance(found, Member):
+                yield (group, name), found
+            else:
+                yield from (((group, name, part), member) for part, member in found.items())
+
+
+def value_at(theme: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    """Return the value of a member, its default where the theme leaves it out."""
+    found: Any = theme
+    for name in path:
+        found = found.get(name) if isinstance(found, Mapping) else None
+        if found is None:
+            return member_at(path).default
+    return found
+
+
+def color_at(theme: Mapping[str, Any], path: tuple[str, ...]) -> str:
+    """Return a color of the theme, the default in place of a value that is none: no row may bring more than a color into a sheet."""
+    found = value_at(theme, path)
+    return found if isinstance(found, str) and is_color(found) else str(member_at(path).default)
+
+
+def member_at(path: tuple[str, ...]) -> Member:
+    """Return the member of a path that `members` yields."""
+    found: Any = GROUPS
+    for name in path:
+        found = found[name]
+    if not isinstance(found, Member):
+        raise KeyError(path)
+    return found
+
+
+def with_value(theme: Theme, path: tuple[str, ...], value: Any) -> Theme:
+    """Return a copy with one value set."""
+    changed = deepcopy(theme)
+    inner = changed
+    for name in path[:-1]:
+        inner = inner.setdefault(name, {})
+    inner[path[-1]] = value
+    return changed
+
+
+def default_theme() -> Theme:
+    """Return a theme that looks as the pages do without one. Members that are not required and have no default are left out."""
+    theme: Theme = {}
+    for path, member in members():
+        if member.is_required:
+            theme = with_value(theme, path, member.default)
+    return theme
