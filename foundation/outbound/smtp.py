@@ -64,7 +64,7 @@ class _Checked(smtplib.SMTP):
         super().send(s)
 
 
-def checked_smtp(host: str, port: int, *, is_tls: bool, seconds: float) -> smtplib.SMTP:
+def checked_smtp(host: str, port: int, *, is_tls: bool, seconds: float, own_name: str) -> smtplib.SMTP:
     """Return a greeted connection to a mail server that a tenant has named.
 
     Raises a subclass of `OutboundError` for an address that may not be reached, and what `smtplib` raises.
@@ -81,7 +81,7 @@ def checked_smtp(host: str, port: int, *, is_tls: bool, seconds: float) -> smtpl
             return smtp_tls(rules).wrap_socket(plain, server_hostname=host) if is_tls else plain
 
     Connection.call = call
-    return Connection(host, port, timeout=seconds)
+    return Connection(host, port, local_hostname=own_name, timeout=seconds)
 
 
 def smtp_tls(rules: OutboundRules | None = None) -> ssl.SSLContext:
