@@ -10,8 +10,8 @@ from config.logging import configure_structlog, logging_settings
 from config.settings import frameworks
 from config.settings.database_url import database_settings
 from config.settings.email_url import email_settings
-from config.settings.sms_url import sms_settings
 from config.settings.queue import celery_settings
+from config.settings.sms_url import sms_settings
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 DATA_DIR = Path(env.text("DATA_DIR", str(BASE_DIR / ".data"), "Where the embedded servers and the demo keep their files."))

@@ -193,7 +193,9 @@ def _date(value: Any, shape: Any = "%Y-%m-%d") -> str:
     text, pattern = str(_text(value)), str(_text(shape))[:100]
     if any(found[1] not in _KNOWN_DIRECTIVES for found in _DIRECTIVE.finditer(pattern)) or "%" in _DIRECTIVE.sub("", pattern):
         raise Unbounded("The date filter does not know this format.")
-    if text in ("now", "today"):
+    if isinstance(value, datetime):
+        moment = value
+    elif text in ("now", "today"):
         moment = datetime.now(UTC)
     elif re.fullmatch(r"\d{1,11}", text):
         moment = datetime.fromtimestamp(int(text), UTC)

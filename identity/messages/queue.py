@@ -151,10 +151,6 @@ def send_message(job: Job) -> Pause | None:
     lasts_until = datetime.fromisoformat(expires_at) if expires_at else None
     if state_of(job) in SETTLED or SEALED not in job.parameters:
         return None
-    return send_once(job, partial(_hand_over, job), lasts_until=lasts_until)
-
-
-def _hand_over(job: Job) -> None:
     kind = KINDS[job.parameters["kind"]]
     is_test = bool(job.parameters.get("asked_by"))
     if not is_test and not is_switched_on(job.tenant_id, kind):
@@ -169,7 +165,7 @@ def _hand_over(job: Job) -> None:
     )
     if is_test:
         composed = replace(composed, subject=f"[Test] {composed.subject}")
-    _send(job, kind, composed, content.recipient)
+    return send_once(job, partial(_send, job, kind, composed, content.recipient), lasts_until=lasts_until)
 
 
 def _send(job: Job, kind: Kind, composed: Composed, recipient: str) -> None:

@@ -15,8 +15,10 @@ from functools import lru_cache
 from typing import Any
 
 from liquid import BoundTemplate, Environment, Mode, RenderContext
+from liquid.ast import Node
 from liquid.builtin.expressions.primitive import RangeLiteral
 from liquid.exceptions import LiquidError
+from liquid.expression import Expression
 
 from identity.messages.filters import FILTERS, Unbounded
 
@@ -26,11 +28,10 @@ _MOST_STEPS = 20_000
 _MOST_TURNS = 2_000
 _MOST_NAMESPACE_BYTES = 500_000
 _DEEPEST_DATA = 12
-_TAGS = frozenset(
-    "if unless case for break continue assign capture cycle increment decrement comment raw echo #".split()
-)
-# What the engine itself is made of: text, output, and what it finds where no tag is.
-_INNER_TAGS = frozenset({"__LITERAL", "content", "output", "illegal", "statement", "literal"})
+_MOST_NAMES = 200
+# Those of authors, and those that the engine itself is made of: text, output, and what it finds where no tag is.
+_TAGS = frozenset("if unless case for break continue assign capture cycle increment decrement comment echo #".split())
+_INNER_TAGS = frozenset({"content", "output", "illegal"})
 
 
 class TemplateBroken(ValueError):
@@ -53,6 +54,12 @@ class _Context(RenderContext):
     @disabled_tags.setter
     def disabled_tags(self, value: object) -> None:
         """Leave it as it is: no tag of a template disables another one."""
+
+    def assign(self, key: str, val: Any) -> None:
+        """Bound the names: the engine measures all of them at each assignment."""
+        super().assign(key, val)
+        if len(self.locals) > _MOST_NAMES:
+            raise Unbounded("The template has too many variables.")
 
     def raise_for_loop_limit(self, length: int = 1) -> None:
         """Count the turns of every loop that begins, also of one after the other."""
@@ -99,6 +106,8 @@ def rendered(source: str, data: Mapping[str, Any], *, is_html: bool) -> str:
         template = _sandbox_for(is_html).from_string(source)
         _refuse_ranges(template)
         return template.render(values)
+    except TemplateBroken:
+        raise
     except LiquidError as error:
         raise TemplateBroken(_said(error)) from error
     except Unbounded as error:
@@ -127,18 +136,17 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 
 def _refuse_ranges(template: BoundTemplate) -> None:
-    waiting: list[Any] = list(template.nodes)
+    context = _Context(template)
+    waiting: list[Node | Expression] = list(template.nodes)
     while waiting:
-        node = waiting.pop()
-        if isinstance(node, RangeLiteral):
+        part = waiting.pop()
+        if isinstance(part, RangeLiteral):
             raise TemplateBroken("Ranges such as (1..10) cannot be used.")
-        for name in ("expressions", "children"):
-            found = getattr(node, name, None)
-            waiting.extend(_children(found) if found is not None else ())
-
-
-def _children(method: Any) -> list[Any]:
-    return list(method())
+        if isinstance(part, Node):
+            waiting.extend(part.children(context, include_partials=False))
+            waiting.extend(part.expressions())
+        else:
+            waiting.extend(part.children())
 
 
 def _said(error: LiquidError) -> str:
