@@ -157,7 +157,9 @@ MAIL_IS_CONFIGURED = bool(EMAIL_URL)
 MAIL_REACHES_PEOPLE = EMAIL_URL.startswith("smtp")
 
 # --- Text messages ----------------------------------------------------------------------------------------------------
-SMS_URL = env.secret("SMS_URL", "", "Where text messages go: console:, file:/directory, twilio://sid:token@host?from=..., webhook+https://....")
+SMS_URL = env.secret(
+    "SMS_URL", "", "Where text messages go: console:, file:/directory, twilio://sid:token@host?from=..., webhook+https://...."
+)
 SMS_SENDER = sms_settings(SMS_URL)
 SMS_COUNTRIES = env.listing("SMS_COUNTRIES", "", "Countries that text messages may go to, such as DE,AT; empty is every country.")
 TWILIO_BASE_URL = env.text("TWILIO_BASE_URL", "https://api.twilio.com", "Where the Twilio accounts of tenants are asked.")

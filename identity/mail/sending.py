@@ -20,9 +20,7 @@ __all__ = ["MailNotConfigured", "MailServerAway", "send_mail"]
 MailServerAway = ProviderAway
 
 
-def send_mail(
-    name: str, *, to: Sequence[str], context: Mapping[str, Any], tenant_id: str | None = None, language: str = ""
-) -> None:
+def send_mail(name: str, *, to: Sequence[str], context: Mapping[str, Any], tenant_id: str | None = None, language: str = "") -> None:
     """Send the mail `name` to each address in one message per address.
 
     With a tenant the mail is one of `identity.messages.catalogue`: the tenant's text, by the tenant's server, of plain data.

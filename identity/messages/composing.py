@@ -62,7 +62,7 @@ def compose(
     spoken = language or settings.LANGUAGE_CODE
     with translation.override(spoken):
         data = template_data(context, tenant_id=tenant_id, language=spoken, connection=connection)
-        built_in = _built_in(kind, data)
+        built_in = built_in_message(kind, data)
         source = source_of(kind, tenant_id=tenant_id, language=spoken, connection=connection)
         if source is None:
             return built_in
@@ -97,9 +97,7 @@ def written(kind: Kind, source: Source, data: Mapping[str, Any], *, built_in: Co
     return replace(found, from_address=one_line(rendered(source.from_address, data, is_html=False)) if source.from_address else "")
 
 
-def template_data(
-    context: Mapping[str, Any], *, tenant_id: str, language: str, connection: Connection | None = None
-) -> dict[str, Any]:
+def template_data(context: Mapping[str, Any], *, tenant_id: str, language: str, connection: Connection | None = None) -> dict[str, Any]:
     """Return what a template may name: what every message knows, and over it the context."""
     looks = tenant_looks.of(tenant_id)
     data: dict[str, Any] = {
@@ -168,7 +166,8 @@ def _in_liquid(text: Any, syntax: Any) -> str:
     return _MACRO.sub(r"{{ \1 }}", text) if syntax == MACROS else text
 
 
-def _built_in(kind: Kind, data: Mapping[str, Any]) -> Composed:
+def built_in_message(kind: Kind, data: Mapping[str, Any]) -> Composed:
+    """Return the text of the service, in the language that is active."""
     if kind.channel != EMAIL:
         return Composed(text=one_text(render_to_string(f"sms/{kind.built_in}.txt", dict(data))))
     subject, _, text = render_to_string(f"mail/{kind.built_in}.txt", dict(data)).partition("\n")

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import wraps
+from html import unescape
 from typing import Any
 from urllib.parse import quote_plus, unquote_plus
 
@@ -138,7 +139,7 @@ def _split(value: Any, separator: Any = " ") -> list[str]:
 def _join(value: Any, separator: Any = " ") -> str:
     texts, mark = [_text(item) for item in _items(value)], _text(separator)
     _room(sum(len(text) for text in texts) + len(mark) * len(texts))
-    return (Markup(mark) if isinstance(mark, Markup) else mark).join(texts)
+    return mark.join(texts)
 
 
 def _escape(value: Any) -> str:
@@ -146,7 +147,7 @@ def _escape(value: Any) -> str:
 
 
 def _escape_once(value: Any) -> str:
-    return escape(Markup(_text(value)).unescape())
+    return escape(unescape(str(_text(value))))
 
 
 def _newline_to_br(value: Any) -> str:

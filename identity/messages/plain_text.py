@@ -6,7 +6,37 @@ import re
 from html.parser import HTMLParser
 
 _SILENT = frozenset({"style", "script", "head", "title", "template"})
-_BLOCKS = frozenset("address article blockquote div dl dt dd figure footer form h1 h2 h3 h4 h5 h6 header hr li main ol p pre section table tr ul".split())
+_BLOCKS = frozenset(
+    [
+        "address",
+        "article",
+        "blockquote",
+        "div",
+        "dl",
+        "dt",
+        "dd",
+        "figure",
+        "footer",
+        "form",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "header",
+        "hr",
+        "li",
+        "main",
+        "ol",
+        "p",
+        "pre",
+        "section",
+        "table",
+        "tr",
+        "ul",
+    ]
+)
 _SPACES = re.compile(r"[ \t\r\f\v\u00a0]+")
 _EMPTY_LINES = re.compile(r"\n{3,}")
 

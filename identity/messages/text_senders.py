@@ -86,7 +86,9 @@ def _gateway(connection: Connection) -> Sender:
     how: Mapping[str, Any] = known if isinstance(known, dict) else {}
     secret = connection.secret_option("gateway_authentication/secret") or ""
     key = key_bytes(secret, is_base64=bool(how.get("secret_base64_encoded")))
-    bearer = Bearer(key, connection_text(how, "subject"), connection_text(how, "audience")) if secret and how.get("method") == "bearer" else None
+    bearer = (
+        Bearer(key, connection_text(how, "subject"), connection_text(how, "audience")) if secret and how.get("method") == "bearer" else None
+    )
     return WebhookSender(connection_text(connection.options, "gateway_url"), key, bearer, connection_text(connection.options, "from"))
 
 

@@ -61,7 +61,11 @@ class TwilioSender:
         else:
             raise MessageRefused("The connection to Twilio names neither a sender nor a messaging service.")
         credentials = base64.b64encode(f"{self.account_sid}:{self.token}".encode()).decode()
-        headers = {"Authorization": f"Basic {credentials}", "Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
+        headers = {
+            "Authorization": f"Basic {credentials}",
+            "Content-Type": "application/x-www-form-urlencoded",
+            "Accept": "application/json",
+        }
         url = f"{self.base_url.rstrip('/')}/2010-04-01/Accounts/{quote(self.account_sid, safe='')}/Messages.json"
         answer = post(url, headers=headers, body=urlencode(form).encode())
         if not _SUCCESS <= answer.status < _REDIRECT:
