@@ -84,7 +84,7 @@ def pause_of(job: Job, *, lasts_until: datetime | None = None) -> Pause:
 @unit_of_work
 def _claimed(job: Job, lasts_until: datetime | None) -> Pause | bool | None:
     """Mark the job as `sending` and return None; a pause while another worker is at it, True where nothing is left to do."""
-    row = Job.all_tenants.select_for_update(no_key=True, of=("self",)).get(pk=job.pk)
+    row = Job.objects.of(job.tenant_id).select_for_update(no_key=True).get(pk=job.pk)
     now = timezone.now()
     state = state_of(row)
     if state in SETTLED:
@@ -107,7 +107,7 @@ def _claimed(job: Job, lasts_until: datetime | None) -> Pause | bool | None:
 
 @unit_of_work
 def _settle(job: Job, state: str, details: str = "") -> None:
-    _write(job, Job.all_tenants.select_for_update(no_key=True, of=("self",)).get(pk=job.pk), state, details)
+    _write(job, Job.objects.of(job.tenant_id).select_for_update(no_key=True).get(pk=job.pk), state, details)
 
 
 def _write(job: Job, row: Job, state: str, details: str) -> None:

@@ -6,37 +6,11 @@ import re
 from html.parser import HTMLParser
 
 _SILENT = frozenset({"style", "script", "head", "title", "template"})
-_BLOCKS = frozenset(
-    [
-        "address",
-        "article",
-        "blockquote",
-        "div",
-        "dl",
-        "dt",
-        "dd",
-        "figure",
-        "footer",
-        "form",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "header",
-        "hr",
-        "li",
-        "main",
-        "ol",
-        "p",
-        "pre",
-        "section",
-        "table",
-        "tr",
-        "ul",
-    ]
+_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_BLOCKS = _HEADINGS | frozenset(
+    {"address", "article", "blockquote", "div", "dl", "dt", "dd", "figure", "footer", "form", "header", "hr", "li", "main", "ol", "p"}
 )
+_BLOCKS |= {"pre", "section", "table", "tr", "ul"}
 _SPACES = re.compile(r"[ \t\r\f\v\u00a0]+")
 _EMPTY_LINES = re.compile(r"\n{3,}")
 

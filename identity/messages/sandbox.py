@@ -31,7 +31,7 @@ _DEEPEST_DATA = 12
 _MOST_NAMES = 200
 # Those of authors, and those that the engine itself is made of: text, output, and what it finds where no tag is.
 _TAGS = frozenset(
-    ["if", "unless", "case", "for", "break", "continue", "assign", "capture", "cycle", "increment", "decrement", "comment", "echo", "#"]
+    ("if", "unless", "case", "for", "break", "continue", "assign", "capture", "cycle", "increment", "decrement", "comment", "echo", "#")
 )
 _INNER_TAGS = frozenset({"content", "output", "illegal"})
 
