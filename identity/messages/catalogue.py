@@ -32,6 +32,7 @@ _COMMON: dict[str, tuple[str, Any]] = {
     "user.user_metadata": ("What the user has set, such as user.user_metadata.lang.", {"lang": "en"}),
     "user.app_metadata": ("What applications have set.", {"plan": "gold"}),
 }
+_OF_THE_TENANT = frozenset({"friendly_name", "tenant", "support_email", "support_url", "request_language"})
 _LINK = {"url": ("The link.", "https://login.example.com/u/example?ticket=example")}
 _UNTIL = {"until": ("When the link ends, in UTC.", "24 December 2026, 18:00")}
 _CODE = {"code": ("The code.", "123456")}
@@ -80,9 +81,11 @@ class Kind:
         return {**self.variables, **_COMMON}
 
     def sample(self) -> dict[str, Any]:
-        """Return data that a template is tried with."""
+        """Return data that a template is tried with, but for what is known of the tenant itself."""
         data: dict[str, Any] = {}
         for path, (_, value) in self.every_variable.items():
+            if path in _OF_THE_TENANT:
+                continue
             *parents, name = path.split(".")
             place = data
             for parent in parents:

@@ -101,7 +101,6 @@ def template_data(context: Mapping[str, Any], *, tenant_id: str, language: str, 
     """Return what a template may name: what every message knows, and over it the context."""
     looks = tenant_looks.of(tenant_id)
     data: dict[str, Any] = {
-        "tenant": tenant_id,
         "friendly_name": looks.get("friendly_name") or tenant_id,
         "support_email": looks.get("support_email", ""),
         "support_url": looks.get("support_url", ""),
@@ -109,6 +108,7 @@ def template_data(context: Mapping[str, Any], *, tenant_id: str, language: str, 
         "connection": {"name": connection.name if connection else ""},
         "application": {"name": "", "clientID": ""},
         **_in_single_lines(context),
+        "tenant": tenant_id,
     }
     if isinstance(data.get("code"), str):
         # The name that texts of older connections use.

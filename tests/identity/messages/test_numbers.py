@@ -23,14 +23,27 @@ def test_a_number_is_written_in_one_way(text: str, number: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "+", "0151 12345678", "+49 12", "+49151123456789012", "+999 123456789", "call me", "+4915112345678;ext=12", "+1 415 555 26", "+" * 50],
+    [
+        "",
+        "+",
+        "0151 12345678",
+        "+49 12",
+        "+49151123456789012",
+        "+999 123456789",
+        "call me",
+        "+4915112345678;ext=12",
+        "+1 415 555 26",
+        "+" * 50,
+    ],
 )
 def test_what_is_no_whole_number_is_refused(text: str) -> None:
     with pytest.raises(NumberOdd):
         normalized_number(text)
 
 
-@pytest.mark.parametrize("text", ["+49 900 1234567", "+44 9012345678", "+1 900 234 5678", "+1 800 234 5678", "+44 7012345678", "+882 13300655"])
+@pytest.mark.parametrize(
+    "text", ["+49 900 1234567", "+44 9012345678", "+1 900 234 5678", "+1 800 234 5678", "+44 7012345678", "+882 13300655"]
+)
 def test_numbers_that_cost_or_reach_no_person_are_refused(text: str) -> None:
     with pytest.raises(NumberRefused) as refused:
         normalized_number(text)

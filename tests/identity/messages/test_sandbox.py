@@ -39,9 +39,10 @@ def html(source: str) -> str:
 )
 def test_no_attribute_of_an_object_can_be_reached(source: str) -> None:
     try:
-        assert html(source) == ""
-    except TemplateBroken as broken:
-        assert "class" not in str(broken).replace("'", "")
+        found = html(source)
+    except TemplateBroken:
+        return
+    assert found == ""
 
 
 @pytest.mark.parametrize(
@@ -151,5 +152,7 @@ def test_objects_are_no_data() -> None:
 
 
 def test_the_text_of_html_has_links_and_no_markup() -> None:
-    text = text_of_html("<html><head><style>p{}</style><title>t</title></head><p>Hi&nbsp;<b>Ada</b></p><p><a href='https://a.b/?x=1&amp;y'>Go</a></p>")
+    text = text_of_html(
+        "<html><head><style>p{}</style><title>t</title></head><p>Hi&nbsp;<b>Ada</b></p><p><a href='https://a.b/?x=1&amp;y'>Go</a></p>"
+    )
     assert text == "Hi Ada\n\nGo: https://a.b/?x=1&y\n"
