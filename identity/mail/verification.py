@@ -13,9 +13,13 @@ from django.utils import timezone
 from foundation.database.transactions import unit_of_work
 from identity.hosts import default_address
 from identity.mail.sending import send_mail
+from identity.messages.catalogue import KINDS
 from identity.messages.facts import user_facts
 from identity.messages.links import link_lifetime
+from identity.messages.mailing import mail_provider
 from identity.messages.once import send_once
+from identity.messages.outcomes import MessageRefused
+from identity.messages.switches import is_switched_on
 from identity.models import EmailTicket, Job, LinkedIdentity, User
 from identity.services.failures import Invalid, NotFound, ServiceError
 from identity.services.jobs import Pause, effect_of, send_after_commit, step_of
@@ -85,7 +89,10 @@ def wants_mail(user: User, *, asked: bool | None) -> bool:
     """
     if not user.email or user.email_verified:
         return False
-    return asked if asked is not None else bool(settings.MAIL_REACHES_PEOPLE and user.connection.is_database)
+    if asked is not None:
+        return asked
+    reaches_people = settings.MAIL_REACHES_PEOPLE or mail_provider(user.tenant_id) is not None
+    return bool(reaches_people and user.connection.is_database and is_switched_on(user.tenant_id, KINDS[MAIL]))
 
 
 @unit_of_work
@@ -132,7 +139,9 @@ def issue_ticket(job: Job) -> bool:
 
 @effect_of(Job.Type.VERIFICATION_EMAIL)
 def mail_ticket(job: Job) -> Pause | None:
-    """Send the mail of the job's ticket, once."""
+    """Send the mail of the job's ticket, once. Raises `MessageRefused` where the tenant has switched it off."""
+    if not is_switched_on(job.tenant_id, KINDS[MAIL]):
+        raise MessageRefused("The tenant has switched this mail off.")
     ticket = EmailTicket.objects.of(job.tenant_id).select_related("user").get(job=job)
     asked_at = job.parameters.get("address", "")
     # On loopback the port counts, which no domain names.

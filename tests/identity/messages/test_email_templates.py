@@ -184,8 +184,10 @@ def test_a_row_of_a_language_has_no_rules(tenant: Tenant) -> None:
 
 def test_a_mail_that_is_switched_off_is_not_sent(api: Management, tenant: Tenant, ada: User) -> None:
     api.post("email-templates", {"template": "verify_email", "enabled": False})
-    assert run_job(api.post("jobs/verification-email", {"user_id": ada.user_id}).json["id"])
+    job = api.post("jobs/verification-email", {"user_id": ada.user_id}).json["id"]
+    assert run_job(job)
     assert mail.outbox == []
+    assert api.get(f"jobs/{job}").json["status_details"] == "The tenant has switched this mail off."
     assert MessageTemplate.objects.of(tenant.pk).get().body == ""
 
 
