@@ -25,6 +25,7 @@ from authapi.pages.tenant_page import opened_login, tenant_page
 from authapi.services.account_tickets import TicketExpired, TicketUnknown, TicketUsed
 from foundation.change_context import change_context
 from identity.hosts import HostMatch
+from identity.messages.links import place_after
 from identity.services.profile_rules import PasswordTooWeak
 
 _LONGEST_IDENTIFIER, _LONGEST_PASSWORD = 254, 4096
@@ -91,7 +92,8 @@ def _set(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret: s
     except PasswordTooWeak as weak:
         text = refusal_text(weak.problem, ticket.user.connection.options)
         return _ask(request, host, ticket, secret, {"field": "password", "text": text})
-    return _page(request, host, {"state": "done", "log_in": login_address(ticket.client)})
+    place = place_after(host.tenant_id, "reset_email", email=ticket.user.email or "")
+    return _page(request, host, {"state": "done", "log_in": place or login_address(ticket.client)})
 
 
 def _ask(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret: str, problem: dict[str, str] | None = None) -> HttpResponse:
