@@ -47,7 +47,7 @@ class _Context(RenderContext):
     _turns_left = _MOST_TURNS
 
     @property
-    def disabled_tags(self) -> list[str]:  # type: ignore[override]  # the engine has a plain attribute
+    def disabled_tags(self) -> list[str]:
         self._steps_left -= 1
         if self._steps_left < 0:
             raise Unbounded("The template has too much to do.")
