@@ -12,6 +12,7 @@ from authapi.pages.tenant_page import tenant_page
 from authapi.services import sign_in_log
 from identity.hosts import HostMatch
 from identity.mail import verification
+from identity.messages.links import place_after
 from identity.services.failures import NotFound, ServiceError
 
 _VERIFIED = "sv"
@@ -34,7 +35,8 @@ def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
                 ip=address_of(request),
                 user_agent=user_agent_of(request),
             )
-            return _end(request, host, "done", token, email=ticket.email)
+            place = place_after(host.tenant_id, verification.MAIL, email=ticket.email)
+            return _end(request, host, "done", token, email=ticket.email, place=place)
         ticket = verification.usable_ticket(tenant_id=host.tenant_id, token=token)
     except verification.TicketUsed:
         return _end(request, host, "used", token, status=410)

@@ -29,6 +29,7 @@ from authapi.services.account_tickets import TicketExpired, TicketUnknown, Ticke
 from foundation.change_context import change_context
 from identity.hosts import HostMatch
 from identity.models import Connection
+from identity.messages.links import place_after
 from identity.services.profile_rules import PasswordTooWeak
 
 
@@ -99,7 +100,7 @@ def _set(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret: s
             set_new_password(tenant_id=host.tenant_id, secret=secret, password=password, ip=ip, user_agent=agent)
     except PasswordTooWeak as weak:
         return _ask(request, host, ticket, secret, Problem(refusal_text(weak.problem), "password"))
-    return _end(request, host, "done", secret)
+    return _end(request, host, "done", secret, place=place_after(host.tenant_id, "reset_email", email=ticket.user.email or ""))
 
 
 def _ask(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret: str, problem: Problem | None = None) -> HttpResponse:
@@ -114,9 +115,9 @@ def _ask(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret: s
     return _page(request, host, context, status=400 if problem else 200)
 
 
-def _end(request: HttpRequest, host: HostMatch, state: str, secret: str, *, status: int = 200) -> HttpResponse:
+def _end(request: HttpRequest, host: HostMatch, state: str, secret: str, *, status: int = 200, place: str = "") -> HttpResponse:
     application = application_link(client_of_ticket(host.tenant_id, secret), tenant_id=host.tenant_id)
-    return _page(request, host, {"state": state, "application": application}, status=status)
+    return _page(request, host, {"state": state, "application": application, "place": place}, status=status)
 
 
 def _page(request: HttpRequest, host: HostMatch, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
