@@ -18,11 +18,14 @@ class AuthapiConfig(AppConfig):
         from authapi.upstream.option_judges import WSFED_STRATEGIES, saml_problem, wsfed_problem  # noqa: PLC0415  (models are loaded only now)
         from authapi.upstream.saml.options import STRATEGIES  # noqa: PLC0415  (models are loaded only now)
         from foundation.hooks import account_changed, audit_noted, password_changed, work_ends  # noqa: PLC0415  (models are loaded only now)
+        from authapi.tenant_settings import languages_of  # noqa: PLC0415  (models are loaded only now)
+        from identity.languages import let_tenants_enable  # noqa: PLC0415  (models are loaded only now)
         from identity.options.judges import let_judge  # noqa: PLC0415  (models are loaded only now)
         from identity.purging import cover  # noqa: PLC0415  (models are loaded only now)
 
         for protocol in PROTOCOLS:
             register(protocol)
+        let_tenants_enable(languages_of)
         cover("authapi", are_credentials=True)
         let_judge(STRATEGIES, saml_problem)
         let_judge(WSFED_STRATEGIES, wsfed_problem)

@@ -15,6 +15,7 @@ from authapi.services.account_tickets import issue, usable_count
 from authapi.tenant_settings import sign_in_settings
 from foundation.database.transactions import unit_of_work
 from identity.hosts import default_address
+from identity.languages import asked_language, language_for, speaking, written_time
 from identity.mail.retries import pause_of
 from identity.mail.sending import MailServerAway, send_mail
 from identity.models import Connection, Job, User
@@ -47,7 +48,13 @@ def start_unblock_mail(*, connection: Connection, identifier: str, client: Clien
 
 
 def _start(job_type: Job.Type, connection: Connection, identifier: str, client: Client | None, ip: str, address: str) -> Job:
-    asked: dict[str, Any] = {"identifier": identifier, "client_id": client.client_id if client else "", "ip": ip, "address": address}
+    asked: dict[str, Any] = {
+        "identifier": identifier,
+        "client_id": client.client_id if client else "",
+        "ip": ip,
+        "address": address,
+        "language": asked_language(),
+    }
     parameters = {name: value for name, value in asked.items() if value}
     job = Job(tenant_id=connection.tenant_id, type=job_type, connection=connection, parameters=parameters)
     validated_save(job)
@@ -90,19 +97,25 @@ def _mail(job: Job, name: str, purpose: AccountTicket.Purpose, path: str) -> Pau
     base = (settings.INSECURE_HTTP and job.parameters.get("address")) or default_address(job.tenant_id)
     if not base:
         raise NotFound("The tenant has no verified domain to which a link could point.")
-    ticket, secret = issue(user=user, purpose=purpose, client=_client(job), email=user.email or "")
+    language = language_for(user, job.tenant_id, asked=job.parameters.get("language", ""))
+    ticket, secret = issue(user=user, purpose=purpose, client=_client(job), email=user.email or "", language=language)
     context = {
         "tenant": sign_in_settings(job.tenant_id).friendly_name,
-        "ticket": ticket,
+        "until": _written(ticket, language),
         "ip": job.parameters.get("ip", ""),
         "link": f"{base}{path}?ticket={secret}",
     }
     try:
-        send_mail(name, to=[user.email or ""], context=context)
+        send_mail(name, to=[user.email or ""], context=context, language=language)
     except MailServerAway:
         ticket.delete()
         return pause_of(job)
     return None
+
+
+def _written(ticket: AccountTicket, language: str) -> str:
+    with speaking(language):
+        return written_time(ticket.expires_at)
 
 
 def _recipient(job: Job) -> User | None:

@@ -6,6 +6,7 @@ from django.http import HttpRequest, HttpResponse
 
 from authapi.login.browser import address_of, user_agent_of
 from authapi.pages.hosted_page import hosted_page
+from authapi.pages.spoken import speak_for
 from authapi.pages.tenant_page import tenant_page
 from authapi.services import sign_in_log
 from identity.hosts import HostMatch
@@ -23,6 +24,7 @@ def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
     try:
         if request.method == "POST":
             ticket = verification.confirm_ticket(tenant_id=host.tenant_id, token=token)
+            speak_for(ticket.language, host.tenant_id)
             sign_in_log.note(
                 tenant_id=host.tenant_id,
                 type=_VERIFIED,
@@ -34,6 +36,7 @@ def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
             )
             return _page(request, host, "done", email=ticket.email)
         ticket = verification.usable_ticket(tenant_id=host.tenant_id, token=token)
+        speak_for(ticket.language, host.tenant_id)
     except verification.TicketUsed:
         return _page(request, host, "used", status=410)
     except (verification.TicketExpired, NotFound):

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 
 from authapi.failures import Failure, RequestRefused
@@ -23,9 +24,11 @@ from authapi.login.flow import HANDLE
 from authapi.login.login import Login, kept_login
 from authapi.login.transactions import kept_transaction
 from authapi.pages.hosted_page import hosted_page, tenant_host, with_rate
+from authapi.pages.spoken import browser_language
 from authapi.tenant_settings import sign_in_settings
 from foundation.tenancy import tenant_bound
 from identity.hosts import HostMatch
+from identity.languages import DEFAULT, LANGUAGES, named_language, speak, speaking
 
 logger = logging.getLogger(__name__)
 
@@ -47,14 +50,19 @@ def tenant_page(name: str, *, methods: tuple[str, ...] = ("GET", "POST")) -> Cal
         def page(request: HttpRequest) -> HttpResponse:
             host = tenant_host(request)
             with tenant_bound(host.tenant_id):
-                return _answered(request, host, view, methods, name=name)
+                try:
+                    # Before the view, since its texts are made there; a page of a login changes to the login's language.
+                    with speaking(browser_language(request, host.tenant_id, wished=request.GET.get("ui_locales", ""))):
+                        return _answered(request, host, view, methods)
+                except (OperationalError, InterfaceError) as error:
+                    return _unavailable(request, error, name=name)
 
         return page
 
     return decorate
 
 
-def _answered(request: HttpRequest, host: HostMatch, view: View, methods: tuple[str, ...], *, name: str) -> HttpResponse:
+def _answered(request: HttpRequest, host: HostMatch, view: View, methods: tuple[str, ...]) -> HttpResponse:
     try:
         if request.method not in (*methods, "HEAD"):
             raise RequestRefused(RequestCase.METHOD_NOT_ALLOWED, allowed=" and ".join(methods))
@@ -64,12 +72,19 @@ def _answered(request: HttpRequest, host: HostMatch, view: View, methods: tuple[
         if refused.case is RequestCase.METHOD_NOT_ALLOWED:
             answer["Allow"] = ", ".join(methods)
         return answer
-    except (OperationalError, InterfaceError) as error:
-        # Expected whenever the database is away; its trace would say no more.
-        logger.warning("The database did not answer the page %s: %s", name, type(error).__name__)
-        answer = HttpResponse("The service cannot answer right now. Try again.", status=503, content_type="text/plain; charset=utf-8")
-        answer["Retry-After"] = "2"
-        return answer
+
+
+def _unavailable(request: HttpRequest, error: Exception, *, name: str) -> HttpResponse:
+    """Answer while the database is away: neither the looks nor the languages of the tenant are known."""
+    # Expected whenever the database is away; its trace would say no more.
+    logger.warning("The database did not answer the page %s: %s", name, type(error).__name__)
+    language = named_language(tuple(LANGUAGES), accept_language=request.headers.get("Accept-Language", "")) or DEFAULT
+    with speaking(language):
+        text = _("The service cannot answer right now. Try again.")
+    answer = HttpResponse(text, status=503, content_type="text/plain; charset=utf-8")
+    answer["Content-Language"] = language
+    answer["Retry-After"] = "2"
+    return answer
 
 
 def error_page(request: HttpRequest, host: HostMatch, failure: Failure) -> HttpResponse:
@@ -92,4 +107,6 @@ def opened_login(request: HttpRequest, host: HostMatch) -> tuple[Login, str]:
     row = kept_transaction(tenant_id=host.tenant_id, handle=handle, browser=browser)
     if request.method == "POST" and not is_own_form(request, browser):
         raise RequestRefused(LoginCase.FOREIGN_BROWSER)
-    return kept_login(request, host, row), handle
+    login = kept_login(request, host, row)
+    speak(login.language)
+    return login, handle

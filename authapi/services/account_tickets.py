@@ -27,8 +27,11 @@ class TicketExpired(ServiceError):
     """The link has expired."""
 
 
-def issue(*, user: User, purpose: AccountTicket.Purpose, client: Client | None, email: str) -> tuple[AccountTicket, str]:
-    """Return a new ticket and the secret that its link carries. It is meant for `email`: a later address of the user voids it."""
+def issue(*, user: User, purpose: AccountTicket.Purpose, client: Client | None, email: str, language: str = "") -> tuple[AccountTicket, str]:
+    """Return a new ticket and the secret that its link carries. It is meant for `email`: a later address of the user voids it.
+
+    `language` is that of the mail, and of the page that the link opens.
+    """
     secret = new_secret()
     ticket = AccountTicket(
         tenant_id=user.tenant_id,
@@ -37,6 +40,7 @@ def issue(*, user: User, purpose: AccountTicket.Purpose, client: Client | None, 
         client=client,
         digest=digest_of(secret),
         parameters={"email": email.lower()},
+        language=language,
         expires_at=timezone.now() + LIFE[purpose],
     )
     ticket.save(force_insert=True)

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.mail import EmailMessage
 from django.template.loader import render_to_string
 
+from identity.languages import DEFAULT, speaking
 from identity.services.failures import ServiceError
 
 _NEVER = 500
@@ -26,8 +27,8 @@ class MailNotConfigured(ServiceError):
     """No mail can be sent: EMAIL_URL is not set."""
 
 
-def send_mail(name: str, *, to: Sequence[str], context: Mapping[str, Any]) -> None:
-    """Send the mail `name` to each address in one message per address.
+def send_mail(name: str, *, to: Sequence[str], context: Mapping[str, Any], language: str = DEFAULT) -> None:
+    """Send the mail `name` to each address in one message per address, in a language that has a catalogue.
 
     Raises `MailNotConfigured`, `MailServerAway`, or what the server refused for good.
 
@@ -35,10 +36,11 @@ def send_mail(name: str, *, to: Sequence[str], context: Mapping[str, Any]) -> No
     """
     if not settings.MAIL_IS_CONFIGURED:
         raise MailNotConfigured
-    subject, _, text = render_to_string(f"mail/{name}.txt", dict(context)).partition("\n")
+    with speaking(language):
+        subject, _, text = render_to_string(f"mail/{name}.txt", dict(context)).partition("\n")
     for address in to:
         # Auto-generated mail is not answered by holiday notices (RFC 3834, 5).
-        headers = {"Auto-Submitted": "auto-generated"}
+        headers = {"Auto-Submitted": "auto-generated", "Content-Language": language}
         message = EmailMessage(" ".join(subject.split()), text.lstrip("\n"), to=[address], headers=headers)
         try:
             message.send()

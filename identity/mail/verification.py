@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from foundation.database.transactions import unit_of_work
 from identity.hosts import default_address
+from identity.languages import DEFAULT, asked_language, language_for, speaking, written_time
 from identity.mail.retries import pause_of
 from identity.mail.sending import MailServerAway, send_mail
 from identity.models import EmailTicket, Job, LinkedIdentity, User
@@ -62,6 +63,7 @@ def start_verification(
         "organization_id": organization_id,
         "identity": [linked.provider, linked.identifier] if linked else None,
         "address": address,
+        "language": asked_language(),
     }
     job = Job(
         tenant_id=tenant_id,
@@ -120,6 +122,7 @@ def issue_ticket(job: Job) -> bool:
         provider=linked.provider if linked else "",
         identifier=linked.identifier if linked else "",
         expires_at=timezone.now() + timedelta(days=settings.EMAIL_TICKET_DAYS),
+        language=language_for(user, job.tenant_id, asked=job.parameters.get("language", "")),
     )
     validated_save(ticket)
     job.has_effect_due = True
@@ -135,9 +138,13 @@ def mail_ticket(job: Job) -> Pause | None:
     base = (settings.INSECURE_HTTP and asked_at) or default_address(job.tenant_id)
     if not base:
         raise NotFound("The tenant has no verified domain to which a link could point.")
-    context = {"tenant": ticket.tenant, "ticket": ticket, "link": f"{base}{PATH}?ticket={token_of(ticket)}"}
+    # Tickets of the version before have no language.
+    language = ticket.language or DEFAULT
+    with speaking(language):
+        until = written_time(ticket.expires_at)
+    context = {"tenant": ticket.tenant.name, "email": ticket.email, "until": until, "link": f"{base}{PATH}?ticket={token_of(ticket)}"}
     try:
-        send_mail("verify_email", to=[ticket.email], context=context)
+        send_mail("verify_email", to=[ticket.email], context=context, language=language)
     except MailServerAway:
         return pause_of(job)
     return None
