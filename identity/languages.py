@@ -133,9 +133,9 @@ def asked_language() -> str:
 
 
 def written_time(moment: datetime) -> str:
-    """Return a moment as the spoken language writes it, in UTC and with the name of it."""
+    """Return a moment of UTC as the spoken language writes it."""
     code = translation.get_language() or DEFAULT
-    return f"{dateformat.format(moment.astimezone(UTC), _MOMENTS[code if code in _MOMENTS else DEFAULT])} UTC"
+    return dateformat.format(moment.astimezone(UTC), _MOMENTS[code if code in _MOMENTS else DEFAULT])
 
 
 def _require(language: str) -> None:

@@ -11,9 +11,9 @@ from config.catalogues.sources import Text, placeholders_of
 
 # Texts that are the same in a language, each with its reason.
 SAME: dict[str, dict[str, str]] = {
-    "de": {},
+    "de": {"(optional)": "The German word is the same."},
     "fr": {},
-    "es": {},
+    "es": {"Error": "The Spanish word is the same."},
     "ja": {},
     "ar": {},
 }
