@@ -60,7 +60,7 @@ def _differences(language: str, english: tuple[str, ...], text: str) -> Iterator
     # "One minute" names no number: a singular, a dual and a zero may do without it.
     if found != wanted and not (len(english) > 1 and found < wanted):
         yield f"has the placeholders {sorted(found)} in place of {sorted(wanted)}: {text!r}"
-    if english[0][:1] == "\n" != text[:1] or english[0][-1:] == "\n" != text[-1:]:
+    if english[0].startswith("\n") != text.startswith("\n") or english[0].endswith("\n") != text.endswith("\n"):
         yield f"begins or ends with another line: {text!r}"
     if text != text.strip() and english[0] == english[0].strip():
         yield f"has spaces around it: {text!r}"

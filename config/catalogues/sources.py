@@ -80,7 +80,8 @@ def _python_of(template: str, path: Path) -> str:
 def _texts_of_python(source: str, place: str) -> Iterator[Text]:
     options = {"encoding": "utf-8"}
     for line, function, arguments, comments in extract_python(BytesIO(source.encode()), list(_FUNCTIONS), [_COMMENT], options):
-        texts = [arguments] if isinstance(arguments, str) else list(arguments)
+        # None is a variable or an f-string.
+        texts = [*arguments] if isinstance(arguments, tuple) else [arguments]
         text = _text_of(function, texts)
         if text is not None:
             yield Text(text.singular, text.plural, text.context, tuple(comments), f"{place}:{line}")
