@@ -60,7 +60,7 @@ _is_speaking: ContextVar[bool] = ContextVar("is_speaking", default=False)
 
 def let_tenants_enable(read: Callable[[str], Sequence[str]]) -> None:
     """Let `read(tenant_id)` say which languages a tenant enables; the settings of tenants are above this app."""
-    global _read_enabled  # noqa: PLW0603  (filled once, when the apps are loaded)
+    global _read_enabled
     _read_enabled = read
 
 

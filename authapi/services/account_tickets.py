@@ -27,7 +27,9 @@ class TicketExpired(ServiceError):
     """The link has expired."""
 
 
-def issue(*, user: User, purpose: AccountTicket.Purpose, client: Client | None, email: str, language: str = "") -> tuple[AccountTicket, str]:
+def issue(
+    *, user: User, purpose: AccountTicket.Purpose, client: Client | None, email: str, language: str = ""
+) -> tuple[AccountTicket, str]:
     """Return a new ticket and the secret that its link carries. It is meant for `email`: a later address of the user voids it.
 
     `language` is that of the mail, and of the page that the link opens.

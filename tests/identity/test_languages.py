@@ -101,11 +101,15 @@ def test_a_language_without_a_catalogue_is_never_enabled() -> None:
 
 
 def test_a_language_ends_with_its_block_also_when_it_fails() -> None:
-    with pytest.raises(ZeroDivisionError), speaking("de"):
-        assert (get_language(), asked_language(), _("Log in")) == ("de", "de", "Anmelden")
-        speak("fr")
-        assert (get_language(), asked_language(), _("Log in")) == ("fr", "fr", "Se connecter")
-        raise ZeroDivisionError
+    def answer() -> None:
+        with speaking("de"):
+            assert (get_language(), asked_language(), _("Log in")) == ("de", "de", "Anmelden")
+            speak("fr")
+            assert (get_language(), asked_language(), _("Log in")) == ("fr", "fr", "Se connecter")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        answer()
     assert (get_language(), asked_language()) == ("en", "")
 
 
