@@ -15,17 +15,15 @@ class AuthapiConfig(AppConfig):
         from authapi.protocols import PROTOCOLS  # noqa: PLC0415  (models are loaded only now)
         from authapi.services.administrative_log import note_work  # noqa: PLC0415  (models are loaded only now)
         from authapi.services.staff_lines import note_entry  # noqa: PLC0415  (models are loaded only now)
-        from authapi.tenant_settings import languages_of  # noqa: PLC0415  (models are loaded only now)
         from authapi.upstream.option_judges import WSFED_STRATEGIES, saml_problem, wsfed_problem  # noqa: PLC0415  (models are loaded only now)
         from authapi.upstream.saml.options import STRATEGIES  # noqa: PLC0415  (models are loaded only now)
         from foundation.hooks import account_changed, audit_noted, password_changed, work_ends  # noqa: PLC0415  (models are loaded only now)
-        from identity.languages import let_tenants_enable  # noqa: PLC0415  (models are loaded only now)
         from identity.options.judges import let_judge  # noqa: PLC0415  (models are loaded only now)
         from identity.purging import cover  # noqa: PLC0415  (models are loaded only now)
 
         for protocol in PROTOCOLS:
             register(protocol)
-        let_tenants_enable(languages_of)
+        self._answer_identity()
         cover("authapi", are_credentials=True)
         let_judge(STRATEGIES, saml_problem)
         let_judge(WSFED_STRATEGIES, wsfed_problem)
@@ -35,3 +33,11 @@ class AuthapiConfig(AppConfig):
         account_changed.connect(end_what_rested_on_it, dispatch_uid="authapi")
         audit_noted.connect(note_entry, dispatch_uid="authapi.staff_lines")
         work_ends.connect(note_work, dispatch_uid="authapi.administrative_log")
+
+    @staticmethod
+    def _answer_identity() -> None:
+        """Tell the app below what only the settings of tenants know."""
+        from authapi.tenant_settings import languages_of  # noqa: PLC0415  (models are loaded only now)
+        from identity.languages import let_tenants_enable  # noqa: PLC0415  (models are loaded only now)
+
+        let_tenants_enable(languages_of)

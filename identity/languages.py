@@ -19,7 +19,7 @@ from django.utils.translation.trans_real import parse_accept_lang_header
 if TYPE_CHECKING:
     from identity.models import User
 
-# How a moment is written, in the letters of Django's templates. English of the admin is ISO 8601 (`config/formats`), for people it is words.
+# How a moment is written, in the letters of Django's templates. The admin has formats of its own (`config/formats`).
 _MOMENTS = {
     "en": "j F Y, H:i",
     "de": r"j. F Y, H:i",

@@ -7,6 +7,7 @@ from authapi.api.client_credentials import ClientCredentialEndpoint, SingleClien
 from authapi.api.client_grants import ClientGrantEndpoint, GrantOrganizationEndpoint, OrganizationGrantEndpoint
 from authapi.api.clients import ClientEndpoint, ClientSecretEndpoint
 from authapi.api.connection_clients import ClientConnectionEndpoint, ConnectionClientEndpoint
+from authapi.api.custom_texts import CustomTextEndpoint
 from authapi.api.device_credentials import DeviceCredentialEndpoint
 from authapi.api.neutral import neutral_routes
 from authapi.api.permissions import (
@@ -77,5 +78,6 @@ ROUTES = (
     Route("tenants/settings", TenantSettingsEndpoint, _SETTINGS),
     Route("attack-protection/brute-force-protection", BruteForceEndpoint, _SETTINGS),
     Route("branding", BrandingEndpoint, _SETTINGS),
+    Route("prompts/<segment:prompt>/custom-text/<segment:language>", CustomTextEndpoint, {"get": "list", "put": "update"}),
     *neutral_routes(),
 )

@@ -12,6 +12,7 @@ from authapi import upstream
 from authapi.accounts.account_mails import RESET_REQUEST_PATH
 from authapi.accounts.attempts import Attempt, LoginRefused, Refusal
 from authapi.accounts.password_login import log_in
+from authapi.custom_texts import custom_text
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.login import flow, round_trips
@@ -134,7 +135,7 @@ def _form(login: Login, handle: str, *, identifier: str = "", problem: str = "",
 def _text(reason: Refusal) -> str:
     """Say what happened, and nothing about whether there is such an account."""
     texts = {
-        Refusal.WRONG_CREDENTIALS: _("Wrong e-mail address, username or password."),
+        Refusal.WRONG_CREDENTIALS: custom_text("login.login.wrong-credentials", _("Wrong e-mail address, username or password.")),
         Refusal.TOO_MANY_ATTEMPTS: _(
             "This account is blocked after too many failed logins. If it is yours, we have sent you a mail that tells how to unblock it."
         ),
