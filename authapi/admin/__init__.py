@@ -18,6 +18,7 @@ from authapi.admin.sessions import ConsentAdmin, LogoutNoticeAdmin, RefreshToken
 from authapi.admin.short_lived import AccountTicketAdmin, LoginTransactionAdmin, LogoutTransactionAdmin, UsedAssertionAdmin
 from authapi.admin.sign_ins import SignInAdmin
 from authapi.admin.tenant_settings import TenantSettingsAdmin
+from authapi.admin.texts_page import TextsPage
 from authapi.admin.user_panels import UserPanels
 from authapi.models import (
     AccessToken,
@@ -51,6 +52,7 @@ from authapi.models import (
 )
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.row_pages import RowPagesAdmin
+from identity.admin.tenant_page import PagesSite
 from identity.models import Connection, User
 
 
@@ -63,6 +65,8 @@ def register(site: admin.AdminSite) -> None:
     site.register(RevokedToken, RevokedTokenAdmin)
     site.register((AuthorizationCode, AccessToken, IDToken), CredentialAdmin)
     site.register(DeviceGrant, DeviceGrantAdmin)
+    if isinstance(site, PagesSite):
+        site.register_page(TextsPage)
     clients = site.get_model_admin(Client)
     if isinstance(clients, RowPagesAdmin):
         SamlPage(site, clients).add()

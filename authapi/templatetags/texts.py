@@ -38,7 +38,7 @@ def text(parser: Parser, token: Token) -> TextNode:
     if len(words) != _WORDS or words[1][:1] != words[1][-1:] or words[1][:1] not in "\"'":
         raise TemplateSyntaxError('Write {% text "prompt.screen.key" %}.')
     path = words[1][1:-1]
-    prompt, screen, key = (path.split(".") + ["", ""])[:3]
+    prompt, screen, key = [*path.split("."), "", ""][:3]
     if screen not in PROMPTS.get(prompt, {}) or key not in PROMPTS[prompt][screen].texts:
         raise TemplateSyntaxError(f"templates/hosted/texts.toml has no text {path}.")
     inside = parser.parse(("endtext",))
