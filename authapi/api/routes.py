@@ -7,7 +7,6 @@ from authapi.api.client_credentials import ClientCredentialEndpoint, SingleClien
 from authapi.api.client_grants import ClientGrantEndpoint, GrantOrganizationEndpoint, OrganizationGrantEndpoint
 from authapi.api.clients import ClientEndpoint, ClientSecretEndpoint
 from authapi.api.connection_clients import ClientConnectionEndpoint, ConnectionClientEndpoint
-from authapi.api.custom_texts import CustomTextEndpoint
 from authapi.api.device_credentials import DeviceCredentialEndpoint
 from authapi.api.neutral import neutral_routes
 from authapi.api.permissions import (
@@ -16,6 +15,7 @@ from authapi.api.permissions import (
     RolePermissionEndpoint,
     UserPermissionEndpoint,
 )
+from authapi.api.prompts.custom_texts import CustomTextEndpoint
 from authapi.api.refresh_tokens import RefreshTokenEndpoint, RefreshTokenRevocationEndpoint, UserRefreshTokenEndpoint
 from authapi.api.resource_servers import ResourceServerEndpoint
 from authapi.api.sessions import SessionEndpoint, SessionRevocationEndpoint, UserAccessEndpoint, UserSessionEndpoint

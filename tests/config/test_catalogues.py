@@ -50,7 +50,7 @@ COUNT = Text("%(count)d minute.", "%(count)d minutes.")
         ("  ", "not translated"),
         ("Hello %(name)s.", "the same as in English"),
         ("Hallo.", "placeholders"),
-        ("Hallo %(nome)s.", "placeholders"),
+        ("Hallo %(vorname)s.", "placeholders"),
         ("Hallo %(name)d.", "placeholders"),
         ("Hallo %(name)s. %(name)s %%", "placeholders"),
         ("Hallo <b>%(name)s</b>.", "placeholders"),

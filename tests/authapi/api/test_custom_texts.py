@@ -79,7 +79,7 @@ def test_prompts_of_pages_that_are_not_there_are_empty_for_tools_that_ask_for_al
         ("prompts/login/custom-text/pt", {}, "Choose from en, de, fr, es, ja, ar"),
         ("prompts/login/custom-text/de-AT", {}, "Choose from en, de"),
         (LOGIN, {"logni": {"title": "x"}}, "Unknown screen logni. Choose from login"),
-        (LOGIN, {"login": {"titel": "x"}}, "Unknown key titel. Choose from pageTitle, title, description"),
+        (LOGIN, {"login": {"heading": "x"}}, "Unknown key heading. Choose from pageTitle, title, description"),
         (LOGIN, {"login": "x"}, "Expected type object"),
         (LOGIN, {"login": {"title": {"en": "x"}}}, "Expected type string"),
         (LOGIN, {"login": {"title": 5}}, "Expected type string"),
