@@ -17,7 +17,8 @@ from config.catalogues.sources import ROOT, texts_of_source  # noqa: E402  (need
 
 def main(arguments: list[str]) -> int:
     """Write the catalogues, or with `--check` only judge them; return 1 where something is to be done."""
-    texts, problems = texts_of_source(), []
+    texts = texts_of_source()
+    problems: list[str] = []
     for language in translated_languages():
         if "--check" in arguments:
             problems += problems_of_files(language, texts)

@@ -29,7 +29,8 @@ class Catalogue(Catalog):
     def __init__(self, language: str) -> None:
         self._language = language
         super().__init__(locale=language, fuzzy=False)
-        self._num_plurals, self._plural_expr = _PLURALS[language]
+        # Babel has rules of its own for each language; these are the ones that Django counts by.
+        self._num_plurals, self._plural_expr = _PLURALS[language]  # type: ignore[assignment]  # declared by a None
         self.header_comment = _HEADER
 
     def _headers(self) -> list[tuple[str, str]]:

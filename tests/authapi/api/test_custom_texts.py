@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.template import Engine, TemplateSyntaxError
-from django.template.base import Node
 from django.template.loader import get_template
 from django.templatetags.i18n import BlockTranslateNode, TranslateNode
 
@@ -185,16 +184,16 @@ _MARK = re.compile(r'custom_text\(\s*"([\w.-]+)",\s*_\("([^"]*)"\)')
 
 
 def nodes_of(path: Path) -> Iterator[TextNode]:
-    template = get_template(f"hosted/{path.relative_to(settings.BASE_DIR / 'templates' / 'hosted')}").template
-    yield from template.nodelist.get_nodes_by_type(TextNode)
+    found: Any = get_template(f"hosted/{path.relative_to(settings.BASE_DIR / 'templates' / 'hosted')}")
+    yield from found.template.nodelist.get_nodes_by_type(TextNode)
 
 
 def english_of(node: TextNode) -> str:
     inside = [one for one in node.inside if isinstance(one, TranslateNode | BlockTranslateNode)]
     assert len(inside) == 1, node.path
-    found: Node = inside[0]
+    found: Any = inside[0]
     if isinstance(found, BlockTranslateNode):
-        return found.render_token_list(found.singular)[0]
+        return str(found.render_token_list(found.singular)[0])
     return str(found.filter_expression.var.literal)
 
 

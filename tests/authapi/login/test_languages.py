@@ -218,7 +218,7 @@ def test_a_mail_and_the_page_of_its_link_have_the_language_of_the_request(worldw
 
 
 def test_a_mail_that_no_person_asked_for_has_the_language_of_the_user_then_of_the_tenant(worldwide: Login) -> None:
-    named = {"tenant_id": worldwide.tenant.pk, "user_id": worldwide.user.user_id}
+    named: dict[str, Any] = {"tenant_id": worldwide.tenant.pk, "user_id": worldwide.user.user_id}
     enable(worldwide, "fr", "de", "en")
     start_verification(**named)
     assert "Confirmez votre" in run_last(worldwide, Job.Type.VERIFICATION_EMAIL)
