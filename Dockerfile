@@ -17,6 +17,7 @@ COPY events events
 COPY provisioning provisioning
 COPY static static
 COPY templates templates
+COPY locale locale
 COPY deploy/container/healthy.py deploy/container/healthy.py
 ENV PATH=/opt/identity/.venv/bin:$PATH \
     DJANGO_SETTINGS_MODULE=config.settings.production \

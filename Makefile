@@ -11,7 +11,7 @@ CHECK_KEY := check:only-to-load-the-production-settings-0123456789-ABCDEFGHIJKLM
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help describe docs up down reset scim-stop scim-start run worker test test-peers peers test-faults soak bench bench-stream bench-auth check static lint format types contracts migrations deploy-check lock embedded dev
+.PHONY: help describe messages docs up down reset scim-stop scim-start run worker test test-peers peers test-faults soak bench bench-stream bench-auth check static lint format types contracts migrations deploy-check lock embedded dev
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  %-14s %s\n", $$1, $$2}'
@@ -108,6 +108,9 @@ docs: dev ## Build the manual into .manual/html, with warnings as errors and eve
 
 describe: dev ## Write the reference of the manual from the code into docs/reference
 	@DJANGO_SETTINGS_MODULE=config.settings.test $(PY) manage.py describe
+
+messages: dev ## Take the texts of pages, mails and messages into the catalogues of every language, and compile them
+	@$(PY) -m config.catalogues
 
 lock: dev ## Compile requirements/*.in into locks with hashes and without hosts
 	@for name in bootstrap base embedded dev docs; do \

@@ -24,6 +24,7 @@ class AuthapiConfig(AppConfig):
 
         for protocol in PROTOCOLS:
             register(protocol)
+        self._answer_identity()
         cover("authapi", are_credentials=True)
         tenant_looks.fill(looks_of)
         let_judge(STRATEGIES, saml_problem)
@@ -34,3 +35,11 @@ class AuthapiConfig(AppConfig):
         account_changed.connect(end_what_rested_on_it, dispatch_uid="authapi")
         audit_noted.connect(note_entry, dispatch_uid="authapi.staff_lines")
         work_ends.connect(note_work, dispatch_uid="authapi.administrative_log")
+
+    @staticmethod
+    def _answer_identity() -> None:
+        """Tell the app below what only the settings of tenants know."""
+        from authapi.tenant_settings import languages_of  # noqa: PLC0415  (models are loaded only now)
+        from identity.languages import let_tenants_enable  # noqa: PLC0415  (models are loaded only now)
+
+        let_tenants_enable(languages_of)

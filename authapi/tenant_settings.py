@@ -8,6 +8,7 @@ from typing import Any
 
 from authapi.models import TenantSettings
 from foundation.memory.ttl_cache import Remembered
+from identity.languages import DEFAULT, LANGUAGES
 from identity.models import Tenant
 
 # A change is seen by other processes within this second.
@@ -120,6 +121,11 @@ def sign_in_settings(tenant_id: str) -> SignInSettings:
     return remembered_settings.get(tenant_id)
 
 
+def languages_of(tenant_id: str) -> tuple[str, ...]:
+    """Return the languages that a tenant enables, its default first."""
+    return sign_in_settings(tenant_id).enabled_locales
+
+
 def settings_values(row: TenantSettings | None) -> dict[str, Any]:
     """Return the settings by the names of the wire, defaults included; nested objects hold every member they can have."""
     stored: dict[str, Any] = row.values if row is not None else {}
@@ -160,7 +166,9 @@ def _typed(values: dict[str, Any]) -> dict[str, Any]:
     """Return the settings that have the name of the wire, as the types of `SignInSettings`."""
     return {
         **{name: values.get(name, "") for name in _TEXTS},
-        **{name: tuple(values[name]) for name in ("allowed_logout_urls", "enabled_locales")},
+        "allowed_logout_urls": tuple(values["allowed_logout_urls"]),
+        # Versions before took every code. What has no catalogue is not spoken and not advertised.
+        "enabled_locales": tuple(code for code in values["enabled_locales"] if code in LANGUAGES) or (DEFAULT,),
         **{name: timedelta(hours=values[name]) for name in LIFETIMES},
     }
 

@@ -48,6 +48,9 @@ class Management:
     def patch(self, path: str, body: Any = None) -> Answer:
         return self.call("PATCH", path, body=body)
 
+    def put(self, path: str, body: Any = None) -> Answer:
+        return self.call("PUT", path, body=body)
+
     def delete(self, path: str, body: Any = None) -> Answer:
         return self.call("DELETE", path, body=body)
 

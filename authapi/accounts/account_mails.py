@@ -15,6 +15,7 @@ from authapi.models import AccountTicket, Client
 from authapi.services.account_tickets import issue, usable_count
 from foundation.database.transactions import unit_of_work
 from identity.hosts import default_address
+from identity.languages import asked_language, language_for
 from identity.mail.sending import MailServerAway, send_mail
 from identity.messages.catalogue import KINDS
 from identity.messages.facts import user_facts
@@ -51,7 +52,13 @@ def start_unblock_mail(*, connection: Connection, identifier: str, client: Clien
 
 
 def _start(job_type: Job.Type, connection: Connection, identifier: str, client: Client | None, ip: str, address: str) -> Job:
-    asked: dict[str, Any] = {"identifier": identifier, "client_id": client.client_id if client else "", "ip": ip, "address": address}
+    asked: dict[str, Any] = {
+        "identifier": identifier,
+        "client_id": client.client_id if client else "",
+        "ip": ip,
+        "address": address,
+        "language": asked_language(),
+    }
     parameters = {name: value for name, value in asked.items() if value}
     job = Job(tenant_id=connection.tenant_id, type=job_type, connection=connection, parameters=parameters)
     validated_save(job)
@@ -101,7 +108,8 @@ def _send_link(job: Job, user: User, name: str, purpose: AccountTicket.Purpose, 
     """Issue a ticket and mail its link; each try has a ticket of its own, since only the mail knows the secret."""
     client = _client(job)
     life = link_lifetime(job.tenant_id, name)
-    ticket, secret = issue(user=user, purpose=purpose, client=client, email=user.email or "", life=life)
+    language = language_for(user, job.tenant_id, asked=job.parameters.get("language", ""))
+    ticket, secret = issue(user=user, purpose=purpose, client=client, email=user.email or "", life=life, language=language)
     context = {
         "url": f"{page}?ticket={secret}",
         "until": ticket.expires_at.isoformat(),
@@ -110,7 +118,7 @@ def _send_link(job: Job, user: User, name: str, purpose: AccountTicket.Purpose, 
         "application": {"name": client.name if client else "", "clientID": client.client_id if client else ""},
     }
     try:
-        send_mail(name, to=[user.email or ""], context=context, tenant_id=job.tenant_id)
+        send_mail(name, to=[user.email or ""], context=context, tenant_id=job.tenant_id, language=language)
     except MailServerAway:
         ticket.delete()
         raise

@@ -25,6 +25,7 @@ from authapi.admin.short_lived import (
 )
 from authapi.admin.sign_ins import SignInAdmin
 from authapi.admin.tenant_settings import TenantSettingsAdmin
+from authapi.admin.texts_page import TextsPage
 from authapi.admin.user_panels import UserPanels
 from authapi.models import (
     AccessToken,
@@ -73,6 +74,8 @@ def register(site: PagesSite) -> None:
     site.register(RevokedToken, RevokedTokenAdmin)
     site.register((AuthorizationCode, AccessToken, IDToken), CredentialAdmin)
     site.register(DeviceGrant, DeviceGrantAdmin)
+    if isinstance(site, PagesSite):
+        site.register_page(TextsPage)
     clients = site.get_model_admin(Client)
     if isinstance(clients, RowPagesAdmin):
         SamlPage(site, clients).add()

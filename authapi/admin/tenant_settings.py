@@ -17,6 +17,7 @@ from foundation.admin.line_fields import LinesField
 from identity.admin.scope import only_tenant, tenant_in_scope
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
+from identity.languages import LANGUAGES
 
 _SHIELDS = (
     ("block", "Block: even the right password is refused until the block is lifted"),
@@ -31,6 +32,7 @@ _PLAIN = (
     "allowed_logout_urls", "enabled_locales", *LIFETIMES, "authorization_response_iss_parameter_supported",
     "allow_organization_name_in_authentication_api", "pushed_authorization_requests_supported", "require_pushed_authorization_requests",
 )  # fmt: skip
+_LANGUAGES = ", ".join(f"{code} ({language.name})" for code, language in LANGUAGES.items())
 _WIDE = forms.TextInput(attrs={"size": 60})
 _NULL_WHEN_EMPTY = (*LIFETIMES, "enabled_locales")
 
@@ -78,7 +80,7 @@ class TenantSettingsForm(ServiceForm):
         widget=_WIDE,
         help_text="Where users go who have lost their way, such as a start page.",
     )
-    enabled_locales = LinesField(label="Languages", help_text="One language a line, such as en. The first one counts where nobody asks.")
+    enabled_locales = LinesField(label="Languages", help_text=f"One code a line: {_LANGUAGES}. The first one is the default.")
     authorization_response_iss_parameter_supported = forms.BooleanField(
         required=False, label="Name the issuer in answers of /authorize", help_text="RFC 9207: ends attacks that mix up two providers."
     )

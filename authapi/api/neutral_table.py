@@ -75,7 +75,7 @@ class Absent:
 
 _FACTORS = ("sms", "push-notification", "otp", "email", "duo", "webauthn-roaming", "webauthn-platform", "recovery-code")
 _NO_FACTORS = "Users have no second factors here yet."
-_NO_TEXTS = "Texts of the hosted pages cannot be changed."
+_NO_TEXTS = "The pages are those of the service; a tenant sets their looks and single texts."
 _NO_CODE = "Code of tenants is not run."
 _NO_FORMS = "There are no forms and flows."
 _NO_PHONES = "The service sends no text messages."
@@ -122,7 +122,6 @@ SETTINGS = (
         {"universal_login_experience": "new", "identifier_first": False, "webauthn_platform_first_factor": False},
         "The login page asks for identifier and password together.",
     ),
-    Setting("prompts/<segment:prompt>/custom-text/<segment:language>", "custom_text", "prompts", {}, _NO_TEXTS, "put"),
     Setting("prompts/<segment:prompt>/partials", "prompt_partials", "prompts", {}, _NO_TEXTS, "put"),
     Setting("guardian/factors/phone/message-types", "phone_message_types", "guardian_factors", {"message_types": []}, _NO_FACTORS, "put"),
     Setting("guardian/factors/phone/selected-provider", "phone_factor_provider", "guardian_factors", {}, _NO_FACTORS, "put"),

@@ -16,6 +16,7 @@ from authapi.api.permissions import (
     RolePermissionEndpoint,
     UserPermissionEndpoint,
 )
+from authapi.api.prompts.custom_texts import CustomTextEndpoint
 from authapi.api.refresh_tokens import RefreshTokenEndpoint, RefreshTokenRevocationEndpoint, UserRefreshTokenEndpoint
 from authapi.api.resource_servers import ResourceServerEndpoint
 from authapi.api.sessions import SessionEndpoint, SessionRevocationEndpoint, UserAccessEndpoint, UserSessionEndpoint
@@ -81,5 +82,6 @@ ROUTES = (
     Route("branding/themes", ThemeEndpoint, _DO),
     Route("branding/themes/default", DefaultThemeEndpoint, _LIST),
     Route("branding/themes/<segment:id>", ThemeEndpoint, _ITEM),
+    Route("prompts/<segment:prompt>/custom-text/<segment:language>", CustomTextEndpoint, {"get": "list", "put": "update"}),
     *neutral_routes(),
 )

@@ -25,6 +25,7 @@ from authapi.models import Initiator, LoginTransaction, Session
 from authapi.services import sign_in_log
 from authapi.tenant_settings import sign_in_settings
 from identity.hosts import HostMatch
+from identity.languages import speaking
 from identity.models import Connection, User
 from identity.services.memberships import add_members
 
@@ -124,6 +125,7 @@ def advance(login: Login, *, handle: str | None = None) -> HttpResponse:
     browser = browser_of(login.http_request)
     if not is_kept(login.row):
         require_room(login)
+        login.row.language = login.language
         handle = keep(login.row, login.request.state, browser=browser)
     address = with_parameters(_page(login, step), {HANDLE: handle or new_handle(login.row)})
     answer = see_other(login.http_request, address)
@@ -136,7 +138,8 @@ def advance(login: Login, *, handle: str | None = None) -> HttpResponse:
 def refuse(login: Login, refused: RequestRefused) -> HttpResponse:
     """Have the protocol tell the client that its request has failed. Raises `RequestRefused` where its address is gone."""
     begin_anew(login.row)
-    return login.protocol.refuse(login.http_request, login.request, refused)
+    with speaking(login.language):
+        return login.protocol.refuse(login.http_request, login.request, refused)
 
 
 def _page(login: Login, step: Step) -> str:
@@ -185,7 +188,9 @@ def _answer(login: Login) -> HttpResponse:
     elif organizations.usage_of(login.client) == "require":
         raise RequestRefused(LoginCase.ORGANIZATION_REQUIRED)
     complete = CompleteLogin(session, login.organization, login.terms(session.user))
-    answer = login.protocol.answer(login.http_request, login.request, complete)
+    # An answer may be a page whose form posts itself.
+    with speaking(login.language):
+        answer = login.protocol.answer(login.http_request, login.request, complete)
     _note_silent(login)
     begin_anew(login.row)
     return answer

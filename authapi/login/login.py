@@ -22,6 +22,7 @@ from authapi.login.transactions import CHOSEN, kept_state
 from authapi.login.wish import Presentation, Terms, Wish
 from authapi.models import Client, LoginTransaction, Session
 from identity.hosts import HostMatch
+from identity.languages import enabled_languages, spoken_language
 from identity.models import Connection, Organization, User
 
 
@@ -52,6 +53,18 @@ class Login:
     def presentation(self) -> Presentation:
         """How the pages are shown, also for a wish that is refused."""
         return self.stated.presentation
+
+    @cached_property
+    def language(self) -> str:
+        """The language of the pages, and of the mails that the login causes: once a page is shown, it stays.
+
+        It is the first that the client wishes (OpenID Connect Core 1.0, 3.1.2.1: `ui_locales`), else the browser's.
+        """
+        tenant_id, kept = self.host.tenant_id, self.row.language
+        if kept and kept in enabled_languages(tenant_id):
+            return kept
+        header = self.http_request.headers.get("Accept-Language", "")
+        return spoken_language(tenant_id, wished=self.presentation.languages, accept_language=header)
 
     @property
     def wish(self) -> Wish:

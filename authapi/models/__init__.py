@@ -12,7 +12,7 @@ from authapi.models.permissions import OrganizationClientGrant, Permission, Role
 from authapi.models.resources import ApiResource, ClientGrant
 from authapi.models.sessions import Initiator, LogoutNotice, Session, SessionClient
 from authapi.models.sign_ins import AccountTicket, LoginFailures
-from authapi.models.tenant_settings import TenantSettings
+from authapi.models.tenant_settings import CustomText, TenantSettings
 
 __all__ = [
     "AccessToken",
@@ -27,6 +27,7 @@ __all__ = [
     "ClientGrant",
     "ConnectionTest",
     "Consent",
+    "CustomText",
     "DeviceGrant",
     "EdgeKey",
     "IDToken",

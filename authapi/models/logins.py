@@ -26,6 +26,7 @@ class LoginTransaction(UnrecordedOwned):
     )
     # Rows of the version before have the request here. Goes in the next version.
     parameters = models.JSONField(default=dict, editable=False)
+    language = models.CharField(max_length=12, blank=True, default="", db_default="", help_text="Of its pages and mails.")
     progress = models.JSONField(default=dict, help_text="What the pages have found out so far.")
     sealed_upstream = models.TextField(blank=True, editable=False, help_text="Nonce and verifier of a login elsewhere, encrypted.")
     session = models.ForeignKey("authapi.Session", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")

@@ -46,6 +46,7 @@ class AccountTicket(UnrecordedOwned):
     client = models.ForeignKey("authapi.Client", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     digest = models.CharField(max_length=64, editable=False)
     parameters = models.JSONField(default=dict, blank=True)
+    language = models.CharField(max_length=12, blank=True, default="", db_default="", help_text="Of the mail and of the page of the link.")
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -8,6 +8,7 @@ from authapi.login.browser import address_of, user_agent_of
 from authapi.models import Client
 from authapi.pages.application_link import application_link
 from authapi.pages.hosted_page import hosted_page
+from authapi.pages.spoken import speak_for
 from authapi.pages.tenant_page import tenant_page
 from authapi.services import sign_in_log
 from identity.hosts import HostMatch
@@ -26,6 +27,7 @@ def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
     try:
         if request.method == "POST":
             ticket = verification.confirm_ticket(tenant_id=host.tenant_id, token=token)
+            speak_for(ticket.language, host.tenant_id)
             sign_in_log.note(
                 tenant_id=host.tenant_id,
                 type=_VERIFIED,
@@ -38,6 +40,7 @@ def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
             place = place_after(host.tenant_id, verification.MAIL, email=ticket.email)
             return _end(request, host, "done", token, email=ticket.email, place=place)
         ticket = verification.usable_ticket(tenant_id=host.tenant_id, token=token)
+        speak_for(ticket.language, host.tenant_id)
     except verification.TicketUsed:
         return _end(request, host, "used", token, status=410)
     except (verification.TicketExpired, NotFound):

@@ -7,11 +7,14 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
+from django.utils.translation import get_language
 
 from authapi.edge.throttling import Rate
 from authapi.pages.branding import brand_of, page_policy
 from authapi.pages.form_fields import has_secret
 from identity.hosts import HostMatch, resolve_host
+from identity.languages import DEFAULT
 
 # Shows a password on demand; the pages work without it.
 _SCRIPT = "theme/hosted.js"
@@ -43,7 +46,7 @@ def hosted_page(
     hides_address: bool = False,
     organization_id: str | None = None,
 ) -> HttpResponse:
-    """Render `hosted/<template>.html` for a tenant.
+    """Render `hosted/<template>.html` for a tenant, in the language that is spoken.
 
     `form_targets` are origins to which the answer of a form may redirect. `hides_address` is for pages whose address holds a
     secret: no other site learns it. Their forms are sent without an origin, so that Django's CSRF check would refuse them. The looks
@@ -57,5 +60,8 @@ def hosted_page(
     answer = render(request, f"hosted/{template}.html", shown, status=status)
     answer["Content-Security-Policy"] = page_policy(brand, form_targets, has_script=bool(shown["scripts"]))
     answer["Cache-Control"] = "no-store"
+    # Caches that keep pages all the same must not answer one person in the language of another.
+    answer["Content-Language"] = get_language() or DEFAULT
+    patch_vary_headers(answer, ["Accept-Language"])
     answer["Referrer-Policy"] = "no-referrer" if hides_address else "same-origin"
     return answer

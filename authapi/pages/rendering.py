@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpResponse
-from django.utils import translation
 
 from authapi.failures import RequestRefused
 from authapi.login.cookies import BROWSER, form_token, read_cookie
 from authapi.login.login import Login
 from authapi.pages.hosted_page import hosted_page
-from authapi.tenant_settings import sign_in_settings
+from identity.languages import speaking
 
 
 def render_page(login: Login, handle: str, template: str, context: dict[str, Any] | None = None, *, status: int = 200) -> HttpResponse:
-    """Render a page of a login in the language that its client asked for, as far as the tenant has it."""
+    """Render a page of a login in its language."""
     shared = {"handle": handle, "form_token": form_token(read_cookie(login.http_request, BROWSER)), "client": login.client}
-    with translation.override(_language(login)):
+    with speaking(login.language):
         answer = hosted_page(
             login.http_request,
             login.host,
@@ -38,13 +37,3 @@ def _organization_of(login: Login) -> str | None:
         return None if login.organization is None else str(login.organization.pk)
     except RequestRefused:
         return None
-
-
-def _language(login: Login) -> str:
-    """Return the first language of the client's that the tenant has, else the tenant's first (Core 1.0, 3.1.2.1, `ui_locales`)."""
-    enabled = sign_in_settings(login.host.tenant_id).enabled_locales or ("en",)
-    for language in login.presentation.languages:
-        for candidate in (language, language.partition("-")[0]):
-            if candidate in enabled:
-                return candidate
-    return enabled[0]

@@ -24,6 +24,7 @@ from authapi.pages.hosted_page import hosted_page, with_rate
 from authapi.pages.login import password_connection
 from authapi.pages.password_hints import password_hints, refusal_text
 from authapi.pages.rendering import render_page
+from authapi.pages.spoken import speak_for
 from authapi.pages.tenant_page import opened_login, tenant_page
 from authapi.services.account_tickets import TicketExpired, TicketUnknown, TicketUsed
 from foundation.change_context import change_context
@@ -77,6 +78,7 @@ def reset_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     secret = (request.POST if request.method == "POST" else request.GET).get("ticket", "")
     try:
         ticket = open_reset(tenant_id=host.tenant_id, secret=secret)
+        speak_for(ticket.language, host.tenant_id)
         if request.method == "POST":
             return _set(request, host, ticket, secret)
     except TicketUsed:

@@ -22,8 +22,10 @@ from authapi.login.login import Login, kept_login
 from authapi.login.transactions import kept_transaction
 from authapi.pages.error_page import error_page, unavailable_page
 from authapi.pages.hosted_page import tenant_host, with_rate
+from authapi.pages.spoken import browser_language
 from foundation.tenancy import tenant_bound
 from identity.hosts import HostMatch
+from identity.languages import DEFAULT, LANGUAGES, named_language, speak, speaking
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +45,12 @@ def tenant_page(name: str, *, methods: tuple[str, ...] = ("GET", "POST")) -> Cal
         def page(request: HttpRequest) -> HttpResponse:
             host = tenant_host(request)
             with tenant_bound(host.tenant_id):
-                return _answered(request, host, view, methods, name=name)
+                try:
+                    # Before the view, since its texts are made there; a page of a login changes to the login's language.
+                    with speaking(browser_language(request, host.tenant_id, wished=request.GET.get("ui_locales", ""))):
+                        return _answered(request, host, view, methods, name=name)
+                except (OperationalError, InterfaceError) as error:
+                    return _unavailable(request, error, name=name)
 
         return page
 
@@ -51,15 +58,6 @@ def tenant_page(name: str, *, methods: tuple[str, ...] = ("GET", "POST")) -> Cal
 
 
 def _answered(request: HttpRequest, host: HostMatch, view: View, methods: tuple[str, ...], *, name: str) -> HttpResponse:
-    try:
-        return _told(request, host, view, methods, name=name)
-    except (OperationalError, InterfaceError) as error:
-        # Expected whenever the database is away; its trace would say no more.
-        logger.warning("The database did not answer the page %s: %s", name, type(error).__name__)
-        return unavailable_page(request)
-
-
-def _told(request: HttpRequest, host: HostMatch, view: View, methods: tuple[str, ...], *, name: str) -> HttpResponse:
     try:
         if request.method not in (*methods, "HEAD"):
             raise RequestRefused(RequestCase.METHOD_NOT_ALLOWED, allowed=" and ".join(methods))
@@ -69,6 +67,17 @@ def _told(request: HttpRequest, host: HostMatch, view: View, methods: tuple[str,
         if refused.case is RequestCase.METHOD_NOT_ALLOWED:
             answer["Allow"] = ", ".join(methods)
         return answer
+
+
+def _unavailable(request: HttpRequest, error: Exception, *, name: str) -> HttpResponse:
+    """Answer while the database is away: neither the looks nor the languages of the tenant are known."""
+    # Expected whenever the database is away; its trace would say no more.
+    logger.warning("The database did not answer the page %s: %s", name, type(error).__name__)
+    language = named_language(tuple(LANGUAGES), accept_language=request.headers.get("Accept-Language", "")) or DEFAULT
+    with speaking(language):
+        answer = unavailable_page(request)
+    answer["Content-Language"] = language
+    return answer
 
 
 def opened_login(request: HttpRequest, host: HostMatch) -> tuple[Login, str]:
@@ -81,4 +90,6 @@ def opened_login(request: HttpRequest, host: HostMatch) -> tuple[Login, str]:
     row = kept_transaction(tenant_id=host.tenant_id, handle=handle, browser=browser)
     if request.method == "POST" and not is_own_form(request, browser):
         raise RequestRefused(LoginCase.FOREIGN_BROWSER)
-    return kept_login(request, host, row), handle
+    login = kept_login(request, host, row)
+    speak(login.language)
+    return login, handle

@@ -10,6 +10,7 @@ from authapi.accounts.password_reset import lift_with_link, open_unblock
 from authapi.login.browser import address_of, user_agent_of
 from authapi.pages.application_link import application_link, client_of_ticket
 from authapi.pages.hosted_page import hosted_page
+from authapi.pages.spoken import speak_for
 from authapi.pages.tenant_page import tenant_page
 from authapi.services.account_tickets import TicketExpired, TicketUnknown, TicketUsed
 from identity.hosts import HostMatch
@@ -22,9 +23,9 @@ def unblock_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     try:
         if request.method == "POST":
             sender = {"ip": address_of(request), "user_agent": user_agent_of(request)}
-            lift_with_link(tenant_id=host.tenant_id, secret=secret, **sender)
+            speak_for(lift_with_link(tenant_id=host.tenant_id, secret=secret, **sender).language, host.tenant_id)
             return _end(request, host, "done", secret)
-        open_unblock(tenant_id=host.tenant_id, secret=secret)
+        speak_for(open_unblock(tenant_id=host.tenant_id, secret=secret).language, host.tenant_id)
     except TicketUsed:
         return _end(request, host, "used", secret, status=410)
     except TicketExpired:

@@ -28,11 +28,18 @@ class TicketExpired(ServiceError):
 
 
 def issue(
-    *, user: User, purpose: AccountTicket.Purpose, client: Client | None, email: str, life: timedelta | None = None
+    *,
+    user: User,
+    purpose: AccountTicket.Purpose,
+    client: Client | None,
+    email: str,
+    life: timedelta | None = None,
+    language: str = "",
 ) -> tuple[AccountTicket, str]:
     """Return a new ticket and the secret that its link carries. It is meant for `email`: a later address of the user voids it.
 
-    It works for `life`, without one for as long as links of this purpose do.
+    It works for `life`, without one for as long as links of this purpose do. `language` is that of the mail, and of the page that
+    the link opens.
     """
     secret = new_secret()
     ticket = AccountTicket(
@@ -42,6 +49,7 @@ def issue(
         client=client,
         digest=digest_of(secret),
         parameters={"email": email.lower()},
+        language=language,
         expires_at=timezone.now() + (life or LIFE[purpose]),
     )
     ticket.save(force_insert=True)

@@ -15,6 +15,7 @@ from authapi.looks.theme import FONT_STACKS
 from authapi.models import ApiResource, LoginFailures, TenantSettings
 from authapi.tenant_settings import BRANDING_DEFAULTS, BRUTE_FORCE_DEFAULTS, DEFAULTS, LIFETIMES, brute_force_values, remembered_settings
 from foundation.database.transactions import lock_rows, unit_of_work
+from identity.languages import LANGUAGES
 from identity.models import Connection, Tenant
 from identity.services.failures import Invalid, NotSupported
 from identity.services.saving import validated_save
@@ -162,7 +163,8 @@ def _check(tenant_id: str, values: dict[str, Any]) -> None:
     page = values.get("error_page", {}).get("url")
     if page and not is_error_page(page):
         errors["error_page.url"] = ["An address that starts with https:// or http:// is expected, without a user name and a fragment."]
-    errors |= _branding_problems(values.get("branding", {})) | _missing_rows(tenant_id, values)
+    errors |= _language_problems(values.get("enabled_locales", [])) | _branding_problems(values.get("branding", {}))
+    errors |= _missing_rows(tenant_id, values)
     if errors:
         raise Invalid(errors)
 
@@ -171,6 +173,15 @@ def _check_pushing(values: dict[str, Any]) -> None:
     name = "require_pushed_authorization_requests"
     if values.get(name) and not values.get("pushed_authorization_requests_supported", True):
         raise Invalid({name: ["Switch pushed_authorization_requests_supported on first: otherwise no user can log in."]})
+
+
+def _language_problems(codes: list[str]) -> dict[str, list[str]]:
+    """Refuse a language whose pages would be in English, and one that is named twice."""
+    unknown = [code for code in codes if code not in LANGUAGES]
+    if unknown:
+        known = ", ".join(f"{code} ({language.name})" for code, language in LANGUAGES.items())
+        return {"enabled_locales": [f"There are no texts in the language {unknown[0][:35]}. Choose from {known}."]}
+    return {"enabled_locales": ["Name each language once."]} if len(set(codes)) < len(codes) else {}
 
 
 def _branding_problems(branding: dict[str, str]) -> dict[str, list[str]]:

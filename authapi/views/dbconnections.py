@@ -19,12 +19,14 @@ from authapi.accounts.sign_up import Reason, SignUp, SignUpRefused, sign_up
 from authapi.accounts.sign_up_rules import IDENTIFIERS, NAMES
 from authapi.client_auth import check_origin
 from authapi.edge.bodies import MalformedBody, parse_body
+from authapi.edge.languages import request_language
 from authapi.edge.throttling import Rate
 from authapi.login.connections import client_connections, named_database, takes_passwords
 from authapi.models import Client
 from authapi.views.chain import Answer, Call, Later, hot_endpoint, json_answer
 from foundation.change_context import change_context
 from foundation.tenancy import tenant_bound
+from identity.languages import asked_in
 from identity.models import Connection, User
 from identity.passwords import Weakness
 from identity.services.profile_rules import PasswordTooWeak
@@ -71,7 +73,7 @@ def _change_password(call: Call) -> Answer:
 def _answered(call: Call, act: Any) -> Answer:
     try:
         form = parse_body(call.headers.get("content-type", ""), call.body)
-        with tenant_bound(call.host.tenant_id):
+        with tenant_bound(call.host.tenant_id), asked_in(request_language(call.headers, call.host.tenant_id)):
             client = _client(call, form)
             answer: Answer = act(_DirectoryRequest(call, form, client, _connection(call, form, client)))
             return answer

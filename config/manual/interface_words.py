@@ -30,7 +30,7 @@ RESOURCES: dict[str, str] = {
     "logs": "the log of the tenant: logins, and what clients and staff changed",
     "network-acls": "always an empty list",
     "organizations": "organizations, with members, connections, roles and groups",
-    "prompts": "the login page asks for everything at once and has its own texts",
+    "prompts": "texts of hosted pages that a tenant writes itself; the login page asks for everything at once",
     "rate-limit-policies": "always an empty list",
     "refresh-tokens": "refresh tokens of users",
     "resource-servers": "APIs that tokens are for, with their permissions",

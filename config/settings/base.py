@@ -285,6 +285,9 @@ TEMPLATES = [
     }
 ]
 LANGUAGE_CODE = "en"
+# Languages of hosted pages, mails and messages: those that have a catalogue in `locale`. The admin is English (ADR 0099).
+LANGUAGES = [("en", "English"), ("de", "German"), ("fr", "French"), ("es", "Spanish"), ("ja", "Japanese"), ("ar", "Arabic")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True

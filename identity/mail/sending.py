@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.mail import get_connection
 from django.template.loader import render_to_string
 
+from identity.languages import DEFAULT, speaking
 from identity.messages.catalogue import KINDS
 from identity.messages.composing import Composed, compose, one_line
 from identity.messages.mailing import MailServer, mail_server, send_composed
@@ -45,5 +46,6 @@ def _of_the_platform() -> MailServer:
 
 
 def _composed(name: str, context: Mapping[str, Any]) -> Composed:
-    subject, _, text = render_to_string(f"mail/{name}.txt", dict(context)).partition("\n")
+    with speaking(DEFAULT):
+        subject, _, text = render_to_string(f"mail/{name}.txt", dict(context)).partition("\n")
     return Composed(subject=one_line(subject), text=text.lstrip("\n"))

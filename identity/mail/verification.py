@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from foundation.database.transactions import unit_of_work
 from identity.hosts import default_address
+from identity.languages import DEFAULT, asked_language, language_for
 from identity.mail.sending import send_mail
 from identity.messages.catalogue import KINDS
 from identity.messages.facts import user_facts
@@ -70,6 +71,7 @@ def start_verification(
         "organization_id": organization_id,
         "identity": [linked.provider, linked.identifier] if linked else None,
         "address": address,
+        "language": asked_language(),
     }
     job = Job(
         tenant_id=tenant_id,
@@ -131,6 +133,7 @@ def issue_ticket(job: Job) -> bool:
         provider=linked.provider if linked else "",
         identifier=linked.identifier if linked else "",
         expires_at=timezone.now() + (link_lifetime(job.tenant_id, MAIL) or timedelta(days=settings.EMAIL_TICKET_DAYS)),
+        language=language_for(user, job.tenant_id, asked=job.parameters.get("language", "")),
     )
     validated_save(ticket)
     job.has_effect_due = True
@@ -148,13 +151,15 @@ def mail_ticket(job: Job) -> Pause | None:
     base = (settings.INSECURE_HTTP and asked_at) or default_address(job.tenant_id)
     if not base:
         raise NotFound("The tenant has no verified domain to which a link could point.")
+    # Tickets of the version before have no language.
+    language = ticket.language or DEFAULT
     context = {
         "url": f"{base}{PATH}?ticket={token_of(ticket)}",
         "until": ticket.expires_at.isoformat(),
         "user": {**user_facts(ticket.user), "email": ticket.email},
         "connection": {"name": job.connection.name if job.connection else ""},
     }
-    send = partial(send_mail, MAIL, to=[ticket.email], context=context, tenant_id=job.tenant_id)
+    send = partial(send_mail, MAIL, to=[ticket.email], context=context, tenant_id=job.tenant_id, language=language)
     return send_once(job, send, lasts_until=ticket.expires_at)
 
 

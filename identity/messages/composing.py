@@ -10,11 +10,11 @@ from typing import Any
 import structlog
 from django.conf import settings
 from django.template.loader import render_to_string
-from django.utils import dateformat, translation
 from django.utils.dateparse import parse_datetime
 
 from foundation.hooks import tenant_looks
 from identity.audit.entries import record
+from identity.languages import speaking, written_time
 from identity.messages.catalogue import EMAIL, Kind
 from identity.messages.plain_text import text_of_html
 from identity.messages.sandbox import TemplateBroken, rendered
@@ -60,7 +60,7 @@ def compose(
     person waits for a code, and the author hears of it by the entry.
     """
     spoken = language or settings.LANGUAGE_CODE
-    with translation.override(spoken):
+    with speaking(spoken):
         data = template_data(context, tenant_id=tenant_id, language=spoken, connection=connection)
         built_in = built_in_message(kind, data)
         source = source_of(kind, tenant_id=tenant_id, language=spoken, connection=connection)
@@ -115,7 +115,7 @@ def template_data(context: Mapping[str, Any], *, tenant_id: str, language: str, 
         data.setdefault("password", data["code"])
     moment = parse_datetime(data["until"]) if isinstance(data.get("until"), str) else None
     if moment is not None:
-        data["until"] = dateformat.format(moment, "j F Y, H:i")
+        data["until"] = written_time(moment)
     return data
 
 

@@ -52,6 +52,7 @@ class EmailTicket(TenantOwned):
     # Empty for the primary identity.
     provider = models.CharField(max_length=40, blank=True)
     identifier = models.CharField(max_length=255, blank=True)
+    language = models.CharField(max_length=12, blank=True, default="", db_default="", help_text="Of the mail and of the page of the link.")
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -170,6 +170,7 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "ActionToTest": {"payload": {"test": "mapping", "user_id": ids["user"]}},
         "BindingsToChange": {"bindings": []},
         "BrandingToChange": {"colors": {"primary": "#112233"}},
+        "CustomTexts": {"login": {"title": "Welcome"}},
         "BruteForceToChange": {"max_attempts": 5},
         "CanaryToSend": {},
         "ClientStatus": [{"client_id": ids["client"], "status": True}],

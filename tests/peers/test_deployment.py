@@ -64,7 +64,7 @@ def test_the_image_holds_every_directory_that_a_running_service_imports() -> Non
     copied = set(re.findall(r"^COPY (\w+) \1$", (ROOT / "Dockerfile").read_text(), re.MULTILINE))
     allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
 
-    assert copied == {"config", "foundation", "identity", "authapi", "events", "provisioning", "static", "templates"}
+    assert copied == {"config", "foundation", "identity", "authapi", "events", "provisioning", "static", "templates", "locale"}
     assert copied < allowed
 
 

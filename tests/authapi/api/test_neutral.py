@@ -21,7 +21,6 @@ OTHER_VALUES: list[tuple[str, str, Any]] = [
     ("PATCH", "attack-protection/captcha", {"active_provider_id": "hcaptcha"}),
     ("PATCH", "risk-assessments/settings/new-device", {"remember_for": 7}),
     ("PATCH", "prompts", {"identifier_first": True}),
-    ("PUT", "prompts/login/custom-text/en", {"login": {"title": "Hello"}}),
     ("PUT", "prompts/login/partials", {"login": {"form-content-start": "<b>"}}),
     ("PUT", "guardian/factors/otp", {"enabled": True}),
     ("PUT", "guardian/policies", ["all-applications"]),

@@ -71,6 +71,7 @@ def test_lifetimes_may_be_minutes_and_not_both(api: Management, tenant: Tenant) 
         ({"default_audience": "https://nobody.example.test"}, "invalid_body"),
         ({"support_email": "nobody"}, "invalid_body"),
         ({"enabled_locales": []}, "invalid_body"),
+        ({"enabled_locales": ["de", "de"]}, "invalid_body"),
         ({"flags": {"disable_clickjack_protection_headers": True}}, "operation_not_supported"),
         ({"pushed_authorization_requests_supported": False, "require_pushed_authorization_requests": True}, "invalid_body"),
         ({"error_page": {"html": "<b>x</b>"}}, "operation_not_supported"),
@@ -144,3 +145,13 @@ def test_rotation_answers_with_the_fresh_next_key_and_a_previous_one_can_be_revo
     assert api.get("keys/signing").status == 401
     assert fresh.get(f"keys/signing/{current['kid']}").json["revoked"] is True
     assert current["kid"] not in [key["kid"] for key in published_keys(tenant.pk)]
+
+
+@pytest.mark.parametrize("code", ["pt", "de-AT", "DE", "fr-FR"])
+def test_a_language_without_texts_is_refused_with_the_names_of_those_that_there_are(api: Management, code: str) -> None:
+    answer = api.patch("tenants/settings", {"enabled_locales": ["en", code]})
+    assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
+    known = "en (English), de (German), fr (French), es (Spanish), ja (Japanese), ar (Arabic)"
+    assert f"There are no texts in the language {code}. Choose from {known}" in answer.json["message"]
+    assert api.get("tenants/settings").json["enabled_locales"] == ["en"]
+    assert api.patch("tenants/settings", {"enabled_locales": ["ja", "en"]}).json["enabled_locales"] == ["ja", "en"]

@@ -23,6 +23,7 @@ from authapi.models import (
     ClientGrant,
     ConnectionTest,
     Consent,
+    CustomText,
     DeviceGrant,
     EdgeKey,
     IDToken,
@@ -425,6 +426,17 @@ class AccountTicketFactory(RowFactory[AccountTicket]):
     purpose = AccountTicket.Purpose.PASSWORD_RESET
     digest = unknown_digest()
     expires_at = from_now(days=1)
+
+
+class CustomTextFactory(RowFactory[CustomText]):
+    """The heading of the login page in German."""
+
+    class Meta:
+        model = CustomText
+
+    prompt = "login"
+    language = "de"
+    texts = {"login": {"title": "Willkommen"}}
 
 
 class TenantSettingsFactory(RowFactory[TenantSettings]):

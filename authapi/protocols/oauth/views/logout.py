@@ -19,6 +19,7 @@ from authapi.login.sessions import find_session
 from authapi.models import Client, Initiator, Session
 from authapi.pages.application_link import application_link
 from authapi.pages.hosted_page import hosted_page
+from authapi.pages.spoken import browser_language
 from authapi.pages.tenant_page import tenant_page
 from authapi.protocols.oauth.parameters import Parameters, read, single
 from authapi.protocols.oauth.sent import sent_pairs
@@ -27,6 +28,7 @@ from authapi.tenant_settings import sign_in_settings
 from authapi.tokens.id_token_hints import Hint, read_hint
 from authapi.upstream import federated_logout
 from identity.hosts import HostMatch
+from identity.languages import speak
 
 _DONE = "/u/logged-out"
 _NAMES = ("id_token_hint", "logout_hint", "post_logout_redirect_uri", "client_id", "state", "ui_locales", "federated")
@@ -73,6 +75,7 @@ def rp_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
     for name in _NAMES:
         single(parameters, name)
     hint = read_hint(parameters.get("id_token_hint"), tenant_id=host.tenant_id) if parameters.get("id_token_hint") else None
+    speak(browser_language(request, host.tenant_id, wished=parameters.get("ui_locales")))
     ending = _checked(request, host, parameters, hint, is_federated=any(name == "federated" for name, _ in sent))
     if ending.session is None or not _must_ask(request, host, parameters, hint, ending.session):
         return _end(request, host, ending)
@@ -83,6 +86,7 @@ def rp_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
 def confirmed_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
     """Take the answer of the page that asks whether to log out."""
     parameters = _sent(request.POST)
+    speak(browser_language(request, host.tenant_id, wished=parameters.get("ui_locales")))
     hint = read_hint(parameters.get("id_token_hint"), tenant_id=host.tenant_id) if parameters.get("id_token_hint") else None
     ending = _checked(request, host, parameters, hint, is_federated="federated" in request.POST)
     if ending.session is not None and not is_own_form(request, read_cookie(request, SESSION)):

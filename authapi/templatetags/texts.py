@@ -1,0 +1,60 @@
+"""`{% text "login.login.title" %}{% translate "Log in" %}{% endtext %}`: the text of the tenant, else the one inside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import template
+from django.template.base import Node, NodeList, Parser, Token
+from django.template.context import Context
+from django.template.exceptions import TemplateSyntaxError
+from django.utils.html import conditional_escape
+
+from authapi.custom_texts import PROMPTS, custom_text
+
+register = template.Library()
+_WORDS = 2
+
+
+class TextNode(Node):
+    """One text that a tenant may replace; `inside` is the service's, and may hold marks of HTML. The tenant's is escaped."""
+
+    child_nodelists = ("inside",)
+
+    def __init__(self, path: str, inside: NodeList) -> None:
+        self.path = path
+        self.inside = inside
+
+    def render(self, context: Context) -> str:
+        own = custom_text(self.path, "", **placeholder_values(context))
+        # The page escapes what a variable holds; a tag has to do so by itself.
+        return conditional_escape(own) if own else self.inside.render(context)
+
+
+@register.tag
+def text(parser: Parser, token: Token) -> TextNode:
+    """Mark a text as one that a tenant may replace. Raises `TemplateSyntaxError` for a path that texts.toml does not have."""
+    words = token.split_contents()
+    if len(words) != _WORDS or words[1][:1] != words[1][-1:] or words[1][:1] not in "\"'":
+        raise TemplateSyntaxError('Write {% text "prompt.screen.key" %}.')
+    path = words[1][1:-1]
+    prompt, screen, key = [*path.split("."), "", ""][:3]
+    if screen not in PROMPTS.get(prompt, {}) or key not in PROMPTS[prompt][screen].texts:
+        raise TemplateSyntaxError(f"templates/hosted/texts.toml has no text {path}.")
+    inside = parser.parse(("endtext",))
+    parser.delete_first_token()
+    return TextNode(path, inside)
+
+
+def placeholder_values(context: Context) -> dict[str, str]:
+    """Return the values of the placeholders that a page knows, none of them escaped yet."""
+    client, user, link = context.get("client"), context.get("user"), context.get("link")
+    return {
+        "clientName": _first(client, "name", "client_id"),
+        "userName": _first(user, "email", "name", "username", "user_id"),
+        "connectionName": str(link.get("name", "")) if isinstance(link, dict) else "",
+    }
+
+
+def _first(row: Any, *names: str) -> str:
+    return next((str(value) for name in names if (value := getattr(row, name, None))), "")

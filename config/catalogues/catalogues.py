@@ -1,0 +1,122 @@
+"""The catalogues under `locale`: read, merged with the texts of the source, written and compiled. Writing is repeatable to the byte."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+from babel.messages.catalog import Catalog, Message
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import PoFileParser, write_po
+from django.conf import settings
+
+from config.catalogues.sources import Text
+
+# The rules of GNU gettext; Django's own catalogues have the same.
+_PLURALS = {
+    "de": (2, "(n != 1)"),
+    "fr": (2, "(n > 1)"),
+    "es": (2, "(n != 1)"),
+    "ja": (1, "0"),
+    "ar": (6, "n==0 ? 0 : n==1 ? 1 : n==2 ? 2 : n%100>=3 && n%100<=10 ? 3 : n%100>=11 && n%100<=99 ? 4 : 5"),
+}
+_HEADER = "# Texts of hosted pages, mails and messages. Written by `make messages`; the words stand in docs/how-to/translate.md.\n#"
+
+
+class Catalogue(Catalog):
+    """A catalogue whose header says nothing of times, names and programs, which would change the files at every run."""
+
+    def __init__(self, language: str) -> None:
+        self._language = language
+        super().__init__(locale=language, fuzzy=False)
+        # Babel has rules of its own for each language; these are the ones that Django counts by.
+        self._num_plurals, self._plural_expr = _PLURALS[language]  # type: ignore[assignment]  # declared by a None
+        self.header_comment = _HEADER
+
+    def _headers(self) -> list[tuple[str, str]]:
+        return [
+            ("Language", self._language),
+            ("MIME-Version", "1.0"),
+            ("Content-Type", "text/plain; charset=UTF-8"),
+            ("Content-Transfer-Encoding", "8bit"),
+            ("Plural-Forms", self.plural_forms),
+        ]
+
+    def _take_headers(self, headers: object) -> None:
+        """Ignore the header of a file."""
+
+    mime_headers = property(_headers, _take_headers)
+
+
+def translated_languages() -> tuple[str, ...]:
+    """Return the languages that need a catalogue: all but English, in which the source is written."""
+    return tuple(code for code, _ in settings.LANGUAGES if code != settings.LANGUAGE_CODE)
+
+
+def path_of(language: str) -> Path:
+    """Return the file that translators edit."""
+    return Path(settings.LOCALE_PATHS[0]) / language / "LC_MESSAGES" / "django.po"
+
+
+def read_catalogue(language: str) -> Catalogue:
+    """Return a catalogue as it stands, with its obsolete texts; an empty one where there is none yet. Raises what is malformed."""
+    catalogue, path = Catalogue(language), path_of(language)
+    if path.exists():
+        PoFileParser(catalogue, abort_invalid=True).parse(path.read_text(encoding="utf-8").splitlines(keepends=True))
+        catalogue.header_comment = _HEADER
+    return catalogue
+
+
+def merged(language: str, texts: dict[tuple[str, str], Text]) -> Catalogue:
+    """Return the catalogue with exactly the texts of the source: those that are gone are dropped, new ones are empty.
+
+    Nothing is guessed from texts that look alike (fuzzy), since a guess is shown as if it were a translation. A text that has
+    got a plural is empty again.
+    """
+    known, fresh = read_catalogue(language), Catalogue(language)
+    for text in texts.values():
+        old = known.get(text.singular, context=text.context or None)
+        is_kept = old is not None and isinstance(old.id, tuple) == bool(text.plural) and not old.fuzzy
+        fresh.add(
+            (text.singular, text.plural) if text.plural else text.singular,
+            string=old.string if old is not None and is_kept else None,
+            flags=["python-format"] if "%(" in text.singular else [],
+            auto_comments=text.comments,
+            user_comments=old.user_comments if old is not None else (),
+            context=text.context or None,
+            # Without lines, so that code moves without touching a catalogue.
+            locations=[(text.place.rpartition(":")[0], 0)],
+        )
+    return fresh
+
+
+def write_catalogue(language: str, catalogue: Catalog) -> None:
+    """Write a catalogue and its compiled form."""
+    path = path_of(language)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(as_po(catalogue))
+    path.with_suffix(".mo").write_bytes(as_mo(catalogue))
+
+
+def as_po(catalogue: Catalog) -> bytes:
+    """Return a catalogue as translators read it, grouped by the file that a text stands in."""
+    file = BytesIO()
+    write_po(file, catalogue, width=132, sort_by_file=True, ignore_obsolete=True, include_lineno=False)
+    return file.getvalue()
+
+
+def as_mo(catalogue: Catalog) -> bytes:
+    """Return a catalogue as gettext reads it."""
+    file = BytesIO()
+    write_mo(file, catalogue)
+    return file.getvalue()
+
+
+def strings_of(message: Message) -> tuple[str, ...]:
+    """Return the translations of a text: one, or one for each plural form."""
+    return tuple(message.string) if isinstance(message.string, tuple | list) else (message.string or "",)
+
+
+def ids_of(message: Message) -> tuple[str, ...]:
+    """Return the English of a text: singular, and plural where it has one."""
+    return tuple(message.id) if isinstance(message.id, tuple | list) else (message.id,)

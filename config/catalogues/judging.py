@@ -1,0 +1,69 @@
+"""What is wrong with a catalogue: presence is no translation. The test of the catalogues and `make messages` say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from babel.messages.catalog import Message
+
+from config.catalogues.catalogues import Catalogue, as_mo, as_po, ids_of, merged, path_of, strings_of
+from config.catalogues.sources import Text, placeholders_of
+
+# Texts that are the same in a language, each with its reason.
+SAME: dict[str, dict[str, str]] = {
+    "de": {"(optional)": "The German word is the same."},
+    "fr": {},
+    "es": {"Error": "The Spanish word is the same."},
+    "ja": {},
+    "ar": {},
+}
+_SCRIPTS = {"ja": ("\u3040", "\u9fff"), "ar": ("\u0600", "\u06ff")}
+
+
+def problems_of(language: str, catalogue: Catalogue, texts: dict[tuple[str, str], Text]) -> Iterator[str]:
+    """Yield a sentence for each text that would be shown in English, wrongly, or not at all."""
+    for key in texts:
+        if catalogue.get(key[1], context=key[0] or None) is None:
+            yield f"{language}: missing, run make messages: {key[1]!r}"
+    for message in catalogue:
+        if message.id:
+            yield from _problems_of_message(language, message, texts)
+    for obsolete in catalogue.obsolete.values():
+        yield f"{language}: obsolete, run make messages: {ids_of(obsolete)[0]!r}"
+
+
+def problems_of_files(language: str, texts: dict[tuple[str, str], Text]) -> Iterator[str]:
+    """Yield a sentence for each file that is not what `make messages` writes."""
+    catalogue, path = merged(language, texts), path_of(language)
+    for file, expected in ((path, as_po(catalogue)), (path.with_suffix(".mo"), as_mo(catalogue))):
+        if not file.exists() or file.read_bytes() != expected:
+            yield f"{language}: {file.name} is not what make messages writes"
+
+
+def _problems_of_message(language: str, message: Message, texts: dict[tuple[str, str], Text]) -> Iterator[str]:
+    english, strings = ids_of(message), strings_of(message)
+    said = f"{language}: {english[0]!r}"
+    if (message.context or "", english[0]) not in texts:
+        yield f"{said} is obsolete, run make messages"
+    if message.fuzzy:
+        yield f"{said} is fuzzy: a guess"
+    if not all(text.strip() for text in strings):
+        yield f"{said} is not translated"
+        return
+    if english[0] in strings and english[0] not in SAME[language]:
+        yield f"{said} is the same as in English; if it should be, say why in SAME"
+    yield from (f"{said} {problem}" for text in strings for problem in _differences(language, english, text))
+
+
+def _differences(language: str, english: tuple[str, ...], text: str) -> Iterator[str]:
+    wanted, found = placeholders_of(english[-1]), placeholders_of(text)
+    # "One minute" names no number: a singular, a dual and a zero may do without it.
+    if found != wanted and not (len(english) > 1 and found < wanted):
+        yield f"has the placeholders {sorted(found)} in place of {sorted(wanted)}: {text!r}"
+    if english[0].startswith("\n") != text.startswith("\n") or english[0].endswith("\n") != text.endswith("\n"):
+        yield f"begins or ends with another line: {text!r}"
+    if text != text.strip() and english[0] == english[0].strip():
+        yield f"has spaces around it: {text!r}"
+    first, last = _SCRIPTS.get(language, ("", ""))
+    if first and english[0] not in SAME[language] and not any(first <= letter <= last for letter in text):
+        yield f"has no letter of the language: {text!r}"

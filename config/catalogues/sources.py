@@ -1,0 +1,109 @@
+"""Which files hold texts for people, and the texts in them, with the placeholders that belong to each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from babel.messages.extract import extract_python
+from django.utils.translation.template import templatize
+
+ROOT = Path(__file__).resolve().parents[2]
+# Texts of the admin, of operators and of the management interface are English and stand in no catalogue.
+_FOLDERS = ("foundation", "identity", "authapi", "events", "provisioning", "templates")
+_ENGLISH = ("templates/admin", "identity/admin", "authapi/admin", "events/admin", "provisioning/admin", "foundation/admin")
+_TEMPLATES = (".html", ".txt", ".jinja")
+# The functions of Django.
+_FUNCTIONS = (
+    "_", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "ngettext_lazy", "pgettext", "pgettext_lazy", "npgettext", "npgettext_lazy",
+)  # fmt: skip
+_COMMENT = "Translators:"
+
+
+@dataclass(frozen=True)
+class Text:
+    """One text of the source: with a context where the same words mean two things, with a plural where they count."""
+
+    singular: str
+    plural: str = ""
+    context: str = ""
+    comments: tuple[str, ...] = ()
+    place: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Under which a catalogue finds it."""
+        return self.context, self.singular
+
+
+def source_files(root: Path = ROOT) -> Iterator[Path]:
+    """Yield the files that may hold texts, in a stable order."""
+    for folder in _FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            place = path.relative_to(root).as_posix()
+            if path.suffix in (".py", *_TEMPLATES) and not place.startswith(_ENGLISH) and "/migrations/" not in place:
+                yield path
+
+
+def texts_of_source(root: Path = ROOT) -> dict[tuple[str, str], Text]:
+    """Return every text of the source by its key. Raises `ValueError` where two files disagree about a plural."""
+    found: dict[tuple[str, str], Text] = {}
+    for path in source_files(root):
+        for text in texts_of_file(path, root):
+            known = found.setdefault(text.key, text)
+            if known.plural and text.plural and known.plural != text.plural:
+                raise ValueError(f"{text.place} and {known.place} have two plurals of {text.singular!r}.")
+            if text.plural and not known.plural:
+                found[text.key] = text
+    return found
+
+
+def texts_of_file(path: Path, root: Path = ROOT) -> Iterator[Text]:
+    """Yield the texts of a Python file or of a template."""
+    source = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        if "gettext" not in source:
+            return
+    else:
+        source = _python_of(source, path)
+    yield from _texts_of_python(source, path.relative_to(root).as_posix())
+
+
+def _python_of(template: str, path: Path) -> str:
+    """Return a template as the calls of its texts. Indentation means nothing there, and Python would judge it."""
+    return "\n".join(line.strip() for line in templatize(template, origin=str(path)).splitlines())
+
+
+def _texts_of_python(source: str, place: str) -> Iterator[Text]:
+    # Its types name every keyword of a program; the functions are all that it reads here.
+    extract: Any = extract_python
+    for line, function, arguments, comments in extract(BytesIO(source.encode()), _FUNCTIONS, [_COMMENT], {"encoding": "utf-8"}):
+        # None is a variable or an f-string.
+        texts = [*arguments] if isinstance(arguments, tuple) else [arguments]
+        text = _text_of(function, texts)
+        if text is not None:
+            yield Text(text.singular, text.plural, text.context, tuple(comments), f"{place}:{line}")
+
+
+def _text_of(function: str, arguments: list[str | None]) -> Text | None:
+    """Return the text of a call, None where it is no literal: a variable is translated where its literal stands."""
+    context = ""
+    if function.startswith(("p", "np")):
+        context, arguments = arguments[0] or "", arguments[1:]
+    if not arguments or not arguments[0]:
+        return None
+    plural = arguments[1] if "ngettext" in function or "npgettext" in function else ""
+    return Text(arguments[0], plural or "", context)
+
+
+_PLACEHOLDER = re.compile(r"%\((\w+)\)[sd]|\{(\w*)\}|\$\{(\w+)\}|(%%)")
+_MARKUP = re.compile(r"</?[a-z]+>")
+
+
+def placeholders_of(text: str) -> set[str]:
+    """Return the placeholders and the marks of HTML of a text; a translation has the same ones."""
+    return {match.group() for match in _PLACEHOLDER.finditer(text)} | set(_MARKUP.findall(text))
