@@ -30,5 +30,7 @@ class PasswordlessCase(Case):
     # Of the legacy check.
     UNVERIFIED_EMAIL = 401, "invalid_user_password", "Wrong email or verification code."
     UNVERIFIED_PHONE = 401, "invalid_user_password", "Wrong phone number or verification code."
+    # Told to the client by a redirect.
+    WRONG_REDIRECTED_CODE = 403, "access_denied", "Wrong email, phone number or verification code."
     # On pages.
     LINK_EXPIRED = 400, "invalid_request", "This link has expired or was used already. Ask for a new one where you log in."

@@ -115,3 +115,31 @@ def _said(row: PasswordlessCode, code: str) -> str:
     """Return what a digest is made of: a code that is copied to another row fits nothing there."""
     place = (row.tenant_id, row.connection_id, str(row.client_id), row.address, row.bound_to, row.code_expires_at.isoformat())
     return "\x00".join((*place, code))
+
+
+def session_code(client: Client, session: str) -> PasswordlessCode | None:
+    """Return the newest row of an `auth_session` of the client that has not ended, None where there is none."""
+    rows = PasswordlessCode.objects.of(client.tenant_id).select_related("connection")
+    return rows.filter(client=client, bound_to=bound_to_session(session), expires_at__gt=timezone.now()).order_by("-pk").first()
+
+
+def link_code(tenant_id: str, secret: str) -> PasswordlessCode | None:
+    """Return the row of a link, used or not, None for an unknown one."""
+    if not secret:
+        return None
+    rows = PasswordlessCode.objects.of(tenant_id).select_related("client", "connection")
+    return rows.filter(link_digest=digest_of(secret)).first()
+
+
+def waiting_code(tenant_id: str, key: str) -> PasswordlessCode | None:
+    """Return a row by its key while its link works, None otherwise."""
+    if not key.isdecimal():
+        return None
+    rows = PasswordlessCode.objects.of(tenant_id).select_related("client", "connection")
+    return rows.filter(pk=int(key), used_at=None, expires_at__gt=timezone.now()).first()
+
+
+def login_key_of(row: PasswordlessCode) -> int | None:
+    """Return the key of the login that a row is bound to, None where an application asked."""
+    kind, _, key = row.bound_to.partition(":")
+    return int(key) if kind == "login" else None
