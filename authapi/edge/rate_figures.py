@@ -32,9 +32,7 @@ _ANONYMOUS_SECONDS = 2
 # A person behind a browser asks for a few pages at a time; an address may be a whole company.
 _OF_BROWSERS = Figure(10, 200)
 # Hot endpoints that ask for no proof. What is not named here charges the tenant once its client is proven.
-OPEN_ENDPOINTS = frozenset(
-    {"jwks", "discovery", "signup", "change_password", "passwordless_start", "passwordless_verify", "otp_challenge"}
-)
+OPEN_ENDPOINTS = frozenset({"jwks", "discovery", "signup", "change_password", "passwordless_start", "passwordless_verify", "otp_challenge"})
 
 # Contract 9.4: one identifier from one address, successes too: 20 at once, then 10 a minute.
 LOGINS = Bucket("login", 20, 6.0)

@@ -23,7 +23,9 @@ class PasswordlessCode(UnrecordedOwned):
     link_digest = models.CharField(max_length=64, blank=True, editable=False)
     browser_digest = models.CharField(max_length=64, blank=True, editable=False, help_text="The browser that asked; empty: an application.")
     protocol = models.CharField(max_length=32, blank=True)
-    sealed_request = models.TextField(blank=True, editable=False, help_text="What the link answers to, in words of its protocol, encrypted.")
+    sealed_request = models.TextField(
+        blank=True, editable=False, help_text="What the link answers to, in words of its protocol, encrypted."
+    )
     takes_sign_up = models.BooleanField(default=True)
     failures = models.PositiveSmallIntegerField(default=0, help_text="Wrong codes tried while this one counted.")
     created_at = models.DateTimeField(auto_now_add=True)

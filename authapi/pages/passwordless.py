@@ -231,9 +231,7 @@ def _form(
     return render_page(login, handle, "passwordless", context, status=status)
 
 
-def _wait(
-    login: Login, handle: str, asked: _Asked, *, problem: str = "", is_sent_again: bool = False, status: int = 200
-) -> HttpResponse:
+def _wait(login: Login, handle: str, asked: _Asked, *, problem: str = "", is_sent_again: bool = False, status: int = 200) -> HttpResponse:
     options = read_options(asked.connection.options)
     context: dict[str, Any] = {
         "address": asked.address.value,
@@ -266,7 +264,9 @@ def _odd(channel: Channel) -> str:
 
 
 def _too_soon(seconds: int) -> str:
-    text = ngettext("You can ask for another message in %(count)d second.", "You can ask for another message in %(count)d seconds.", seconds)
+    text = ngettext(
+        "You can ask for another message in %(count)d second.", "You can ask for another message in %(count)d seconds.", seconds
+    )
     return text % {"count": seconds}
 
 

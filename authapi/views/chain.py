@@ -84,9 +84,7 @@ def json_answer(members: Any, *, status: int = 200, headers: dict[str, str] | No
     return Answer(status, orjson.dumps(members), headers or {})
 
 
-def hot_endpoint(
-    endpoint: Endpoint, *, name: str, methods: tuple[str, ...], in_words_of: Mapping[Case, Case] | None = None
-) -> Application:
+def hot_endpoint(endpoint: Endpoint, *, name: str, methods: tuple[str, ...], in_words_of: Mapping[Case, Case] | None = None) -> Application:
     """Make an ASGI application of `endpoint`; `name` is what its rate is counted under.
 
     `in_words_of` names the cases that an interface words in its own way.

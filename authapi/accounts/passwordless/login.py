@@ -13,12 +13,12 @@ from django.utils import timezone
 
 from authapi.accounts.attempts import LoginRefused, Refusal
 from authapi.accounts.event_context import context_of
+from authapi.accounts.password_login import note_login_without_signals
 from authapi.accounts.passwordless.addresses import Address, Channel
 from authapi.accounts.passwordless.codes import Scope, hold, matching_code, use_up
 from authapi.accounts.passwordless.limits import Place, count_guess, may_guess
 from authapi.accounts.passwordless.options import read_options
 from authapi.accounts.passwordless.people import mark_proven, new_user_at, user_at
-from authapi.accounts.password_login import note_login_without_signals
 from authapi.accounts.suspicion import LOGIN, SIGN_UP, count_attempt, is_suspicious, rate_of_suspicious
 from authapi.edge.throttling import Rate
 from authapi.models import Client, PasswordlessCode
