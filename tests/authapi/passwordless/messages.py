@@ -17,6 +17,10 @@ def last_contents(tenant_id: str) -> Contents:
     return contents_of(jobs_of(tenant_id)[-1])
 
 
-def wrong(code: str) -> str:
+def last_code(tenant_id: str) -> str:
+    return last_contents(tenant_id).code
+
+
+def wrong(code: str, *, by: int = 1) -> str:
     """Return another code of the same length."""
-    return code[:-1] + str((int(code[-1]) + 1) % 10)
+    return f"{(int(code) + by) % 10 ** len(code):0{len(code)}d}"
