@@ -63,9 +63,7 @@ class Door:
 
 def new_door(tenant: Tenant, **client: Any) -> Door:
     grants = ["authorization_code", "refresh_token", PasswordlessGrant.name]
-    made, secret = create_client(
-        tenant_id=tenant.pk, **{"name": "Web shop", "grant_types": grants, "redirect_uris": CALLBACK, **client}
-    )
+    made, secret = create_client(tenant_id=tenant.pk, **{"name": "Web shop", "grant_types": grants, "redirect_uris": CALLBACK, **client})
     enabled = [made.client_id]
     email = create_connection(tenant_id=tenant.pk, name="email", strategy="email", enabled_clients=enabled, options={})
     sms = create_connection(tenant_id=tenant.pk, name="sms", strategy="sms", enabled_clients=enabled, options={})

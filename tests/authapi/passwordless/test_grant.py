@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from tests.authapi.forging import decoded
 from tests.authapi.memory import forget_all
 from tests.authapi.passwordless.conftest import ADA, NUMBER, Door, set_options
 from tests.authapi.passwordless.messages import jobs_of, last_code, wrong
+from tests.factories.sign_in import people
 
 WRONG = (403, {"error": "invalid_grant", "error_description": "Wrong email or verification code."})
 WRONG_NUMBER = (403, {"error": "invalid_grant", "error_description": "Wrong phone number or verification code."})
@@ -58,9 +60,7 @@ def test_later_codes_lead_to_the_same_account_however_the_address_is_spelled(doo
     assert User.objects.of(door.tenant.pk).count() == 1
 
 
-def test_no_account_of_another_connection_is_found_by_its_address(door: Door, tenant: Any) -> None:
-    from tests.factories.sign_in import people
-
+def test_no_account_of_another_connection_is_found_by_its_address(door: Door) -> None:
     database = people(door.tenant, door.client)
     taken = create_user(tenant_id=door.tenant.pk, connection=database, email=ADA, email_verified=True)
     answer = door.redeem(door.code())
@@ -69,8 +69,6 @@ def test_no_account_of_another_connection_is_found_by_its_address(door: Door, te
 
 
 def test_a_linked_identity_leads_to_the_account_that_it_is_linked_to(door: Door) -> None:
-    from tests.factories.sign_in import people
-
     primary = create_user(tenant_id=door.tenant.pk, connection=people(door.tenant, door.client), email="other@example.test")
     secondary = create_user(tenant_id=door.tenant.pk, connection=door.email, email=ADA, email_verified=True)
     link_users(tenant_id=door.tenant.pk, primary_id=primary.user_id, secondary_id=secondary.user_id)
@@ -117,8 +115,6 @@ def test_two_uses_at_once_lead_to_one_login(door: Door) -> None:
 
 
 def test_a_code_that_has_expired_is_worth_nothing(door: Door) -> None:
-    import time
-
     code = door.code()
     with time_machine.travel(time.time() + 181):
         assert outcome(door.redeem(code)) == WRONG
@@ -235,7 +231,7 @@ def test_the_legacy_check_uses_no_code_up(door: Door) -> None:
 def test_the_legacy_check_counts_wrong_codes(door: Door) -> None:
     code = door.code()
     for by in range(1, 6):
-        assert door.post("/passwordless/verify", {"connection": "email", "email": ADA, "verification_code": wrong(code, by=by)}).status == 401
+        assert (
+            door.post("/passwordless/verify", {"connection": "email", "email": ADA, "verification_code": wrong(code, by=by)}).status == 401
+        )
     assert door.redeem(code).status == 429
-
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import time_machine
 from django.core import mail
 
 from authapi.models import PasswordlessCode, SignIn
-from authapi.services.clients import update_client
+from authapi.services.clients import revoke_client, update_client
 from authapi.views import HOT_ENDPOINTS
 from identity.models import Job, User
 from identity.services.jobs import run_job
@@ -75,7 +76,9 @@ def test_text_messages_without_a_sender_are_refused(door: Door, settings: Any) -
 
 @pytest.mark.parametrize("kind", ["application/json", FORM])
 def test_the_answer_names_the_address_and_no_account(door: Door, kind: str) -> None:
-    answer = door.post("/passwordless/start", {**door.proof(), "connection": "email", "email": " Ada@Example.test ", "send": "code"}, kind=kind)
+    answer = door.post(
+        "/passwordless/start", {**door.proof(), "connection": "email", "email": " Ada@Example.test ", "send": "code"}, kind=kind
+    )
     assert answer.status == 200, answer.body
     assert answer.headers["content-type"] == "application/json; charset=utf-8"
     shown = answer.json()
@@ -92,7 +95,9 @@ def test_the_answer_for_a_number_is_alike(door: Door) -> None:
 def test_a_script_of_any_page_may_read_the_answer_and_send_a_language(door: Door) -> None:
     preflight = send(HOT_ENDPOINTS["/passwordless/start"], "OPTIONS", host=f"{door.tenant.pk}.example.test")
     assert "X-Request-Language" in preflight.headers["access-control-allow-headers"]
-    answer = door.post("/passwordless/start", {**door.proof(), "connection": "email", "email": ADA, "send": "code"}, X_Request_Language="de")
+    answer = door.post(
+        "/passwordless/start", {**door.proof(), "connection": "email", "email": ADA, "send": "code"}, X_Request_Language="de"
+    )
     assert answer.headers["access-control-allow-origin"] == "*"
     assert jobs_of(door.tenant.pk)[-1].parameters["language"] == "de"
 
@@ -112,7 +117,7 @@ def test_the_message_is_sent_once_by_a_worker_and_its_code_is_nowhere_in_clear(d
 
 def test_a_code_that_has_ended_before_the_worker_came_is_not_sent(door: Door) -> None:
     door.code()
-    with time_machine.travel(4 * 60 + _now()):
+    with time_machine.travel(4 * 60 + time.time()):
         run_job(jobs_of(door.tenant.pk)[-1].pk)
     assert mail.outbox == []
 
@@ -123,7 +128,9 @@ def test_where_sign_ups_are_off_only_people_with_an_account_get_a_message_and_ev
     known, unknown = door.start(), door.start(email="eve@example.test")
     assert known.status == unknown.status == 200
     assert set(known.json()) == set(unknown.json())
-    assert {name for name in known.headers if not name.startswith("x-ratelimit")} == {name for name in unknown.headers if not name.startswith("x-ratelimit")}
+    assert {name for name in known.headers if not name.startswith("x-ratelimit")} == {
+        name for name in unknown.headers if not name.startswith("x-ratelimit")
+    }
     for job in jobs_of(door.tenant.pk):
         run_job(job.pk)
     assert [message.to for message in mail.outbox] == [[ADA]]
@@ -147,13 +154,11 @@ def test_the_length_and_life_of_codes_are_options_of_the_connection(door: Door) 
     set_options(door.email, totp={"length": 8, "time_step": 60})
     code = door.code()
     assert len(code) == 8
-    with time_machine.travel(_now() + 61):
+    with time_machine.travel(time.time() + 61):
         assert door.redeem(code).status == 403
 
 
 def test_a_client_that_is_revoked_starts_nothing(door: Door) -> None:
-    from authapi.services.clients import revoke_client
-
     revoke_client(tenant_id=door.tenant.pk, client_id=door.client.client_id)
     forget_all()
     assert door.start().json()["error"] == "bad.client_id"
@@ -164,9 +169,3 @@ def test_an_origin_that_the_client_does_not_allow_is_refused(door: Door) -> None
     forget_all()
     answer = door.post("/passwordless/start", {**door.proof(), "connection": "email", "email": ADA}, Origin="https://evil.example")
     assert answer.status == 403
-
-
-def _now() -> float:
-    import time
-
-    return time.time()
