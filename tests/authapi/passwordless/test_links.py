@@ -18,7 +18,7 @@ from tests.authapi.memory import forget_all
 from tests.authapi.passwordless.conftest import ADA, NUMBER, Door, set_options
 from tests.authapi.passwordless.messages import last_code, last_contents, wrong
 from tests.authapi.passwordless.test_pages import Visit
-from tests.authapi.passwordless.test_pages import visit as visit  # noqa: PLC0414  (a fixture here, too)
+from tests.authapi.passwordless.test_pages import visit as visit
 from tests.factories.sign_in import CALLBACK
 
 PARAMETERS = {"redirect_uri": CALLBACK, "response_type": "code", "state": "from-the-app", "scope": "openid"}
