@@ -131,9 +131,10 @@ def _asked(login: Login) -> _Asked | None:
 def _send_first(login: Login, handle: str, connection: Connection, channel: Channel) -> HttpResponse:
     sent, field = login.http_request.POST, _FIELDS[channel]
     typed = sent.get(field, "").strip()[: LONGEST + 1]
-    if channel is Channel.EMAIL and (responsible := upstream.connection_for_email(login.client, typed)) in login.connections:
+    responsible = upstream.connection_for_email(login.client, typed) if channel is Channel.EMAIL else None
+    if responsible is not None and responsible in login.connections:
         # The people of this domain log in at their company.
-        parameters = {HANDLE: handle, "connection": responsible.name if responsible else ""}
+        parameters = {HANDLE: handle, "connection": responsible.name}
         return see_other(login.http_request, with_parameters(flow.PAGES[Step.LOGIN], parameters))
     try:
         address = read_address(channel, typed)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db.models import Value
 from django.db.models.fields.json import KT
 from django.db.models.functions import Lower
@@ -18,6 +20,8 @@ def user_at(connection: Connection, address: Address) -> User | None:
     any case, so that the time says nothing.
     """
     users = User.objects.of(connection.tenant_id).select_related("connection")
+    user: User | None
+    identity: LinkedIdentity | None
     identities = LinkedIdentity.objects.of(connection.tenant_id).select_related("user__connection").filter(connection=connection)
     if address.channel is Channel.EMAIL:
         wanted = Lower(Value(address.value))
@@ -31,7 +35,7 @@ def user_at(connection: Connection, address: Address) -> User | None:
 
 def new_user_at(connection: Connection, address: Address) -> User:
     """Create the user of an address that was proven just now. Raises what `create_user` raises."""
-    profile = {address.field: address.value, address.proof_field: True}
+    profile: dict[str, Any] = {address.field: address.value, address.proof_field: True}
     return create_user(tenant_id=connection.tenant_id, connection=connection, **profile)
 
 

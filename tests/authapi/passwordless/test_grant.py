@@ -142,7 +142,9 @@ def test_a_wrong_number_has_its_own_text(door: Door) -> None:
 
 @pytest.mark.parametrize("missing", ["otp", "username", "realm"])
 def test_a_missing_parameter_is_named(door: Door, missing: str) -> None:
-    answer = door.redeem(door.code(), **{missing: None})
+    form: dict[str, Any] = {"code": door.code(), missing: None}
+    code = form.pop("code")
+    answer = door.redeem(code, **form)
     assert (answer.status, answer.json()["error"]) == (400, "invalid_request")
     assert missing in answer.json()["error_description"]
 
