@@ -15,14 +15,16 @@ class AuthapiConfig(AppConfig):
         from authapi.protocols import PROTOCOLS  # noqa: PLC0415  (models are loaded only now)
         from authapi.services.administrative_log import note_work  # noqa: PLC0415  (models are loaded only now)
         from authapi.services.staff_lines import note_entry  # noqa: PLC0415  (models are loaded only now)
+        from authapi.tenant_settings import looks_of  # noqa: PLC0415  (models are loaded only now)
         from authapi.upstream.option_judges import JUDGES  # noqa: PLC0415  (models are loaded only now)
-        from foundation.hooks import account_changed, audit_noted, password_changed, work_ends  # noqa: PLC0415  (models are loaded only now)
+        from foundation.hooks import account_changed, audit_noted, password_changed, tenant_looks, work_ends  # noqa: PLC0415  (models are loaded only now)
         from identity.options.judges import let_judge  # noqa: PLC0415  (models are loaded only now)
         from identity.purging import cover  # noqa: PLC0415  (models are loaded only now)
 
         for protocol in PROTOCOLS:
             register(protocol)
         cover("authapi", are_credentials=True)
+        tenant_looks.fill(looks_of)
         for strategies, judge in JUDGES:
             let_judge(strategies, judge)
         pre_delete.connect(end_with_user, sender="identity.User", dispatch_uid="authapi.end_with_user")

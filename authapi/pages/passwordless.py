@@ -25,6 +25,7 @@ from authapi.accounts.passwordless.connections import passwordless_among
 from authapi.accounts.passwordless.limits import Place, TooManyCodes
 from authapi.accounts.passwordless.login import METHODS, CodeAttempt, log_in_with_code
 from authapi.accounts.passwordless.messages import CannotSend
+from authapi.accounts.passwordless.numbers import countries_of
 from authapi.accounts.passwordless.options import read_options
 from authapi.accounts.passwordless.people import user_at
 from authapi.accounts.passwordless.starting import LinkAnswer, Wanted, start
@@ -137,7 +138,7 @@ def _send_first(login: Login, handle: str, connection: Connection, channel: Chan
         parameters = {HANDLE: handle, "connection": responsible.name}
         return see_other(login.http_request, with_parameters(flow.PAGES[Step.LOGIN], parameters))
     try:
-        address = read_address(channel, typed)
+        address = read_address(channel, typed, countries=countries_of(connection))
     except AddressOdd:
         return _form(login, handle, connection, channel, typed=typed, problem=_odd(channel), status=400)
     asked = _Asked(connection, address, is_link=channel is Channel.EMAIL and sent.get("send") == "link")

@@ -27,8 +27,13 @@ class TicketExpired(ServiceError):
     """The link has expired."""
 
 
-def issue(*, user: User, purpose: AccountTicket.Purpose, client: Client | None, email: str) -> tuple[AccountTicket, str]:
-    """Return a new ticket and the secret that its link carries. It is meant for `email`: a later address of the user voids it."""
+def issue(
+    *, user: User, purpose: AccountTicket.Purpose, client: Client | None, email: str, life: timedelta | None = None
+) -> tuple[AccountTicket, str]:
+    """Return a new ticket and the secret that its link carries. It is meant for `email`: a later address of the user voids it.
+
+    It works for `life`, without one for as long as links of this purpose do.
+    """
     secret = new_secret()
     ticket = AccountTicket(
         tenant_id=user.tenant_id,
@@ -37,7 +42,7 @@ def issue(*, user: User, purpose: AccountTicket.Purpose, client: Client | None, 
         client=client,
         digest=digest_of(secret),
         parameters={"email": email.lower()},
-        expires_at=timezone.now() + LIFE[purpose],
+        expires_at=timezone.now() + (life or LIFE[purpose]),
     )
     ticket.save(force_insert=True)
     return ticket, secret

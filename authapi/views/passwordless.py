@@ -20,6 +20,7 @@ from authapi.accounts.passwordless.connections import named_passwordless, tenant
 from authapi.accounts.passwordless.limits import Place, TooManyCodes
 from authapi.accounts.passwordless.login import CodeAttempt, check_code
 from authapi.accounts.passwordless.messages import CannotSend
+from authapi.accounts.passwordless.numbers import countries_of
 from authapi.accounts.passwordless.starting import LinkAnswer, Wanted, start
 from authapi.edge.bodies import MalformedBody, parse_body
 from authapi.failures import Case, RequestRefused
@@ -50,7 +51,7 @@ def _start(call: Call) -> Answer:
     request = _request(call, malformed=PasswordlessCase.BAD_REQUEST)
     client = _starting_client(request)
     connection, channel = _connection(request, client)
-    address = _address(request, channel)
+    address = _address(request, connection, channel)
     send = request.text("send") or "link"
     if send not in ("link", "code"):
         raise RequestRefused(PasswordlessCase.BAD_REQUEST, reason="The parameter send must be link or code.")
@@ -75,7 +76,7 @@ def _challenge(call: Call) -> Answer:
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The delivery_method must be text: codes are not spoken.")
     field = _FIELDS[channel]
     try:
-        address = read_address(channel, request.required(field))
+        address = read_address(channel, request.required(field), countries=countries_of(connection))
     except AddressOdd as error:
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"The parameter {field} is not valid.") from error
     secret = new_secret()
@@ -149,10 +150,10 @@ def _connection(request: TokenRequest, client: Client) -> tuple[Connection, Chan
     return connection, channel
 
 
-def _address(request: TokenRequest, channel: Channel) -> Address:
+def _address(request: TokenRequest, connection: Connection, channel: Channel) -> Address:
     typed = _text(request, _FIELDS[channel], PasswordlessCase.BAD_REQUEST)
     try:
-        return read_address(channel, typed)
+        return read_address(channel, typed, countries=countries_of(connection))
     except AddressOdd as error:
         if channel is Channel.SMS:
             raise RequestRefused(PasswordlessCase.BAD_PHONE_NUMBER) from error

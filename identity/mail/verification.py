@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -11,8 +12,10 @@ from django.utils import timezone
 
 from foundation.database.transactions import unit_of_work
 from identity.hosts import default_address
-from identity.mail.retries import pause_of
-from identity.mail.sending import MailServerAway, send_mail
+from identity.mail.sending import send_mail
+from identity.messages.facts import user_facts
+from identity.messages.links import link_lifetime
+from identity.messages.once import send_once
 from identity.models import EmailTicket, Job, LinkedIdentity, User
 from identity.services.failures import Invalid, NotFound, ServiceError
 from identity.services.jobs import Pause, effect_of, send_after_commit, step_of
@@ -20,6 +23,7 @@ from identity.services.saving import validated_save
 from identity.services.users import create_user, locked_user, touch, update_user
 
 PATH = "/u/email-verification"
+MAIL = "verify_email"
 _SALT = "identity.email-ticket"
 
 
@@ -119,7 +123,7 @@ def issue_ticket(job: Job) -> bool:
         email=(linked.profile_data.get("email") if linked else user.email) or "",
         provider=linked.provider if linked else "",
         identifier=linked.identifier if linked else "",
-        expires_at=timezone.now() + timedelta(days=settings.EMAIL_TICKET_DAYS),
+        expires_at=timezone.now() + (link_lifetime(job.tenant_id, MAIL) or timedelta(days=settings.EMAIL_TICKET_DAYS)),
     )
     validated_save(ticket)
     job.has_effect_due = True
@@ -128,19 +132,21 @@ def issue_ticket(job: Job) -> bool:
 
 @effect_of(Job.Type.VERIFICATION_EMAIL)
 def mail_ticket(job: Job) -> Pause | None:
-    """Send the mail of the job's ticket; a worker that dies after the server took it sends it again, with the same link."""
-    ticket = EmailTicket.objects.of(job.tenant_id).select_related("tenant", "user").get(job=job)
+    """Send the mail of the job's ticket, once."""
+    ticket = EmailTicket.objects.of(job.tenant_id).select_related("user").get(job=job)
     asked_at = job.parameters.get("address", "")
     # On loopback the port counts, which no domain names.
     base = (settings.INSECURE_HTTP and asked_at) or default_address(job.tenant_id)
     if not base:
         raise NotFound("The tenant has no verified domain to which a link could point.")
-    context = {"tenant": ticket.tenant, "ticket": ticket, "link": f"{base}{PATH}?ticket={token_of(ticket)}"}
-    try:
-        send_mail("verify_email", to=[ticket.email], context=context)
-    except MailServerAway:
-        return pause_of(job)
-    return None
+    context = {
+        "url": f"{base}{PATH}?ticket={token_of(ticket)}",
+        "until": ticket.expires_at.isoformat(),
+        "user": {**user_facts(ticket.user), "email": ticket.email},
+        "connection": {"name": job.connection.name if job.connection else ""},
+    }
+    send = partial(send_mail, MAIL, to=[ticket.email], context=context, tenant_id=job.tenant_id)
+    return send_once(job, send, lasts_until=ticket.expires_at)
 
 
 def token_of(ticket: EmailTicket) -> str:

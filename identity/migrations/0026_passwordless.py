@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
     atomic = False
 
     dependencies = [
-        ("identity", "0023_custom_domain_proofs"),
+        ("identity", "0025_messages"),
     ]
 
     operations = [
@@ -26,6 +26,7 @@ class Migration(migrations.Migration):
                     ("password_reset_email", "Password Reset Email"),
                     ("unblock_email", "Unblock Email"),
                     ("passwordless_code", "Passwordless Code"),
+                    ("message", "Message"),
                     ("connection_deletion", "Connection Deletion"),
                     ("organization_deletion", "Organization Deletion"),
                     ("group_deletion", "Group Deletion"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -58,13 +59,13 @@ def channel_of(connection: Connection) -> Channel | None:
     return Channel(connection.strategy) if connection.strategy in list(Channel) else None
 
 
-def read_address(channel: Channel, typed: str, *, region: str = "") -> Address:
-    """Return the address that a person typed; `region` is where a number without a country code is. Raises `AddressOdd`."""
+def read_address(channel: Channel, typed: str, *, countries: Collection[str] = ()) -> Address:
+    """Return the address that a person typed. Raises `AddressOdd`, also for a number outside of `countries` where these are named."""
     text = typed.strip()
     if not text or len(text) > LONGEST or text_problem(text):
         raise AddressOdd
     if channel is Channel.SMS:
-        number = read_number(text, region=region)
+        number = read_number(text, countries=countries)
         if number is None:
             raise AddressOdd
         return Address(channel, number)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
-from django.conf import settings
 from django.utils import timezone
 
 from authapi.accounts.passwordless.addresses import Address, Channel, channel_of
@@ -16,15 +15,18 @@ from authapi.accounts.passwordless.codes import Contents
 from authapi.accounts.passwordless.options import read_options
 from authapi.accounts.passwordless.people import user_at
 from authapi.models import PasswordlessCode
-from authapi.tenant_settings import sign_in_settings
 from foundation.secrets import vault
-from identity.mail.retries import pause_of
-from identity.mail.sending import MailServerAway, send_mail
-from identity.models import Connection, Job
-from identity.services.jobs import Pause, effect_of, send_after_commit, step_of
+from identity.messages.facts import user_facts
+from identity.messages.numbers import NumberRefused
+from identity.messages.queue import can_send, queue_message
+from identity.models import Connection, Job, User
+from identity.services.failures import Invalid
+from identity.services.jobs import send_after_commit, step_of
 from identity.services.saving import validated_save
 
-_SEALED = "sealed_contents"
+# Under this name the contents of a job go where it fails (`identity.services.jobs`).
+_SEALED = "sealed"
+_KINDS = {Channel.EMAIL: "passwordless_email", Channel.SMS: "passwordless_sms"}
 
 
 class CannotSend(Exception):
@@ -33,8 +35,7 @@ class CannotSend(Exception):
 
 def require_sender(connection: Connection, address: Address) -> None:
     """Raise `CannotSend` where messages to such addresses cannot be sent at all."""
-    is_ready = settings.MAIL_IS_CONFIGURED if address.channel is Channel.EMAIL else bool(getattr(settings, "SMS_URL", ""))
-    if not is_ready:
+    if not can_send(connection.tenant_id, address.channel.value, connection):
         raise CannotSend
 
 
@@ -50,50 +51,49 @@ def send_later(row: PasswordlessCode, contents: Contents, *, language: str) -> J
 
 @step_of(Job.Type.PASSWORDLESS_CODE)
 def hand_over(job: Job) -> bool:
-    """Ask for the message where there is an account or the login may make one, and the code still counts."""
-    row = _row(job)
-    is_wanted = "recipient" not in job.summary and row is not None and row.used_at is None and row.expires_at > timezone.now()
-    if not is_wanted or row is None or not _has_account(row):
-        job.parameters.pop(_SEALED, None)
-        return False
-    job.summary["recipient"] = "found"
-    job.has_effect_due = True
-    return True
+    """Queue the message where there is an account or the login may make one, and the code still counts; nothing is left then.
 
-
-@effect_of(Job.Type.PASSWORDLESS_CODE)
-def send(job: Job) -> Pause | None:
-    """Send the message of the job."""
+    The queue has it in the transaction that takes it from here, so it is sent once.
+    """
     row = _row(job)
-    if row is None or row.expires_at <= timezone.now():
-        return None
-    contents = contents_of(job)
-    context: dict[str, Any] = {
-        "tenant": sign_in_settings(job.tenant_id).friendly_name,
-        "application": row.client.name,
-        "code": contents.code,
-        "link": contents.link,
-        "until": row.expires_at,
-    }
-    try:
-        send_mail("passwordless", to=[row.address], context=context)
-    except MailServerAway:
-        return pause_of(job)
-    return None
+    channel = channel_of(row.connection) if row is not None else None
+    if row is not None and channel is not None and _SEALED in job.parameters and _counts(row):
+        address = Address(channel, row.address)
+        user = user_at(row.connection, address)
+        if user is not None or (row.takes_sign_up and read_options(row.connection.options).takes_sign_ups):
+            _queue(job, row, address, user)
+    job.parameters.pop(_SEALED, None)
+    return False
 
 
 def contents_of(job: Job) -> Contents:
-    """Return what a job is about to send, in clear."""
+    """Return what a job is about to hand over, in clear."""
     opened = orjson.loads(vault.unseal(job.parameters[_SEALED], place=_place(job)))
     return Contents(opened["code"], opened["link"])
 
 
-def _has_account(row: PasswordlessCode) -> bool:
-    channel = channel_of(row.connection)
-    if channel is None:
-        return False
-    takes_sign_up = row.takes_sign_up and read_options(row.connection.options).takes_sign_ups
-    return takes_sign_up or user_at(row.connection, Address(channel, row.address)) is not None
+def _queue(job: Job, row: PasswordlessCode, address: Address, user: User | None) -> None:
+    contents, client = contents_of(job), row.client
+    said: dict[str, Any] = {"send": "link", "link": contents.link} if contents.link else {"send": "code", "code": contents.code}
+    try:
+        queue_message(
+            tenant_id=job.tenant_id,
+            kind=_KINDS[address.channel],
+            channel=address.channel.value,
+            recipient=address.value,
+            context={**said, **({"user": user_facts(user)} if user is not None else {})},
+            language=job.parameters.get("language", ""),
+            connection=row.connection,
+            expires_at=row.expires_at,
+            application={"name": client.name, "clientID": client.client_id, "client_metadata": client.metadata},
+        )
+    except NumberRefused as refused:
+        # Countries may have been taken away since the code was asked for.
+        raise Invalid({"phone_number": [str(refused)]}) from refused
+
+
+def _counts(row: PasswordlessCode) -> bool:
+    return row.used_at is None and row.expires_at > timezone.now()
 
 
 def _row(job: Job) -> PasswordlessCode | None:

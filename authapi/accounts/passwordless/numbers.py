@@ -1,14 +1,22 @@
-"""Phone numbers in one spelling: E.164, a plus sign and up to 15 digits."""
+"""Phone numbers in one spelling: E.164, and only such that messages are sent to (`identity.messages.numbers`)."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Collection
 
-_E164 = re.compile(r"\+[1-9][0-9]{5,14}")
-_PUNCTUATION = re.compile(r"[\s().\-/]")
+from identity.messages.numbers import NumberRefused, normalized_number
+from identity.messages.text_senders import countries_for
+from identity.models import Connection
 
 
-def read_number(typed: str, *, region: str = "") -> str | None:
-    """Return a number as E.164, None for a text that is none."""
-    number = _PUNCTUATION.sub("", typed)
-    return number if _E164.fullmatch(number) else None
+def read_number(typed: str, *, countries: Collection[str] = ()) -> str | None:
+    """Return a number as E.164, None for a text that is none and for a number outside of `countries`; none means every country."""
+    try:
+        return normalized_number(typed, countries=countries)
+    except NumberRefused:
+        return None
+
+
+def countries_of(connection: Connection) -> tuple[str, ...]:
+    """Return the countries that a connection sends to, none for every country."""
+    return countries_for(connection.tenant_id, connection)

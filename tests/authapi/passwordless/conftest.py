@@ -22,7 +22,7 @@ from tests.authapi.passwordless.messages import last_code
 from tests.factories.sign_in import CALLBACK
 
 ADA = "ada@example.test"
-NUMBER = "+15550100000"
+NUMBER = "+4915112345678"
 HOME = "192.0.2.1"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from authapi.accounts.passwordless.codes import Contents
 from authapi.accounts.passwordless.messages import contents_of
 from identity.models import Job
+from identity.services.jobs import run_job
 
 
 def jobs_of(tenant_id: str) -> list[Job]:
@@ -15,6 +16,14 @@ def jobs_of(tenant_id: str) -> list[Job]:
 def last_contents(tenant_id: str) -> Contents:
     """Return the code or the link of the newest message."""
     return contents_of(jobs_of(tenant_id)[-1])
+
+
+def deliver(tenant_id: str) -> None:
+    """Run every job as the workers do: the one that looks for the account, and the message that it queues."""
+    for job in [*jobs_of(tenant_id), *jobs_of(tenant_id)]:
+        run_job(job.pk)
+    for message in Job.objects.of(tenant_id).filter(type=Job.Type.MESSAGE).order_by("created_at", "pk"):
+        run_job(message.pk)
 
 
 def last_code(tenant_id: str) -> str:

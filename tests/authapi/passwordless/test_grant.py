@@ -45,7 +45,7 @@ def test_the_first_code_makes_the_account_with_its_event(door: Door) -> None:
 
 def test_a_number_makes_an_account_of_its_own(door: Door) -> None:
     door.start(connection="sms", email=None, phone_number=NUMBER)
-    answer = door.redeem(last_code(door.tenant.pk), username="+1 555 010 0000", realm="sms")
+    answer = door.redeem(last_code(door.tenant.pk), username="+49 151 12345678", realm="sms")
     assert answer.status == 200, answer.body
     [user] = User.objects.of(door.tenant.pk)
     assert user.user_id.startswith("sms|")

@@ -77,7 +77,7 @@ def test_a_person_logs_in_with_a_code_and_makes_the_account_by_that(visit: Visit
 
 def test_a_person_logs_in_with_a_text_message(door: Door) -> None:
     visit = Visit(door, Browser(door.tenant))
-    page = visit.enter_address(visit.ask(connection="sms"), phone_number="+1 555 010 0000")
+    page = visit.enter_address(visit.ask(connection="sms"), phone_number="+49 151 12345678")
     assert NUMBER in page.text
     assert "code" in visit.enter_code(page, last_code(door.tenant.pk)).answer
 
