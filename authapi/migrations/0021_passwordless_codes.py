@@ -30,12 +30,6 @@ class Migration(migrations.Migration):
                 ("bound_to", models.CharField(blank=True, editable=False, max_length=80)),
                 ("code_digest", models.CharField(blank=True, editable=False, max_length=160)),
                 ("link_digest", models.CharField(blank=True, editable=False, max_length=64)),
-                (
-                    "browser_digest",
-                    models.CharField(
-                        blank=True, editable=False, help_text="The browser that asked; empty: an application.", max_length=64
-                    ),
-                ),
                 ("protocol", models.CharField(blank=True, max_length=32)),
                 (
                     "sealed_request",

@@ -21,7 +21,6 @@ class PasswordlessCode(UnrecordedOwned):
     # Keyed, since six digits are guessed at once from a plain digest.
     code_digest = models.CharField(max_length=160, blank=True, editable=False)
     link_digest = models.CharField(max_length=64, blank=True, editable=False)
-    browser_digest = models.CharField(max_length=64, blank=True, editable=False, help_text="The browser that asked; empty: an application.")
     protocol = models.CharField(max_length=32, blank=True)
     sealed_request = models.TextField(
         blank=True, editable=False, help_text="What the link answers to, in words of its protocol, encrypted."

@@ -33,7 +33,6 @@ from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.login import flow
 from authapi.login.browser import see_other, with_parameters
-from authapi.login.cookies import BROWSER, read_cookie
 from authapi.login.decision import Step
 from authapi.login.flow import HANDLE, ProvenUser
 from authapi.login.known_browser import is_known_to, known_browser
@@ -178,7 +177,6 @@ def _start(login: Login, asked: _Asked) -> None:
             user_agent=login.user_agent,
             language=next(iter(login.presentation.languages), ""),
             bound_to=bound_to_login(login.row.pk),
-            browser=read_cookie(login.http_request, BROWSER),
             link=LinkAnswer(login.protocol.name, login.request.state) if asked.is_link else None,
         )
     )

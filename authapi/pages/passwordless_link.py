@@ -34,7 +34,6 @@ from authapi.pages.passwordless import place_of
 from authapi.pages.rendering import render_page
 from authapi.pages.tenant_page import opened_login, tenant_page
 from foundation.secrets import vault
-from foundation.secrets.random_secrets import digest_of
 from identity.hosts import HostMatch
 from identity.models import Connection, User
 
@@ -87,7 +86,7 @@ def _own_transaction(request: HttpRequest, host: HostMatch, row: PasswordlessCod
     browser = read_cookie(request, BROWSER)
     is_ahead = "prefetch" in request.headers.get("Sec-Purpose", request.headers.get("Purpose", ""))
     is_window = request.headers.get("Sec-Fetch-Dest", "document") == "document"
-    if not browser or row.browser_digest != digest_of(browser) or is_ahead or not is_window:
+    if not browser or is_ahead or not is_window:
         return None
     return transaction_of(host.tenant_id, login_key_of(row), browser=browser)
 

@@ -20,7 +20,6 @@ from authapi.models import Client, PasswordlessCode
 from authapi.services import sign_in_log
 from foundation.database.transactions import unit_of_work
 from foundation.secrets import vault
-from foundation.secrets.random_secrets import digest_of
 from identity.hosts import HostMatch
 from identity.models import Connection
 
@@ -38,11 +37,7 @@ class LinkAnswer:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A message that is asked for. With `link` it holds a link, otherwise a code.
-
-    `browser` is the mark of the browser whose login it is for, empty where an application asks. `bound_to` is that of a
-    `CodeAttempt`.
-    """
+    """A message that is asked for. With `link` it holds a link, otherwise a code. `bound_to` is that of a `CodeAttempt`."""
 
     host: HostMatch
     client: Client
@@ -52,7 +47,6 @@ class Wanted:
     user_agent: str = ""
     language: str = ""
     bound_to: str = ""
-    browser: str = field(default="", repr=False)
     link: LinkAnswer | None = None
     takes_sign_up: bool = True
 
@@ -96,7 +90,6 @@ def _row(wanted: Wanted) -> PasswordlessCode:
         connection=wanted.connection,
         address=wanted.address.value,
         bound_to=wanted.bound_to,
-        browser_digest=digest_of(wanted.browser) if wanted.browser else "",
         takes_sign_up=wanted.takes_sign_up,
     )
     if wanted.link is not None:

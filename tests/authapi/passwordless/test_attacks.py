@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import time_machine
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from authapi.accounts.attempts import LoginRefused
@@ -31,6 +31,7 @@ from tests.authapi.memory import forget_all
 from tests.authapi.passwordless.conftest import ADA, NUMBER, Door, new_door, set_options
 from tests.authapi.passwordless.messages import jobs_of, last_code, wrong
 from tests.authapi.passwordless.test_grant import WRONG, challenge, outcome
+from tests.deadlines import eventually
 from tests.factories.admin import new_tenant
 from tests.factories.authapi import host_of
 from tests.factories.sign_in import CALLBACK
@@ -97,6 +98,24 @@ def test_guesses_at_once_are_counted_one_by_one(door: Door) -> None:
     for thread in threads:
         thread.join(timeout=30)
     assert sorted(statuses) == [403] * 5 + [429] * 3
+
+
+def waiting_for_a_name() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+        return bool(cursor.fetchone()[0])
+
+
+def test_a_guess_waits_for_the_one_before_it_at_the_same_address(door: Door) -> None:
+    code, statuses = door.code(), []
+    second = threading.Thread(target=lambda: statuses.append(door.redeem(code).status))
+    with transaction.atomic():
+        codes.hold(codes.Scope(door.email, Address(Channel.EMAIL, ADA), door.client))
+        second.start()
+        eventually(waiting_for_a_name)
+        assert statuses == []
+    second.join(timeout=30)
+    assert statuses == [200]
 
 
 def test_one_place_that_guesses_over_many_addresses_is_refused_everywhere(door: Door) -> None:
