@@ -9,6 +9,10 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 import time_machine
 
+from authapi.accounts.attempts import LoginRefused
+from authapi.accounts.passwordless.addresses import Address, Channel
+from authapi.accounts.passwordless.limits import Place
+from authapi.accounts.passwordless.login import log_in_with_link
 from authapi.models import LoginTransaction, PasswordlessCode, Session
 from authapi.services.clients import revoke_client
 from identity.models import User
@@ -19,6 +23,7 @@ from tests.authapi.passwordless.conftest import ADA, NUMBER, Door, set_options
 from tests.authapi.passwordless.messages import last_code, last_contents, wrong
 from tests.authapi.passwordless.test_pages import Visit
 from tests.authapi.passwordless.test_pages import visit as visit
+from tests.factories.authapi import host_of
 from tests.factories.sign_in import CALLBACK
 
 PARAMETERS = {"redirect_uri": CALLBACK, "response_type": "code", "state": "from-the-app", "scope": "openid"}
@@ -151,6 +156,15 @@ def test_a_link_works_once(door: Door) -> None:
     assert (late.status, "used already" in late.text) == (410, True)
     again = open_link(first, path)
     assert (again.status, "used already" in again.text) == (410, True)
+
+
+def test_of_two_confirmations_at_once_the_second_finds_the_link_used(door: Door) -> None:
+    asked_by_application(door)
+    seen = PasswordlessCode.objects.of(door.tenant.pk).select_related("client", "connection").get()
+    both: dict[str, Any] = {"host": host_of(door.tenant), "place": Place("192.0.2.1"), "user_agent": ""}
+    assert log_in_with_link(seen, Address(Channel.EMAIL, ADA), **both).email == ADA
+    with pytest.raises(LoginRefused):
+        log_in_with_link(seen, Address(Channel.EMAIL, ADA), **both)
 
 
 def test_a_newer_login_ends_an_older_link(door: Door) -> None:
