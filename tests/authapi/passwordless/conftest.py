@@ -72,7 +72,7 @@ def new_door(tenant: Tenant, **client: Any) -> Door:
 
 @pytest.fixture
 def door(tenant: Tenant, settings: Any) -> Door:
-    settings.SMS_URL = "console:"
+    settings.SMS_SENDER = {"kind": "console"}
     return new_door(tenant)
 
 

@@ -67,7 +67,7 @@ def test_a_confidential_client_must_prove_itself(door: Door) -> None:
 
 
 def test_text_messages_without_a_sender_are_refused(door: Door, settings: Any) -> None:
-    settings.SMS_URL = ""
+    settings.SMS_SENDER = {}
     answer = door.start(connection="sms", email=None, phone_number=NUMBER)
     assert (answer.status, answer.json()["error"]) == (400, "sms_provider_error")
     assert not PasswordlessCode.objects.of(door.tenant.pk).exists()
