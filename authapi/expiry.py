@@ -28,6 +28,7 @@ from authapi.models import (
     LoginFailures,
     LoginTransaction,
     LogoutTransaction,
+    PasswordlessCode,
     PushedRequest,
     RefreshToken,
     RefusedMessage,
@@ -46,6 +47,8 @@ _REPLAY_KNOWN = timedelta(hours=24)
 _REUSE_KNOWN = timedelta(days=30)
 # A mailed link is answered as one that was used or has expired, and not as an unknown one, for so long after its end.
 _LINK_KNOWN = timedelta(days=7)
+# The same for a link that logs a person in: it is asked for anew, so people do not come back to it later.
+_LOGIN_LINK_KNOWN = timedelta(hours=24)
 # A refused message, or the answer to a test, is kept beside its line for so long.
 _MESSAGE_KEPT = timedelta(days=7)
 
@@ -113,6 +116,7 @@ def endings(now: datetime) -> tuple[Ending, ...]:
         # The successor of a rotated token is kept for answers that were lost, for the leeway only.
         Ending(RefreshToken, over("sealed_until"), emptied={"sealed_successor": "", "sealed_until": None}),
         Ending(AccountTicket, over("expires_at", kept=_LINK_KNOWN)),
+        Ending(PasswordlessCode, over("expires_at", kept=_LOGIN_LINK_KNOWN)),
         # Older failures count no longer, and the block that they led to has ended.
         Ending(LoginFailures, over("last_failed_at", kept=MEMORY)),
         # What a provider says of a user: long enough to mend a connection.

@@ -10,6 +10,7 @@ from django.utils.html import format_html
 from authapi.api.client_bodies import ClientToChange
 from authapi.api.client_documents import client_resource, columns_of
 from authapi.grants.password import REALM_GRANT
+from authapi.grants.passwordless import PasswordlessGrant
 from authapi.models import Client, ClientCredential
 from foundation.admin.json_fields import ShapedJSONField
 from foundation.admin.line_fields import LinesField
@@ -31,6 +32,7 @@ GRANTS = (
     ("implicit", "Implicit and hybrid", "Tokens come in the address of the browser. For old applications only: tokens leak there."),
     ("password", "Password", "The application itself asks for passwords. For migrations only: it sees every password."),
     (REALM_GRANT, "Password of a named connection", "As above, at a connection that the application names."),
+    (PasswordlessGrant.name, "Code by email or text message", "The application itself asks for the code that a person was sent."),
 )
 METHODS = (
     ("none", "None: a public client, which cannot keep a secret"),

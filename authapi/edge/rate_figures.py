@@ -32,7 +32,7 @@ _ANONYMOUS_SECONDS = 2
 # A person behind a browser asks for a few pages at a time; an address may be a whole company.
 _OF_BROWSERS = Figure(10, 200)
 # Hot endpoints that ask for no proof. What is not named here charges the tenant once its client is proven.
-OPEN_ENDPOINTS = frozenset({"jwks", "discovery", "signup", "change_password"})
+OPEN_ENDPOINTS = frozenset({"jwks", "discovery", "signup", "change_password", "passwordless_start", "passwordless_verify", "otp_challenge"})
 
 # Contract 9.4: one identifier from one address, successes too: 20 at once, then 10 a minute.
 LOGINS = Bucket("login", 20, 6.0)
@@ -40,6 +40,23 @@ LOGINS = Bucket("login", 20, 6.0)
 RESETS = Bucket("change_password", 10, 60.0)
 # One address over all accounts, as each request leaves a job and a line in the log: 100 at once, then one in 12 seconds.
 RESETS_OF_ADDRESS = Bucket("change_password_address", 100, 12.0)
+
+# Codes and links that log people in (docs/adr/0101). Contract 9.3: 50 an hour from one place, over all addresses.
+STARTS_OF_PLACE = Bucket("passwordless_start", 50, 72.0)
+# To one address: from one place 5 at once, then one in 30 minutes; from everywhere 10 at once, then one in 20 minutes, so that one
+# place never uses up what the person has.
+CODES_FROM_PLACE = Bucket("passwordless_place", 5, 1800.0)
+CODES = Bucket("passwordless_address", 10, 1200.0)
+# From a browser that has logged the account in before: 5 at once, then one in 5 minutes.
+CODES_KNOWN = Bucket("passwordless_known", 5, 300.0)
+# All codes of one application, and of one tenant: what a flood over many addresses may cost.
+CODES_OF_CLIENT = Bucket("passwordless_client", 600, 1.0)
+CODES_OF_TENANT = Bucket("passwordless_tenant", 1200, 0.5)
+# Wrong guesses at the codes of one address: from one place 5 at once, then one in 20 minutes; from everywhere 20 at once, then one in
+# 15 minutes. With two codes of six digits that count, a year of guessing finds one with a chance of 7 %.
+CODE_GUESSES_FROM_PLACE = Bucket("code_guess_place", 5, 1200.0)
+CODE_GUESSES = Bucket("code_guess", 20, 900.0)
+CODE_GUESSES_KNOWN = Bucket("code_guess_known", 10, 600.0)
 
 # Lines of the log about failed operations of one client: 60 at once, then one in 5 seconds. Further ones are answered and not noted.
 FAILED_OPERATIONS = Bucket("failed_operation", 60, 5.0)

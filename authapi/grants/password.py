@@ -7,6 +7,7 @@ it is open, a client opts in by its grant types.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable
 
 from django.utils import timezone
 from oauth2_provider.settings import oauth2_settings
@@ -50,12 +51,12 @@ class PasswordGrant(UserGrant):
             raise RequestRefused(OAuthCase.UNSUPPORTED_GRANT, grant=self.name)
         username, password = request.required("username"), request.required("password")
         connection = self.connection(request, client)
-        _check_organization(request, client)
+        check_organization(request, client)
         # Asked before anybody logs in: what the client may not have at all costs no hash and no line in the log.
         user_entitlement(host=request.host, client=client, user=None, audience=request.text("audience"), scope=request.text("scope"))
-        sender = _sender(request, client)
+        sender = person_behind(request, client)
         user = _logged_in(request, client, connection, username, password, sender)
-        return _issued(request, client, connection, user, sender)
+        return issued(request, client, connection, user, sender)
 
     def connection(self, request: TokenRequest, client: Client) -> Connection:
         connection = default_directory(request.host.tenant_id)
@@ -76,7 +77,7 @@ class PasswordRealmGrant(PasswordGrant):
         return named
 
 
-def _check_organization(request: TokenRequest, client: Client) -> None:
+def check_organization(request: TokenRequest, client: Client) -> None:
     """Raise `RequestRefused` where the login is to be for an organization: nobody is asked here whether the user may enter it."""
     if request.text("organization") is not None:
         raise RequestRefused(LoginCase.ORGANIZATION_NOT_ALLOWED)
@@ -102,7 +103,17 @@ def _logged_in(request: TokenRequest, client: Client, connection: Connection, us
 
 
 @unit_of_work
-def _issued(request: TokenRequest, client: Client, connection: Connection, user: User, sender: Sender) -> Granted:
+def issued(
+    request: TokenRequest,
+    client: Client,
+    connection: Connection,
+    user: User,
+    sender: Sender,
+    *,
+    methods: Iterable[str] = ("pwd",),
+    grant: str = _GRANT_CLAIM,
+) -> Granted:
+    """Return the tokens of a user who has just proven who they are to the client, without a browser and so without a session."""
     granted = user_entitlement(host=request.host, client=client, user=user, audience=request.text("audience"), scope=request.text("scope"))
     now = timezone.now()
     login = UserIssue(
@@ -116,18 +127,18 @@ def _issued(request: TokenRequest, client: Client, connection: Connection, user:
         session=None,
         organization=None,
         auth_time=now,
-        methods=[{"name": "pwd", "timestamp": now.isoformat()}],
+        methods=[{"name": name, "timestamp": now.isoformat()} for name in methods],
         nonce="",
         lineage=uuid.uuid4(),
         confirmation=binding(request),
-        grant=_GRANT_CLAIM,
+        grant=grant,
     )
     login, access, until = access_of(login, granted)
     refresh_token = issue_refresh_token(login, access=access, until=until, sender=sender) if login.wants_refresh_token else None
     return Granted(login, access, refresh_token)
 
 
-def _sender(request: TokenRequest, client: Client) -> Sender:
+def person_behind(request: TokenRequest, client: Client) -> Sender:
     """Return where the user is: behind a client that proved itself and is trusted to say so, where that client says (contract, 9.9)."""
     sender = sender_of(request)
     said = request.headers.get(FORWARDED_FOR, "").strip()

@@ -6,6 +6,7 @@ of budgets. A missing mark and one that another tenant signed count as none.
 
 from __future__ import annotations
 
+import hmac
 from datetime import timedelta
 
 from django.core.signing import BadSignature, TimestampSigner
@@ -30,10 +31,18 @@ def known_browser(tenant_id: str, cookies: str) -> AddressKey | None:
     return AddressKey(mark) if mark else None
 
 
+def is_known_to(user: User, browser: AddressKey | None) -> bool:
+    """Tell whether this is the key of a browser in which this very user has completed a login."""
+    return browser is not None and hmac.compare_digest(browser.name, _mark_for(user))
+
+
 def remember_browser(answer: HttpResponse, user: User) -> None:
     """Mark the browser that gets this answer: the user has completed a login in it."""
-    mark = salted_hmac("authapi.known-browser", f"{user.tenant_id}/{user.pk}", algorithm="sha256").hexdigest()
-    set_cookie(answer, KNOWN, _signer(user.tenant_id).sign(mark), seconds=int(_LIFE.total_seconds()))
+    set_cookie(answer, KNOWN, _signer(user.tenant_id).sign(_mark_for(user)), seconds=int(_LIFE.total_seconds()))
+
+
+def _mark_for(user: User) -> str:
+    return salted_hmac("authapi.known-browser", f"{user.tenant_id}/{user.pk}", algorithm="sha256").hexdigest()
 
 
 def _value_of(cookies: str) -> str:

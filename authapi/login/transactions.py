@@ -63,6 +63,12 @@ def kept_transaction(*, tenant_id: str, handle: str, browser: str) -> LoginTrans
     return row
 
 
+def transaction_of(tenant_id: str, key: int | None, *, browser: str) -> LoginTransaction | None:
+    """Return a login transaction by its key where it belongs to this browser and has not expired, None otherwise."""
+    rows = LoginTransaction.objects.of(tenant_id).select_related("client", "session")
+    return rows.filter(pk=key, browser_digest=digest_of(browser), expires_at__gt=timezone.now()).first() if key is not None else None
+
+
 def new_handle(row: LoginTransaction) -> str:
     """Give a login transaction another handle, for a page that does not know its own."""
     handle = new_secret()

@@ -15,6 +15,8 @@ IN_WORDS: dict[str, str] = {
     "fsa": "Failed silent login",
     "slo": "Logout",
     "flo": "Client not told of a logout",
+    "cls": "Code or link by e-mail",
+    "cs": "Code by text message",
     "ss": "Sign-up",
     "fs": "Failed sign-up",
     "sv": "Verified e-mail address",

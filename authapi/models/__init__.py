@@ -8,6 +8,7 @@ from authapi.models.foreign_providers import ConnectionTest, ProviderMetadata, R
 from authapi.models.keys import RevokedToken, SamlKey, SigningKey
 from authapi.models.log_lines import AdministrativeLine, SignIn
 from authapi.models.logins import Consent, LoginTransaction, LogoutTransaction, PushedRequest
+from authapi.models.passwordless import PasswordlessCode
 from authapi.models.permissions import OrganizationClientGrant, Permission, RolePermission, UserPermission
 from authapi.models.resources import ApiResource, ClientGrant
 from authapi.models.sessions import Initiator, LogoutNotice, Session, SessionClient
@@ -37,6 +38,7 @@ __all__ = [
     "LogoutNotice",
     "LogoutTransaction",
     "OrganizationClientGrant",
+    "PasswordlessCode",
     "Permission",
     "ProviderMetadata",
     "PushedRequest",

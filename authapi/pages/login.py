@@ -13,6 +13,7 @@ from authapi import upstream
 from authapi.accounts.account_mails import RESET_REQUEST_PATH
 from authapi.accounts.attempts import Attempt, LoginRefused, Refusal
 from authapi.accounts.password_login import log_in
+from authapi.accounts.passwordless.connections import passwordless_among
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.login import flow, round_trips
@@ -33,6 +34,7 @@ from authapi.pages.form_fields import (
     identifier_problem,
 )
 from authapi.pages.hosted_page import with_rate
+from authapi.pages.passwordless import label_of, page_for
 from authapi.pages.rendering import render_page
 from authapi.pages.tenant_page import opened_login, tenant_page
 from authapi.services import sign_in_log
@@ -54,6 +56,9 @@ def login_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
         login.check()
         if request.method == "POST":
             return _forget(login, handle) if "forget" in request.POST else _log_in(login, handle)
+        by_code = _by_code(login, request.GET.get("connection", ""))
+        if by_code is not None:
+            return see_other(request, page_for(handle, by_code))
         elsewhere = _elsewhere(login, request.GET.get("connection", ""))
         return _form(login, handle) if elsewhere is None else _leave(login, handle, elsewhere)
     except RequestRefused as refused:
@@ -115,6 +120,13 @@ def _forget(login: Login, handle: str) -> HttpResponse:
     return answer
 
 
+def _by_code(login: Login, named: str) -> Connection | None:
+    """Return the connection that logs in with a code: the one that was clicked, or the only way there is."""
+    usable = login.connections
+    found = [one for one in passwordless_among(usable) if one.name == named or (not named and len(usable) == 1)]
+    return next(iter(found), None)
+
+
 def _elsewhere(login: Login, named: str) -> Connection | None:
     """Return the provider to leave for at once: the one that was clicked, or the only way there is."""
     usable = login.connections
@@ -153,9 +165,12 @@ def _form(login: Login, handle: str, *, identifier: str = "", problems: Sequence
         "account": account,
         "other_account": with_parameters(flow.PAGES[Step.LOGIN], {flow.HANDLE: handle, _ACCOUNT: _OTHER}),
         "links": [
-            {"name": one.display_name or one.name, "address": f"?{urlencode({flow.HANDLE: handle, 'connection': one.name})}"}
-            for one in login.connections
-            if one in offered
+            *_code_links(login, handle),
+            *(
+                {"name": one.display_name or one.name, "address": f"?{urlencode({flow.HANDLE: handle, 'connection': one.name})}"}
+                for one in login.connections
+                if one in offered
+            ),
         ],
         "problems": problems,
         "sign_up": f"{flow.PAGES[Step.CREATE]}?{urlencode({flow.HANDLE: handle})}" if database and takes_sign_ups(database) else "",
@@ -172,6 +187,11 @@ def _form(login: Login, handle: str, *, identifier: str = "", problems: Sequence
         )
         context["fields"] = form_fields([name, password], problems)
     return render_page(login, handle, "login", context, status=status)
+
+
+def _code_links(login: Login, handle: str) -> list[dict[str, str]]:
+    codes = passwordless_among(login.connections)
+    return [{"label": label_of(one), "address": f"?{urlencode({flow.HANDLE: handle, 'connection': one.name})}"} for one in codes]
 
 
 def _remembered(login: Login, database: Connection, typed: str) -> str:

@@ -58,7 +58,7 @@ FLAGS: dict[str, bool | None] = {
     "enable_pipeline2": None,
     "enable_public_signup_user_exists_error": False,
     "enable_sso": True,
-    "enforce_client_authentication_on_passwordless_start": None,
+    "enforce_client_authentication_on_passwordless_start": True,
     "genai_trial": None,
     "improved_signup_bot_detection_in_classic": None,
     "mfa_show_factor_list_on_enrollment": None,

@@ -1,4 +1,4 @@
-"""What is wrong with the options of SAML and WS-Federation connections, said when they are written."""
+"""What is wrong with the options of connections whose strategies this app serves, said when they are written."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any
 
 from django.conf import settings
 
+from authapi.accounts.passwordless.options import passwordless_problem
 from authapi.upstream.provider_metadata import pasted_metadata
 from authapi.upstream.saml import options as saml_options
 from authapi.upstream.saml.metadata import MetadataUnreadable, read_metadata
 from authapi.upstream.saml.options import OptionsInvalid
 from authapi.upstream.wsfed import options as wsfed_options
 from authapi.upstream.wsfed.metadata import read_federation_metadata
+from identity.models.connections import PASSWORDLESS_STRATEGIES
 
 WSFED_STRATEGIES = ("adfs", "waad")
 
@@ -43,3 +45,11 @@ def wsfed_problem(strategy: str, options: Mapping[str, Any]) -> str | None:
     except MetadataUnreadable as error:
         return f"fedMetadataXml: {error}"
     return None
+
+
+# Who judges the options of which strategies.
+JUDGES = (
+    (saml_options.STRATEGIES, saml_problem),
+    (WSFED_STRATEGIES, wsfed_problem),
+    (PASSWORDLESS_STRATEGIES, passwordless_problem),
+)

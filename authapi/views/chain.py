@@ -7,7 +7,7 @@ address for what was refused (ADR 0073).
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -28,7 +28,7 @@ from authapi.edge.rate_figures import OPEN_ENDPOINTS
 from authapi.edge.raw_headers import joined
 from authapi.edge.throttling import Rate
 from authapi.edge.unread_bodies import Body, BodyTooLarge, BodyTooSlow, ClientLeft, NoRoom, unread_bodies
-from authapi.failures import Failure, RequestRefused
+from authapi.failures import Case, Failure, RequestRefused
 from authapi.failures.oauth import OAuthCase, engine_failure
 from authapi.failures.requests import RequestCase
 from authapi.possession.presented import check_single
@@ -88,8 +88,10 @@ def json_answer(members: Any, *, status: int = 200, headers: dict[str, str] | No
     return Answer(status, orjson.dumps(members), headers or {})
 
 
-def hot_endpoint(endpoint: Endpoint, *, name: str, methods: tuple[str, ...]) -> Application:
+def hot_endpoint(endpoint: Endpoint, *, name: str, methods: tuple[str, ...], in_words_of: Mapping[Case, Case] | None = None) -> Application:
     """Make an ASGI application of `endpoint`; `name` is what its rate is counted under.
+
+    `in_words_of` names the cases that an interface words in its own way.
 
     An endpoint that finds out that a password will be hashed returns `Later`: the rest runs where slow work queues by itself.
     """
@@ -107,7 +109,7 @@ def hot_endpoint(endpoint: Endpoint, *, name: str, methods: tuple[str, ...]) -> 
                 await _send(send, _unread(refused, methods), is_head=is_head)
                 return
             if whole is not None:
-                answer = await _rated(_Request(endpoint, name, methods, scope, whole, origin))
+                answer = await _rated(_Request(endpoint, name, methods, scope, whole, origin, in_words_of or {}))
                 await _send(send, answer, is_head=is_head)
 
     return application
@@ -145,6 +147,7 @@ class _Request:
     scope: Scope = field(repr=False)
     body: bytes = field(repr=False)
     origin: Origin
+    words: Mapping[Case, Case]
 
     @property
     def is_open(self) -> bool:
@@ -222,7 +225,7 @@ def _answer(request: _Request) -> _Done | _Waiting:
     except StrangerRefused as refused:
         return _Done(_failed(RequestRefused(RequestCase.TOO_MANY_REQUESTS), request.methods), charge.tenant_id, refused.rate)
     except Exception as error:  # noqa: BLE001  (the edge: every failure becomes a row of the table)
-        return _Done(_failed(error, request.methods), charge.tenant_id, rate or charge.rate)
+        return _Done(_failed(_worded(error, request.words), request.methods), charge.tenant_id, rate or charge.rate)
 
 
 def _finished(request: _Request, waiting: _Waiting) -> _Done:
@@ -259,6 +262,12 @@ def _check_request(method: str, methods: tuple[str, ...], body: bytes) -> None:
         raise RequestRefused(RequestCase.METHOD_NOT_ALLOWED, allowed=" and ".join(methods))
     if len(body) > MAX_BODY_BYTES:
         raise RequestRefused(RequestCase.BODY_TOO_LARGE, limit=MAX_BODY_BYTES)
+
+
+def _worded(error: Exception, words: Mapping[Case, Case]) -> Exception:
+    """Return the refusal in the words of the interface where that has its own."""
+    case = words.get(error.case) if isinstance(error, RequestRefused) else None
+    return error if case is None else RequestRefused(case)
 
 
 def _failed(error: Exception, methods: tuple[str, ...]) -> Answer:

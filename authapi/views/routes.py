@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, path
 
 from authapi.accounts.account_mails import RESET_PATH, RESET_REQUEST_PATH, UNBLOCK_PATH
+from authapi.accounts.passwordless.starting import LINK_PATH
 from authapi.login.round_trips import NEXT_PATH
 from authapi.pages.branding import PATH as BRAND_PATH
 from authapi.pages.branding import PICTURE_ROUTE, brand_picture, brand_stylesheet
@@ -14,6 +15,8 @@ from authapi.pages.email_verification import verify_email
 from authapi.pages.login import login_page
 from authapi.pages.logout_round_trip import next_participant
 from authapi.pages.organization import organization_page
+from authapi.pages.passwordless import ADDRESS_PATH, CODE_PATH, address_page, code_page
+from authapi.pages.passwordless_link import CONFIRM_PATH, confirm_page, link_page
 from authapi.pages.provider_logout import provider_logout
 from authapi.pages.reset_password import request_page, reset_page
 from authapi.pages.select_account import select_account_page
@@ -30,6 +33,8 @@ from authapi.protocols.wsfed.views import metadata as federation_metadata
 from authapi.upstream.connection_tests import TEST_PATH
 from authapi.upstream.login import CALLBACK_PATH
 from authapi.upstream.saml.logout import LOGOUT_PATH
+from authapi.views.passwordless_redirect import PATH as VERIFY_REDIRECT_PATH
+from authapi.views.passwordless_redirect import verify_redirect
 from authapi.views.provider_answers import login_callback
 from identity.mail import verification
 
@@ -57,8 +62,20 @@ def sign_in_urls() -> list[URLPattern]:
         path(LOGOUT_PATH, provider_logout),
         path(TEST_PATH, go_to_provider),
         path(CALLBACK_PATH, login_callback),
+        *_passwordless_urls(),
         *_saml_urls(),
         *_wsfed_urls(),
+    ]
+
+
+def _passwordless_urls() -> list[URLPattern]:
+    """Return the addresses of logins by a code or a link."""
+    return [
+        path(ADDRESS_PATH.removeprefix("/"), address_page, name="hosted_passwordless"),
+        path(CODE_PATH.removeprefix("/"), code_page, name="hosted_passwordless_code"),
+        path(CONFIRM_PATH.removeprefix("/"), confirm_page, name="hosted_passwordless_confirm"),
+        path(LINK_PATH.removeprefix("/"), link_page),
+        path(VERIFY_REDIRECT_PATH, verify_redirect),
     ]
 
 

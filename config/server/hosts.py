@@ -27,7 +27,17 @@ logger = logging.getLogger(__name__)
 _RETRY_AFTER_SECONDS = 2
 _MANAGEMENT_PREFIX = "/api/v2/"
 # Addresses whose errors have OAuth's shape; programs read them.
-_OAUTH_PREFIXES = ("/oauth/", "/userinfo", "/dbconnections/", "/passwordless/", "/mfa/", "/oidc/", "/.well-known/", "/bc-authorize")
+_OAUTH_PREFIXES = (
+    "/oauth/",
+    "/userinfo",
+    "/dbconnections/",
+    "/passwordless/",
+    "/otp/",
+    "/mfa/",
+    "/oidc/",
+    "/.well-known/",
+    "/bc-authorize",
+)
 _OAUTH_ERRORS = {403: "access_denied", 404: "not_found", 500: "server_error", 503: "temporarily_unavailable"}
 # Daphne takes the root path from any client, and every absolute URL with it.
 _REFUSED_HEADERS = frozenset({b"daphne-root-path"})

@@ -107,6 +107,9 @@ SIGN_IN_LOG_DAYS = env.number(
 )
 SIGNING_KEY_DAYS = env.integer("SIGNING_KEY_DAYS", 90, "Days a key signs before it is rotated; 0 leaves it to the command.")
 AUTHORIZATION_REQUEST_SECONDS = env.integer("AUTHORIZATION_REQUEST_SECONDS", 3600, "How long people may take to log in.", minimum=60)
+PASSWORDLESS_LINK_SECONDS = env.integer(
+    "PASSWORDLESS_LINK_SECONDS", 1800, "Life of a mailed link that logs a person in.", minimum=60, maximum=86_400
+)
 LOGOUT_RETRY_DELAYS = env.numbers("LOGOUT_RETRY_DELAYS", "5,30,120,600", "Seconds before a client is told of a logout once more.")
 RATE_LIMITS_ENABLED = env.flag("RATE_LIMITS_ENABLED", default=True, effect="Off for load tests; login protection stays on.")
 RATE_LIMIT_PER_SECOND = env.integer("RATE_LIMIT_PER_SECOND", 100, "Requests per second, tenant and endpoint.", minimum=1)

@@ -8,6 +8,7 @@ from django.contrib.postgres.indexes import OpClass
 from django.core.validators import MinLengthValidator, RegexValidator
 from django.db import models
 from django.db.models import F
+from django.db.models.fields.json import KT
 from django.db.models.functions import Lower, Reverse
 
 from identity.models.base import RecordedModel
@@ -108,6 +109,11 @@ class LinkedIdentity(RecordedModel):
         verbose_name_plural = "linked identities"
         constraints = [
             models.UniqueConstraint(fields=["tenant", "provider", "identifier"], name="identity_linkedidentity_identifier_unique"),
+        ]
+        # Logins without a password find the identity by the address that they prove.
+        indexes = [
+            models.Index("connection", Lower(KT("profile_data__email")), name="identity_linkedidentity_email"),
+            models.Index("connection", KT("profile_data__phone_number"), name="identity_linkedidentity_phone"),
         ]
         ordering = ("id",)
 

@@ -10,6 +10,7 @@ from authapi.accounts.attempts import Refusal
 from authapi.failures import Case, RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.failures.oauth import OAuthCase
+from authapi.failures.passwordless import PasswordlessCase
 from authapi.failures.requests import RequestCase
 from authapi.grants.password import _CASES
 
@@ -28,6 +29,15 @@ ROWS: dict[Case, tuple[int, str, str | None]] = {
     LoginCase.USER_BLOCKED: (403, "unauthorized", "user is blocked"),
     LoginCase.ACCOUNT_BLOCKED: (429, "too_many_attempts", None),
     LoginCase.PASSWORD_LEAKED: (401, "password_leaked", None),
+    PasswordlessCase.WRONG_EMAIL_CODE: (403, "invalid_grant", "Wrong email or verification code."),
+    PasswordlessCase.WRONG_PHONE_CODE: (403, "invalid_grant", "Wrong phone number or verification code."),
+    PasswordlessCase.BAD_TENANT: (400, "bad.tenant", None),
+    PasswordlessCase.BAD_CLIENT: (400, "bad.client_id", None),
+    PasswordlessCase.BAD_CONNECTION: (400, "bad.connection", None),
+    PasswordlessCase.BAD_PARAMETERS: (400, "bad.authParams", None),
+    PasswordlessCase.BAD_REQUEST: (400, "bad.request", None),
+    PasswordlessCase.BAD_PHONE_NUMBER: (400, "bad.phone_number", None),
+    PasswordlessCase.CANNOT_SEND_TEXT: (400, "sms_provider_error", None),
     RequestCase.MISSING_PARAMETER: (400, "invalid_request", None),
     OAuthCase.UNSUPPORTED_GRANT: (400, "unsupported_grant_type", None),
     RequestCase.TOO_MANY_REQUESTS: (429, "too_many_requests", None),
@@ -46,7 +56,7 @@ def test_each_row_of_the_contract_stands_in_the_table(case: Case) -> None:
 
 
 def test_every_case_has_a_text_and_a_status_of_an_error() -> None:
-    rows = [case.failure for case in (*RequestCase, *OAuthCase, *LoginCase)]
+    rows = [case.failure for case in (*RequestCase, *OAuthCase, *LoginCase, *PasswordlessCase)]
     assert all(row.description and 400 <= row.status < 600 for row in rows)
 
 

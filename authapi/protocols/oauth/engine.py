@@ -17,6 +17,7 @@ from authapi.failures.requests import RequestCase
 from authapi.grants.authorization_code import AuthorizationCodeGrant
 from authapi.grants.client_credentials import ClientCredentialsGrant
 from authapi.grants.password import PasswordGrant, PasswordRealmGrant
+from authapi.grants.passwordless import PasswordlessGrant
 from authapi.grants.refresh_token import RefreshTokenGrant
 from authapi.models import Client
 from authapi.protocols.oauth.checks import AuthorizationChecks
@@ -27,7 +28,7 @@ from authapi.tokens.minting import Issue, minted
 from authapi.tokens.revocation import revoke_own
 
 # Grants of the token endpoint this release serves; the engine knows more, and they stay unreachable until they are finished.
-_GRANTS = (AuthorizationCodeGrant, ClientCredentialsGrant, RefreshTokenGrant, PasswordGrant, PasswordRealmGrant)
+_GRANTS = (AuthorizationCodeGrant, ClientCredentialsGrant, RefreshTokenGrant, PasswordGrant, PasswordRealmGrant, PasswordlessGrant)
 SERVED_GRANTS = tuple(grant.name for grant in _GRANTS)
 # Those that hash what a person typed.
 PASSWORD_GRANTS = frozenset({PasswordGrant.name, PasswordRealmGrant.name})

@@ -32,6 +32,7 @@ from authapi.models import (
     LogoutNotice,
     LogoutTransaction,
     OrganizationClientGrant,
+    PasswordlessCode,
     Permission,
     ProviderMetadata,
     PushedRequest,
@@ -437,6 +438,21 @@ class CustomTextFactory(RowFactory[CustomText]):
     prompt = "login"
     language = "de"
     texts = {"login": {"title": "Willkommen"}}
+
+
+class PasswordlessCodeFactory(RowFactory[PasswordlessCode]):
+    """A code that no test knows, asked for by an application."""
+
+    class Meta:
+        model = PasswordlessCode
+
+    tenant_id = tenant_of("connection")
+    connection = SubFactory(ConnectionFactory, tenant_id=same(), strategy="email")
+    client = SubFactory(ClientFactory, tenant_id=same())
+    address = LazyFunction(lambda: f"{new_secret()[:20].lower()}@example.test")
+    code_digest = unknown_digest()
+    code_expires_at = from_now(minutes=3)
+    expires_at = from_now(minutes=3)
 
 
 class TenantSettingsFactory(RowFactory[TenantSettings]):

@@ -23,14 +23,15 @@ from identity.hosts import HostMatch
 def authorize(request: HttpRequest, host: HostMatch) -> HttpResponse:
     """Answer the client, or lead to the page that is due."""
     parameters = read(sent_pairs(request))
-    client = _client(host, single(parameters, "client_id"))
+    client = requested_client(host, single(parameters, "client_id"))
     if parameters.repeated:
         name, target = min(parameters.repeated), target_of(parameters, facts_of(client))
         return respond_refused(request, host, target, RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=name[:100]))
     return flow.begin(request, OAUTH, ProtocolRequest(host, client, received(client, parameters).state))
 
 
-def _client(host: HostMatch, client_id: str) -> Client:
+def requested_client(host: HostMatch, client_id: str) -> Client:
+    """Return the client that a browser names. Raises `RequestRefused`, told to the person: no address is trusted yet."""
     if not client_id:
         raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="client_id")
     try:

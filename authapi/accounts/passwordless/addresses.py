@@ -1,0 +1,79 @@
+"""The e-mail addresses and phone numbers that codes are sent to: read in one spelling, and shown so that they tell little."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.core.exceptions import ValidationError
+from django.core.validators import EmailValidator
+
+from authapi.accounts.passwordless.numbers import read_number
+from foundation.json_values import text_problem
+from identity.models import Connection
+
+LONGEST = 254
+_is_email = EmailValidator()
+
+
+class Channel(StrEnum):
+    """What carries a message. The value is the strategy of its connections."""
+
+    EMAIL = "email"
+    SMS = "sms"
+
+
+@dataclass(frozen=True)
+class Address:
+    """One e-mail address in lower case, or one phone number in E.164."""
+
+    channel: Channel
+    value: str
+
+    @property
+    def field(self) -> str:
+        """The field of a user that holds it."""
+        return "email" if self.channel is Channel.EMAIL else "phone_number"
+
+    @property
+    def proof_field(self) -> str:
+        """The field of a user that says that it was proven."""
+        return "email_verified" if self.channel is Channel.EMAIL else "phone_verified"
+
+    @property
+    def masked(self) -> str:
+        """The address for a page that a stranger may see: the first letter and the domain, or the last two digits."""
+        if self.channel is Channel.SMS:
+            return f"{'•' * (len(self.value) - 2)}{self.value[-2:]}"
+        name, _, domain = self.value.rpartition("@")
+        return f"{name[:1]}•••@{domain}"
+
+
+class AddressOdd(ValueError):
+    """The text is no e-mail address, or no phone number."""
+
+
+def channel_of(connection: Connection) -> Channel | None:
+    """Return what the codes of a connection travel by, None for a connection whose users log in otherwise."""
+    return Channel(connection.strategy) if connection.strategy in list(Channel) else None
+
+
+def read_address(channel: Channel, typed: str, *, countries: Collection[str] = ()) -> Address:
+    """Return the address that a person typed. Raises `AddressOdd`, also for a number outside of `countries` where these are named."""
+    text = typed.strip()
+    if not text or len(text) > LONGEST or text_problem(text):
+        raise AddressOdd
+    if channel is Channel.SMS:
+        number = read_number(text, countries=countries)
+        if number is None:
+            raise AddressOdd
+        return Address(channel, number)
+    try:
+        _is_email(text)
+    except ValidationError as error:
+        raise AddressOdd from error
+    # An address with a sign that has no lower-case ASCII twin could reach one mailbox and count as another.
+    if not text.isascii():
+        raise AddressOdd
+    return Address(channel, text.lower())

@@ -1,0 +1,145 @@
+"""Codes and links at rest: made, found, counted, used up. Every check holds the address, so that guesses come one after the other."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F
+from django.utils import timezone
+
+from authapi.accounts.passwordless.addresses import Address
+from authapi.models import Client, PasswordlessCode
+from foundation.database.transactions import lock_name
+from foundation.secrets import vault
+from foundation.secrets.random_secrets import digest_of, new_secret
+from identity.models import Connection
+
+# The newest ones count, so that a message that is late, or one that an attacker asks for, takes nothing from the person.
+_COUNTING = 2
+# A code is worth nothing after so many wrong guesses, whoever makes them: more than one place has (`CODE_GUESSES_FROM_PLACE`).
+_MOST_FAILURES = 10
+_LONGEST_CODE = 16
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a code counts for. Without a client it is looked for among those of every client, for checks that use nothing up."""
+
+    connection: Connection
+    address: Address
+    client: Client | None
+    bound_to: str = ""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a message holds. Empty where it holds none."""
+
+    code: str = field(default="", repr=False)
+    link: str = field(default="", repr=False)
+
+
+def bound_to_login(login_key: int) -> str:
+    """Return what binds a code to one login of the hosted pages."""
+    return f"login:{login_key}"
+
+
+def bound_to_session(secret: str) -> str:
+    """Return what binds a code to the `auth_session` of an application."""
+    return f"session:{digest_of(secret)}"
+
+
+def hold(scope: Scope) -> None:
+    """Hold the address until the transaction ends: guesses and uses of its codes come one after the other, in every process."""
+    lock_name(f"passwordless:{scope.connection.pk}:{scope.address.value}")
+
+
+def keep_code(row: PasswordlessCode, *, length: int, seconds: int, has_code: bool, has_link: bool) -> Contents:
+    """Save a new row with the digests of what is sent; return that."""
+    now = timezone.now()
+    contents = Contents(_new_code(length) if has_code else "", new_secret() if has_link else "")
+    row.code_expires_at = now + timedelta(seconds=seconds if has_code else 0)
+    link_ends_at = now + timedelta(seconds=settings.PASSWORDLESS_LINK_SECONDS if has_link else 0)
+    row.expires_at = max(row.code_expires_at, link_ends_at)
+    row.link_digest = digest_of(contents.link) if contents.link else ""
+    row.code_digest = vault.digest(_said(row, contents.code)) if contents.code else ""
+    row.save(force_insert=True)
+    return contents
+
+
+def matching_code(scope: Scope, code: str) -> PasswordlessCode | None:
+    """Return the row whose code this is, None for a wrong one, which every code that counts is charged with. Hold the scope first."""
+    counting = list(_counting(scope, timezone.now())[:_COUNTING])
+    # Each is compared, and one that there is not: the time says neither which one fits nor whether there is one.
+    found = [row for row in counting if len(code) <= _LONGEST_CODE and vault.digest_matches(_said(row, code), row.code_digest)]
+    if not counting:
+        vault.digest_matches(code[:_LONGEST_CODE], "")
+    if found:
+        return found[0]
+    PasswordlessCode.objects.of(scope.connection.tenant_id).filter(pk__in=[row.pk for row in counting]).update(failures=F("failures") + 1)
+    return None
+
+
+def use_up(row: PasswordlessCode, *, now: datetime | None = None) -> None:
+    """Let neither this code nor any other of the same client and address count any more. Hold the scope first."""
+    rows = PasswordlessCode.objects.of(row.tenant_id)
+    same = rows.filter(connection_id=row.connection_id, address=row.address, client_id=row.client_id, used_at=None)
+    same.update(used_at=now or timezone.now())
+
+
+def newest_moment(scope: Scope) -> datetime | None:
+    """Return when the last message of this scope was asked for, None where there was none."""
+    return _of(scope).order_by("-pk").values_list("created_at", flat=True).first()
+
+
+def _counting(scope: Scope, now: datetime) -> models.QuerySet[PasswordlessCode]:
+    rows = _of(scope).filter(used_at=None, code_expires_at__gt=now, failures__lt=_MOST_FAILURES).exclude(code_digest="")
+    return rows.select_related("client", "connection").order_by("-pk")
+
+
+def _of(scope: Scope) -> models.QuerySet[PasswordlessCode]:
+    rows = PasswordlessCode.objects.of(scope.connection.tenant_id)
+    rows = rows.filter(connection=scope.connection, address=scope.address.value, bound_to=scope.bound_to)
+    return rows if scope.client is None else rows.filter(client=scope.client)
+
+
+def _new_code(length: int) -> str:
+    return "".join(secrets.choice("0123456789") for _ in range(length))
+
+
+def _said(row: PasswordlessCode, code: str) -> str:
+    """Return what a digest is made of: a code that is copied to another row fits nothing there."""
+    place = (row.tenant_id, row.connection_id, str(row.client_id), row.address, row.bound_to, row.code_expires_at.isoformat())
+    return "\x00".join((*place, code))
+
+
+def session_code(client: Client, session: str) -> PasswordlessCode | None:
+    """Return the newest row of an `auth_session` of the client that has not ended, None where there is none."""
+    rows = PasswordlessCode.objects.of(client.tenant_id).select_related("connection")
+    return rows.filter(client=client, bound_to=bound_to_session(session), expires_at__gt=timezone.now()).order_by("-pk").first()
+
+
+def link_code(tenant_id: str, secret: str) -> PasswordlessCode | None:
+    """Return the row of a link, used or not, None for an unknown one."""
+    if not secret:
+        return None
+    rows = PasswordlessCode.objects.of(tenant_id).select_related("client", "connection")
+    return rows.filter(link_digest=digest_of(secret)).first()
+
+
+def waiting_code(tenant_id: str, key: str) -> PasswordlessCode | None:
+    """Return a row by its key while its link works, None otherwise."""
+    if not key.isdecimal():
+        return None
+    rows = PasswordlessCode.objects.of(tenant_id).select_related("client", "connection")
+    return rows.filter(pk=int(key), used_at=None, expires_at__gt=timezone.now()).first()
+
+
+def login_key_of(row: PasswordlessCode) -> int | None:
+    """Return the key of the login that a row is bound to, None where an application asked."""
+    kind, _, key = row.bound_to.partition(":")
+    return int(key) if kind == "login" else None

@@ -1,0 +1,105 @@
+"""Handing a code or a link over to the person: by a worker, which alone looks whether there is an account. The one place that sends.
+
+Code and link stand in the job sealed, and are gone once it is done.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from django.utils import timezone
+
+from authapi.accounts.passwordless.addresses import Address, Channel, channel_of
+from authapi.accounts.passwordless.codes import Contents
+from authapi.accounts.passwordless.options import read_options
+from authapi.accounts.passwordless.people import user_at
+from authapi.models import PasswordlessCode
+from foundation.secrets import vault
+from identity.messages.facts import user_facts
+from identity.messages.numbers import NumberRefused
+from identity.messages.queue import can_send, queue_message
+from identity.models import Connection, Job, User
+from identity.services.failures import Invalid
+from identity.services.jobs import send_after_commit, step_of
+from identity.services.saving import validated_save
+
+# Under this name the contents of a job go where it fails (`identity.services.jobs`).
+_SEALED = "sealed"
+_KINDS = {Channel.EMAIL: "passwordless_email", Channel.SMS: "passwordless_sms"}
+
+
+class CannotSend(Exception):
+    """No sender is configured for this kind of message."""
+
+
+def require_sender(connection: Connection, address: Address) -> None:
+    """Raise `CannotSend` where messages to such addresses cannot be sent at all."""
+    if not can_send(connection.tenant_id, address.channel.value, connection):
+        raise CannotSend
+
+
+def send_later(row: PasswordlessCode, contents: Contents, *, language: str) -> Job:
+    """Have a worker send the contents of a row; call it in the transaction that makes the row."""
+    job = Job(tenant_id=row.tenant_id, type=Job.Type.PASSWORDLESS_CODE, connection=row.connection)
+    sealed = orjson.dumps({"code": contents.code, "link": contents.link}).decode()
+    job.parameters = {"row": row.pk, "language": language[:35], _SEALED: vault.seal(sealed, place=_place(job))}
+    validated_save(job)
+    send_after_commit(job)
+    return job
+
+
+@step_of(Job.Type.PASSWORDLESS_CODE)
+def hand_over(job: Job) -> bool:
+    """Queue the message where there is an account or the login may make one, and the code still counts; nothing is left then.
+
+    The queue has it in the transaction that takes it from here, so it is sent once.
+    """
+    row = _row(job)
+    channel = channel_of(row.connection) if row is not None else None
+    if row is not None and channel is not None and _SEALED in job.parameters and _counts(row):
+        address = Address(channel, row.address)
+        user = user_at(row.connection, address)
+        if user is not None or (row.takes_sign_up and read_options(row.connection.options).takes_sign_ups):
+            _queue(job, row, address, user)
+    job.parameters.pop(_SEALED, None)
+    return False
+
+
+def contents_of(job: Job) -> Contents:
+    """Return what a job is about to hand over, in clear."""
+    opened = orjson.loads(vault.unseal(job.parameters[_SEALED], place=_place(job)))
+    return Contents(opened["code"], opened["link"])
+
+
+def _queue(job: Job, row: PasswordlessCode, address: Address, user: User | None) -> None:
+    contents, client = contents_of(job), row.client
+    said: dict[str, Any] = {"send": "link", "link": contents.link} if contents.link else {"send": "code", "code": contents.code}
+    try:
+        queue_message(
+            tenant_id=job.tenant_id,
+            kind=_KINDS[address.channel],
+            channel=address.channel.value,
+            recipient=address.value,
+            context={**said, **({"user": user_facts(user)} if user is not None else {})},
+            language=job.parameters.get("language", ""),
+            connection=row.connection,
+            expires_at=row.expires_at,
+            application={"name": client.name, "clientID": client.client_id, "client_metadata": client.metadata},
+        )
+    except NumberRefused as refused:
+        # Countries may have been taken away since the code was asked for.
+        raise Invalid({"phone_number": [str(refused)]}) from refused
+
+
+def _counts(row: PasswordlessCode) -> bool:
+    return row.used_at is None and row.expires_at > timezone.now()
+
+
+def _row(job: Job) -> PasswordlessCode | None:
+    rows = PasswordlessCode.objects.of(job.tenant_id).select_related("client", "connection")
+    return rows.filter(pk=job.parameters.get("row")).first()
+
+
+def _place(job: Job) -> str:
+    return f"{job.tenant_id}:job:{job.pk}:contents"

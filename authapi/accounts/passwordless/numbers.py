@@ -1,0 +1,22 @@
+"""Phone numbers in one spelling: E.164, and only such that messages are sent to (`identity.messages.numbers`)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from identity.messages.numbers import NumberRefused, normalized_number
+from identity.messages.text_senders import countries_for
+from identity.models import Connection
+
+
+def read_number(typed: str, *, countries: Collection[str] = ()) -> str | None:
+    """Return a number as E.164, None for a text that is none and for a number outside of `countries`; none means every country."""
+    try:
+        return normalized_number(typed, countries=countries)
+    except NumberRefused:
+        return None
+
+
+def countries_of(connection: Connection) -> tuple[str, ...]:
+    """Return the countries that a connection sends to, none for every country."""
+    return countries_for(connection.tenant_id, connection)

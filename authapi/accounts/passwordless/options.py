@@ -1,0 +1,68 @@
+"""What the options of a passwordless connection decide, with what counts where they are silent. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+# Upstream's defaults: six digits that count for three minutes.
+LENGTH, SECONDS = 6, 180
+# Fewer digits are guessed too soon. Longer lives help an attacker who guesses more than a person who types.
+SHORTEST_LENGTH, LONGEST_LENGTH = 6, 10
+SHORTEST_SECONDS, LONGEST_SECONDS = 60, 900
+
+
+@dataclass(frozen=True)
+class PasswordlessOptions:
+    """The options as logins read them."""
+
+    length: int
+    seconds: int
+    takes_sign_ups: bool
+    limits_guesses: bool
+
+
+def read_options(options: Mapping[str, Any]) -> PasswordlessOptions:
+    """Return what the options say. An odd value, which an older version may have stored, counts as absent."""
+    passcode = _object(options.get("totp"))
+    return PasswordlessOptions(
+        length=_within(passcode.get("length"), SHORTEST_LENGTH, LONGEST_LENGTH, LENGTH),
+        seconds=_within(passcode.get("time_step"), SHORTEST_SECONDS, LONGEST_SECONDS, SECONDS),
+        takes_sign_ups=not options.get("disable_signup"),
+        limits_guesses=options.get("brute_force_protection") is not False,
+    )
+
+
+def passwordless_problem(strategy: str, options: Mapping[str, Any]) -> str | None:
+    """Return a sentence about the options of an `email` or `sms` connection that the service could not keep, or None."""
+    passcode = options.get("totp")
+    if passcode is not None and not isinstance(passcode, Mapping):
+        return "totp must be an object with length and time_step."
+    problem = _passcode_problem(_object(passcode))
+    if problem or strategy != "sms":
+        return problem
+    if options.get("provider") not in (None, "twilio", "sms_gateway"):
+        return "provider must be twilio or sms_gateway."
+    return None
+
+
+def _passcode_problem(passcode: Mapping[str, Any]) -> str | None:
+    bounds = {"length": (SHORTEST_LENGTH, LONGEST_LENGTH), "time_step": (SHORTEST_SECONDS, LONGEST_SECONDS)}
+    for name, (least, most) in bounds.items():
+        value = passcode.get(name)
+        if value is not None and not (_is_number(value) and least <= value <= most):
+            return f"totp.{name} must be a number from {least} to {most}."
+    return None
+
+
+def _within(value: Any, least: int, most: int, default: int) -> int:
+    return value if _is_number(value) and least <= value <= most else default
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,47 @@
+"""The user behind an address that was proven: found, made at the first login where the connection allows it, and marked as proven."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Value
+from django.db.models.fields.json import KT
+from django.db.models.functions import Lower
+
+from authapi.accounts.passwordless.addresses import Address, Channel
+from identity.models import Connection, LinkedIdentity, User
+from identity.services.users import create_user, update_user
+
+
+def user_at(connection: Connection, address: Address) -> User | None:
+    """Return the user of the connection with this address, or the one whose linked identity has it; None without one.
+
+    An account of another connection is never found, whatever its address: an equal address links nothing. Both are looked for in
+    any case, so that the time says nothing.
+    """
+    users = User.objects.of(connection.tenant_id).select_related("connection")
+    user: User | None
+    identity: LinkedIdentity | None
+    identities = LinkedIdentity.objects.of(connection.tenant_id).select_related("user__connection").filter(connection=connection)
+    if address.channel is Channel.EMAIL:
+        wanted = Lower(Value(address.value))
+        user = users.alias(key=Lower("email")).filter(connection=connection, key=wanted).first()
+        identity = identities.alias(key=Lower(KT("profile_data__email"))).filter(key=wanted).order_by("pk").first()
+    else:
+        user = users.filter(connection=connection, phone_number=address.value).first()
+        identity = identities.alias(key=KT("profile_data__phone_number")).filter(key=address.value).order_by("pk").first()
+    return user or (identity.user if identity is not None else None)
+
+
+def new_user_at(connection: Connection, address: Address) -> User:
+    """Create the user of an address that was proven just now. Raises what `create_user` raises."""
+    profile: dict[str, Any] = {address.field: address.value, address.proof_field: True}
+    return create_user(tenant_id=connection.tenant_id, connection=connection, **profile)
+
+
+def mark_proven(user: User, connection: Connection, address: Address) -> User:
+    """Note that the primary address of a user was proven, with the event of that change. Of a linked identity nothing is written."""
+    is_primary = user.connection_id == connection.pk and (getattr(user, address.field) or "").lower() == address.value
+    if not is_primary or getattr(user, address.proof_field):
+        return user
+    return update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes={address.proof_field: True})

@@ -1,0 +1,49 @@
+"""Codes and links that log people in without a password, while they wait to be used."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from authapi.models.base import UnrecordedOwned
+
+
+class PasswordlessCode(UnrecordedOwned):
+    """One message to an e-mail address or phone number: a code to type, a link to open, or both. Only digests of them are kept.
+
+    It counts for one client, one connection and one address, and, where `bound_to` names a login of the hosted pages or an
+    `auth_session`, for that alone. Using the code uses up the link, and the other way round.
+    """
+
+    client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+")
+    connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, related_name="+")
+    address = models.CharField(max_length=254, help_text="E-mail address in lower case, or phone number.")
+    bound_to = models.CharField(max_length=80, blank=True, editable=False)
+    # Keyed, since six digits are guessed at once from a plain digest.
+    code_digest = models.CharField(max_length=160, blank=True, editable=False)
+    link_digest = models.CharField(max_length=64, blank=True, editable=False)
+    protocol = models.CharField(max_length=32, blank=True)
+    sealed_request = models.TextField(
+        blank=True, editable=False, help_text="What the link answers to, in words of its protocol, encrypted."
+    )
+    takes_sign_up = models.BooleanField(default=True)
+    failures = models.PositiveSmallIntegerField(default=0, help_text="Wrong codes tried while this one counted.")
+    created_at = models.DateTimeField(auto_now_add=True)
+    code_expires_at = models.DateTimeField()
+    expires_at = models.DateTimeField(help_text="When neither the code nor the link works any more.")
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta(UnrecordedOwned.Meta):
+        constraints = [
+            models.UniqueConstraint(
+                fields=["link_digest", "tenant"], condition=~models.Q(link_digest=""), name="authapi_passwordlesscode_link_unique"
+            )
+        ]
+        indexes = [
+            # The newest codes of an address.
+            models.Index(fields=["connection", "address", "-id"], name="authapi_passwordless_address"),
+            models.Index(fields=["expires_at"], name="authapi_passwordless_expired"),
+        ]
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return f"passwordless code {self.pk}"

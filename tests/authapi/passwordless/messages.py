@@ -1,0 +1,35 @@
+"""What was sent to a person, read as the worker reads it."""
+
+from __future__ import annotations
+
+from authapi.accounts.passwordless.codes import Contents
+from authapi.accounts.passwordless.messages import contents_of
+from identity.models import Job
+from identity.services.jobs import run_job
+
+
+def jobs_of(tenant_id: str) -> list[Job]:
+    """Return the messages that were asked for, oldest first."""
+    return list(Job.objects.of(tenant_id).filter(type=Job.Type.PASSWORDLESS_CODE).order_by("created_at", "pk"))
+
+
+def last_contents(tenant_id: str) -> Contents:
+    """Return the code or the link of the newest message."""
+    return contents_of(jobs_of(tenant_id)[-1])
+
+
+def deliver(tenant_id: str) -> None:
+    """Run every job as the workers do: the one that looks for the account, and the message that it queues."""
+    for job in [*jobs_of(tenant_id), *jobs_of(tenant_id)]:
+        run_job(job.pk)
+    for message in Job.objects.of(tenant_id).filter(type=Job.Type.MESSAGE).order_by("created_at", "pk"):
+        run_job(message.pk)
+
+
+def last_code(tenant_id: str) -> str:
+    return last_contents(tenant_id).code
+
+
+def wrong(code: str, *, by: int = 1) -> str:
+    """Return another code of the same length."""
+    return f"{(int(code) + by) % 10 ** len(code):0{len(code)}d}"

@@ -1,0 +1,311 @@
+"""Links that log in: what opens them, what uses them up, and in which browser they count."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+import time_machine
+
+from authapi.accounts.attempts import LoginRefused
+from authapi.accounts.passwordless.addresses import Address, Channel
+from authapi.accounts.passwordless.limits import Place
+from authapi.accounts.passwordless.login import log_in_with_link
+from authapi.models import LoginTransaction, PasswordlessCode, Session
+from authapi.services.clients import revoke_client
+from identity.models import User
+from identity.services.users import create_user, update_user
+from tests.authapi.browser import Browser, Page
+from tests.authapi.memory import forget_all
+from tests.authapi.passwordless.conftest import ADA, NUMBER, Door, set_options
+from tests.authapi.passwordless.messages import last_code, last_contents, wrong
+from tests.authapi.passwordless.test_pages import Visit
+from tests.authapi.passwordless.test_pages import visit as visit
+from tests.factories.authapi import host_of
+from tests.factories.sign_in import CALLBACK
+
+PARAMETERS = {"redirect_uri": CALLBACK, "response_type": "code", "state": "from-the-app", "scope": "openid"}
+
+
+def asked_by_application(door: Door, **changes: Any) -> str:
+    """Have the application ask for a link; return the path of it."""
+    answer = door.start(send="link", authParams={**PARAMETERS, **changes})
+    assert answer.status == 200, answer.body
+    return path_of(door)
+
+
+def asked_by_page(visit: Visit) -> str:
+    """Ask for a link at the hosted page; return the path of it."""
+    page = visit.enter_address(visit.ask(), send="link", email=ADA)
+    assert "We have sent a link" in page.text
+    return path_of(visit.door)
+
+
+def path_of(door: Door) -> str:
+    parts = urlsplit(last_contents(door.tenant.pk).link)
+    assert parts.netloc == f"{door.tenant.pk}.example.test"
+    return f"{parts.path}?{parts.query}"
+
+
+def open_link(browser: Browser, path: str, *, method: str = "GET", **headers: str) -> Page:
+    return browser.send(method, path, headers=headers)
+
+
+def confirmed(browser: Browser, page: Page) -> Page:
+    return browser.submit(browser.follow(page) if page.status == 302 else page)
+
+
+def unused(door: Door) -> bool:
+    return PasswordlessCode.objects.of(door.tenant.pk).filter(used_at=None).exists()
+
+
+def test_a_link_of_an_application_asks_and_then_answers_the_application(door: Door) -> None:
+    browser = Browser(door.tenant)
+    page = browser.follow(open_link(browser, asked_by_application(door)))
+    assert page.status == 200
+    assert "Web shop" in page.text
+    assert "a•••@example.test" in page.text
+    assert ADA not in page.text
+    answer = browser.submit(page)
+    assert answer.location.startswith(CALLBACK)
+    assert answer.answer["state"] == "from-the-app"
+    assert User.objects.of(door.tenant.pk).get().email_verified
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_program_that_opens_the_link_uses_nothing_up_and_logs_in_nothing(door: Door, method: str) -> None:
+    path = asked_by_application(door)
+    for _ in range(3):
+        scanner = Browser(door.tenant, address="203.0.113.77")
+        page = open_link(scanner, path, method=method)
+        if page.status == 302:
+            scanner.follow(page)
+    assert unused(door)
+    assert not Session.objects.of(door.tenant.pk).exists()
+    browser = Browser(door.tenant)
+    assert "code" in confirmed(browser, open_link(browser, path)).answer
+
+
+def test_a_head_request_leaves_no_login_behind(door: Door) -> None:
+    open_link(Browser(door.tenant), asked_by_application(door), method="HEAD")
+    assert not LoginTransaction.objects.of(door.tenant.pk).exists()
+
+
+def test_in_the_browser_that_asked_the_link_goes_on_at_once(visit: Visit) -> None:
+    answer = open_link(visit.browser, asked_by_page(visit))
+    assert answer.status == 302
+    assert answer.location.startswith(CALLBACK)
+    assert answer.answer["state"] == "s"
+    assert "session" in visit.browser.cookies
+
+
+@pytest.mark.parametrize(
+    "header", [{"Sec_Purpose": "prefetch"}, {"Purpose": "prefetch"}, {"Sec_Fetch_Dest": "image"}, {"Sec_Fetch_Dest": "iframe"}]
+)
+def test_a_look_ahead_in_the_browser_that_asked_uses_nothing_up(visit: Visit, header: dict[str, str]) -> None:
+    path = asked_by_page(visit)
+    page = open_link(visit.browser, path, **header)
+    assert "/u/passwordless/confirm" in page.location
+    assert unused(visit.door)
+
+
+def test_another_browser_asks_first_and_the_one_that_began_gets_nothing(visit: Visit) -> None:
+    """An attacker begins a login with the address of a person, who opens the link that came."""
+    path = asked_by_page(visit)
+    person = Browser(visit.door.tenant, address="203.0.113.50")
+    # The browser has a mark of its own: it has seen a login page before.
+    Visit(visit.door, person).ask()
+    page = open_link(person, path)
+    assert "/u/passwordless/confirm" in page.location
+    assert unused(visit.door)
+    assert "code" in confirmed(person, page).answer
+    assert "session" in person.cookies
+    assert "session" not in visit.browser.cookies
+    silent = visit.browser.get("/authorize", {**PARAMETERS, "client_id": visit.door.client.client_id, "prompt": "none"})
+    assert silent.answer["error"] == "login_required"
+
+
+def test_a_link_that_an_attacker_sends_of_their_own_is_not_followed_silently(visit: Visit) -> None:
+    path = asked_by_page(visit)
+    victim = Browser(visit.door.tenant, address="203.0.113.50")
+    open_link(victim, path, Sec_Fetch_Dest="iframe")
+    open_link(victim, path)
+    assert "session" not in victim.cookies
+
+
+def test_the_confirmation_cannot_be_sent_by_another_site_nor_from_another_browser(visit: Visit) -> None:
+    path = asked_by_page(visit)
+    attacker = Browser(visit.door.tenant, address="203.0.113.50")
+    form = attacker.follow(open_link(attacker, path)).fields()
+    victim = Browser(visit.door.tenant, address="203.0.113.51")
+    victim.get("/authorize", {**PARAMETERS, "client_id": visit.door.client.client_id})
+    assert victim.post("/u/passwordless/confirm", form).status == 400
+    assert attacker.post("/u/passwordless/confirm", form, Origin="https://evil.example").status == 400
+    assert attacker.post("/u/passwordless/confirm", {**form, "form_token": ""}).status == 400
+    assert unused(visit.door)
+
+
+def test_a_link_works_once(door: Door) -> None:
+    path = asked_by_application(door)
+    first, second = Browser(door.tenant), Browser(door.tenant, address="203.0.113.5")
+    waiting = second.follow(open_link(second, path))
+    assert "code" in confirmed(first, open_link(first, path)).answer
+    late = second.submit(waiting)
+    assert (late.status, "used already" in late.text) == (410, True)
+    again = open_link(first, path)
+    assert (again.status, "used already" in again.text) == (410, True)
+
+
+def test_of_two_confirmations_at_once_the_second_finds_the_link_used(door: Door) -> None:
+    asked_by_application(door)
+    seen = PasswordlessCode.objects.of(door.tenant.pk).select_related("client", "connection").get()
+    both: dict[str, Any] = {"host": host_of(door.tenant), "place": Place("192.0.2.1"), "user_agent": ""}
+    assert log_in_with_link(seen, Address(Channel.EMAIL, ADA), **both).email == ADA
+    with pytest.raises(LoginRefused):
+        log_in_with_link(seen, Address(Channel.EMAIL, ADA), **both)
+
+
+def test_a_newer_login_ends_an_older_link(door: Door) -> None:
+    path = asked_by_application(door)
+    assert door.redeem(door.code()).status == 200
+    assert open_link(Browser(door.tenant), path).status == 410
+
+
+def test_a_link_that_is_too_old_is_said_to_be(door: Door, settings: Any) -> None:
+    path = asked_by_application(door)
+    with time_machine.travel(time.time() + settings.PASSWORDLESS_LINK_SECONDS + 1):
+        page = open_link(Browser(door.tenant), path)
+    assert (page.status, "has expired" in page.text) == (410, True)
+
+
+@pytest.mark.parametrize("ticket", ["", "x", "a" * 43, "%00"])
+def test_a_link_that_is_none_is_said_to_be(door: Door, ticket: str) -> None:
+    page = Browser(door.tenant).send("GET", f"/u/passwordless/link?ticket={ticket}")
+    assert (page.status, "not complete" in page.text) == (404, True)
+
+
+def test_a_link_of_another_tenant_is_unknown(door: Door) -> None:
+    from tests.factories.admin import new_tenant
+
+    path = asked_by_application(door)
+    assert open_link(Browser(new_tenant()), path).status == 404
+
+
+def test_an_altered_redirect_uri_in_a_link_changes_nothing(door: Door) -> None:
+    browser = Browser(door.tenant)
+    path = asked_by_application(door) + "&" + urlencode({"redirect_uri": "https://evil.example/", "state": "evil", "client_id": "evil"})
+    answer = confirmed(browser, open_link(browser, path))
+    assert answer.location.startswith(CALLBACK)
+    assert answer.answer["state"] == "from-the-app"
+
+
+def test_a_callback_that_is_no_longer_registered_ends_the_link(door: Door) -> None:
+    from authapi.services.clients import update_client
+
+    path = asked_by_application(door)
+    update_client(tenant_id=door.tenant.pk, client_id=door.client.client_id, changes={"redirect_uris": "https://new.example/cb"})
+    forget_all()
+    page = open_link(Browser(door.tenant), path)
+    assert (page.status, "Callback URL mismatch" in page.text) == (400, True)
+
+
+def test_a_link_of_a_client_that_is_gone_leads_nowhere(door: Door) -> None:
+    path = asked_by_application(door)
+    revoke_client(tenant_id=door.tenant.pk, client_id=door.client.client_id)
+    forget_all()
+    assert open_link(Browser(door.tenant), path).status == 400
+
+
+def test_a_blocked_user_is_told_at_the_application(door: Door) -> None:
+    user = create_user(tenant_id=door.tenant.pk, connection=door.email, email=ADA)
+    update_user(tenant_id=door.tenant.pk, user_id=user.user_id, changes={"blocked": True})
+    browser = Browser(door.tenant)
+    assert confirmed(browser, open_link(browser, asked_by_application(door))).answer["error"] == "unauthorized"
+
+
+def test_a_link_cannot_be_made_to_log_in_without_a_page(door: Door) -> None:
+    """`request` and other ways to stand for a login are taken out of what the application names."""
+    path = asked_by_application(door, login_ticket="x", client_id="other", connection="nowhere")
+    browser = Browser(door.tenant)
+    assert "code" in confirmed(browser, open_link(browser, path)).answer
+
+
+def test_the_address_of_the_page_that_asks_holds_no_secret(door: Door) -> None:
+    browser = Browser(door.tenant)
+    path = asked_by_application(door)
+    page = open_link(browser, path)
+    assert path.partition("ticket=")[2] not in page.location
+    assert page.headers["referrer-policy"] == "no-referrer"
+
+
+# --- /passwordless/verify_redirect ------------------------------------------------------------------------------------
+
+
+def redirect(door: Door, browser: Browser, code: str, **changes: Any) -> Page:
+    asked = {"client_id": door.client.client_id, "connection": "email", "email": ADA, "verification_code": code, **PARAMETERS, **changes}
+    return browser.get("/passwordless/verify_redirect", {name: value for name, value in asked.items() if value is not None})
+
+
+def test_a_typed_code_that_the_browser_brings_along_asks_and_then_answers(door: Door) -> None:
+    browser, code = Browser(door.tenant), door.code()
+    page = redirect(door, browser, code)
+    assert code not in page.location
+    assert unused(door)
+    answer = confirmed(browser, page)
+    assert answer.location.startswith(CALLBACK)
+    assert answer.answer["state"] == "from-the-app"
+    assert "session" in browser.cookies
+
+
+def test_a_number_and_its_code_are_brought_along_alike(door: Door) -> None:
+    door.start(connection="sms", email=None, phone_number=NUMBER)
+    browser = Browser(door.tenant)
+    page = redirect(door, browser, last_code(door.tenant.pk), connection="sms", email=None, phone_number=NUMBER)
+    assert "code" in confirmed(browser, page).answer
+
+
+def test_no_site_can_log_a_browser_in_with_a_code_of_its_own(door: Door) -> None:
+    victim = Browser(door.tenant)
+    page = victim.follow(redirect(door, victim, door.code()))
+    assert "a•••@example.test" in page.text
+    assert "session" not in victim.cookies
+
+
+def test_a_wrong_code_is_told_to_the_client_and_counted(door: Door) -> None:
+    code = door.code()
+    browser = Browser(door.tenant)
+    answer = confirmed(browser, redirect(door, browser, wrong(code)))
+    assert answer.answer["error"] == "access_denied"
+    assert PasswordlessCode.objects.of(door.tenant.pk).get().failures == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"connection": "nowhere"}, "invalid_request"),
+        ({"connection": None}, "invalid_request"),
+        ({"email": None}, "invalid_request"),
+        ({"email": "odd"}, "access_denied"),
+        ({"verification_code": None}, "invalid_request"),
+    ],
+)
+def test_an_odd_request_is_told_to_the_client(door: Door, changes: dict[str, Any], error: str) -> None:
+    page = redirect(door, Browser(door.tenant), door.code(), **changes)
+    assert page.location.startswith(CALLBACK)
+    assert page.answer["error"] == error
+
+
+@pytest.mark.parametrize("changes", [{"redirect_uri": "https://evil.example/"}, {"client_id": "unknown"}, {"client_id": None}])
+def test_what_no_client_can_be_told_is_a_page(door: Door, changes: dict[str, Any]) -> None:
+    page = redirect(door, Browser(door.tenant), door.code(), **changes)
+    assert (page.status, "location" in page.headers) == (400, False)
+
+
+def test_sign_ups_that_are_off_make_no_account_by_a_link_either(door: Door) -> None:
+    path = asked_by_application(door)
+    set_options(door.email, disable_signup=True)
+    browser = Browser(door.tenant)
+    assert confirmed(browser, open_link(browser, path)).answer["error"] == "invalid_request"
+    assert not User.objects.of(door.tenant.pk).exists()

@@ -1,0 +1,265 @@
+"""The hosted pages: an address, a message, a code. Nothing about who has an account, and no account swapped on the way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import time_machine
+
+from authapi.models import LoginTransaction, Session
+from authapi.services.clients import update_client
+from identity.models import User
+from identity.services.connections import create_connection, update_connection
+from identity.services.users import create_user, update_user
+from tests.authapi.browser import Browser, Page
+from tests.authapi.memory import forget_all
+from tests.authapi.passwordless.conftest import ADA, NUMBER, Door, set_options
+from tests.authapi.passwordless.messages import jobs_of, last_code, last_contents, wrong
+from tests.factories.sign_in import CALLBACK, people
+
+
+@dataclass
+class Visit:
+    """A person at a browser."""
+
+    door: Door
+    browser: Browser
+
+    def ask(self, **changes: Any) -> Page:
+        """Go to `/authorize`, and on to the page that is due."""
+        good = {"client_id": self.door.client.client_id, "response_type": "code", "redirect_uri": CALLBACK, "scope": "openid", "state": "s"}
+        page = self.browser.get("/authorize", {**good, **changes})
+        return self.followed(page)
+
+    def followed(self, page: Page) -> Page:
+        while page.status in (302, 303) and page.location.startswith("/"):
+            page = self.browser.follow(page)
+        return page
+
+    def enter_address(self, page: Page, *, send: str = "code", **fields: str) -> Page:
+        return self.followed(self.browser.submit(page, send=send, **(fields or {"email": ADA})))
+
+    def enter_code(self, page: Page, code: str) -> Page:
+        return self.browser.submit(page, code=code)
+
+
+@pytest.fixture
+def visit(door: Door) -> Visit:
+    # One way in, so that the page of the address is the first one.
+    update_connection(tenant_id=door.tenant.pk, connection_id=door.sms.pk, changes={"enabled_clients": []})
+    return Visit(door, Browser(door.tenant))
+
+
+@pytest.fixture
+def at_code(visit: Visit) -> Callable[[], Page]:
+    return lambda: visit.enter_address(visit.ask())
+
+
+def test_a_person_logs_in_with_a_code_and_makes_the_account_by_that(visit: Visit) -> None:
+    form = visit.ask()
+    assert "Email me a code" in form.text
+    page = visit.enter_address(form)
+    assert page.status == 200
+    assert ADA in page.text
+    code = last_code(visit.door.tenant.pk)
+    answer = visit.enter_code(page, f"{code[:3]} {code[3:]}")
+    assert answer.status == 303
+    assert answer.answer["state"] == "s"
+    assert "code" in answer.answer
+    [session] = Session.objects.of(visit.door.tenant.pk)
+    assert session.user.user_id.startswith("email|")
+    assert [method["name"] for method in session.methods] == ["otp", "email"]
+
+
+def test_a_person_logs_in_with_a_text_message(door: Door) -> None:
+    visit = Visit(door, Browser(door.tenant))
+    page = visit.enter_address(visit.ask(connection="sms"), phone_number="+49 151 12345678")
+    assert NUMBER in page.text
+    assert "code" in visit.enter_code(page, last_code(door.tenant.pk)).answer
+
+
+def test_the_login_page_offers_codes_beside_passwords(door: Door) -> None:
+    people(door.tenant, door.client)
+    page = Visit(door, Browser(door.tenant)).ask()
+    for words in ("Password", "Log in with a code by email", "Log in with a code by text message"):
+        assert words in page.text
+
+
+def test_the_hint_of_the_application_is_filled_in(visit: Visit) -> None:
+    assert 'value="ada@example.test"' in visit.ask(login_hint=ADA).text
+
+
+@pytest.mark.parametrize("typed", ["", "no address", "a" * 300 + "@example.test", "<script>@x"])
+def test_an_odd_address_is_said_and_nothing_is_sent(visit: Visit, typed: str) -> None:
+    page = visit.enter_address(visit.ask(), email=typed)
+    assert page.status == 400
+    assert "Enter an email address" in page.text
+    assert jobs_of(visit.door.tenant.pk) == []
+
+
+def test_the_pages_are_the_same_for_a_person_with_an_account_and_without(visit: Visit) -> None:
+    set_options(visit.door.email, disable_signup=True)
+    create_user(tenant_id=visit.door.tenant.pk, connection=visit.door.email, email=ADA)
+    known = visit.enter_address(visit.ask())
+    other = Visit(visit.door, Browser(visit.door.tenant))
+    unknown = other.enter_address(other.ask(), email="eve@example.test")
+    assert "If there is an account" in known.text
+
+    def bare(page: Page) -> str:
+        fields = page.fields()
+        return page.text.replace(fields["state"], "").replace(fields["form_token"], "").replace(ADA, "").replace("eve@example.test", "")
+
+    assert bare(known) == bare(unknown)
+    assert known.status == unknown.status
+    wrong_known, wrong_unknown = visit.enter_code(known, "000000"), other.enter_code(unknown, "000000")
+    assert bare(wrong_known) == bare(wrong_unknown)
+
+
+def test_a_wrong_code_leaves_the_page_open(visit: Visit, at_code: Callable[[], Page]) -> None:
+    page = at_code()
+    again = visit.enter_code(page, wrong(last_code(visit.door.tenant.pk)))
+    assert (again.status, "wrong or has expired" in again.text) == (400, True)
+    assert visit.enter_code(page, "").status == 400
+    assert "code" in visit.enter_code(again, last_code(visit.door.tenant.pk)).answer
+
+
+def test_too_many_wrong_codes_end_the_guessing_of_this_place(visit: Visit, at_code: Callable[[], Page]) -> None:
+    page = at_code()
+    statuses = [visit.enter_code(page, wrong(last_code(visit.door.tenant.pk), by=by)).status for by in range(1, 7)]
+    assert statuses == [400] * 5 + [429]
+
+
+def test_another_message_waits_half_a_minute_and_both_codes_count(visit: Visit, at_code: Callable[[], Page]) -> None:
+    page = at_code()
+    first = last_code(visit.door.tenant.pk)
+    assert "You can ask for another message in 30 seconds." in page.text or "in 29 seconds" in page.text
+    early = visit.browser.submit(page, again="1")
+    assert (early.status, len(jobs_of(visit.door.tenant.pk))) == (429, 1)
+    with time_machine.travel(time.time() + 31):
+        sent = visit.followed(visit.browser.submit(page, again="1"))
+        assert "Another message is on its way." in sent.text
+        assert len(jobs_of(visit.door.tenant.pk)) == 2
+        assert "code" in visit.enter_code(sent, first).answer
+
+
+def test_no_mailbox_is_flooded_from_the_pages(visit: Visit) -> None:
+    statuses = [visit.enter_address(visit.ask()).status for _ in range(6)]
+    assert statuses == [200] * 5 + [429]
+    assert len(jobs_of(visit.door.tenant.pk)) == 5
+
+
+def test_a_browser_that_the_account_knows_gets_a_code_after_a_flood_from_elsewhere(visit: Visit, at_code: Callable[[], Page]) -> None:
+    assert "code" in visit.enter_code(at_code(), last_code(visit.door.tenant.pk)).answer
+    for number in range(10):
+        visit.door.start(address=f"203.0.113.{number}")
+    stranger = Visit(visit.door, Browser(visit.door.tenant, address="203.0.114.7"))
+    assert stranger.enter_address(stranger.ask()).status == 429
+    assert visit.enter_address(visit.ask(prompt="login")).status == 200
+
+
+def test_the_mark_of_another_account_is_worth_nothing_at_this_address(visit: Visit) -> None:
+    create_user(tenant_id=visit.door.tenant.pk, connection=visit.door.email, email=ADA)
+    page = visit.enter_address(visit.ask(), email="eve@example.test")
+    assert "code" in visit.enter_code(page, last_code(visit.door.tenant.pk)).answer
+    for number in range(10):
+        visit.door.start(address=f"203.0.113.{number}")
+    assert visit.enter_address(visit.ask(prompt="login")).status == 429
+
+
+def test_the_account_cannot_be_swapped_between_the_two_steps(visit: Visit) -> None:
+    form = visit.ask()
+    visit.enter_address(form, email="eve@example.test")
+    hers = last_code(visit.door.tenant.pk)
+    page = visit.enter_address(form, email=ADA)
+    answer = visit.browser.submit(page, code=hers, email=ADA)
+    assert answer.status == 400
+    assert not User.objects.of(visit.door.tenant.pk).exists()
+
+
+def test_a_code_of_one_login_is_worth_nothing_in_another(visit: Visit, at_code: Callable[[], Page]) -> None:
+    at_code()
+    code = last_code(visit.door.tenant.pk)
+    other = Visit(visit.door, Browser(visit.door.tenant, address="203.0.113.5"))
+    page = other.enter_address(other.ask())
+    assert other.enter_code(page, code).status == 400
+    assert visit.door.redeem(code).status == 403
+
+
+def test_a_form_of_another_browser_is_refused(visit: Visit, at_code: Callable[[], Page]) -> None:
+    page = at_code()
+    other = Browser(visit.door.tenant)
+    refused = other.post("/u/passwordless/code", {**page.fields(), "code": last_code(visit.door.tenant.pk)})
+    assert (refused.status, "another browser" in refused.text) == (400, True)
+    forged = visit.browser.post("/u/passwordless/code", {**page.fields(), "form_token": "x", "code": last_code(visit.door.tenant.pk)})
+    assert forged.status == 400
+
+
+def test_a_login_that_has_expired_is_said(visit: Visit, at_code: Callable[[], Page]) -> None:
+    page = at_code()
+    LoginTransaction.objects.of(visit.door.tenant.pk).delete()
+    assert "expired" in visit.enter_code(page, "123456").text
+
+
+def test_the_page_of_the_code_without_an_address_asks_for_it(visit: Visit) -> None:
+    form = visit.ask()
+    page = visit.followed(visit.browser.get("/u/passwordless/code", {"state": form.fields()["state"]}))
+    assert "Email me a code" in page.text
+
+
+def test_a_blocked_user_is_told_at_the_application(visit: Visit, at_code: Callable[[], Page]) -> None:
+    user = create_user(tenant_id=visit.door.tenant.pk, connection=visit.door.email, email=ADA)
+    update_user(tenant_id=visit.door.tenant.pk, user_id=user.user_id, changes={"blocked": True})
+    answer = visit.enter_code(at_code(), last_code(visit.door.tenant.pk))
+    assert answer.answer["error"] == "unauthorized"
+
+
+def test_a_session_that_an_attacker_planted_opens_nothing(visit: Visit, at_code: Callable[[], Page]) -> None:
+    attacker = Visit(visit.door, Browser(visit.door.tenant, address="203.0.113.5"))
+    page = attacker.enter_address(attacker.ask(), email="eve@example.test")
+    attacker.enter_code(page, last_code(visit.door.tenant.pk))
+    planted = attacker.browser.cookies["session"]
+    visit.browser.cookies["session"] = planted
+    page = visit.enter_address(visit.ask(prompt="login"))
+    assert "code" in visit.enter_code(page, last_code(visit.door.tenant.pk)).answer
+    assert visit.browser.cookies["session"] != planted
+    assert (
+        "code"
+        not in attacker.browser.get(
+            "/authorize", {"client_id": visit.door.client.client_id, "response_type": "code", "prompt": "none"}
+        ).answer
+    )
+
+
+def test_a_user_of_a_domain_with_a_company_login_goes_there(visit: Visit) -> None:
+    create_connection(
+        tenant_id=visit.door.tenant.pk, name="company", strategy="oidc", enabled_clients=[visit.door.client.client_id],
+        options={"client_id": "c", "issuer": "https://idp.example/", "domain_aliases": ["corp.example"]},
+    )  # fmt: skip
+    state = visit.ask().text.partition("state=")[2].partition("&")[0]
+    page = visit.browser.get("/u/passwordless", {"state": state})
+    sent = visit.browser.submit(page, send="code", email="ada@corp.example")
+    assert "connection=company" in sent.location
+    assert jobs_of(visit.door.tenant.pk) == []
+
+
+def test_a_connection_that_is_gone_meanwhile_sends_nothing(visit: Visit) -> None:
+    form = visit.ask()
+    update_connection(tenant_id=visit.door.tenant.pk, connection_id=visit.door.email.pk, changes={"enabled_clients": []})
+    page = visit.browser.submit(form, send="code", email=ADA)
+    assert page.answer["error"] == "invalid_request"
+    assert jobs_of(visit.door.tenant.pk) == []
+
+
+def test_codes_work_for_an_application_that_wants_another_address_of_its_own(visit: Visit, at_code: Callable[[], Page]) -> None:
+    page = at_code()
+    update_client(
+        tenant_id=visit.door.tenant.pk, client_id=visit.door.client.client_id, changes={"redirect_uris": "https://new.example/cb"}
+    )
+    forget_all()
+    answer = visit.enter_code(page, last_code(visit.door.tenant.pk))
+    assert answer.status == 400
+    assert last_contents(visit.door.tenant.pk).link == ""
