@@ -12,7 +12,7 @@ _TENANT = ("tenant", models.ForeignKey(on_delete=django.db.models.deletion.PROTE
 
 
 class Migration(migrations.Migration):
-    dependencies = [("authapi", "0016_foreign_providers"), ("identity", "0022_user_search")]
+    dependencies = [("authapi", "0017_pushed_requests"), ("identity", "0022_user_search")]
 
     operations = [
         migrations.CreateModel(

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("authapi", "0016_foreign_providers"),
+        ("authapi", "0018_branding"),
         ("identity", "0024_languages"),
     ]
 

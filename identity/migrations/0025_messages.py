@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('identity', '0023_custom_domain_proofs'),
+        ('identity', '0024_languages'),
     ]
 
     operations = [

@@ -17,7 +17,7 @@ def _same_tenant(column: str, target: str) -> migrations.RunSQL:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("authapi", "0016_foreign_providers"),
+        ("authapi", "0019_languages"),
         ("identity", "0026_passwordless"),
     ]
 
