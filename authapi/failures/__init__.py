@@ -34,7 +34,8 @@ class Case(Enum):
 class RequestRefused(Exception):
     """A request to an OAuth endpoint was refused; `case` names the row.
 
-    `rate` is that of the bucket that refused it, None where no bucket did or the chain knows it.
+    `rate` is that of the bucket that refused it, None where no bucket did or the chain knows it. `reader` is the one origin whose
+    scripts may read the refusal although cookies came along, empty where cookies do not count.
     """
 
     def __init__(self, case: Case, *, rate: Rate | None = None, **values: Any) -> None:
@@ -42,4 +43,5 @@ class RequestRefused(Exception):
         super().__init__(case.name)
         self.case = case
         self.rate = rate
+        self.reader = ""
         self.failure = Failure(row.status, row.error, row.description.format(**values))

@@ -11,6 +11,8 @@ from authapi.failures import Case
 class LegacyCase(Case):
     # Logins. The text never tells whether there is such an account.
     WRONG_CREDENTIALS = 401, "invalid_user_password", "Wrong email or password."
+    # Of login forms in applications, whose scripts compare the code.
+    WRONG_CREDENTIALS_OF_FORM = 401, "access_denied", "Wrong email or password."
     USER_BLOCKED = 401, "unauthorized", "user is blocked"
     PASSWORD_LEAKED = 401, "password_leaked", "This password was part of a breach elsewhere. Choose a new one."
     ACCOUNT_BLOCKED = (
@@ -56,7 +58,7 @@ class LegacyCase(Case):
     UNKNOWN_REALM = 403, "access_denied", "Unknown or invalid realm"
     FOREIGN_PAGE = 403, "access_denied", "This endpoint answers pages of this host only. Pages elsewhere use /co/authenticate."
     # Told to the client by a redirect. One text for every reason, so that it helps no attacker to guess.
-    INVALID_TICKET = 403, "access_denied", "The login ticket is invalid, was used before, has expired, or belongs to another browser or page."
+    INVALID_TICKET = 403, "access_denied", "The login ticket is invalid, used, expired, or of another browser or page."
     # Accounts.
     NOT_LINKED = 400, "invalid_request", "The identity is not linked to this user."
     CANNOT_UNLINK = 400, "invalid_request", "The identity cannot be unlinked: {reason}"

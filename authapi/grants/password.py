@@ -7,13 +7,14 @@ it is open, a client opts in by its grant types.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 
 from django.utils import timezone
 from oauth2_provider.settings import oauth2_settings
 
 from authapi.accounts.attempts import Attempt, LoginRefused, Refusal
 from authapi.accounts.password_login import log_in
-from authapi.failures import RequestRefused
+from authapi.failures import Case, RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.failures.oauth import OAuthCase
 from authapi.grants.entitlements import user_entitlement
@@ -50,12 +51,12 @@ class PasswordGrant(UserGrant):
             raise RequestRefused(OAuthCase.UNSUPPORTED_GRANT, grant=self.name)
         username, password = request.required("username"), request.required("password")
         connection = self.connection(request, client)
-        _check_organization(request, client)
+        check_organization(request, client)
         # Asked before anybody logs in: what the client may not have at all costs no hash and no line in the log.
         user_entitlement(host=request.host, client=client, user=None, audience=request.text("audience"), scope=request.text("scope"))
-        sender = _sender(request, client)
-        user = _logged_in(request, client, connection, username, password, sender)
-        return _issued(request, client, connection, user, sender)
+        sender = user_sender(request, client)
+        user = logged_in(request, client, connection, username, password, sender)
+        return issued(request, client, connection, user, sender)
 
     def connection(self, request: TokenRequest, client: Client) -> Connection:
         connection = default_directory(request.host.tenant_id)
@@ -76,7 +77,7 @@ class PasswordRealmGrant(PasswordGrant):
         return named
 
 
-def _check_organization(request: TokenRequest, client: Client) -> None:
+def check_organization(request: TokenRequest, client: Client) -> None:
     """Raise `RequestRefused` where the login is to be for an organization: nobody is asked here whether the user may enter it."""
     if request.text("organization") is not None:
         raise RequestRefused(LoginCase.ORGANIZATION_NOT_ALLOWED)
@@ -84,7 +85,16 @@ def _check_organization(request: TokenRequest, client: Client) -> None:
         raise RequestRefused(LoginCase.ORGANIZATION_REQUIRED)
 
 
-def _logged_in(request: TokenRequest, client: Client, connection: Connection, username: str, password: str, sender: Sender) -> User:
+def logged_in(
+    request: TokenRequest,
+    client: Client,
+    connection: Connection,
+    username: str,
+    password: str,
+    sender: Sender,
+    cases: Mapping[Refusal, Case] = _CASES,
+) -> User:
+    """Return the user whose password this is. Raises `RequestRefused` with the row that `cases` has for the reason."""
     attempt = Attempt(
         tenant_id=request.host.tenant_id,
         connection=connection,
@@ -98,11 +108,12 @@ def _logged_in(request: TokenRequest, client: Client, connection: Connection, us
     try:
         return log_in(attempt)
     except LoginRefused as refused:
-        raise RequestRefused(_CASES[refused.reason], rate=refused.rate) from refused
+        raise RequestRefused(cases[refused.reason], rate=refused.rate) from refused
 
 
 @unit_of_work
-def _issued(request: TokenRequest, client: Client, connection: Connection, user: User, sender: Sender) -> Granted:
+def issued(request: TokenRequest, client: Client, connection: Connection, user: User, sender: Sender, *, method: str = "pwd") -> Granted:
+    """Return what the client gets for a user who has logged in with a password, with everything stored. Raises `RequestRefused`."""
     granted = user_entitlement(host=request.host, client=client, user=user, audience=request.text("audience"), scope=request.text("scope"))
     now = timezone.now()
     login = UserIssue(
@@ -116,7 +127,7 @@ def _issued(request: TokenRequest, client: Client, connection: Connection, user:
         session=None,
         organization=None,
         auth_time=now,
-        methods=[{"name": "pwd", "timestamp": now.isoformat()}],
+        methods=[{"name": method, "timestamp": now.isoformat()}],
         nonce="",
         lineage=uuid.uuid4(),
         confirmation=binding(request),
@@ -127,7 +138,7 @@ def _issued(request: TokenRequest, client: Client, connection: Connection, user:
     return Granted(login, access, refresh_token)
 
 
-def _sender(request: TokenRequest, client: Client) -> Sender:
+def user_sender(request: TokenRequest, client: Client) -> Sender:
     """Return where the user is: behind a client that proved itself and is trusted to say so, where that client says (contract, 9.9)."""
     sender = sender_of(request)
     said = request.headers.get(FORWARDED_FOR, "").strip()

@@ -14,6 +14,8 @@ IN_WORDS: dict[str, str] = {
     "ssa": "Silent login",
     "fsa": "Failed silent login",
     "slo": "Logout",
+    "sd": "Delegation",
+    "fd": "Failed delegation",
     "flo": "Client not told of a logout",
     "ss": "Sign-up",
     "fs": "Failed sign-up",

@@ -1,0 +1,24 @@
+"""Logins by a code of a passwordless connection at old endpoints: the one place that calls `authapi` for them."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from authapi.failures import RequestRefused
+from authapi.failures.legacy import LegacyCase
+from authapi.models import Client
+from authapi.protocols.legacy.requests import LegacyRequest
+from identity.models import Connection
+from identity.models.connections import PASSWORDLESS_STRATEGIES
+
+CREDENTIAL_TYPE = "http://auth0.com/oauth/grant-type/passwordless/otp"
+
+
+def takes_codes(connection: Connection) -> bool:
+    """Tell whether people log in with codes here."""
+    return connection.strategy in PASSWORDLESS_STRATEGIES
+
+
+def user_of_code(request: LegacyRequest, client: Client, connection: Connection, username: str, code: str) -> NoReturn:
+    """Refuse: codes are not issued by this release. Raises `RequestRefused`."""
+    raise RequestRefused(LegacyCase.WRONG_STRATEGY)
