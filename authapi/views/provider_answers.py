@@ -51,10 +51,15 @@ def login_callback(request: HttpRequest, host: HostMatch) -> HttpResponse:
     """Finish a login elsewhere and go on with the client's request, which is told where it fails."""
     if request.method == "GET" and request.GET.get("wa") in _CLEAN_UPS:
         return provider_clean_up(request, host)
-    if ticket_login.is_own_answer(request):
-        return ticket_login.go_on_from_form(request, host, OAUTH)
     if request.method != "POST" or (_SAML not in request.POST and _WSFED not in request.POST):
         return oidc_callback(request, host)
+    if ticket_login.is_own_answer(request):
+        return ticket_login.go_on_from_form(request, host, OAUTH)
+    return _posted(request, host)
+
+
+def _posted(request: HttpRequest, host: HostMatch) -> HttpResponse:
+    """Take the message of a provider that speaks SAML or WS-Federation."""
     sent = _single(request.POST)
     state = sent.get("RelayState" if _SAML in sent else "wctx", "")
     if is_test(state):
