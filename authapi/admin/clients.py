@@ -26,8 +26,13 @@ _REFRESH = [
     "rotation_type", "expiration_type", "token_lifetime", "infinite_token_lifetime", "idle_token_lifetime",
     "infinite_idle_token_lifetime", "leeway",
 ]  # fmt: skip
+_LEGACY = ["legacy_grants", "cross_origin_authentication", "cross_origin_loc", "allowed_clients"]
 _ORGANIZATIONS = ["organization_usage", "organization_require_behavior"]
 
+_LEGACY_WARNING = (
+    "For applications that were written for older systems and cannot be changed now. Everything here is off by default, and weaker than "
+    "what new applications use: switch on what the application needs, and nothing else."
+)
 
 # What may stand between quotes in every language of the snippets.
 _PLAIN_TEXT = re.compile(r"[A-Za-z0-9._~:/?#@!&'()*+,;=%-]+")
@@ -79,6 +84,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
             ("How it proves itself, and what it may ask for", {"fields": _PROOF}),
             ("Refresh tokens", {"fields": _REFRESH, "classes": ["collapse"]}),
             ("Organizations", {"fields": _ORGANIZATIONS, "classes": ["collapse"]}),
+            ("Legacy", {"fields": _LEGACY, "classes": ["collapse"], "description": _LEGACY_WARNING}),
         ]
         if obj is None:
             return [(None, {"fields": _ABOUT}), *further, ("More", {"fields": ["is_global", "client_metadata"], "classes": ["collapse"]})]

@@ -53,7 +53,8 @@ def waiting_ticket(client: Client, ticket: str) -> LoginTicket | None:
     if not 0 < len(ticket) <= _LONGEST:
         return None
     rows = LoginTicket.objects.of(client.tenant_id).filter(digest=digest_of(ticket), client=client, expires_at__gt=timezone.now())
-    return rows.filter(user__blocked=False).select_related("user__connection", "connection").first()
+    row = rows.select_related("user__connection", "connection").first()
+    return None if row is None or row.user.blocked else row
 
 
 def is_of_browser(row: LoginTicket, browser: str) -> bool:

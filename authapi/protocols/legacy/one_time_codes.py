@@ -1,4 +1,4 @@
-"""Logins by a code of a passwordless connection at old endpoints: the one place that calls `authapi` for them."""
+"""Logins by a code of a passwordless connection at old endpoints: the one place that knows how codes are checked."""
 
 from __future__ import annotations
 
@@ -22,3 +22,8 @@ def takes_codes(connection: Connection) -> bool:
 def user_of_code(request: LegacyRequest, client: Client, connection: Connection, username: str, code: str) -> NoReturn:
     """Refuse: codes are not issued by this release. Raises `RequestRefused`."""
     raise RequestRefused(LegacyCase.WRONG_STRATEGY)
+
+
+def proven_by_code(request: LegacyRequest, client: Client, username: str, code: str) -> NoReturn:
+    """Refuse likewise, for a login form that sends a code. Raises `RequestRefused`."""
+    raise RequestRefused(LegacyCase.WRONG_CREDENTIAL_TYPE, credential_type=CREDENTIAL_TYPE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,7 @@ from authapi.protocols.legacy.opting_in import LEGACY_GRANTS
 from authapi.tenant_settings import remembered_settings
 from authapi.views.legacy_endpoints import LEGACY_ENDPOINTS
 from identity.models import Connection, Tenant, User
+from identity.services.tenants import create_tenant
 from tests.authapi.asgi_client import Received, send
 from tests.authapi.browser import Browser
 from tests.authapi.memory import forget_all
@@ -109,10 +111,22 @@ def refusal(answer: Received) -> tuple[int, str, str]:
     return answer.status, body["error"], body["error_description"]
 
 
-@pytest.fixture
-def old(tenant: Tenant) -> OldClient:
+def old_client(tenant: Tenant) -> OldClient:
+    """Return an old client with every switch on, and a person who can log in at it."""
     settings = {"cross_origin_authentication": True, "web_origins": [ORIGIN]}
     client, _ = web_client(tenant, grant_types=list(GRANTS), redirect_uris=CALLBACK, settings=settings)
     connection = people(tenant, client)
     forget_all()
     return OldClient(tenant, client, connection, person(connection))
+
+
+@pytest.fixture
+def second(committed_db: None) -> OldClient:
+    """The same in another tenant."""
+    name = f"t-{secrets.token_hex(6)}"
+    return old_client(create_tenant(tenant_id=name, name=name, host=f"{name}.example.test"))
+
+
+@pytest.fixture
+def old(tenant: Tenant) -> OldClient:
+    return old_client(tenant)
