@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -19,6 +20,8 @@ from identity.models import Connection
 # Google publishes no endpoint of RFC 7662. This one answers for which client a token was issued.
 _TOKENINFO = {"google-oauth2": "https://oauth2.googleapis.com/tokeninfo"}
 _LONGEST_TOKEN = 8192
+# RFC 6749, A.12: visible characters and spaces. A space would end the token in the header that carries it.
+_TOKEN = re.compile(r"[\x21-\x7e]+")
 _LONGEST_SUBJECT = 255
 
 
@@ -32,7 +35,7 @@ def owner_of_token(connection: Connection, token: str) -> Proven:
     1. The provider says that the token is alive and was issued to the client of this connection.
     2. The userinfo endpoint says whose it is, and both name the same subject.
     """
-    if not 0 < len(token) <= _LONGEST_TOKEN or not token.isascii() or not token.isprintable():
+    if len(token) > _LONGEST_TOKEN or not _TOKEN.fullmatch(token):
         raise _refused("It is no token.")
     provider = provider_of(connection)
     metadata = discovered(provider) if provider.discovery_url else Metadata(provider.issuer, provider.addresses)
