@@ -33,7 +33,7 @@ pytestmark = [
 PAGE = """<!doctype html><title>Application</title><script src="/auth0.js"></script><script>
 window.told = null;
 const auth = new auth0.WebAuth(%(options)s);
-const tell = (error, data) => { window.told = {error, data}; };
+const tell = (error, data) => { window.told = {error: error ?? null, data: data ?? null}; };
 %(script)s
 </script>"""
 SCRIPTS = {
@@ -56,21 +56,20 @@ class Application:
     browser: Chromium
 
     def page(self) -> Page:
-        page = self.browser.page()
-        page.send("Security.setIgnoreCertificateErrors", ignore=True)
+        page = self.browser.ordinary_page()
         page.open(f"{self.origin}/")
         return page
 
     def told(self, page: Page) -> Any:
         """Wait until the library has told the page something, and return that."""
-        page.until("window.told !== null", seconds=20)
+        page.until("!!window.told", seconds=20)
         return page.evaluate("window.told")
 
 
 @pytest.fixture
 def application(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> Iterator[Application]:
     options: dict[str, Any] = {"responseType": "token id_token", "scope": "openid profile email"}
-    with _pages(options) as origin, serving(tenant, tmp_path) as (web, _), chromium() as browser:
+    with _pages(options) as origin, serving(tenant, tmp_path) as (web, _), chromium("--ignore-certificate-errors") as browser:
         service = f"https://localhost:{web.address[1]}"
         client, _ = create_client(
             tenant_id=tenant.pk,
@@ -212,7 +211,7 @@ def test_a_page_on_the_host_of_the_service_logs_a_user_in(application: Applicati
     page.evaluate(LIBRARY.read_text() + "; undefined")
     page.evaluate(
         f"window.told = null; new auth0.WebAuth({json.dumps(options)})._universalLogin.getSSOData("
-        "(error, data) => { told = {error, data}; }); undefined"
+        "(error, data) => { window.told = {error, data}; }); undefined"
     )
     data = application.told(page)["data"]
     assert (data["sso"], data["lastUsedUserID"]) == (True, application.user.user_id)
@@ -240,11 +239,7 @@ def _window(application: Application, page: Page) -> Page:
         return bool(found)
 
     eventually(is_there, seconds=10)
-    window = Page(
-        application.browser, application.browser.send("Target.attachToTarget", {"targetId": found[0], "flatten": True})["sessionId"]
-    )
-    window.send("Security.setIgnoreCertificateErrors", ignore=True)
-    return window
+    return application.browser.attached(found[0])
 
 
 def _body(application: Application) -> dict[str, str]:
