@@ -46,10 +46,6 @@ REASONS: dict[str, tuple[Standing, str]] = {
     "connections.directory_provisioning": (Standing.REFUSED, _INBOUND),
     "connections.keys": (Standing.REFUSED, "connections sign requests with no key of their own."),
     "connections.scim_configuration": (Standing.PLANNED, _INBOUND),
-    "device_credentials.create_public_key": (
-        Standing.REFUSED,
-        "devices hold refresh tokens; a public key would open nothing at the token endpoint.",
-    ),
     "email_templates": (Standing.REFUSED, _MAIL),
     "emails": (Standing.REFUSED, _MAIL),
     "experimentation": (Standing.REFUSED, "the service runs no experiments."),

@@ -21,6 +21,8 @@ from authapi.protocols.legacy.token_replies import for_profile, sender_of_device
 from identity.models import Connection, User
 
 _PASSWORD_GRANT = "password"  # noqa: S105  (the name of a grant)
+# RFC 8176: proof of a key that hardware may keep.
+_DEVICE_METHOD = "hwk"
 CASES = {
     Refusal.WRONG_CREDENTIALS: LegacyCase.WRONG_CREDENTIALS,
     Refusal.USER_BLOCKED: LegacyCase.USER_BLOCKED,
@@ -64,10 +66,10 @@ def _by_device(request: LegacyRequest, client: Client) -> Reply:
     device, token = request.needed("device"), request.needed("id_token")
     check_organization(request, client)
     user = user_of_device(request, client, device=device, token=token)
-    return _answered(request, client, user.connection, user)
+    return _answered(request, client, user.connection, user, method=_DEVICE_METHOD)
 
 
-def _answered(request: LegacyRequest, client: Client, connection: Connection, user: User) -> Reply:
+def _answered(request: LegacyRequest, client: Client, connection: Connection, user: User, *, method: str = "pwd") -> Reply:
     check_without_pages(client, user)
     sender = sender_of_device(request, sender_of(request))
-    return token_reply(request, client, issued(for_profile(request), client, connection, user, sender))
+    return token_reply(request, client, issued(for_profile(request), client, connection, user, sender, method=method))
