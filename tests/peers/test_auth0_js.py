@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import pytest
 from authapi.models import Client
 from authapi.services.clients import create_client
 from config.launcher.peers import PLACE
+from config.launcher.tls import ServerCertificate
 from identity.models import Connection, Tenant, User
 from identity.services.connections import update_connection
 from tests.deadlines import eventually
@@ -69,7 +71,12 @@ class Application:
 @pytest.fixture
 def application(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> Iterator[Application]:
     options: dict[str, Any] = {"responseType": "token id_token", "scope": "openid profile email"}
-    with _pages(options) as origin, serving(tenant, tmp_path) as (web, _), chromium("--ignore-certificate-errors") as browser:
+    # Of one site, as with a custom domain: this browser keeps no cookies of other sites.
+    with (
+        serving(tenant, tmp_path) as (web, certificate),
+        _Pages(options, certificate) as origin,
+        chromium("--ignore-certificate-errors") as browser,
+    ):
         service = f"https://localhost:{web.address[1]}"
         client, _ = create_client(
             tenant_id=tenant.pk,
@@ -88,7 +95,7 @@ def application(tenant: Tenant, database_connection: Connection, tmp_path: Path)
 class _Pages:
     """A context that serves the application's pages; the options of the library are known once the service runs."""
 
-    def __init__(self, options: dict[str, Any]) -> None:
+    def __init__(self, options: dict[str, Any], certificate: ServerCertificate) -> None:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 path = self.path.partition("?")[0]
@@ -107,18 +114,17 @@ class _Pages:
                 pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate.certificate, certificate.key)
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
 
     def __enter__(self) -> str:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        return f"http://localhost:{self._server.server_address[1]}"
+        return f"https://localhost:{self._server.server_address[1]}"
 
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
-
-
-def _pages(options: dict[str, Any]) -> _Pages:
-    return _Pages(options)
 
 
 def login(page: Page, application: Application, *, password: str = PASSWORD) -> None:
