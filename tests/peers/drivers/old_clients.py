@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from auth0.authentication import Database, Delegated, GetToken, Social
-from auth0.exceptions import Auth0Error
+from auth0.authentication.exceptions import Auth0Error
 
 given = json.loads(Path(sys.argv[1]).read_text())
 domain, client, user = given["domain"], given["client"], given["user"]
@@ -31,4 +31,4 @@ seen = {
     "social": told(lambda: Social(domain, client).login("a-token", "nowhere")),
     "signed up": sorted(told(lambda: Database(domain, client).signup("new@example.test", user["password"], user["connection"]))),
 }
-print(json.dumps(seen))
+sys.stdout.write(json.dumps(seen))
