@@ -78,7 +78,7 @@ def _unverified(token: str) -> dict[str, Any]:
 
 def _is_current(claims: dict[str, Any], *, now: float) -> bool:
     lasts = claims["exp"] - claims["iat"]
-    return claims["iat"] <= now + _LEEWAY_SECONDS and claims["exp"] > now - _LEEWAY_SECONDS and 0 < lasts <= _LONGEST_SECONDS
+    return bool(claims["iat"] <= now + _LEEWAY_SECONDS and claims["exp"] > now - _LEEWAY_SECONDS and 0 < lasts <= _LONGEST_SECONDS)
 
 
 def _note(request: LegacyRequest, client: Client, user: User | None, problem: str) -> None:
