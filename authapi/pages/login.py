@@ -15,11 +15,12 @@ from authapi.accounts.password_login import log_in
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.login import flow, round_trips
-from authapi.login.connections import takes_passwords, takes_sign_ups
-from authapi.login.decision import Step
+from authapi.login.connections import takes_passwords
+from authapi.login.decision import Offer, Step
 from authapi.login.flow import ProvenUser
 from authapi.login.login import Login
 from authapi.pages.hosted_page import with_rate
+from authapi.pages.invitation_notice import invitation_notice
 from authapi.pages.rendering import render_page
 from authapi.pages.tenant_page import opened_login, tenant_page
 from authapi.services import sign_in_log
@@ -38,6 +39,8 @@ def login_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     login, handle = opened_login(request, host)
     try:
         login.check()
+        if login.offer is Offer.GONE:
+            return flow.advance(login, handle=handle)
         if request.method == "POST":
             return _log_in(login, handle)
         elsewhere = _elsewhere(login, request.GET.get("connection", ""))
@@ -48,7 +51,8 @@ def login_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 def _log_in(login: Login, handle: str) -> HttpResponse:
     sent = login.http_request.POST
-    identifier, password = sent.get("username", "").strip(), sent.get("password", "")
+    # An invitation is for one address, so that another name in the form counts for nothing.
+    identifier, password = login.invited_email or sent.get("username", "").strip(), sent.get("password", "")
     responsible = upstream.connection_for_email(login.client, identifier)
     if responsible is not None and responsible in login.connections:
         return _leave(login, handle, responsible)
@@ -117,7 +121,8 @@ def _form(login: Login, handle: str, *, identifier: str = "", problem: str = "",
     database = password_connection(login)
     offered = upstream.buttons(login.client)
     context: dict[str, Any] = {
-        "identifier": identifier or login.wish.login_hint,
+        "identifier": identifier or login.login_hint,
+        "invitation": invitation_notice(login),
         "takes_password": database is not None,
         "links": [
             {"name": one.display_name or one.name, "address": f"?{urlencode({flow.HANDLE: handle, 'connection': one.name})}"}
@@ -125,7 +130,7 @@ def _form(login: Login, handle: str, *, identifier: str = "", problem: str = "",
             if one in offered
         ],
         "problems": [problem] if problem else [],
-        "sign_up": f"{flow.PAGES[Step.CREATE]}?{urlencode({flow.HANDLE: handle})}" if database and takes_sign_ups(database) else "",
+        "sign_up": f"{flow.PAGES[Step.CREATE]}?{urlencode({flow.HANDLE: handle})}" if database and login.may_sign_up(database) else "",
         "reset": f"{RESET_REQUEST_PATH}?{urlencode({flow.HANDLE: handle})}" if database else "",
     }
     return render_page(login, handle, "login", context, status=status)

@@ -42,7 +42,7 @@ def request_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     except RequestRefused as refused:
         return flow.refuse(login, refused)
     if request.method != "POST":
-        return _request(login, handle, {"identifier": login.wish.login_hint})
+        return _request(login, handle, {"identifier": login.login_hint})
     identifier = request.POST.get("username", "").strip()
     if not identifier or len(identifier) > _LONGEST_IDENTIFIER:
         problems = [{"field": "username", "text": _("Enter the e-mail address or username of your account.")}]

@@ -15,11 +15,11 @@ from authapi.accounts.sign_up_rules import IDENTIFIERS, Demand, demands, usernam
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.login import flow
-from authapi.login.connections import takes_sign_ups
-from authapi.login.decision import Step
+from authapi.login.decision import Offer, Step
 from authapi.login.flow import ProvenUser
 from authapi.login.login import Login
 from authapi.pages.hosted_page import with_rate
+from authapi.pages.invitation_notice import invitation_notice
 from authapi.pages.login import password_connection
 from authapi.pages.password_hints import password_hints, refusal_text
 from authapi.pages.rendering import render_page
@@ -38,12 +38,14 @@ def sign_up_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     login, handle = opened_login(request, host)
     try:
         login.check()
+        if login.offer is Offer.GONE:
+            return flow.advance(login, handle=handle)
         connection = password_connection(login)
-        if connection is None or not takes_sign_ups(connection):
+        if connection is None or not login.may_sign_up(connection):
             raise RequestRefused(LoginCase.NO_CONNECTION)
         if request.method == "POST":
             return _make_account(login, handle, connection)
-        return _form(login, handle, connection, values={"email": login.wish.login_hint})
+        return _form(login, handle, connection, values={"email": login.login_hint})
     except RequestRefused as refused:
         return flow.refuse(login, refused)
 
@@ -51,6 +53,9 @@ def sign_up_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
 def _make_account(login: Login, handle: str, connection: Connection) -> HttpResponse:
     sent = login.http_request.POST
     values = {name: sent.get(name, "").strip()[: _LONGEST[name]] for name in IDENTIFIERS}
+    if login.invited_email:
+        # An invitation is for one address, so that another one in the form counts for nothing.
+        values["email"] = login.invited_email
     password = sent.get("password", "")
     if not password or len(password) > _LONGEST_PASSWORD:
         return _form(
@@ -64,6 +69,8 @@ def _make_account(login: Login, handle: str, connection: Connection) -> HttpResp
         ip=login.address,
         user_agent=login.user_agent,
         address=login.host.issuer.rstrip("/"),
+        is_invited=bool(login.invited_email),
+        is_mail_due=not login.has_proven_mailbox,
     )
     try:
         with change_context(context_of(login.host, login.client, ip=login.address, user_agent=login.user_agent)):
@@ -94,6 +101,7 @@ def _form(
                 "is_required": wanted[name] is Demand.REQUIRED,
                 "value": values.get(name, ""),
                 "is_wrong": name in wrong,
+                "is_fixed": name == "email" and bool(login.invited_email),
             }
             for name in shown
         ],
@@ -101,6 +109,7 @@ def _form(
         "is_password_wrong": "password" in wrong,
         "problems": problems or [],
         "log_in": f"{flow.PAGES[Step.LOGIN]}?{urlencode({flow.HANDLE: handle})}",
+        "invitation": invitation_notice(login),
     }
     return render_page(login, handle, "sign_up", context, status=status)
 

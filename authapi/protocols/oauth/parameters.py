@@ -25,6 +25,7 @@ from authapi.protocols.oauth.engine_request import AuthorizationCall, response_t
 # Everything that is kept while people log in; a longer request is refused.
 _MOST_CHARACTERS = 10_240
 _ABSENT = ("", "undefined")
+_TEXTS = ("nonce", "organization", "invitation", "login_hint", "screen_hint", "ui_locales", "id_token_hint")
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def checked(parameters: Parameters, client: ClientFacts, target: Target) -> Auth
     except OAuth2Error as error:
         # A check that the engine has and we have not.
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=error.description or error.error) from error
-    texts = {name: parameters.get(name) for name in ("nonce", "organization", "login_hint", "screen_hint", "ui_locales", "id_token_hint")}
+    texts = {name: parameters.get(name) for name in _TEXTS}
     return AuthorizationRequest(
         target=target,
         client_id=client.client_id,
