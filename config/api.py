@@ -16,6 +16,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from authapi.api import client_credentials, client_schemas, resource_schemas, sign_in_schemas, signing_keys, tenant_setting_schemas
+from authapi.api.links import invitation_schemas
 from authapi.drf import ManagementMixin
 from authapi.management_scopes import MANAGEMENT_SCOPES
 from authapi.problems import ApiProblem
@@ -51,6 +52,7 @@ _DESCRIBED: tuple[Any, ...] = (
     client_schemas,
     client_credentials,
     resource_schemas,
+    invitation_schemas,
     sign_in_schemas,
     signing_keys,
     tenant_setting_schemas,

@@ -12,7 +12,7 @@ from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.mail.retries import pause_of
 from identity.mail.sending import MailServerAway, send_mail
 from identity.models import Job
-from identity.services.failures import NotFound
+from identity.services.failures import NotSupported
 from identity.services.jobs import Pause, effect_of, send_after_commit, step_of
 from identity.services.saving import validated_save
 
@@ -23,12 +23,12 @@ _LINK = "sealed_link"
 def start_mail(invitation: Invitation, *, address: str = "") -> None:
     """Give an invitation a new link and let a worker mail it; the link of an earlier mail is worth nothing from then on.
 
-    Belongs into the transaction of the caller, who has locked the row. Raises `NotFound` for a tenant without a domain.
+    Belongs into the transaction of the caller, who has locked the row. Raises `NotSupported` for a tenant without a domain.
     """
     secret = new_secret()
     link = mail_address(invitation, secret, asked_at=address)
     if not link:
-        raise NotFound("The tenant has no verified domain to which a link could point.")
+        raise NotSupported("The tenant has no verified domain to which a link could point.")
     invitation.mail_digest, invitation.mailed_at = digest_of(secret), timezone.now()
     invitation.mail_count += 1
     invitation.save(update_fields=["mail_digest", "mailed_at", "mail_count", "updated_at"])

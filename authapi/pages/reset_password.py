@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -9,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from authapi.accounts.event_context import context_of
+from authapi.accounts.handed_tickets import prepared_password
 from authapi.accounts.password_reset import TooManyRequests, ask_for_reset, open_reset, set_new_password
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
@@ -17,11 +19,13 @@ from authapi.login.browser import address_of, user_agent_of
 from authapi.login.decision import Step
 from authapi.login.login import Login
 from authapi.models import AccountTicket, Client
+from authapi.pages import way_back
 from authapi.pages.hosted_page import hosted_page, with_rate
 from authapi.pages.login import password_connection
 from authapi.pages.password_hints import password_hints, refusal_text
 from authapi.pages.rendering import render_page
 from authapi.pages.tenant_page import opened_login, tenant_page
+from authapi.pages.way_back import Outcome
 from authapi.services.account_tickets import TicketExpired, TicketUnknown, TicketUsed
 from foundation.change_context import change_context
 from identity.hosts import HostMatch
@@ -69,21 +73,28 @@ def reset_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
         ticket = open_reset(tenant_id=host.tenant_id, secret=secret)
         if request.method == "POST":
             return _set(request, host, ticket, secret)
-    except TicketUsed:
-        return _page(request, host, {"state": "used"}, status=410)
-    except TicketExpired:
-        return _page(request, host, {"state": "expired"}, status=410)
+    except TicketUsed as used:
+        return _result(request, used.ticket, way_back.USED) or _page(request, host, {"state": "used"}, status=410)
+    except TicketExpired as expired:
+        return _result(request, expired.ticket, way_back.EXPIRED) or _page(request, host, {"state": "expired"}, status=410)
     except TicketUnknown:
         return _page(request, host, {"state": "unknown"}, status=404)
     return _ask(request, host, ticket, secret)
 
 
 def _set(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret: str) -> HttpResponse:
+    password = prepared_password(ticket)
+    if password:
+        return _saved(request, host, ticket, secret, password)
     password = request.POST.get("password", "")
     if not password or len(password) > _LONGEST_PASSWORD:
         return _ask(request, host, ticket, secret, {"field": "password", "text": _("Choose a password.")})
     if password != request.POST.get("repeated", ""):
         return _ask(request, host, ticket, secret, {"field": "repeated", "text": _("The two passwords are not the same.")})
+    return _saved(request, host, ticket, secret, password)
+
+
+def _saved(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret: str, password: str) -> HttpResponse:
     ip, agent = address_of(request), user_agent_of(request)
     try:
         with change_context(context_of(host, ticket.client, ip=ip, user_agent=agent)):
@@ -91,24 +102,31 @@ def _set(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret: s
     except PasswordTooWeak as weak:
         text = refusal_text(weak.problem, ticket.user.connection.options)
         return _ask(request, host, ticket, secret, {"field": "password", "text": text})
-    return _page(request, host, {"state": "done", "log_in": login_address(ticket.client)})
+    done = {"state": "done", "log_in": way_back.login_of(ticket.client, ticket.parameters)}
+    return _result(request, ticket, way_back.PASSWORD_CHANGED) or _page(request, host, done)
+
+
+def _result(request: HttpRequest, ticket: AccountTicket, outcome: Outcome) -> HttpResponse | None:
+    return way_back.result_answer(request, ticket.parameters, outcome, email=ticket.parameters.get("email", ""))
 
 
 def _ask(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret: str, problem: dict[str, str] | None = None) -> HttpResponse:
     context = {
-        "state": "ask",
+        "state": "confirm" if "sealed_password" in ticket.parameters else "ask",
         "ticket": secret,
         "username": ticket.user.email or ticket.user.username or "",
         "hints": password_hints(ticket.user.connection.options),
         "problems": [problem] if problem else [],
         "wrong": problem["field"] if problem else "",
     }
-    return _page(request, host, context, status=400 if problem else 200)
+    return _page(request, host, context, status=400 if problem else 200, form_targets=way_back.result_targets(ticket.parameters))
 
 
-def _page(request: HttpRequest, host: HostMatch, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
+def _page(
+    request: HttpRequest, host: HostMatch, context: dict[str, Any], *, status: int = 200, form_targets: Sequence[str] = ()
+) -> HttpResponse:
     # The address of this page holds the ticket.
-    return hosted_page(request, host, "reset_password", context, status=status, hides_address=True)
+    return hosted_page(request, host, "reset_password", context, status=status, form_targets=form_targets, hides_address=True)
 
 
 def login_address(client: Client | None) -> str:

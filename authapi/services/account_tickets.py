@@ -1,8 +1,9 @@
-"""Links that were mailed to a user: each works once and for a while, and only its digest is stored."""
+"""Links for one user: each works once and for a while, and only its digest is stored."""
 
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from django.db import models
 from django.utils import timezone
@@ -19,16 +20,29 @@ class TicketUnknown(ServiceError):
     """The link is not one of this service, or its time is long over."""
 
 
-class TicketUsed(ServiceError):
+class TicketOver(ServiceError):
+    """The link works no more; `ticket` is what it stands for."""
+
+    def __init__(self, ticket: AccountTicket) -> None:
+        super().__init__()
+        self.ticket = ticket
+
+
+class TicketUsed(TicketOver):
     """The link was used already, or a later one was."""
 
 
-class TicketExpired(ServiceError):
+class TicketExpired(TicketOver):
     """The link has expired."""
 
 
-def issue(*, user: User, purpose: AccountTicket.Purpose, client: Client | None, email: str) -> tuple[AccountTicket, str]:
-    """Return a new ticket and the secret that its link carries. It is meant for `email`: a later address of the user voids it."""
+def issue(
+    *, user: User, purpose: AccountTicket.Purpose, client: Client | None, email: str, life: timedelta | None = None, **parameters: Any
+) -> tuple[AccountTicket, str]:
+    """Return a new ticket and the secret that its link carries. It is meant for `email`: a later address of the user voids it.
+
+    `parameters` are JSON that the page of the link reads; `life` is that of the purpose where the caller says nothing.
+    """
     secret = new_secret()
     ticket = AccountTicket(
         tenant_id=user.tenant_id,
@@ -36,8 +50,8 @@ def issue(*, user: User, purpose: AccountTicket.Purpose, client: Client | None, 
         user=user,
         client=client,
         digest=digest_of(secret),
-        parameters={"email": email.lower()},
-        expires_at=timezone.now() + LIFE[purpose],
+        parameters={**parameters, "email": email.lower()},
+        expires_at=timezone.now() + (life or LIFE[purpose]),
     )
     ticket.save(force_insert=True)
     return ticket, secret
@@ -50,9 +64,9 @@ def usable(*, tenant_id: str, purpose: AccountTicket.Purpose, secret: str) -> Ac
     if ticket is None:
         raise TicketUnknown
     if ticket.used_at is not None:
-        raise TicketUsed
+        raise TicketUsed(ticket)
     if ticket.expires_at <= timezone.now() or (ticket.user.email or "").lower() != ticket.parameters.get("email"):
-        raise TicketExpired
+        raise TicketExpired(ticket)
     return ticket
 
 

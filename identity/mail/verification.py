@@ -27,11 +27,19 @@ class TicketUnknown(ServiceError):
     """The link is not one of this service."""
 
 
-class TicketUsed(ServiceError):
+class TicketOver(ServiceError):
+    """The link works no more; `ticket` is what it stands for, None where that is gone."""
+
+    def __init__(self, ticket: EmailTicket | None = None) -> None:
+        super().__init__()
+        self.ticket = ticket
+
+
+class TicketUsed(TicketOver):
     """The link was used already."""
 
 
-class TicketExpired(ServiceError):
+class TicketExpired(TicketOver):
     """The link has expired, or the address has changed since."""
 
 
@@ -112,16 +120,7 @@ def issue_ticket(job: Job) -> bool:
         raise NotFound("The user does not exist.")
     named = job.parameters.get("identity")
     linked = _linked(user, (named[0], named[1]) if named else None)
-    ticket = EmailTicket(
-        tenant_id=job.tenant_id,
-        user=user,
-        job=job,
-        email=(linked.profile_data.get("email") if linked else user.email) or "",
-        provider=linked.provider if linked else "",
-        identifier=linked.identifier if linked else "",
-        expires_at=timezone.now() + timedelta(days=settings.EMAIL_TICKET_DAYS),
-    )
-    validated_save(ticket)
+    validated_save(_new_ticket(user, linked, life=timedelta(days=settings.EMAIL_TICKET_DAYS), job=job))
     job.has_effect_due = True
     return True
 
@@ -135,12 +134,31 @@ def mail_ticket(job: Job) -> Pause | None:
     base = (settings.INSECURE_HTTP and asked_at) or default_address(job.tenant_id)
     if not base:
         raise NotFound("The tenant has no verified domain to which a link could point.")
-    context = {"tenant": ticket.tenant, "ticket": ticket, "link": f"{base}{PATH}?ticket={token_of(ticket)}"}
+    context = {"tenant": ticket.tenant, "ticket": ticket, "link": link_of(ticket, base)}
     try:
         send_mail("verify_email", to=[ticket.email], context=context)
     except MailServerAway:
         return pause_of(job)
     return None
+
+
+@unit_of_work
+def hand_out_ticket(*, user: User, identity: tuple[str, str] | None, life: timedelta, parameters: dict[str, Any]) -> EmailTicket:
+    """Return a ticket for a caller who hands the link over; `parameters` say where the link leads once it was used.
+
+    Raises `NotFound` for an identity that is not linked to the user, `Invalid` without an address.
+    """
+    linked = _linked(user, identity)
+    ticket = _new_ticket(user, linked, life=life, parameters=parameters)
+    if not ticket.email:
+        raise Invalid({"user_id": ["The user has no e-mail address"]})
+    validated_save(ticket)
+    return ticket
+
+
+def link_of(ticket: EmailTicket, base: str) -> str:
+    """Return the link of a ticket at an address of its tenant."""
+    return f"{base}{PATH}?ticket={token_of(ticket)}"
 
 
 def token_of(ticket: EmailTicket) -> str:
@@ -159,9 +177,9 @@ def usable_ticket(*, tenant_id: str, token: str) -> EmailTicket:
         # It was signed by us, so it is old enough to have been pruned, or its user is gone.
         raise TicketExpired
     if ticket.used_at is not None:
-        raise TicketUsed
+        raise TicketUsed(ticket)
     if ticket.expires_at <= timezone.now() or not _is_still_meant(ticket):
-        raise TicketExpired
+        raise TicketExpired(ticket)
     return ticket
 
 
@@ -182,6 +200,18 @@ def confirm_ticket(*, tenant_id: str, token: str) -> EmailTicket:
     ticket.used_at = timezone.now()
     ticket.save(update_fields=["used_at"])
     return ticket
+
+
+def _new_ticket(user: User, linked: LinkedIdentity | None, *, life: timedelta, **columns: Any) -> EmailTicket:
+    return EmailTicket(
+        tenant_id=user.tenant_id,
+        user=user,
+        email=(linked.profile_data.get("email") if linked else user.email) or "",
+        provider=linked.provider if linked else "",
+        identifier=linked.identifier if linked else "",
+        expires_at=timezone.now() + life,
+        **columns,
+    )
 
 
 def _is_still_meant(ticket: EmailTicket) -> bool:
