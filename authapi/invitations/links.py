@@ -6,10 +6,7 @@ which leaves a mark in the browser and goes on to the application (decision: doc
 
 from __future__ import annotations
 
-import hmac
-
 from django.conf import settings
-from django.core import signing
 
 from authapi.login.browser import with_parameters
 from authapi.models import Client, Invitation
@@ -19,10 +16,6 @@ from identity.hosts import default_address
 
 # Where the mail leads; the page of a login has its own address (`authapi.login.flow.PAGES`).
 MAIL_PATH = "/u/invitation/open"
-# How long a browser that has opened the mail may take to log in and accept.
-MARK_SECONDS = 3600
-_SALT = "authapi.invitation"
-_DIGEST_PART = 16
 
 
 def login_route(client: Client) -> str:
@@ -53,17 +46,3 @@ def mailed_invitation(*, tenant_id: str, secret: str) -> Invitation | None:
     """Return the invitation whose last mail has this link, whatever has become of it."""
     rows = Invitation.objects.of(tenant_id).select_related("client", "organization")
     return rows.filter(mail_digest=digest_of(secret)).first() if secret else None
-
-
-def mark_of(invitation: Invitation) -> str:
-    """Return what a browser keeps that has opened the mail: worth nothing for another invitation, nor after another mail."""
-    return _signer(invitation).sign(f"{invitation.pk}.{invitation.mail_digest[:_DIGEST_PART]}")
-
-
-def is_marked(invitation: Invitation, mark: str) -> bool:
-    """Tell whether a browser has opened the last mail of this invitation."""
-    return bool(mark and invitation.mail_digest) and hmac.compare_digest(mark.encode(), mark_of(invitation).encode())
-
-
-def _signer(invitation: Invitation) -> signing.Signer:
-    return signing.Signer(salt=f"{_SALT}:{invitation.tenant_id}")

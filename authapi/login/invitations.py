@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import hmac
+
+from django.core import signing
 from django.utils import timezone
 
 from authapi.login.decision import Offer
 from authapi.models import Client, Invitation, Session
 from foundation.secrets.random_secrets import digest_of
 
+# How long a browser that has opened the mail may take to log in and accept.
+MARK_SECONDS = 3600
+_SALT = "authapi.invitation"
 _LONGEST_TICKET = 128
+_DIGEST_PART = 16
 
 
 def wished_invitation(client: Client, ticket: str, organization: str) -> Invitation | None:
@@ -33,3 +40,17 @@ def offer_of(invitation: Invitation | None, session: Session | None) -> Offer | 
         is_own = session is not None and session.user_id == invitation.accepted_by_id
         return None if is_own else Offer.GONE
     return Offer.OPEN if invitation.state_at(timezone.now()) is Invitation.State.PENDING else Offer.GONE
+
+
+def mark_of(invitation: Invitation) -> str:
+    """Return what a browser keeps that has opened the mail: worth nothing for another invitation, nor after another mail."""
+    return _signer(invitation).sign(f"{invitation.pk}.{invitation.mail_digest[:_DIGEST_PART]}")
+
+
+def is_marked(invitation: Invitation, mark: str) -> bool:
+    """Tell whether a browser has opened the last mail of this invitation."""
+    return bool(mark and invitation.mail_digest) and hmac.compare_digest(mark.encode(), mark_of(invitation).encode())
+
+
+def _signer(invitation: Invitation) -> signing.Signer:
+    return signing.Signer(salt=f"{_SALT}:{invitation.tenant_id}")

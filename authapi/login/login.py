@@ -10,14 +10,13 @@ from django.utils import timezone
 
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
-from authapi.invitations.links import is_marked
 from authapi.login import organizations
 from authapi.login.browser import address_of, user_agent_of
 from authapi.login.connections import client_connections, takes_passwords, takes_sign_ups
 from authapi.login.consents import needs_consent
 from authapi.login.cookies import INVITED, SESSION, read_cookie
 from authapi.login.decision import Offer, Question, Situation
-from authapi.login.invitations import offer_of, wished_invitation
+from authapi.login.invitations import is_marked, offer_of, wished_invitation
 from authapi.login.protocol import Protocol, ProtocolRequest, protocol_named
 from authapi.login.sessions import find_session
 from authapi.login.transactions import CHOSEN, kept_state

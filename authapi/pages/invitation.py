@@ -21,11 +21,12 @@ from authapi.invitations.acceptance import (
     is_addressed_to,
     note_failure,
 )
-from authapi.invitations.links import MARK_SECONDS, application_address, login_route, mailed_invitation, mark_of
+from authapi.invitations.links import application_address, login_route, mailed_invitation
 from authapi.login import flow
 from authapi.login.browser import see_other
 from authapi.login.cookies import INVITED, set_cookie
 from authapi.login.decision import Offer, Step, next_step
+from authapi.login.invitations import MARK_SECONDS, mark_of
 from authapi.login.login import Login
 from authapi.models import Invitation, Session
 from authapi.pages.hosted_page import hosted_page
