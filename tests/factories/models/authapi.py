@@ -6,7 +6,7 @@ import secrets
 from typing import Any
 
 from factory.base import Factory
-from factory.declarations import LazyFunction, SelfAttribute, SubFactory
+from factory.declarations import LazyAttributeSequence, LazyFunction, SelfAttribute, SubFactory
 
 from authapi.login.sessions import begin_session
 from authapi.models import (
@@ -23,6 +23,7 @@ from authapi.models import (
     DeviceGrant,
     EdgeKey,
     IDToken,
+    Invitation,
     LoginFailures,
     LoginTransaction,
     LogoutNotice,
@@ -408,6 +409,22 @@ class AccountTicketFactory(RowFactory[AccountTicket]):
     purpose = AccountTicket.Purpose.PASSWORD_RESET
     digest = unknown_digest()
     expires_at = from_now(days=1)
+
+
+class InvitationFactory(RowFactory[Invitation]):
+    """An invitation that is open for a week, whose ticket no test knows."""
+
+    class Meta:
+        model = Invitation
+
+    tenant_id = tenant_of("organization")
+    organization = SubFactory(OrganizationFactory, tenant_id=same())
+    client = SubFactory(ClientFactory, tenant_id=same())
+    inviter_name = own_text()
+    email = LazyAttributeSequence(lambda row, number: f"guest-{number}@{row.tenant_id}.example.test")
+    life_seconds = 604_800
+    digest = unknown_digest()
+    expires_at = from_now(days=7)
 
 
 class TenantSettingsFactory(RowFactory[TenantSettings]):
