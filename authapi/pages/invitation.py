@@ -139,7 +139,7 @@ def _guest(login: Login, session: Session) -> Guest:
 
 
 def _over(login: Login, handle: str) -> HttpResponse:
-    if login.http_request.method == "POST":
+    if login.http_request.POST.get("answer") == "leave":
         raise RequestRefused(LoginCase.INVITATION_OVER)
     invitation = login.invitation
     context = {"state": _state(invitation) or "unknown", "application": _application(invitation), "can_refuse": True}

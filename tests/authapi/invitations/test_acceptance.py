@@ -29,7 +29,7 @@ def guest(host: Host, **profile: Any) -> User:
 
 
 def types_of(host: Host) -> list[str]:
-    return list(Event.objects.of(host.tenant_id).order_by("pk").values_list("type", flat=True))
+    return list(Event.objects.filter(tenant_id=host.tenant_id).order_by("pk").values_list("type", flat=True))
 
 
 # --- The way of a new user ------------------------------------------------------------------------------------------------
