@@ -8,6 +8,7 @@ from authapi.admin.blocks import LoginFailuresAdmin
 from authapi.admin.client_credentials import ClientCredentialAdmin, EdgeKeyAdmin
 from authapi.admin.clients import ClientAdmin
 from authapi.admin.credentials import CredentialAdmin, DeviceGrantAdmin
+from authapi.admin.invitations import InvitationAdmin
 from authapi.admin.keys import RevokedTokenAdmin, SigningKeyAdmin
 from authapi.admin.permissions import OrganizationClientGrantAdmin, PermissionAdmin, RolePermissionAdmin, UserPermissionAdmin
 from authapi.admin.provider_pages import ProviderPages
@@ -31,6 +32,7 @@ from authapi.models import (
     DeviceGrant,
     EdgeKey,
     IDToken,
+    Invitation,
     LoginFailures,
     LoginTransaction,
     LogoutNotice,
@@ -51,7 +53,7 @@ from authapi.models import (
 )
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.row_pages import RowPagesAdmin
-from identity.models import Connection, User
+from identity.models import Connection, Organization, User
 
 
 def register(site: admin.AdminSite) -> None:
@@ -69,9 +71,18 @@ def register(site: admin.AdminSite) -> None:
     page = site.get_model_admin(User) if site.is_registered(User) else None
     if isinstance(page, ObjectActionsAdmin):
         UserPanels(site).add_to(page)
+    _register_invitations(site)
     connections = site.get_model_admin(Connection) if site.is_registered(Connection) else None
     if isinstance(connections, RowPagesAdmin):
         ProviderPages(site, connections).add()
+
+
+def _register_invitations(site: admin.AdminSite) -> None:
+    site.register(Invitation, InvitationAdmin)
+    invitations = site.get_model_admin(Invitation)
+    organizations = site.get_model_admin(Organization) if site.is_registered(Organization) else None
+    if isinstance(organizations, ObjectActionsAdmin) and isinstance(invitations, InvitationAdmin):
+        organizations.panels.append(invitations.panel_of)
 
 
 def _register_applications(site: admin.AdminSite) -> None:
