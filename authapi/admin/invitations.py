@@ -239,7 +239,7 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
             "media": self.media,
         }
         request.current_app = self.admin_site.name
-        return TemplateResponse(request, "admin/invitation_link.html", context, headers={"Cache-Control": "no-store"})
+        return TemplateResponse(request, "admin/invitation_link.html", context)
 
     def _languages(self, request: HttpRequest) -> list[tuple[str, str]]:
         enabled = sign_in_settings(self.tenant_for_new(request)).enabled_locales or ("en",)

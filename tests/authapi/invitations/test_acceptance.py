@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 import time_machine
+from django.db import connection
 
+from authapi.invitations.acceptance import Guest, InvitationOver, accept_invitation
 from authapi.invitations.offers import resend_invitation, revoke_invitation
 from authapi.models import Invitation, SignIn
 from events.models import Event
@@ -400,3 +403,29 @@ def test_a_client_that_takes_no_organizations_takes_no_invitation(host: Host) ->
     invitation = host.invite()
     set_client(host.login, settings={"organization_usage": "deny"})
     assert host.ask(invitation).answer["error"] == "invalid_request"
+
+
+def test_of_two_who_accept_at_the_same_moment_one_becomes_a_member(host: Host) -> None:
+    first = guest(host)
+    other = people(host.login.tenant, host.login.client, name="others")
+    second = person(other, email=GUEST)
+    invitation, start = host.invite(), threading.Barrier(2)
+    outcomes: list[str] = []
+
+    def accept(user: User) -> None:
+        start.wait()
+        try:
+            accept_invitation(invitation, Guest(user, user.connection))
+            outcomes.append("accepted")
+        except InvitationOver:
+            outcomes.append("over")
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=accept, args=(user,)) for user in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["accepted", "over"]
+    assert len(host.members()) == 1
