@@ -15,15 +15,17 @@ class AuthapiConfig(AppConfig):
         from authapi.protocols import PROTOCOLS  # noqa: PLC0415  (models are loaded only now)
         from authapi.services.administrative_log import note_work  # noqa: PLC0415  (models are loaded only now)
         from authapi.services.staff_lines import note_entry  # noqa: PLC0415  (models are loaded only now)
+        from authapi.tenant_settings import looks_of  # noqa: PLC0415  (models are loaded only now)
         from authapi.upstream.option_judges import WSFED_STRATEGIES, saml_problem, wsfed_problem  # noqa: PLC0415  (models are loaded only now)
         from authapi.upstream.saml.options import STRATEGIES  # noqa: PLC0415  (models are loaded only now)
-        from foundation.hooks import account_changed, audit_noted, password_changed, work_ends  # noqa: PLC0415  (models are loaded only now)
+        from foundation.hooks import account_changed, audit_noted, password_changed, tenant_looks, work_ends  # noqa: PLC0415  (models are loaded only now)
         from identity.options.judges import let_judge  # noqa: PLC0415  (models are loaded only now)
         from identity.purging import cover  # noqa: PLC0415  (models are loaded only now)
 
         for protocol in PROTOCOLS:
             register(protocol)
         cover("authapi", are_credentials=True)
+        tenant_looks.fill(looks_of)
         let_judge(STRATEGIES, saml_problem)
         let_judge(WSFED_STRATEGIES, wsfed_problem)
         pre_delete.connect(end_with_user, sender="identity.User", dispatch_uid="authapi.end_with_user")

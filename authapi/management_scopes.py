@@ -17,7 +17,7 @@ _NOUNS: dict[str, tuple[str, ...]] = {
     "custom_domains": _CRUD,
     "device_credentials": ("read", "delete"),
     "directory_provisionings": ("read",),
-    "email_provider": ("read", "create", "update"),
+    "email_provider": _CRUD,
     "email_templates": ("read", "create", "update"),
     "event_deliveries": ("read", "update"),
     "event_streams": _CRUD,

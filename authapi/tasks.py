@@ -10,7 +10,6 @@ from django.conf import settings
 from authapi import row_acts  # noqa: F401  (it registers what jobs of the admin do)
 from authapi.accounts import account_mails  # noqa: F401  (it registers what its jobs do)
 from authapi.expiry import drop_ended
-from authapi.invitations import mails  # noqa: F401  (it registers what its jobs do)
 from authapi.login.sessions import end_expired_sessions
 from authapi.protocols.oauth.back_channel import send_notice
 from authapi.protocols.oauth.logout_notices import SEND_NOTICE, due_notices

@@ -27,6 +27,7 @@ from foundation.api.operations import Route, Schema
 from foundation.api.paths import Segment
 from foundation.api.schema import BEARER, CLIENT_CREDENTIALS, ERROR
 from identity.api import connection_schemas, custom_domain_schemas, group_schemas, job_schemas, role_schemas, user_schemas
+from identity.api.messages import schemas as message_schemas
 from identity.api.organizations import organization_schemas
 from identity.hosts import is_platform_host, resolve_host
 from provisioning.api import action_schemas, delivery_schemas, event_stream_schemas
@@ -47,6 +48,7 @@ _DESCRIBED: tuple[Any, ...] = (
     custom_domain_schemas,
     group_schemas,
     job_schemas,
+    message_schemas,
     organization_schemas,
     role_schemas,
     client_schemas,

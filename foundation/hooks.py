@@ -123,3 +123,21 @@ def before_tenant_ends(is_drained: Callable[[str], bool]) -> None:
 def tenant_is_drained(tenant_id: str) -> bool:
     """Tell whether nothing of a tenant is under way to anybody."""
     return all(is_drained(tenant_id) for is_drained in _drain_checks)
+
+
+class TenantLooks:
+    """The slot where sign-in settings say how a tenant shows itself; without them a tenant is its id."""
+
+    def __init__(self) -> None:
+        self._read: Callable[[str], dict[str, str]] | None = None
+
+    def fill(self, read: Callable[[str], dict[str, str]]) -> None:
+        """Let `read(tenant_id)` answer from now on."""
+        self._read = read
+
+    def of(self, tenant_id: str) -> dict[str, str]:
+        """Return `friendly_name`, `logo_url`, `primary_color`, `support_email` and `support_url`; what is not set is empty."""
+        return self._read(tenant_id) if self._read else {}
+
+
+tenant_looks = TenantLooks()

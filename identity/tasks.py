@@ -8,6 +8,7 @@ from identity.audit.retention import prune_audit_log
 from identity.exports import exports  # noqa: F401  (it registers what its jobs do, as do the modules below)
 from identity.imports import imports  # noqa: F401
 from identity.mail import verification  # noqa: F401
+from identity.messages import queue  # noqa: F401
 from identity.services import bulk_jobs, row_acts, tenant_deletion  # noqa: F401
 from identity.services.job_retention import prune_jobs
 from identity.services.jobs import run_job

@@ -5,6 +5,7 @@ So the answer to whoever asked takes the same time whether there is such a user,
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -12,11 +13,14 @@ from django.conf import settings
 from authapi.accounts.user_lookup import named_user
 from authapi.models import AccountTicket, Client
 from authapi.services.account_tickets import issue, usable_count
-from authapi.tenant_settings import sign_in_settings
 from foundation.database.transactions import unit_of_work
 from identity.hosts import default_address
-from identity.mail.retries import pause_of
 from identity.mail.sending import MailServerAway, send_mail
+from identity.messages.catalogue import KINDS
+from identity.messages.facts import user_facts
+from identity.messages.links import link_lifetime
+from identity.messages.once import send_once
+from identity.messages.switches import is_switched_on
 from identity.models import Connection, Job, User
 from identity.services.failures import NotFound
 from identity.services.jobs import Pause, effect_of, send_after_commit, step_of
@@ -73,36 +77,43 @@ def find_recipient(job: Job) -> bool:
 @effect_of(Job.Type.PASSWORD_RESET_EMAIL)
 def mail_reset(job: Job) -> Pause | None:
     """Send the link that sets a new password."""
-    return _mail(job, "reset_password", AccountTicket.Purpose.PASSWORD_RESET, RESET_PATH)
+    return _mail(job, "reset_email", AccountTicket.Purpose.PASSWORD_RESET, RESET_PATH)
 
 
 @effect_of(Job.Type.UNBLOCK_EMAIL)
 def mail_unblock(job: Job) -> Pause | None:
     """Send the link that lifts the block."""
-    return _mail(job, "unblock", AccountTicket.Purpose.UNBLOCK, UNBLOCK_PATH)
+    return _mail(job, "blocked_account", AccountTicket.Purpose.UNBLOCK, UNBLOCK_PATH)
 
 
 def _mail(job: Job, name: str, purpose: AccountTicket.Purpose, path: str) -> Pause | None:
-    """Issue a ticket and mail its link; each try has a ticket of its own, since only the mail knows the secret."""
+    """Mail a link, once; a tenant that has switched the mail off sends none."""
     user = _recipient(job)
-    if user is None:
+    if user is None or not is_switched_on(job.tenant_id, KINDS[name]):
         return None
     base = (settings.INSECURE_HTTP and job.parameters.get("address")) or default_address(job.tenant_id)
     if not base:
         raise NotFound("The tenant has no verified domain to which a link could point.")
-    ticket, secret = issue(user=user, purpose=purpose, client=_client(job), email=user.email or "")
+    return send_once(job, partial(_send_link, job, user, name, purpose, f"{base}{path}"))
+
+
+def _send_link(job: Job, user: User, name: str, purpose: AccountTicket.Purpose, page: str) -> None:
+    """Issue a ticket and mail its link; each try has a ticket of its own, since only the mail knows the secret."""
+    client = _client(job)
+    life = link_lifetime(job.tenant_id, name)
+    ticket, secret = issue(user=user, purpose=purpose, client=client, email=user.email or "", life=life)
     context = {
-        "tenant": sign_in_settings(job.tenant_id).friendly_name,
-        "ticket": ticket,
-        "ip": job.parameters.get("ip", ""),
-        "link": f"{base}{path}?ticket={secret}",
+        "url": f"{page}?ticket={secret}",
+        "until": ticket.expires_at.isoformat(),
+        "user": user_facts(user, source_ip=job.parameters.get("ip", "")),
+        "connection": {"name": job.connection.name if job.connection else ""},
+        "application": {"name": client.name if client else "", "clientID": client.client_id if client else ""},
     }
     try:
-        send_mail(name, to=[user.email or ""], context=context)
+        send_mail(name, to=[user.email or ""], context=context, tenant_id=job.tenant_id)
     except MailServerAway:
         ticket.delete()
-        return pause_of(job)
-    return None
+        raise
 
 
 def _recipient(job: Job) -> User | None:

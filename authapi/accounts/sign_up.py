@@ -15,9 +15,11 @@ from authapi.edge.throttling import Rate
 from authapi.login.connections import takes_passwords, takes_sign_ups
 from authapi.models import Client
 from authapi.services import sign_in_log
+from foundation.database.transactions import unit_of_work
 from foundation.json_values import text_problem
 from foundation.secrets.hashing import hashed
 from identity.mail.verification import create_user_with_mail
+from identity.mail.welcome import start_welcome
 from identity.models import Connection, User
 from identity.services.failures import AlreadyExists, BeingDeleted, Invalid
 from identity.services.profile_rules import PasswordTooWeak, check_new_profile
@@ -101,8 +103,9 @@ def sign_up(request: SignUp) -> User:
     return user
 
 
+@unit_of_work
 def _create(request: SignUp, profile: dict[str, Any]) -> User:
-    return create_user_with_mail(
+    user = create_user_with_mail(
         asked=None if request.is_mail_due else False,
         address=request.address,
         tenant_id=request.connection.tenant_id,
@@ -110,6 +113,9 @@ def _create(request: SignUp, profile: dict[str, Any]) -> User:
         password=request.password,
         **profile,
     )
+    client = request.client
+    start_welcome(user, application={"name": client.name, "clientID": client.client_id} if client else None)
+    return user
 
 
 def _problems(connection: Connection, profile: Mapping[str, Any]) -> dict[str, str]:

@@ -75,7 +75,6 @@ class Absent:
 
 _FACTORS = ("sms", "push-notification", "otp", "email", "duo", "webauthn-roaming", "webauthn-platform", "recovery-code")
 _NO_FACTORS = "Users have no second factors here yet."
-_NO_MAILS = "Mails have the texts of the service, and the operator configures how they are sent."
 _NO_TEXTS = "Texts of the hosted pages cannot be changed."
 _NO_CODE = "Code of tenants is not run."
 _NO_FORMS = "There are no forms and flows."
@@ -214,9 +213,6 @@ LISTS = (
 )
 
 ABSENT = (
-    Absent("emails/provider", "email_provider", "email_provider", _NO_MAILS, writes={"post": "create", **_UPDATE}),
-    Absent("email-templates", "email_templates", "email_templates", _NO_MAILS, is_read=False, writes={"post": "create"}),
-    Absent("email-templates/<segment:template_name>", "email_template", "email_templates", _NO_MAILS, writes={**_UPDATE, "put": "update"}),
     Absent("branding/themes", "branding_themes", "branding", _NO_THEMES, is_read=False, writes={"post": "update"}),
     Absent("branding/themes/default", "default_branding_theme", "branding", _NO_THEMES),
     Absent("branding/templates/universal-login", "login_template", "branding", _NO_THEMES, writes={"put": "update"}),

@@ -11,6 +11,7 @@ from config.settings import frameworks
 from config.settings.database_url import database_settings
 from config.settings.email_url import email_settings
 from config.settings.queue import celery_settings
+from config.settings.sms_url import sms_settings
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 DATA_DIR = Path(env.text("DATA_DIR", str(BASE_DIR / ".data"), "Where the embedded servers and the demo keep their files."))
@@ -154,6 +155,14 @@ vars().update(email_settings(EMAIL_URL, sender=EMAIL_FROM))
 MAIL_IS_CONFIGURED = bool(EMAIL_URL)
 # A mailbox of a person is at the end of it, and not a terminal or a file.
 MAIL_REACHES_PEOPLE = EMAIL_URL.startswith("smtp")
+
+# --- Text messages ----------------------------------------------------------------------------------------------------
+SMS_URL = env.secret(
+    "SMS_URL", "", "Where text messages go: console:, file:/directory, twilio://sid:token@host?from=..., webhook+https://...."
+)
+SMS_SENDER = sms_settings(SMS_URL)
+SMS_COUNTRIES = env.listing("SMS_COUNTRIES", "", "Countries that text messages may go to, such as DE,AT; empty is every country.")
+TWILIO_BASE_URL = env.text("TWILIO_BASE_URL", "https://api.twilio.com", "Where the Twilio accounts of tenants are asked.")
 
 # --- The end of a tenant ----------------------------------------------------------------------------------------------
 TENANT_DELETION_GRACE_DAYS = env.number("TENANT_DELETION_GRACE_DAYS", 0.0, "How long a tenant's deletion can be taken back.")

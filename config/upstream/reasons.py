@@ -18,8 +18,8 @@ class Standing(StrEnum):
 _NO_FACTORS = "users log in with passwords, codes and providers, and no login asks for a second factor yet."
 _FIXED_STEPS = "logins follow fixed steps, which are not assembled of blocks."
 _EXTENSIONS = "no code of a tenant runs in a login; event streams deliver changes to actions."
-_MAIL = "the operator of the service sets the mail server, and the texts of mails are those of the service."
-_NO_SMS = "the service sends no text messages."
+_SMS = "who sends text messages, and what they say, is set at the sms connection and in the admin."
+_NO_SMS_FACTOR = "no login asks for a second factor by telephone."
 _SEARCH = "lists with their filters are there; a search comes."
 _EDGE_DECIDES = "the edge in front of the service and the operator decide which traffic comes in."
 _INBOUND = "users and groups come in by the interface, imports and logins."
@@ -33,9 +33,9 @@ REASONS: dict[str, tuple[Standing, str]] = {
     "attack_protection.bot_detection": (Standing.REFUSED, "the service judges rates and failures, and no behavior of browsers."),
     "attack_protection.captcha": (Standing.REFUSED, "no page shows a captcha."),
     "attack_protection.captcha_policies": (Standing.REFUSED, "no page shows a captcha."),
-    "attack_protection.phone_provider_protection": (Standing.REFUSED, _NO_SMS),
+    "attack_protection.phone_provider_protection": (Standing.REFUSED, _SMS),
     "branding": (Standing.PLANNED, "the looks of the pages of a tenant are set in the admin."),
-    "branding.phone": (Standing.REFUSED, _NO_SMS),
+    "branding.phone": (Standing.PLANNED, _SMS),
     "branding.templates": (Standing.REFUSED, "the pages are those of the service; a tenant sets their looks."),
     "client_grants.search": (Standing.PLANNED, _SEARCH),
     "client_profiles": (Standing.REFUSED, "clients are described one by one."),
@@ -50,16 +50,14 @@ REASONS: dict[str, tuple[Standing, str]] = {
         Standing.REFUSED,
         "devices hold refresh tokens; a public key would open nothing at the token endpoint.",
     ),
-    "email_templates": (Standing.REFUSED, _MAIL),
-    "emails": (Standing.REFUSED, _MAIL),
     "experimentation": (Standing.REFUSED, "the service runs no experiments."),
     "flows": (Standing.REFUSED, _FIXED_STEPS),
     "forms": (Standing.REFUSED, _FIXED_STEPS),
     "guardian": (Standing.PLANNED, _NO_FACTORS),
     "guardian.factors.duo": (Standing.REFUSED, "factors of other vendors are not asked for."),
-    "guardian.factors.phone": (Standing.REFUSED, _NO_SMS),
+    "guardian.factors.phone": (Standing.REFUSED, _NO_SMS_FACTOR),
     "guardian.factors.push_notification": (Standing.REFUSED, "the service sends no push notifications."),
-    "guardian.factors.sms": (Standing.REFUSED, _NO_SMS),
+    "guardian.factors.sms": (Standing.REFUSED, _NO_SMS_FACTOR),
     "hooks": (Standing.REFUSED, _EXTENSIONS),
     "keys.custom_signing": (Standing.REFUSED, "the service makes its signing keys itself and never takes one in."),
     "keys.encryption": (Standing.REFUSED, "the operator holds the keys that encrypt secrets at rest."),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from django.contrib import admin
-
 from identity.admin.audit_log import AuditEntryAdmin
 from identity.admin.connections import ConnectionAdmin
 from identity.admin.groups import GroupAdmin, GroupMemberAdmin, GroupRoleAdmin
 from identity.admin.jobs import JobAdmin, JobChunkAdmin, JobErrorAdmin
+from identity.admin.messages.sender_pages import SendersPage
+from identity.admin.messages.template_pages import MessagesPage
 from identity.admin.organizations import (
     OrganizationAdmin,
     OrganizationConnectionAdmin,
@@ -17,6 +17,7 @@ from identity.admin.organizations import (
 )
 from identity.admin.roles import RoleAdmin, UserRoleAdmin
 from identity.admin.staff import StaffAdmin
+from identity.admin.tenant_page import PagesSite
 from identity.admin.tenants import CustomDomainAdmin, FormerTenantAdmin, TenantAdmin
 from identity.admin.users import LinkedIdentityAdmin, PasswordCredentialAdmin, UserAdmin
 from identity.models import (
@@ -45,7 +46,7 @@ from identity.models import (
 )
 
 
-def register(site: admin.AdminSite) -> None:
+def register(site: PagesSite) -> None:
     """Register every model of this app with `site`, and the record of what staff did there."""
     site.register(User, UserAdmin)
     site.register(LinkedIdentity, LinkedIdentityAdmin)
@@ -69,3 +70,5 @@ def register(site: admin.AdminSite) -> None:
     site.register(CustomDomain, CustomDomainAdmin)
     site.register(Staff, StaffAdmin)
     site.register(AuditEntry, AuditEntryAdmin)
+    site.register_page(MessagesPage)
+    site.register_page(SendersPage)

@@ -15,6 +15,8 @@ from identity.api.enrollments import EnrollmentEndpoint
 from identity.api.groups import GroupEndpoint, GroupMemberEndpoint, GroupRoleEndpoint
 from identity.api.identities import IdentityEndpoint
 from identity.api.jobs import JobEndpoint, JobErrorEndpoint, UsersExportEndpoint, UsersImportEndpoint, VerificationEmailEndpoint
+from identity.api.messages.email_provider import EmailProviderEndpoint
+from identity.api.messages.email_templates import EmailTemplateEndpoint
 from identity.api.organizations.organization_connections import EnabledConnectionEndpoint, OrganizationConnectionEndpoint
 from identity.api.organizations.organization_groups import (
     OrganizationGroupEndpoint,
@@ -51,6 +53,9 @@ ROUTES = (
     Route("custom-domains/<segment:id>", CustomDomainEndpoint, _ITEM),
     Route("custom-domains/<segment:id>/verify", DomainVerificationEndpoint, {"post": "create"}),
     Route("custom-domains/<segment:id>/test", DomainTestEndpoint, {"post": "create"}),
+    Route("emails/provider", EmailProviderEndpoint, {"get": "list", "post": "create", "patch": "partial_update", "delete": "destroy"}),
+    Route("email-templates", EmailTemplateEndpoint, {"post": "create"}),
+    Route("email-templates/<segment:name>", EmailTemplateEndpoint, {"get": "retrieve", "put": "update", "patch": "partial_update"}),
     Route("users", UserEndpoint, _COLLECTION),
     Route("users/<segment:id>", UserEndpoint, _ITEM),
     Route("users/<segment:id>/identities", IdentityEndpoint, {"post": "create"}),

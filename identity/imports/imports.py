@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -18,12 +19,13 @@ from foundation.ids import new_hex_id
 from identity.imports.import_matches import keys_of, linked_rows, matches_of
 from identity.imports.import_rows import RowProblem, profile_of, row_problems, shown_row, stored_password
 from identity.mail.sending import send_mail
+from identity.messages.once import send_once
 from identity.models import Connection, EnrolledFactor, Job, JobChunk, JobError, JobUser, PasswordCredential, Staff, User
 from identity.options.connection_options import takes_username
 from identity.services import chunks
 from identity.services.deletions import refuse_if_being_deleted
 from identity.services.failures import NotFound, NotSupported
-from identity.services.jobs import effect_of, send_after_commit, step_of, unfinished
+from identity.services.jobs import Pause, effect_of, send_after_commit, step_of, unfinished
 from identity.services.saving import validated_save
 from identity.services.users import new_user, standing_of, tell_account_change
 
@@ -223,9 +225,11 @@ def _fail(job: Job, number: int, row: Any, problems: list[RowProblem], counts: C
 
 
 @effect_of(Job.Type.USERS_IMPORT)
-def mail_outcome(job: Job) -> None:
+def mail_outcome(job: Job) -> Pause | None:
     """Tell every active admin of the tenant; platform operators belong to no tenant and are told nothing."""
     admins = Staff.objects.filter(tenant_id=job.tenant_id, is_active=True).order_by("pk")
     addresses = list(admins.values_list("email", flat=True))
-    if addresses:
-        send_mail("import_finished", to=addresses, context={"job": job, "tenant": job.tenant, "connection": job.connection or ""})
+    if not addresses:
+        return None
+    context = {"job": job, "tenant": job.tenant, "connection": job.connection or ""}
+    return send_once(job, partial(send_mail, "import_finished", to=addresses, context=context))

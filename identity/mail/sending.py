@@ -1,55 +1,49 @@
-"""Mail to people, made of templates: the first line of `mail/<name>.txt` is the subject, the rest the text."""
+"""Mails that are sent now, by a worker: those about the work of the service itself, and those of a tenant to its users."""
 
 from __future__ import annotations
 
-import smtplib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
-from django.core.mail import EmailMessage
+from django.core.mail import get_connection
 from django.template.loader import render_to_string
 
-from identity.services.failures import ServiceError
+from identity.messages.catalogue import KINDS
+from identity.messages.composing import Composed, compose, one_line
+from identity.messages.mailing import MailServer, mail_server, send_composed
+from identity.messages.outcomes import MailNotConfigured, ProviderAway
 
-_NEVER = 500
+__all__ = ["MailNotConfigured", "MailServerAway", "send_mail"]
 
-
-class MailServerAway(Exception):
-    """The mail server could not be reached, or refused for now: it may take the mail later."""
-
-    def __init__(self, message: str | None = None) -> None:
-        super().__init__(message or self.__doc__)
-
-
-class MailNotConfigured(ServiceError):
-    """No mail can be sent: EMAIL_URL is not set."""
+# The mail server may take the mail later.
+MailServerAway = ProviderAway
 
 
-def send_mail(name: str, *, to: Sequence[str], context: Mapping[str, Any]) -> None:
+def send_mail(name: str, *, to: Sequence[str], context: Mapping[str, Any], tenant_id: str | None = None, language: str = "") -> None:
     """Send the mail `name` to each address in one message per address.
 
-    Raises `MailNotConfigured`, `MailServerAway`, or what the server refused for good.
+    With a tenant the mail is one of `identity.messages.catalogue`: the tenant's text, by the tenant's server, of plain data.
+    Without one it is `mail/<name>.txt`, whose first line is the subject, by the server of the platform.
 
+    Raises `MailNotConfigured`, `ProviderAway` where it may be tried again, `InDoubt` where it must not, or `MessageRefused`.
     Never call this inside a transaction: a mail cannot be rolled back.
     """
+    if tenant_id is None:
+        server, composed = _of_the_platform(), _composed(name, context)
+    else:
+        server = mail_server(tenant_id)
+        composed = compose(KINDS[name], tenant_id=tenant_id, context=context, language=language)
+    for address in to:
+        send_composed(server, composed, to=address)
+
+
+def _of_the_platform() -> MailServer:
     if not settings.MAIL_IS_CONFIGURED:
         raise MailNotConfigured
+    return MailServer(get_connection(), settings.DEFAULT_FROM_EMAIL)
+
+
+def _composed(name: str, context: Mapping[str, Any]) -> Composed:
     subject, _, text = render_to_string(f"mail/{name}.txt", dict(context)).partition("\n")
-    for address in to:
-        # Auto-generated mail is not answered by holiday notices (RFC 3834, 5).
-        headers = {"Auto-Submitted": "auto-generated"}
-        message = EmailMessage(" ".join(subject.split()), text.lstrip("\n"), to=[address], headers=headers)
-        try:
-            message.send()
-        except OSError as error:
-            if _is_final(error):
-                raise
-            raise MailServerAway from error
-
-
-def _is_final(error: OSError) -> bool:
-    """Tell whether the server said never (RFC 5321, 4.2.1: 5yz); everything else may work later."""
-    if isinstance(error, smtplib.SMTPRecipientsRefused):
-        return all(code >= _NEVER for code, _ in error.recipients.values())
-    return isinstance(error, smtplib.SMTPResponseException) and error.smtp_code >= _NEVER
+    return Composed(subject=one_line(subject), text=text.lstrip("\n"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -11,8 +12,14 @@ from django.utils import timezone
 
 from foundation.database.transactions import unit_of_work
 from identity.hosts import default_address
-from identity.mail.retries import pause_of
-from identity.mail.sending import MailServerAway, send_mail
+from identity.mail.sending import send_mail
+from identity.messages.catalogue import KINDS
+from identity.messages.facts import user_facts
+from identity.messages.links import link_lifetime
+from identity.messages.mailing import mail_provider
+from identity.messages.once import send_once
+from identity.messages.outcomes import MessageRefused
+from identity.messages.switches import is_switched_on
 from identity.models import EmailTicket, Job, LinkedIdentity, User
 from identity.services.failures import Invalid, NotFound, ServiceError
 from identity.services.jobs import Pause, effect_of, send_after_commit, step_of
@@ -20,6 +27,7 @@ from identity.services.saving import validated_save
 from identity.services.users import create_user, locked_user, touch, update_user
 
 PATH = "/u/email-verification"
+MAIL = "verify_email"
 _SALT = "identity.email-ticket"
 
 
@@ -89,7 +97,10 @@ def wants_mail(user: User, *, asked: bool | None) -> bool:
     """
     if not user.email or user.email_verified:
         return False
-    return asked if asked is not None else bool(settings.MAIL_REACHES_PEOPLE and user.connection.is_database)
+    if asked is not None:
+        return asked
+    reaches_people = settings.MAIL_REACHES_PEOPLE or mail_provider(user.tenant_id) is not None
+    return bool(reaches_people and user.connection.is_database and is_switched_on(user.tenant_id, KINDS[MAIL]))
 
 
 @unit_of_work
@@ -120,26 +131,31 @@ def issue_ticket(job: Job) -> bool:
         raise NotFound("The user does not exist.")
     named = job.parameters.get("identity")
     linked = _linked(user, (named[0], named[1]) if named else None)
-    validated_save(_new_ticket(user, linked, life=timedelta(days=settings.EMAIL_TICKET_DAYS), job=job))
+    life = link_lifetime(job.tenant_id, MAIL) or timedelta(days=settings.EMAIL_TICKET_DAYS)
+    validated_save(_new_ticket(user, linked, life=life, job=job))
     job.has_effect_due = True
     return True
 
 
 @effect_of(Job.Type.VERIFICATION_EMAIL)
 def mail_ticket(job: Job) -> Pause | None:
-    """Send the mail of the job's ticket; a worker that dies after the server took it sends it again, with the same link."""
-    ticket = EmailTicket.objects.of(job.tenant_id).select_related("tenant", "user").get(job=job)
+    """Send the mail of the job's ticket, once. Raises `MessageRefused` where the tenant has switched it off."""
+    if not is_switched_on(job.tenant_id, KINDS[MAIL]):
+        raise MessageRefused("The tenant has switched this mail off.")
+    ticket = EmailTicket.objects.of(job.tenant_id).select_related("user").get(job=job)
     asked_at = job.parameters.get("address", "")
     # On loopback the port counts, which no domain names.
     base = (settings.INSECURE_HTTP and asked_at) or default_address(job.tenant_id)
     if not base:
         raise NotFound("The tenant has no verified domain to which a link could point.")
-    context = {"tenant": ticket.tenant, "ticket": ticket, "link": link_of(ticket, base)}
-    try:
-        send_mail("verify_email", to=[ticket.email], context=context)
-    except MailServerAway:
-        return pause_of(job)
-    return None
+    context = {
+        "url": link_of(ticket, base),
+        "until": ticket.expires_at.isoformat(),
+        "user": {**user_facts(ticket.user), "email": ticket.email},
+        "connection": {"name": job.connection.name if job.connection else ""},
+    }
+    send = partial(send_mail, MAIL, to=[ticket.email], context=context, tenant_id=job.tenant_id)
+    return send_once(job, send, lasts_until=ticket.expires_at)
 
 
 @unit_of_work

@@ -4,6 +4,7 @@ from identity.models.audit import AuditEntry
 from identity.models.connections import Connection
 from identity.models.groups import Group, GroupMember, GroupRole
 from identity.models.jobs import Job, JobChunk, JobError, JobUser
+from identity.models.messages import MessageProvider, MessageTemplate
 from identity.models.organizations import (
     Organization,
     OrganizationConnection,
@@ -34,6 +35,8 @@ __all__ = [
     "JobError",
     "JobUser",
     "LinkedIdentity",
+    "MessageProvider",
+    "MessageTemplate",
     "Organization",
     "OrganizationConnection",
     "OrganizationGroupRole",

@@ -19,7 +19,7 @@ class Job(TenantOwned):
         VERIFICATION_EMAIL = "verification_email"
         PASSWORD_RESET_EMAIL = "password_reset_email"  # noqa: S105  (the name of a job)
         UNBLOCK_EMAIL = "unblock_email"
-        INVITATION_EMAIL = "invitation_email"
+        MESSAGE = "message"
         CONNECTION_DELETION = "connection_deletion"
         ORGANIZATION_DELETION = "organization_deletion"
         GROUP_DELETION = "group_deletion"

@@ -226,4 +226,6 @@ def _end(job: Job, reason: str) -> None:
     job.has_effect_due = False
     job.status_details = reason[:500]
     job.lease_until = None
+    # What a message was to say is of no use any more.
+    job.parameters.pop("sealed", None)
     job.save()

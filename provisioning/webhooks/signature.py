@@ -1,11 +1,11 @@
-"""Signatures of webhooks after Standard Webhooks 1.0: HMAC-SHA-256 over id, time and body. Pure."""
+"""Signing secrets of webhooks, and signatures made with them. Pure."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
-import hmac
+
+from foundation.secrets.signatures import webhook_signature
 
 SECRET_PREFIX = "whsec_"  # noqa: S105  (a prefix)
 SHORTEST_KEY_BYTES = 24
@@ -32,5 +32,4 @@ def key_of(secret: str) -> bytes:
 
 def signature(secret: str, *, message_id: str, timestamp: int, body: bytes) -> str:
     """Return the value of `webhook-signature` for a message sent at `timestamp`, seconds since 1970."""
-    signed = hmac.new(key_of(secret), f"{message_id}.{timestamp}.".encode() + body, hashlib.sha256).digest()
-    return f"v1,{base64.b64encode(signed).decode()}"
+    return webhook_signature(key_of(secret), message_id=message_id, timestamp=timestamp, body=body)

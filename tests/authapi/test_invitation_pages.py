@@ -70,7 +70,7 @@ def test_an_invitation_is_made_and_its_link_shown_once(browser: Browser, client:
     assert "This page is shown once." in page.content.decode()
     assert row.ticket in page.content.decode()
     assert "no-store" in page["Cache-Control"]
-    assert Job.objects.of(acme.tenant_id).filter(type=Job.Type.INVITATION_EMAIL).count() == 1
+    assert Job.objects.of(acme.tenant_id).filter(type=Job.Type.MESSAGE).count() == 1
     for address in (page_of(row), reverse(LIST)):
         assert row.ticket not in browser.get(address).content.decode()
     noted = list(AuditEntry.objects.filter(tenant_id=acme.tenant_id).values())

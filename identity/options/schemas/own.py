@@ -55,7 +55,7 @@ EMAIL = schema(
     totp=PASSCODE,
 )
 SMS = schema(
-    "from syntax template provider twilio_sid messaging_service_sid forward_req_info",
+    "from syntax template provider twilio_sid messaging_service_sid forward_req_info allowed_countries",
     totp=PASSCODE,
     twilio_token=SECRET,
     gateway_url=ADDRESS,

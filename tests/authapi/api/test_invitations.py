@@ -153,7 +153,7 @@ def test_a_mail_is_sent_once_more_with_the_same_ticket_and_with_another_after_th
     now = datetime.now(UTC)
     with time_machine.travel(now + timedelta(minutes=2), tick=False):
         assert api.post(path).json["ticket_id"] == made["ticket_id"]
-    assert Job.objects.of(acme.tenant_id).filter(type=Job.Type.INVITATION_EMAIL).count() == 2
+    assert Job.objects.of(acme.tenant_id).filter(type=Job.Type.MESSAGE).count() == 2
     Invitation.objects.of(acme.tenant_id).update(expires_at=now - timedelta(days=1), mailed_at=now - timedelta(days=1))
     renewed = api.post(path).json
     assert renewed["ticket_id"] != made["ticket_id"]

@@ -28,8 +28,6 @@ OTHER_VALUES: list[tuple[str, str, Any]] = [
     ("POST", "rules", {"name": "a", "script": "b"}),
     ("POST", "log-streams", {"name": "a", "type": "http"}),
     ("POST", "token-exchange-profiles", {"name": "a"}),
-    ("POST", "emails/provider", {"name": "smtp", "credentials": {"smtp_pass": "c2VjcmV0"}}),
-    ("PATCH", "email-templates/verify_email", {"body": "Hello"}),
     ("PUT", "branding/templates/universal-login", {"template": "<html>"}),
 ]
 

@@ -64,7 +64,7 @@ class Host:
         return (browser or self.browser).get("/u/invitation/open", {"ticket": self.mailed_secret()})
 
     def mailed_secret(self) -> str:
-        assert run_job(Job.objects.of(self.tenant_id).filter(type=Job.Type.INVITATION_EMAIL).latest("created_at").pk)
+        assert run_job(Job.objects.of(self.tenant_id).filter(type=Job.Type.MESSAGE).latest("created_at").pk)
         found = re.search(r"/u/invitation/open\?ticket=(\S+)", str(mail.outbox[-1].body))
         assert found, mail.outbox[-1].body
         return found.group(1)

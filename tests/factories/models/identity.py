@@ -26,6 +26,8 @@ from identity.models import (
     JobError,
     JobUser,
     LinkedIdentity,
+    MessageProvider,
+    MessageTemplate,
     Organization,
     OrganizationConnection,
     OrganizationGroupRole,
@@ -204,6 +206,27 @@ class EmailTicketFactory(RowFactory[EmailTicket]):
     user = SubFactory(UserFactory, tenant_id=same())
     email = SelfAttribute("user.email")
     expires_at = from_now(days=1)
+
+
+class MessageProviderFactory(RowFactory[MessageProvider]):
+    """A mail server of the tenant on which nothing listens."""
+
+    class Meta:
+        model = MessageProvider
+
+    channel = "email"
+    name = MessageProvider.Name.SMTP
+    default_from = LazyAttribute(lambda row: f"mail@{row.tenant_id}.example.test")
+    settings = LazyFunction(lambda: {"smtp_host": "127.0.0.1", "smtp_port": 9, "smtp_user": ""})
+
+
+class MessageTemplateFactory(RowFactory[MessageTemplate]):
+    class Meta:
+        model = MessageTemplate
+
+    name = "verify_email"
+    subject = own_text()
+    body = LazyAttribute(lambda row: f"<p>{row.subject}</p>")
 
 
 class RoleFactory(Factory[Role]):

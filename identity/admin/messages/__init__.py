@@ -1,0 +1,1 @@
+"""Admin pages of mails and text messages: what they say, and who sends them."""

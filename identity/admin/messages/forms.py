@@ -1,0 +1,175 @@
+"""Forms of the pages of messages. The rules are those of the services."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from identity.messages.catalogue import EMAIL, Kind
+from identity.messages.providers import SECRETS
+from identity.messages.sandbox import LONGEST_SOURCE
+from identity.messages.templates import LONGEST_LIFE_SECONDS, TEXTS
+from identity.models import MessageProvider, MessageTemplate
+from identity.models.messages import Channel
+
+_WIDE = forms.TextInput(attrs={"class": "vTextField"})
+_KEPT = "Leave it empty to keep the one that is saved. It is never shown."
+
+
+class TemplateForm(forms.Form):
+    """The texts of one language; without a language also the rules of the message."""
+
+    is_enabled = forms.BooleanField(required=False, label="Send this message")
+    subject = forms.CharField(required=False, max_length=1000, widget=_WIDE, help_text="Empty: the subject of the service.")
+    body = forms.CharField(
+        required=False, max_length=LONGEST_SOURCE, strip=False, widget=forms.Textarea(attrs={"rows": 18, "class": "vLargeTextField"})
+    )
+    from_address = forms.CharField(
+        required=False,
+        max_length=1000,
+        label="From",
+        widget=_WIDE,
+        help_text="Such as Example <mail@example.com>. It counts only where the tenant has a mail server of its own.",
+    )
+    url_lifetime_seconds = forms.IntegerField(
+        required=False, min_value=1, max_value=LONGEST_LIFE_SECONDS, label="Life of the link in seconds"
+    )
+    result_url = forms.CharField(
+        required=False,
+        max_length=2048,
+        label="Where the user goes afterwards",
+        widget=_WIDE,
+        help_text="The address of a page of yours. Empty: the page of the service says that it worked.",
+    )
+    includes_email_in_redirect = forms.BooleanField(required=False, label="Give that page the address of the user")
+
+    def __init__(self, *args: Any, kind: Kind, language: str, row: MessageTemplate | None, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self.kind, self.language = kind, language
+        for name in self._without():
+            del self.fields[name]
+        is_mail = kind.channel == EMAIL
+        self.fields["body"].help_text = (
+            "HTML with Liquid. Empty: the text of the service." if is_mail else "Text with Liquid, without HTML."
+        )
+        if "url_lifetime_seconds" in self.fields:
+            self.fields["url_lifetime_seconds"].help_text = f"Empty: {kind.default_life}."
+        first = {"is_enabled": not kind.is_off_at_first, "includes_email_in_redirect": True}
+        known = {name: getattr(row, name) for name in self.fields} if row is not None else first
+        self.initial = {**known, **(named.get("initial") or {})}
+
+    def _without(self) -> list[str]:
+        """Return the fields that make no sense for this message in this language."""
+        rules = ["is_enabled", "url_lifetime_seconds", "result_url", "includes_email_in_redirect"]
+        if self.language:
+            hidden = rules
+        else:
+            hidden = [] if self.kind.has_link else rules[1:]
+            hidden += ["is_enabled"] if self.kind.is_always_sent else []
+        return hidden + ([] if self.kind.channel == EMAIL else ["subject", "from_address"])
+
+    def values(self) -> dict[str, Any]:
+        """Return the columns that the form sets."""
+        return dict(self.cleaned_data)
+
+    def texts(self) -> dict[str, str]:
+        """Return the texts, for a preview of what is not saved yet."""
+        return {name: self.cleaned_data.get(name, "") for name in TEXTS}
+
+
+class MailProviderForm(forms.Form):
+    """The mail server of a tenant."""
+
+    is_enabled = forms.BooleanField(required=False, initial=True, label="Send the mails by this server")
+    smtp_host = forms.CharField(max_length=253, label="Server", widget=_WIDE, help_text="Such as smtp.example.com.")
+    smtp_port = forms.IntegerField(
+        min_value=1, max_value=65535, initial=587, label="Port", help_text="465 begins with TLS, every other port turns to it."
+    )
+    smtp_user = forms.CharField(required=False, max_length=512, label="User name", widget=_WIDE)
+    smtp_pass = forms.CharField(
+        required=False, max_length=512, strip=False, label="Password", widget=forms.PasswordInput(attrs={"autocomplete": "new-password"})
+    )
+    default_from = forms.CharField(
+        max_length=320, label="From", widget=_WIDE, help_text="Sender of mails whose text names none, such as Example <mail@example.com>."
+    )
+
+    def __init__(self, *args: Any, row: MessageProvider | None, **named: Any) -> None:
+        super().__init__(*args, **named)
+        if row is not None:
+            self.initial = {**row.settings, "is_enabled": row.is_enabled, "default_from": row.default_from}
+            if row.sealed_settings:
+                self.fields["smtp_pass"].help_text = _KEPT
+
+    def values(self) -> dict[str, Any]:
+        """Return what the service stores."""
+        data = self.cleaned_data
+        return {
+            "is_enabled": data["is_enabled"],
+            "default_from": data["default_from"],
+            "settings": {name: data[name] for name in ("smtp_host", "smtp_port", "smtp_user")},
+            "secrets": {"smtp_pass": data["smtp_pass"]},
+        }
+
+
+class TextProviderForm(forms.Form):
+    """Who sends the text messages of a tenant."""
+
+    is_enabled = forms.BooleanField(required=False, initial=True, label="Send the text messages by this provider")
+    name = forms.ChoiceField(
+        label="Provider", choices=[(name.value, name.label) for name in (MessageProvider.Name.TWILIO, MessageProvider.Name.WEBHOOK)]
+    )
+    twilio_sid = forms.CharField(required=False, max_length=64, label="Account SID of Twilio", widget=_WIDE)
+    twilio_token = forms.CharField(
+        required=False, max_length=512, label="Token of Twilio", widget=forms.PasswordInput(attrs={"autocomplete": "new-password"})
+    )
+    messaging_service_sid = forms.CharField(required=False, max_length=64, label="Messaging service SID of Twilio", widget=_WIDE)
+    url = forms.CharField(
+        required=False, max_length=512, label="Address of the webhook", widget=_WIDE, help_text="It gets signed messages."
+    )
+    secret = forms.CharField(
+        required=False,
+        max_length=512,
+        label="Signing secret of the webhook",
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+    default_from = forms.CharField(
+        required=False, max_length=320, label="From", widget=_WIDE, help_text="A number such as +15005550006, or a short name."
+    )
+    allowed_countries = forms.CharField(
+        required=False,
+        max_length=1000,
+        label="Countries",
+        widget=_WIDE,
+        help_text="Codes such as DE, AT. Messages go nowhere else, which keeps fraud away. Empty: every country.",
+    )
+
+    def __init__(self, *args: Any, row: MessageProvider | None, **named: Any) -> None:
+        super().__init__(*args, **named)
+        if row is None:
+            return
+        countries = ", ".join(row.settings.get("allowed_countries", []))
+        self.initial = {**row.settings, "is_enabled": row.is_enabled, "name": row.name, "default_from": row.default_from}
+        self.initial["allowed_countries"] = countries
+        for name in row.sealed_settings:
+            self.fields[name].help_text = _KEPT
+
+    def values(self) -> dict[str, Any]:
+        """Return what the service stores: the settings of the chosen provider, and no others."""
+        data = self.cleaned_data
+        countries = [code.strip().upper() for code in data["allowed_countries"].replace(";", ",").split(",") if code.strip()]
+        is_twilio = data["name"] == MessageProvider.Name.TWILIO
+        own = {name: data[name] for name in (("twilio_sid", "messaging_service_sid") if is_twilio else ("url",))}
+        return {
+            "name": data["name"],
+            "is_enabled": data["is_enabled"],
+            "default_from": data["default_from"],
+            "settings": {**own, "allowed_countries": countries},
+            "secrets": {name: data[name] for name in SECRETS[MessageProvider.Name(data["name"])]},
+        }
+
+
+PROVIDER_FORMS: dict[str, type[MailProviderForm] | type[TextProviderForm]] = {
+    Channel.EMAIL: MailProviderForm,
+    Channel.SMS: TextProviderForm,
+}

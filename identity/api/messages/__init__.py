@@ -1,0 +1,1 @@
+"""Endpoints about mails: who sends them, and what they say."""

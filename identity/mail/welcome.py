@@ -1,0 +1,33 @@
+"""The mail that greets a user who has signed up, where the tenant has switched it on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from identity.messages.catalogue import EMAIL, KINDS
+from identity.messages.facts import user_facts
+from identity.messages.queue import can_send, queue_message
+from identity.messages.switches import is_switched_on
+from identity.models import Job, User
+
+_MAIL = "welcome_email"
+
+
+def start_welcome(user: User, *, application: Mapping[str, Any] | None = None, language: str = "") -> Job | None:
+    """Return the job of the mail; None where the tenant wants none, no server takes it, or the user has no address.
+
+    Call it in the transaction that creates the user.
+    """
+    if not user.email or not is_switched_on(user.tenant_id, KINDS[_MAIL]) or not can_send(user.tenant_id, EMAIL):
+        return None
+    return queue_message(
+        tenant_id=user.tenant_id,
+        kind=_MAIL,
+        channel=EMAIL,
+        recipient=user.email,
+        context={"user": user_facts(user)},
+        language=language,
+        connection=user.connection,
+        application=application,
+    )

@@ -1,0 +1,203 @@
+"""What a message says: the text of the connection, that of the tenant, or that of the service, in the language of the user."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.template.loader import render_to_string
+from django.utils import dateformat, translation
+from django.utils.dateparse import parse_datetime
+
+from foundation.hooks import tenant_looks
+from identity.audit.entries import record
+from identity.messages.catalogue import EMAIL, Kind
+from identity.messages.plain_text import text_of_html
+from identity.messages.sandbox import TemplateBroken, rendered
+from identity.models import Connection, MessageTemplate
+
+logger = structlog.get_logger(__name__)
+
+_LONGEST_SUBJECT = 255
+# Six parts of a text message; more is no code and costs as much.
+LONGEST_TEXT_MESSAGE = 900
+_MACRO = re.compile(r"@@\s*([a-zA-Z_][\w.]*)\s*@@")
+_COLOR = re.compile(r"#[0-9a-fA-F]{6}")
+MACROS = "md_with_macros"
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A message that is ready to be sent. A text message has neither subject nor HTML."""
+
+    text: str
+    subject: str = ""
+    html: str = ""
+    from_address: str = ""
+    # The name of the tenant, as the sender on a server that many tenants share.
+    sender_name: str = ""
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a tenant has written; what is empty is that of the service."""
+
+    subject: str = ""
+    body: str = ""
+    from_address: str = ""
+
+
+def compose(
+    kind: Kind, *, tenant_id: str, context: Mapping[str, Any], language: str = "", connection: Connection | None = None
+) -> Composed:
+    """Return the message of a kind for a context of plain data.
+
+    A text of the tenant that cannot be rendered is replaced by that of the service, which is noted in log and audit log: the
+    person waits for a code, and the author hears of it by the entry.
+    """
+    spoken = language or settings.LANGUAGE_CODE
+    with translation.override(spoken):
+        data = template_data(context, tenant_id=tenant_id, language=spoken, connection=connection)
+        built_in = built_in_message(kind, data)
+        source = source_of(kind, tenant_id=tenant_id, language=spoken, connection=connection)
+        if source is None:
+            return built_in
+        try:
+            return written(kind, source, data, built_in=built_in)
+        except TemplateBroken as problem:
+            _note_fallback(kind, tenant_id, problem)
+            return built_in
+
+
+def source_of(kind: Kind, *, tenant_id: str, language: str, connection: Connection | None = None) -> Source | None:
+    """Return the text of the connection, or that of the tenant in this language; None where the service's own one counts."""
+    own = _of_connection(kind, connection) if connection is not None else None
+    if own is not None:
+        return own
+    rows = {row.language: row for row in MessageTemplate.objects.of(tenant_id).filter(name=kind.name, channel=kind.channel)}
+    row = next((rows[name] for name in _languages(language) if name in rows and (rows[name].is_enabled or name)), None)
+    return None if row is None else Source(row.subject, row.body, row.from_address)
+
+
+def written(kind: Kind, source: Source, data: Mapping[str, Any], *, built_in: Composed) -> Composed:
+    """Return what a tenant has written for `data`; raise `TemplateBroken`."""
+    if kind.channel != EMAIL:
+        body = one_text(rendered(source.body, data, is_html=False)) if source.body else built_in.text
+        return Composed(text=body[:LONGEST_TEXT_MESSAGE], from_address=source.from_address)
+    found = built_in
+    if source.subject:
+        found = replace(found, subject=one_line(rendered(source.subject, data, is_html=False)))
+    if source.body:
+        html = rendered(source.body, data, is_html=True)
+        found = replace(found, html=html, text=text_of_html(html))
+    return replace(found, from_address=one_line(rendered(source.from_address, data, is_html=False)) if source.from_address else "")
+
+
+def template_data(context: Mapping[str, Any], *, tenant_id: str, language: str, connection: Connection | None = None) -> dict[str, Any]:
+    """Return what a template may name: what every message knows, and over it the context."""
+    looks = tenant_looks.of(tenant_id)
+    data: dict[str, Any] = {
+        "friendly_name": looks.get("friendly_name") or tenant_id,
+        "support_email": looks.get("support_email", ""),
+        "support_url": looks.get("support_url", ""),
+        "request_language": language,
+        "connection": {"name": connection.name if connection else ""},
+        "application": {"name": "", "clientID": ""},
+        **_in_single_lines(context),
+        "tenant": tenant_id,
+    }
+    if isinstance(data.get("code"), str):
+        # The name that texts of older connections use.
+        data.setdefault("password", data["code"])
+    moment = parse_datetime(data["until"]) if isinstance(data.get("until"), str) else None
+    if moment is not None:
+        data["until"] = dateformat.format(moment, "j F Y, H:i")
+    return data
+
+
+def _in_single_lines(value: Any) -> Any:
+    """Return plain data whose texts have no line breaks: a name that a user has chosen must not look like a paragraph of the mail."""
+    if isinstance(value, str):
+        return " ".join(value.split())
+    if isinstance(value, Mapping):
+        return {name: _in_single_lines(inner) for name, inner in value.items()}
+    return [_in_single_lines(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def one_line(text: str) -> str:
+    """Return a text without line breaks and control characters, as headers need it."""
+    return " ".join("".join(character if character.isprintable() else " " for character in text).split())[:_LONGEST_SUBJECT]
+
+
+def one_text(text: str) -> str:
+    """Return the text of a message without control characters but line breaks."""
+    return "".join(character for character in text.strip() if character.isprintable() or character == "\n")
+
+
+def _languages(language: str) -> Iterator[str]:
+    """Yield `pt-BR`, `pt` and then the text for every language."""
+    yield language
+    yield language.partition("-")[0]
+    yield ""
+
+
+def _of_connection(kind: Kind, connection: Connection) -> Source | None:
+    """Return the text that stands in the options of a passwordless connection."""
+    options = connection.options
+    if kind.name == "passwordless_email" and connection.strategy == "email":
+        mail = options.get("email")
+        own: Mapping[str, Any] = {**options, **(mail if isinstance(mail, dict) else {})}
+        source = Source(*(_in_liquid(own.get(name), own.get("syntax")) for name in ("subject", "body", "from")))
+    elif kind.name == "passwordless_sms" and connection.strategy == "sms":
+        source = Source(body=_in_liquid(options.get("template"), options.get("syntax")))
+    else:
+        return None
+    return source if source != Source() else None
+
+
+def _in_liquid(text: Any, syntax: Any) -> str:
+    """Return a text of a connection as Liquid: `@@code@@` of the older syntax is `{{ code }}`."""
+    if not isinstance(text, str):
+        return ""
+    return _MACRO.sub(r"{{ \1 }}", text) if syntax == MACROS else text
+
+
+def built_in_message(kind: Kind, data: Mapping[str, Any]) -> Composed:
+    """Return the text of the service, in the language that is active."""
+    if kind.channel != EMAIL:
+        return Composed(text=one_text(render_to_string(f"sms/{kind.built_in}.txt", dict(data))))
+    subject, _, text = render_to_string(f"mail/{kind.built_in}.txt", dict(data)).partition("\n")
+    paragraphs = [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]
+    looks = tenant_looks.of(data["tenant"])
+    shown = {
+        "paragraphs": paragraphs,
+        "subject": one_line(subject),
+        "friendly_name": data["friendly_name"],
+        "links": [value for value in (data.get("url"), data.get("link")) if value],
+        "codes": [value for value in (data.get("code"),) if value],
+        "logo_url": looks.get("logo_url", "") if str(looks.get("logo_url", "")).startswith("https://") else "",
+        "color": _color(looks),
+        "is_dark_on_color": _is_light(_color(looks)),
+    }
+    html = render_to_string("mail/layout.html", shown)
+    return Composed(text=text.strip() + "\n", subject=one_line(subject), html=html, sender_name=one_line(data["friendly_name"]))
+
+
+def _color(looks: Mapping[str, str]) -> str:
+    color = looks.get("primary_color", "")
+    return color if _COLOR.fullmatch(color) else "#1f4fd8"
+
+
+def _is_light(color: str) -> bool:
+    """Tell whether dark text is easier to read on a color (relative luminance of WCAG 2, without its curve)."""
+    red, green, blue = (int(color[place : place + 2], 16) for place in (1, 3, 5))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 140
+
+
+def _note_fallback(kind: Kind, tenant_id: str, problem: TemplateBroken) -> None:
+    logger.warning("message template is broken, the built-in text is sent", template=kind.name, tenant=tenant_id, reason=str(problem))
+    record("Sent the built-in text in place of a broken template", tenant_id=tenant_id, template=kind.name, problem=str(problem))

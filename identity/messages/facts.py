@@ -1,0 +1,32 @@
+"""What templates may know of a user and of an organization: plain data, and nothing that proves who somebody is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from identity.models import Organization, User
+
+_TEXTS = ("email", "name", "given_name", "family_name", "nickname", "username", "phone_number", "picture")
+
+
+def user_facts(user: User, **further: Any) -> dict[str, Any]:
+    """Return the `user` of a template: profile and metadata. `further` facts stand beside them, such as `source_ip`."""
+    return {
+        **{name: getattr(user, name) or "" for name in _TEXTS},
+        "user_id": user.user_id,
+        "email_verified": user.email_verified,
+        "phone_verified": user.phone_verified,
+        "user_metadata": user.user_metadata or {},
+        "app_metadata": user.app_metadata or {},
+        **further,
+    }
+
+
+def organization_facts(organization: Organization) -> dict[str, Any]:
+    """Return the `organization` of a template."""
+    return {
+        "id": organization.pk,
+        "name": organization.name,
+        "display_name": organization.display_name or organization.name,
+        "metadata": organization.metadata or {},
+    }

@@ -1,0 +1,30 @@
+"""What a tenant decides about the links in mails: how long they work, and where they lead afterwards."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from identity.models import MessageTemplate
+from identity.models.messages import Channel
+
+
+def link_lifetime(tenant_id: str, name: str) -> timedelta | None:
+    """Return how long the link of a mail works, None where the tenant leaves it to the service."""
+    row = _row(tenant_id, name)
+    return timedelta(seconds=row.url_lifetime_seconds) if row is not None and row.url_lifetime_seconds else None
+
+
+def place_after(tenant_id: str, name: str, *, email: str) -> str:
+    """Return where the tenant leads a user whose link has worked, with the address where it wants that; empty for nowhere."""
+    row = _row(tenant_id, name)
+    if row is None or not row.result_url:
+        return ""
+    parts = urlsplit(row.result_url)
+    query = [(key, value) for key, value in parse_qsl(parts.query, keep_blank_values=True) if key not in ("email", "success")]
+    query += [("email", email)] if row.includes_email_in_redirect else []
+    return urlunsplit(parts._replace(query=urlencode([*query, ("success", "true")])))
+
+
+def _row(tenant_id: str, name: str) -> MessageTemplate | None:
+    return MessageTemplate.objects.of(tenant_id).filter(name=name, channel=Channel.EMAIL, language="").first()

@@ -1,0 +1,26 @@
+"""One POST to a provider, and what its outcome means for a message."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from foundation.outbound.outcomes import AddressRefused, Answer, OutboundError, TlsFailed, UrlRefused
+from foundation.outbound.session import outbound_session
+from identity.messages.outcomes import InDoubt, MessageRefused, ProviderAway
+
+_SECONDS = 15.0
+
+
+def post(url: str, *, headers: Mapping[str, str], body: bytes) -> Answer:
+    """Return the answer of a provider, whatever its status.
+
+    Raises `MessageRefused` for an address that may not be reached, `ProviderAway` where the request did not get there, and
+    `InDoubt` where it may have.
+    """
+    try:
+        return outbound_session().send("POST", url, headers=headers, body=body, deadline=time.monotonic() + _SECONDS)
+    except (AddressRefused, UrlRefused, TlsFailed) as error:
+        raise MessageRefused(f"The provider cannot be reached: {error}") from error
+    except OutboundError as error:
+        raise (InDoubt if error.may_have_arrived else ProviderAway)(str(error)) from error

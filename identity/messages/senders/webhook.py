@@ -1,0 +1,80 @@
+"""Text messages by a gateway of the tenant: a signed POST of `{"recipient", "body", "sender"}`."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+from joserfc import jwt
+from joserfc.jwk import OctKey
+
+from foundation.secrets.signatures import webhook_signature
+from identity.messages.outcomes import InDoubt, MessageRefused, ProviderAway
+from identity.messages.senders.posting import post
+from identity.messages.senders.protocol import TextMessage
+
+_TOKEN_SECONDS = 60
+# Not now; everything else of 400 and above 400 says that this message will never do.
+_LATER = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
+_SUCCESS, _REDIRECT, _CLIENT_ERROR, _SERVER_ERROR = 200, 300, 400, 500
+
+
+@dataclass(frozen=True)
+class Bearer:
+    """How a gateway knows us: a token of a minute, signed with a secret that both know."""
+
+    secret: bytes = field(repr=False)
+    subject: str = ""
+    audience: str = ""
+
+    def token(self, now: int) -> str:
+        claims: dict[str, Any] = {"iat": now, "exp": now + _TOKEN_SECONDS}
+        claims |= {name: value for name, value in (("sub", self.subject), ("aud", self.audience)) if value}
+        return jwt.encode({"alg": "HS256", "typ": "JWT"}, claims, OctKey.import_key(self.secret))
+
+
+@dataclass(frozen=True)
+class WebhookSender:
+    """Signs each message like every webhook of this service: `webhook-id`, `webhook-timestamp` and `webhook-signature`."""
+
+    url: str
+    key: bytes = field(default=b"", repr=False)
+    bearer: Bearer | None = None
+    sender: str = ""
+
+    def send(self, message: TextMessage) -> None:
+        now = int(time.time())
+        written = {"recipient": message.to, "body": message.body, "sender": message.sender or self.sender}
+        body = json.dumps(written, ensure_ascii=False).encode()
+        answer = post(self.url, headers=self._headers(message, body, now), body=body)
+        if _SUCCESS <= answer.status < _REDIRECT:
+            return
+        if answer.status in _LATER:
+            raise ProviderAway(f"The gateway answers {answer.status}.")
+        if answer.status >= _SERVER_ERROR:
+            # It failed while it worked on the message, which may be on its way.
+            raise InDoubt(f"The gateway answers {answer.status}.")
+        raise MessageRefused(f"The gateway refuses the message (status {answer.status}).")
+
+    def _headers(self, message: TextMessage, body: bytes, now: int) -> Mapping[str, str]:
+        headers = {"Content-Type": "application/json", "webhook-id": message.id, "webhook-timestamp": str(now)}
+        if self.key:
+            headers["webhook-signature"] = webhook_signature(self.key, message_id=message.id, timestamp=now, body=body)
+        if self.bearer is not None:
+            headers["Authorization"] = f"Bearer {self.bearer.token(now)}"
+        return headers
+
+
+def key_bytes(secret: str, *, is_base64: bool) -> bytes:
+    """Return the bytes of a shared secret; one that is not the base64 it is said to be counts as text."""
+    if not is_base64:
+        return secret.encode()
+    try:
+        return base64.b64decode(secret, validate=True)
+    except ValueError:
+        return secret.encode()

@@ -1,0 +1,140 @@
+"""Messages are sent at most once for each request, and what they say is kept no longer than it is needed."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import time_machine
+from django.core import mail
+from django.db import transaction
+from django.utils import timezone
+
+from identity.messages import once
+from identity.messages.queue import queue_message
+from identity.models import AuditEntry, Job, Tenant, User
+from identity.services.failures import Invalid
+from identity.services.jobs import cancel_job, run_job
+from tests.factories.models.identity import MessageTemplateFactory
+from tests.identity.sweeps import take_all_unattended_jobs
+
+CODE = "493817"
+
+
+def queued(tenant: Tenant, **changed: Any) -> Job:
+    asked: dict[str, Any] = {
+        "kind": "passwordless_email",
+        "channel": "email",
+        "recipient": "ada@example.test",
+        "context": {"code": CODE, "send": "code"},
+    }
+    return queue_message(tenant_id=tenant.pk, **{**asked, **changed})
+
+
+def stored(job: Job) -> Job:
+    return Job.objects.of(job.tenant_id).get(pk=job.pk)
+
+
+def test_a_message_is_sent_once_and_forgotten(tenant: Tenant) -> None:
+    job = queued(tenant)
+    before = Job.objects.of(tenant.pk).values().get(pk=job.pk)
+    assert CODE not in str(before)
+    assert "ada@example.test" not in str(before)
+    for _ in range(3):
+        assert run_job(job.pk)
+    assert [message.to for message in mail.outbox] == [["ada@example.test"]]
+    assert CODE in mail.outbox[0].body
+    assert (stored(job).status, stored(job).parameters.get("sealed")) == ("completed", None)
+
+
+def test_nothing_is_queued_when_the_transaction_ends_without_commit(tenant: Tenant) -> None:
+    with transaction.atomic():
+        queued(tenant)
+        transaction.set_rollback(True)
+    assert not Job.objects.of(tenant.pk).exists()
+
+
+def test_a_worker_that_dies_while_it_sends_leaves_a_message_that_is_not_sent_again(tenant: Tenant) -> None:
+    job = queued(tenant)
+    # As a worker leaves it that was killed between the two transactions.
+    assert once._claimed(job, None) is None
+    assert run_job(job.pk)
+    assert (mail.outbox, stored(job).summary["delivery"]) == ([], "sending")
+    Job.objects.of(tenant.pk).filter(pk=job.pk).update(lease_until=None)
+    assert job.pk in take_all_unattended_jobs()
+    with time_machine.travel(timezone.now() + timedelta(seconds=61)):
+        assert run_job(job.pk)
+    assert (mail.outbox, stored(job).summary["delivery"]) == ([], "in_doubt")
+    assert "not sent again" in stored(job).status_details
+    assert "sealed" not in stored(job).parameters
+
+
+def test_a_code_that_has_expired_is_not_sent(tenant: Tenant) -> None:
+    job = queued(tenant, expires_at=timezone.now() + timedelta(minutes=5))
+    with time_machine.travel(timezone.now() + timedelta(minutes=6)):
+        assert run_job(job.pk)
+    assert (mail.outbox, stored(job).summary["delivery"], "sealed" in stored(job).parameters) == ([], "dropped", False)
+
+
+def test_what_ends_soon_is_tried_again_before_it_ends(tenant: Tenant, settings: Any) -> None:
+    job = queued(tenant, expires_at=timezone.now() + timedelta(seconds=10))
+    settings.EMAIL_BACKEND, settings.EMAIL_HOST, settings.EMAIL_PORT = "django.core.mail.backends.smtp.EmailBackend", "127.0.0.1", 9
+    assert run_job(job.pk)
+    lease = stored(job).lease_until
+    assert lease is not None
+    assert lease <= timezone.now() + timedelta(seconds=10)
+
+
+def test_a_job_that_fails_keeps_no_secret(tenant: Tenant, settings: Any) -> None:
+    job = queued(tenant)
+    settings.MAIL_IS_CONFIGURED = False
+    assert run_job(job.pk)
+    assert (stored(job).status, "sealed" in stored(job).parameters) == ("failed", False)
+
+
+def test_a_message_of_another_place_cannot_be_opened(tenant: Tenant) -> None:
+    one, other = queued(tenant), queued(tenant)
+    Job.objects.of(tenant.pk).filter(pk=one.pk).update(parameters=stored(other).parameters)
+    assert run_job(one.pk)
+    assert (mail.outbox, stored(one).status) == ([], "failed")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"kind": "mfa_oob_code"},
+        {"kind": "nothing"},
+        {"kind": "passwordless_sms"},
+        {"recipient": "no address"},
+        {"recipient": "ada@example.test\r\nBcc: all@example.test"},
+        {"recipient": "ada@example.test, eve@example.test"},
+        {"context": {"code": "x" * 70_000}},
+    ],
+    ids=range(7),
+)
+def test_a_message_that_makes_no_sense_is_refused(tenant: Tenant, changed: dict[str, Any]) -> None:
+    with pytest.raises(Invalid):
+        queued(tenant, **changed)
+
+
+def test_objects_are_refused_as_context(tenant: Tenant, ada: User) -> None:
+    with pytest.raises(TypeError):
+        queued(tenant, context={"user": ada})
+
+
+def test_a_template_that_breaks_at_sending_is_replaced_by_the_built_in_text(tenant: Tenant) -> None:
+    MessageTemplateFactory.create(
+        tenant_id=tenant.pk, name="passwordless_email", subject="Own", body="{% if code == '493817' %}{{ 1 | divided_by: 0 }}{% endif %}"
+    )
+    assert run_job(queued(tenant).pk)
+    (sent,) = mail.outbox
+    assert (CODE in sent.body, sent.subject.startswith("Your code for")) == (True, True)
+    entry = AuditEntry.objects.filter(tenant_id=tenant.pk, act__startswith="Sent the built-in text").get()
+    assert CODE not in str(entry.facts)
+
+
+def test_a_cancelled_job_is_no_message(tenant: Tenant) -> None:
+    job = queued(tenant)
+    with pytest.raises(Exception, match="cannot be cancelled"):
+        cancel_job(tenant_id=tenant.pk, job_id=job.pk, actor="x")
