@@ -10,8 +10,8 @@ import pytest
 import time_machine
 from django.db import connection
 
-from authapi.invitations.acceptance import Guest, InvitationOver, accept_invitation
-from authapi.invitations.offers import resend_invitation, revoke_invitation
+from authapi.invitations.acceptance import Guest, InvitationOfAnother, InvitationOver, accept_invitation
+from authapi.invitations.offers import renew_invitation, resend_invitation, revoke_invitation
 from authapi.models import Invitation, SignIn
 from events.models import Event
 from identity.models import OrganizationMemberRole, User
@@ -429,3 +429,19 @@ def test_of_two_who_accept_at_the_same_moment_one_becomes_a_member(host: Host) -
         thread.join()
     assert sorted(outcomes) == ["accepted", "over"]
     assert len(host.members()) == 1
+
+
+def test_what_changed_since_the_page_was_shown_is_refused_when_it_is_sent(host: Host) -> None:
+    user, other = guest(host), people(host.login.tenant, host.login.client, name="others")
+    add_connection(tenant_id=host.tenant_id, organization_id=host.organization.pk, connection_id=other.pk)
+    bound = host.invite(connection_id=other.pk)
+    with pytest.raises(InvitationOfAnother):
+        accept_invitation(bound, Guest(user, user.connection))
+    shown = host.invite()
+    renew_invitation(tenant_id=host.tenant_id, organization_id=host.organization.pk, invitation_id=shown.pk)
+    with pytest.raises(InvitationOver):
+        accept_invitation(shown, Guest(user, user.connection))
+    update_user(tenant_id=host.tenant_id, user_id=user.user_id, changes={"blocked": True})
+    with pytest.raises(InvitationOver):
+        accept_invitation(host.invite(), Guest(user, user.connection))
+    assert host.members() == []
