@@ -10,11 +10,11 @@ import pytest
 import time_machine
 from django.db import connection
 
-from authapi.invitations.acceptance import Guest, InvitationOver, accept_invitation
-from authapi.invitations.offers import resend_invitation, revoke_invitation
-from authapi.models import Invitation, SignIn
+from authapi.invitations.acceptance import Guest, InvitationOfAnother, InvitationOver, accept_invitation
+from authapi.invitations.offers import renew_invitation, resend_invitation, revoke_invitation
+from authapi.models import Invitation, Session, SignIn
 from events.models import Event
-from identity.models import OrganizationMemberRole, User
+from identity.models import Job, OrganizationMemberRole, User
 from identity.services.connections import update_connection
 from identity.services.memberships import add_connection, add_members
 from identity.services.organizations import delete_organization
@@ -429,3 +429,39 @@ def test_of_two_who_accept_at_the_same_moment_one_becomes_a_member(host: Host) -
         thread.join()
     assert sorted(outcomes) == ["accepted", "over"]
     assert len(host.members()) == 1
+
+
+def test_what_changed_since_the_page_was_shown_is_refused_when_it_is_sent(host: Host) -> None:
+    user, other = guest(host), people(host.login.tenant, host.login.client, name="others")
+    add_connection(tenant_id=host.tenant_id, organization_id=host.organization.pk, connection_id=other.pk)
+    bound = host.invite(connection_id=other.pk)
+    with pytest.raises(InvitationOfAnother):
+        accept_invitation(bound, Guest(user, user.connection))
+    shown = host.invite()
+    renew_invitation(tenant_id=host.tenant_id, organization_id=host.organization.pk, invitation_id=shown.pk)
+    with pytest.raises(InvitationOver):
+        accept_invitation(shown, Guest(user, user.connection))
+    update_user(tenant_id=host.tenant_id, user_id=user.user_id, changes={"blocked": True})
+    with pytest.raises(InvitationOver):
+        accept_invitation(host.invite(), Guest(user, user.connection))
+    assert host.members() == []
+
+
+def test_an_invitation_that_expires_under_the_open_form_logs_no_person_in(host: Host) -> None:
+    guest(host)
+    form = host.ask(host.invite())
+    Invitation.objects.of(host.tenant_id).update(expires_at=datetime.now(UTC))
+    assert "expired" in host.log_in(form, username=GUEST).text
+    assert not Session.objects.of(host.tenant_id).exists()
+
+
+def test_a_guest_who_came_by_the_mail_gets_no_second_mail_about_the_address(host: Host, settings: Any) -> None:
+    settings.MAIL_REACHES_PEOPLE = True
+    jobs = Job.objects.of(host.tenant_id).filter(type=Job.Type.VERIFICATION_EMAIL)
+    invitation = host.invite()
+    host.open_mail()
+    host.sign_up(host.ask(invitation))
+    assert not jobs.exists()
+    other = elsewhere(host)
+    other.sign_up(other.ask(host.invite("hedy@example.test")))
+    assert jobs.count() == 1
