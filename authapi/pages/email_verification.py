@@ -15,6 +15,7 @@ from authapi.pages.way_back import Outcome
 from authapi.services import sign_in_log
 from identity.hosts import HostMatch
 from identity.mail import verification
+from identity.messages.links import place_after
 from identity.models import EmailTicket
 from identity.services.failures import NotFound, ServiceError
 
@@ -38,7 +39,8 @@ def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
                 ip=address_of(request),
                 user_agent=user_agent_of(request),
             )
-            done = {"email": ticket.email, "log_in": _log_in(host, ticket)}
+            place = place_after(host.tenant_id, verification.MAIL, email=ticket.email) if ticket.job_id else ""
+            done = {"email": ticket.email, "log_in": place or _log_in(host, ticket)}
             return _result(request, ticket, way_back.VERIFIED) or _page(request, host, "done", **done)
         ticket = verification.usable_ticket(tenant_id=host.tenant_id, token=token)
     except verification.TicketUsed as used:

@@ -29,6 +29,7 @@ from authapi.pages.way_back import Outcome
 from authapi.services.account_tickets import TicketExpired, TicketUnknown, TicketUsed
 from foundation.change_context import change_context
 from identity.hosts import HostMatch
+from identity.messages.links import place_after
 from identity.services.profile_rules import PasswordTooWeak
 
 _LONGEST_IDENTIFIER, _LONGEST_PASSWORD = 254, 4096
@@ -102,7 +103,10 @@ def _saved(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret:
     except PasswordTooWeak as weak:
         text = refusal_text(weak.problem, ticket.user.connection.options)
         return _ask(request, host, ticket, secret, {"field": "password", "text": text})
-    done = {"state": "done", "log_in": way_back.login_of(ticket.client, ticket.parameters)}
+    # Where the template of the mail leads counts for mailed links alone; a link that was handed over has a way back of its own.
+    is_mailed = "marks_verified" not in ticket.parameters
+    place = place_after(host.tenant_id, "reset_email", email=ticket.user.email or "") if is_mailed else ""
+    done = {"state": "done", "log_in": place or way_back.login_of(ticket.client, ticket.parameters)}
     return _result(request, ticket, way_back.PASSWORD_CHANGED) or _page(request, host, done)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 _LONGEST_SOCKET_DIRECTORY = 85
 # Everything `make up` puts into the data directory; drafts of its files begin with a dot.
 _MADE_HERE = re.compile(
-    r"\.?(beat|demo\.json|environment|keys|lock|metrics|postgres|redis|run|scim|tls|up\.env|up\.json|up\.log)(\.[0-9]+)?"
+    r"\.?(beat|demo\.json|environment|keys|lock|metrics|outbox|postgres|redis|run|scim|tls|up\.env|up\.json|up\.log)(\.[0-9]+)?"
 )
 
 

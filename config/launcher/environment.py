@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from urllib.parse import quote
 
 from config.launcher import keys, postgres, valkey
 from config.launcher.directories import write_private
 from config.launcher.options import DEMO_TENANT, Options
 
 RETRY_DELAYS = "1,2,4"
+# Mails and text messages, one file for each.
+OUTBOX = "outbox"
 
 
 def compose(options: Options) -> dict[str, str]:
@@ -28,6 +31,8 @@ def compose(options: Options) -> dict[str, str]:
         "OUTBOUND_ALLOW_HTTP": "1",
         "OUTBOUND_PRIVATE_NETWORKS": "127.0.0.0/8,::1/128",
         "PROMETHEUS_MULTIPROC_DIR": str(options.data_dir / "metrics"),
+        "EMAIL_URL": f"file:{quote(str(options.data_dir / OUTBOX))}",
+        "SMS_URL": f"file:{quote(str(options.data_dir / OUTBOX))}",
     }
     return {name: os.environ.get(name) or value for name, value in decided.items()}
 

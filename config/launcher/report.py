@@ -88,6 +88,7 @@ def block(options: Options, known: Facts, measured: Measured, *, delays: str) ->
         f"  Sign-in     {known['auth_url']}",
         *_sign_in_lines(known),
         f"  SCIM        {known['scim_base_url']}  (bearer token {known['scim_bearer_token']})",
+        f"  Messages    {options.data_dir / 'outbox'}  (mails and text messages, one file for each)",
         f"  Data        {options.data_dir}  (addresses and process ids for scripts: up.json)",
     ]
     if "ca_file" in known:

@@ -9,6 +9,8 @@ MANAGEMENT: dict[str, str] = {
     "inexistent_client": "There is no such client.",
     "inexistent_connection": "There is no such connection.",
     "inexistent_custom_domain": "There is no such custom domain.",
+    "inexistent_email_provider": "The tenant has no mail server of its own.",
+    "inexistent_email_template": "The tenant has no text of its own for this mail, or the service does not send it.",
     "inexistent_resource_server": "There is no such API.",
     "inexistent_user": "There is no such user.",
     "insecure_transport": "The service answers over HTTPS only.",

@@ -54,7 +54,7 @@ class _Checked(smtplib.SMTP):
 
     def getreply(self) -> tuple[int, bytes]:
         # The base class opens the reader here, anew after STARTTLS; its own one waits for every byte anew.
-        if self.file is None:
+        if self.file is None and self.sock is not None:
             self.file = io.BufferedReader(_BoundedReader(self.sock, self.call))
         return super().getreply()
 

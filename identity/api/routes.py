@@ -55,7 +55,9 @@ ROUTES = (
     Route("custom-domains/<segment:id>/test", DomainTestEndpoint, {"post": "create"}),
     Route("emails/provider", EmailProviderEndpoint, {"get": "list", "post": "create", "patch": "partial_update", "delete": "destroy"}),
     Route("email-templates", EmailTemplateEndpoint, {"post": "create"}),
-    Route("email-templates/<segment:name>", EmailTemplateEndpoint, {"get": "retrieve", "put": "update", "patch": "partial_update"}),
+    Route(
+        "email-templates/<segment:template_name>", EmailTemplateEndpoint, {"get": "retrieve", "put": "update", "patch": "partial_update"}
+    ),
     Route("users", UserEndpoint, _COLLECTION),
     Route("users/<segment:id>", UserEndpoint, _ITEM),
     Route("users/<segment:id>/identities", IdentityEndpoint, {"post": "create"}),

@@ -28,12 +28,12 @@ NAMES = {
     Channel.SMS: (MessageProvider.Name.TWILIO, MessageProvider.Name.WEBHOOK),
 }
 # The secrets of each provider, and the settings that say where they are sent.
-SECRETS = {
+SECRETS: Mapping[str, tuple[str, ...]] = {
     MessageProvider.Name.SMTP: ("smtp_pass",),
     MessageProvider.Name.TWILIO: ("twilio_token",),
     MessageProvider.Name.WEBHOOK: ("secret",),
 }
-_TARGETS = {
+_TARGETS: Mapping[str, tuple[str, ...]] = {
     MessageProvider.Name.SMTP: ("smtp_host", "smtp_port", "smtp_user"),
     MessageProvider.Name.TWILIO: ("twilio_sid",),
     MessageProvider.Name.WEBHOOK: ("url",),

@@ -47,11 +47,11 @@ class _Context(RenderContext):
     _turns_left = _MOST_TURNS
 
     @property
-    def disabled_tags(self) -> frozenset[str]:
+    def disabled_tags(self) -> list[str]:
         self._steps_left -= 1
         if self._steps_left < 0:
             raise Unbounded("The template has too much to do.")
-        return frozenset()
+        return []
 
     @disabled_tags.setter
     def disabled_tags(self, value: object) -> None:

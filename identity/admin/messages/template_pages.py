@@ -26,7 +26,17 @@ from identity.models import MessageTemplate
 
 _CHANGE = "identity.change_messagetemplate"
 # What a template of a tenant shows runs nothing, sends nothing, and knows nothing of the admin it stands in.
-PREVIEW_POLICY = "sandbox; default-src 'none'; img-src https: data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+PREVIEW_POLICY = "; ".join(
+    (
+        "sandbox",
+        "default-src 'none'",
+        "img-src https: data:",
+        "style-src 'unsafe-inline'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'self'",
+    )
+)
 
 
 class MessagesPage(TenantPage):

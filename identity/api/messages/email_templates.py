@@ -64,20 +64,20 @@ class EmailTemplateEndpoint(Endpoint):
             row = create_template(tenant_id=self.tenant_id, name=kind.name, values=template_values(body, is_whole=True))
         return Response(document_of(row), status=201)
 
-    def retrieve(self, request: Request, name: str) -> Response:
-        return Response(document_of(self._at(name)))
+    def retrieve(self, request: Request, template_name: str) -> Response:
+        return Response(document_of(self._at(template_name)))
 
-    def update(self, request: Request, name: str) -> Response:
+    def update(self, request: Request, template_name: str) -> Response:
         body = self.body_of(request, TemplateToSet)
-        kind = _sent(_named(name, body))
+        kind = _sent(_named(template_name, body))
         with _wire_names():
             row = save_template(tenant_id=self.tenant_id, name=kind.name, values=template_values(body, is_whole=True))
         return Response(document_of(row))
 
-    def partial_update(self, request: Request, name: str) -> Response:
+    def partial_update(self, request: Request, template_name: str) -> Response:
         body = self.body_of(request, TemplateToChange)
-        _sent(_named(name, body))
-        row = self._at(name)
+        _sent(_named(template_name, body))
+        row = self._at(template_name)
         with _wire_names():
             row = save_template(tenant_id=self.tenant_id, name=row.name, values=template_values(body, is_whole=False))
         return Response(document_of(row))

@@ -8,7 +8,9 @@ import pytest
 from django.core import mail
 from django.core.mail import EmailMultiAlternatives
 
+from identity.mail.sending import send_mail
 from identity.messages.catalogue import KINDS, PUBLIC_NAMES
+from identity.messages.links import place_after
 from identity.messages.templates import reset_template, save_template
 from identity.models import EmailTicket, MessageTemplate, Tenant, User
 from identity.services.failures import Invalid
@@ -162,8 +164,6 @@ def test_with_a_provider_of_its_own_the_template_names_the_sender(api: Managemen
 
 
 def test_languages_have_texts_of_their_own_and_fall_back(tenant: Tenant) -> None:
-    from identity.mail.sending import send_mail
-
     save_template(tenant_id=tenant.pk, name="reset_email", values={"subject": "For all", "body": "<p>all {{ url }}</p>"})
     save_template(tenant_id=tenant.pk, name="reset_email", values={"subject": "Deutsch", "body": "<p>deutsch</p>"}, language="de")
     for language, subject in (("de", "Deutsch"), ("de-AT", "Deutsch"), ("fr", "For all"), ("", "For all")):
@@ -198,3 +198,12 @@ def test_the_built_in_mail_has_html_with_the_name_and_the_link(api: Management, 
     assert message.body.count("http") == 1
     assert f'href="{message.body[message.body.index("http") :].split()[0]}"' in html
     assert "prefers-color-scheme: dark" in html
+
+
+def test_the_page_after_the_link_is_that_of_the_tenant(tenant: Tenant) -> None:
+    assert place_after(tenant.pk, "verify_email", email="a@example.com") == ""
+    save_template(tenant_id=tenant.pk, name="verify_email", values={"result_url": "https://example.com/done?x=1&email=old"})
+    found = place_after(tenant.pk, "verify_email", email="a+b@example.com")
+    assert found == "https://example.com/done?x=1&email=a%2Bb%40example.com&success=true"
+    save_template(tenant_id=tenant.pk, name="verify_email", values={"includes_email_in_redirect": False})
+    assert place_after(tenant.pk, "verify_email", email="a@example.com") == "https://example.com/done?x=1&success=true"

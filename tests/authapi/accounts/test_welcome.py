@@ -1,0 +1,26 @@
+"""The mail that greets users who sign up, where the tenant has switched it on."""
+
+from __future__ import annotations
+
+from django.core import mail
+
+from authapi.accounts.sign_up import SignUp, sign_up
+from identity.messages.templates import save_template
+from identity.models import Connection, Job, Tenant
+from identity.services.jobs import run_job
+
+
+def greeted(connection: Connection) -> list[str]:
+    sign_up(SignUp(connection=connection, password="Correct-Horse-7-Battery", profile={"email": "new@example.test"}))
+    for job in Job.objects.of(connection.tenant_id).filter(type=Job.Type.MESSAGE):
+        assert run_job(job.pk)
+    return [message.subject for message in mail.outbox]
+
+
+def test_a_new_user_is_greeted_once_where_the_tenant_wants_it(tenant: Tenant, database_connection: Connection) -> None:
+    save_template(tenant_id=tenant.pk, name="welcome_email", values={"is_enabled": True})
+    assert greeted(database_connection) == [f"Welcome to {tenant.name}"]
+
+
+def test_without_a_word_of_the_tenant_nobody_is_greeted(database_connection: Connection) -> None:
+    assert greeted(database_connection) == []
