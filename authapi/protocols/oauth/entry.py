@@ -54,6 +54,7 @@ def wish_of(request: ProtocolRequest) -> Wish:
         presentation,
         connection=authorization_request.connection,
         organization=authorization_request.organization,
+        invitation=authorization_request.invitation,
         prompts=frozenset(_PROMPTS[prompt] for prompt in authorization_request.prompts if prompt in _PROMPTS),
         max_age=authorization_request.max_age,
         is_silent=authorization_request.is_silent,
