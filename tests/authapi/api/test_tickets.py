@@ -85,7 +85,7 @@ def test_a_link_sets_a_password_once_and_leads_to_the_result_address(api: Manage
 
 def test_a_link_verifies_the_address_where_the_application_says_so(api: Management, tenant: Tenant, grace: User) -> None:
     link = made(api, CHANGE, email="GRACE@example.test", connection_id=grace.connection_id, mark_email_as_verified=True)
-    assert "Your password is changed" in change(tenant, link).text
+    assert "Password changed" in change(tenant, link).text
     grace.refresh_from_db()
     assert grace.email_verified
 

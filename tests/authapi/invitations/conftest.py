@@ -99,6 +99,11 @@ class Host:
 
 @pytest.fixture
 def host(login: Login) -> Host:  # noqa: F811  (the fixture)
+    return host_of(login)
+
+
+def host_of(login: Login) -> Host:  # noqa: F811  (no fixture here)
+    """Return an organization, named Acme, that invites to the application of this login."""
     set_client(login, settings={"organization_usage": "allow", "initiate_login_uri": ROUTE})
     acme = make_organization(login.tenant, "acme", display_name="Acme")
     add_connection(tenant_id=login.tenant.pk, organization_id=acme.pk, connection_id=login.connection.pk)
