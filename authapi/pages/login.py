@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,8 +19,8 @@ from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.login import flow, round_trips
 from authapi.login.browser import see_other, with_parameters
-from authapi.login.connections import takes_passwords, takes_sign_ups
-from authapi.login.decision import Step
+from authapi.login.connections import takes_passwords
+from authapi.login.decision import Offer, Step
 from authapi.login.flow import ProvenUser
 from authapi.login.login import Login
 from authapi.login.remembered_account import forget_account, remembered_account
@@ -34,6 +35,7 @@ from authapi.pages.form_fields import (
     identifier_problem,
 )
 from authapi.pages.hosted_page import with_rate
+from authapi.pages.invitation_notice import invitation_notice
 from authapi.pages.passwordless import label_of, page_for
 from authapi.pages.rendering import render_page
 from authapi.pages.tenant_page import opened_login, tenant_page
@@ -54,6 +56,8 @@ def login_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     login, handle = opened_login(request, host)
     try:
         login.check()
+        if login.offer is Offer.GONE:
+            return flow.advance(login, handle=handle)
         if request.method == "POST":
             return _forget(login, handle) if "forget" in request.POST else _log_in(login, handle)
         by_code = _by_code(login, request.GET.get("connection", ""))
@@ -67,7 +71,8 @@ def login_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 def _log_in(login: Login, handle: str) -> HttpResponse:
     sent = login.http_request.POST
-    identifier, password = sent.get("username", "").strip(), sent.get("password", "")
+    # An invitation is for one address, so that another name in the form counts for nothing.
+    identifier, password = login.invited_email or sent.get("username", "").strip(), sent.get("password", "")
     responsible = upstream.connection_for_email(login.client, identifier)
     if responsible is not None and responsible in login.connections:
         return _leave(login, handle, responsible)
@@ -161,6 +166,7 @@ def _form(login: Login, handle: str, *, identifier: str = "", problems: Sequence
     offered = upstream.buttons(login.client)
     account = _remembered(login, database, identifier) if database else ""
     context: dict[str, Any] = {
+        "invitation": invitation_notice(login),
         "takes_password": database is not None,
         "account": account,
         "other_account": with_parameters(flow.PAGES[Step.LOGIN], {flow.HANDLE: handle, _ACCOUNT: _OTHER}),
@@ -173,20 +179,21 @@ def _form(login: Login, handle: str, *, identifier: str = "", problems: Sequence
             ),
         ],
         "problems": problems,
-        "sign_up": f"{flow.PAGES[Step.CREATE]}?{urlencode({flow.HANDLE: handle})}" if database and takes_sign_ups(database) else "",
+        "sign_up": f"{flow.PAGES[Step.CREATE]}?{urlencode({flow.HANDLE: handle})}" if database and login.may_sign_up(database) else "",
     }
     if database is not None:
         reset = FieldLink(f"{RESET_REQUEST_PATH}?{urlencode({flow.HANDLE: handle})}", _("Forgot password?"))
         password = Field(
             "password", _("Password"), type="password", autocomplete="current-password", maxlength=LONGEST_PASSWORD, link=reset
         )
-        name = (
-            Field("username", "", type=ACCOUNT_NAME, value=account)
-            if account
-            else identifier_field(database.options, value=identifier or login.wish.login_hint)
-        )
+        name = Field("username", "", type=ACCOUNT_NAME, value=account) if account else _name_field(login, database, identifier)
         context["fields"] = form_fields([name, password], problems)
     return render_page(login, handle, "login", context, status=status)
+
+
+def _name_field(login: Login, database: Connection, typed: str) -> Field:
+    field = identifier_field(database.options, value=typed or login.login_hint)
+    return replace(field, label=_("Email address"), value=login.invited_email, is_fixed=True) if login.invited_email else field
 
 
 def _code_links(login: Login, handle: str) -> list[dict[str, str]]:
@@ -195,7 +202,12 @@ def _code_links(login: Login, handle: str) -> list[dict[str, str]]:
 
 
 def _remembered(login: Login, database: Connection, typed: str) -> str:
-    """Return the account that is asked for its password alone; empty where the person or the client has named another."""
+    """Return the account that is asked for its password alone; empty where the person or the client has named another.
+
+    An invitation names its address itself, and the page shows it as fixed.
+    """
+    if login.invited_email:
+        return ""
     kept = remembered_account(login.http_request, login.host.tenant_id)
     if kept is None or kept.connection_id != database.pk:
         return ""

@@ -70,7 +70,7 @@ def address_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
         login.check()
         connection, channel = _connection(login, sent.get("connection", ""))
         if request.method != "POST":
-            return _form(login, handle, connection, channel, typed=login.wish.login_hint)
+            return _form(login, handle, connection, channel, typed=login.login_hint)
         return _send_first(login, handle, connection, channel)
     except RequestRefused as refused:
         return flow.refuse(login, refused)
