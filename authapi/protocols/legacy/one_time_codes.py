@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from authapi.accounts.attempts import LoginRefused, Refusal
-from authapi.accounts.passwordless.addresses import AddressOdd, channel_of, read_address
+from authapi.accounts.passwordless.addresses import AddressOdd, Channel, read_address
 from authapi.accounts.passwordless.connections import named_passwordless
 from authapi.accounts.passwordless.limits import Place
 from authapi.accounts.passwordless.login import METHODS, CodeAttempt, log_in_with_code
-from authapi.failures import RequestRefused
+from authapi.failures import Case, RequestRefused
 from authapi.failures.legacy import LegacyCase
 from authapi.login.flow import ProvenUser
 from authapi.models import Client
@@ -21,6 +23,8 @@ _CASES = {
     Refusal.TOO_MANY_ATTEMPTS: LegacyCase.ACCOUNT_BLOCKED,
     Refusal.SUSPICIOUS_ADDRESS: LegacyCase.SUSPICIOUS_ADDRESS,
 }
+_WRONG = {Channel.EMAIL: LegacyCase.WRONG_CREDENTIALS, Channel.SMS: LegacyCase.WRONG_CREDENTIALS}
+_WRONG_IN_FORM = {Channel.EMAIL: LegacyCase.WRONG_EMAIL_CODE_OF_FORM, Channel.SMS: LegacyCase.WRONG_PHONE_CODE_OF_FORM}
 
 
 def takes_codes(connection: Connection) -> bool:
@@ -28,26 +32,25 @@ def takes_codes(connection: Connection) -> bool:
     return connection.strategy in PASSWORDLESS_STRATEGIES
 
 
-def user_of_code(request: LegacyRequest, client: Client, connection: Connection, username: str, code: str) -> User:
-    """Return the user whose code this is. Raises `RequestRefused`."""
+def user_of_code(
+    request: LegacyRequest, client: Client, connection: Connection, username: str, code: str, *, wrong: Mapping[Channel, Case] = _WRONG
+) -> User:
+    """Return the user whose code this is. Raises `RequestRefused`, for a wrong code with the row that `wrong` has for the channel."""
+    channel = Channel(connection.strategy)
     try:
-        address = read_address(channel_of(connection), username)
+        address = read_address(channel, username)
         place = Place(ip=request.address, is_trusted=not client.is_public)
-        return log_in_with_code(
-            CodeAttempt(
-                host=request.host,
-                client=client,
-                connection=connection,
-                address=address,
-                code=code,
-                place=place,
-                user_agent=request.user_agent,
-            )
-        )
+        attempt = CodeAttempt(request.host, client, connection, address, code, place, request.user_agent)
+        return log_in_with_code(attempt)
     except AddressOdd as error:
-        raise RequestRefused(LegacyCase.WRONG_CREDENTIALS) from error
+        raise RequestRefused(wrong[channel]) from error
     except LoginRefused as refused:
-        raise RequestRefused(_CASES.get(refused.reason, LegacyCase.WRONG_CREDENTIALS), rate=refused.rate) from refused
+        raise RequestRefused(_CASES.get(refused.reason, wrong[channel]), rate=refused.rate) from refused
+
+
+def methods_of(connection: Connection) -> tuple[str, ...]:
+    """Return how a person has proven who they are with a code of the connection."""
+    return METHODS[Channel(connection.strategy)]
 
 
 def proven_by_code(request: LegacyRequest, client: Client, username: str, code: str) -> ProvenUser:
@@ -55,5 +58,5 @@ def proven_by_code(request: LegacyRequest, client: Client, username: str, code: 
     connection = named_passwordless(client, request.needed("realm"))
     if connection is None:
         raise RequestRefused(LegacyCase.UNKNOWN_REALM)
-    user = user_of_code(request, client, connection, username, code)
-    return ProvenUser(user, connection, METHODS[channel_of(connection)])
+    user = user_of_code(request, client, connection, username, code, wrong=_WRONG_IN_FORM)
+    return ProvenUser(user, connection, methods_of(connection))

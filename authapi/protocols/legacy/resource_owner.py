@@ -51,12 +51,14 @@ def _by_password(request: LegacyRequest, client: Client) -> Reply:
     require_grant(client, PASSWORD)
     username, password = request.needed("username"), request.needed("password")
     connection = named_connection(request, client, request.needed("connection"))
-    if one_time_codes.takes_codes(connection):
-        user = one_time_codes.user_of_code(request, client, connection, username, password)
-        return _answered(request, client, connection, user)
-    if not takes_passwords(connection):
+    takes_codes = one_time_codes.takes_codes(connection)
+    if not takes_codes and not takes_passwords(connection):
         raise RequestRefused(LegacyCase.WRONG_STRATEGY)
+    # Before a code is used up, too.
     check_organization(request, client)
+    if takes_codes:
+        user = one_time_codes.user_of_code(request, client, connection, username, password)
+        return _answered(request, client, connection, user, methods=one_time_codes.methods_of(connection))
     user = logged_in(request, client, connection, username, password, sender_of(request), cases=CASES)
     return _answered(request, client, connection, user)
 
@@ -66,10 +68,10 @@ def _by_device(request: LegacyRequest, client: Client) -> Reply:
     device, token = request.needed("device"), request.needed("id_token")
     check_organization(request, client)
     user = user_of_device(request, client, device=device, token=token)
-    return _answered(request, client, user.connection, user, method=_DEVICE_METHOD)
+    return _answered(request, client, user.connection, user, methods=(_DEVICE_METHOD,))
 
 
-def _answered(request: LegacyRequest, client: Client, connection: Connection, user: User, *, method: str = "pwd") -> Reply:
+def _answered(request: LegacyRequest, client: Client, connection: Connection, user: User, *, methods: tuple[str, ...] = ("pwd",)) -> Reply:
     check_without_pages(client, user)
     sender = sender_of_device(request, sender_of(request))
-    return token_reply(request, client, issued(for_profile(request), client, connection, user, sender, methods=(method,)))
+    return token_reply(request, client, issued(for_profile(request), client, connection, user, sender, methods=methods))
