@@ -13,6 +13,8 @@ class LegacyCase(Case):
     WRONG_CREDENTIALS = 401, "invalid_user_password", "Wrong email or password."
     # Of login forms in applications, whose scripts compare the code.
     WRONG_CREDENTIALS_OF_FORM = 401, "access_denied", "Wrong email or password."
+    WRONG_EMAIL_CODE_OF_FORM = 401, "access_denied", "Wrong email or verification code."
+    WRONG_PHONE_CODE_OF_FORM = 401, "access_denied", "Wrong phone number or verification code."
     USER_BLOCKED = 401, "unauthorized", "user is blocked"
     PASSWORD_LEAKED = 401, "password_leaked", "This password was part of a breach elsewhere. Choose a new one."
     ACCOUNT_BLOCKED = (

@@ -53,7 +53,7 @@ def _proven(request: LegacyRequest, client: Client) -> ProvenUser:
         code, connection = request.needed("otp"), named_passwordless(client, request.needed("realm"))
         if connection is None:
             raise RequestRefused(LegacyCase.UNKNOWN_REALM)
-        return one_time_codes.log_in(request, client, connection, username, code)
+        return one_time_codes.log_in(request, client, connection, username, code, is_form=True)
     if kind not in (_PASSWORD, _REALM):
         raise RequestRefused(LegacyCase.WRONG_CREDENTIAL_TYPE, credential_type=kind[:100])
     password = request.needed("password")

@@ -21,6 +21,8 @@ _CASES = {
     Refusal.TOO_MANY_ATTEMPTS: LegacyCase.ACCOUNT_BLOCKED,
     Refusal.SUSPICIOUS_ADDRESS: LegacyCase.SUSPICIOUS_ADDRESS,
 }
+# Scripts of login forms know a wrong code by `access_denied`, as they know a wrong password.
+_WRONG_OF_FORM = {Channel.EMAIL: LegacyCase.WRONG_EMAIL_CODE_OF_FORM, Channel.SMS: LegacyCase.WRONG_PHONE_CODE_OF_FORM}
 
 
 def connection_of_codes(client: Client, name: str) -> Connection | None:
@@ -32,9 +34,15 @@ def connection_of_codes(client: Client, name: str) -> Connection | None:
     return None if any(name in (one.name, *one.realms) for one in others) else named_passwordless(client, name)
 
 
-def log_in(request: LegacyRequest, client: Client, connection: Connection, username: str, code: str) -> ProvenUser:
-    """Log in the user whose code this is, at a passwordless connection of the client. Raises `RequestRefused`."""
+def log_in(
+    request: LegacyRequest, client: Client, connection: Connection, username: str, code: str, *, is_form: bool = False
+) -> ProvenUser:
+    """Log in the user whose code this is, at a passwordless connection of the client. Raises `RequestRefused`.
+
+    A wrong code is refused in the words of a login form where `is_form` says so.
+    """
     channel = Channel(connection.strategy)
+    wrong = _WRONG_OF_FORM[channel] if is_form else LegacyCase.WRONG_CREDENTIALS
     try:
         attempt = CodeAttempt(
             host=request.host,
@@ -48,6 +56,6 @@ def log_in(request: LegacyRequest, client: Client, connection: Connection, usern
         )
         return ProvenUser(log_in_with_code(attempt), connection, METHODS[channel])
     except AddressOdd as error:
-        raise RequestRefused(LegacyCase.WRONG_CREDENTIALS) from error
+        raise RequestRefused(wrong) from error
     except LoginRefused as refused:
-        raise RequestRefused(_CASES.get(refused.reason, LegacyCase.WRONG_CREDENTIALS), rate=refused.rate) from refused
+        raise RequestRefused(_CASES.get(refused.reason, wrong), rate=refused.rate) from refused
