@@ -8,7 +8,7 @@ from authapi.admin.blocks import LoginFailuresAdmin
 from authapi.admin.branding import BrandingPage
 from authapi.admin.client_credentials import ClientCredentialAdmin, EdgeKeyAdmin
 from authapi.admin.clients import ClientAdmin
-from authapi.admin.credentials import CredentialAdmin, DeviceGrantAdmin
+from authapi.admin.credentials import CredentialAdmin, DeviceGrantAdmin, DeviceKeyAdmin
 from authapi.admin.keys import RevokedTokenAdmin, SigningKeyAdmin
 from authapi.admin.permissions import OrganizationClientGrantAdmin, PermissionAdmin, RolePermissionAdmin, UserPermissionAdmin
 from authapi.admin.provider_pages import ProviderPages
@@ -18,8 +18,10 @@ from authapi.admin.saml_page import SamlPage
 from authapi.admin.sessions import ConsentAdmin, LogoutNoticeAdmin, RefreshTokenAdmin, SessionAdmin, SessionClientAdmin
 from authapi.admin.short_lived import (
     AccountTicketAdmin,
+    LoginTicketAdmin,
     LoginTransactionAdmin,
     LogoutTransactionAdmin,
+    PasswordlessCodeAdmin,
     PushedRequestAdmin,
     UsedAssertionAdmin,
 )
@@ -37,13 +39,16 @@ from authapi.models import (
     ClientGrant,
     Consent,
     DeviceGrant,
+    DeviceKey,
     EdgeKey,
     IDToken,
     LoginFailures,
+    LoginTicket,
     LoginTransaction,
     LogoutNotice,
     LogoutTransaction,
     OrganizationClientGrant,
+    PasswordlessCode,
     Permission,
     PushedRequest,
     RefreshToken,
@@ -74,6 +79,7 @@ def register(site: PagesSite) -> None:
     site.register(RevokedToken, RevokedTokenAdmin)
     site.register((AuthorizationCode, AccessToken, IDToken), CredentialAdmin)
     site.register(DeviceGrant, DeviceGrantAdmin)
+    site.register(DeviceKey, DeviceKeyAdmin)
     if isinstance(site, PagesSite):
         site.register_page(TextsPage)
     clients = site.get_model_admin(Client)
@@ -111,5 +117,7 @@ def _register_sign_in(site: admin.AdminSite) -> None:
     site.register(LoginTransaction, LoginTransactionAdmin)
     site.register(LogoutTransaction, LogoutTransactionAdmin)
     site.register(PushedRequest, PushedRequestAdmin)
+    site.register(PasswordlessCode, PasswordlessCodeAdmin)
+    site.register(LoginTicket, LoginTicketAdmin)
     site.register(AccountTicket, AccountTicketAdmin)
     site.register(TenantSettings, TenantSettingsAdmin)
