@@ -29,8 +29,8 @@ from authapi.pages.tenant_page import opened_login, tenant_page
 from authapi.services.account_tickets import TicketExpired, TicketUnknown, TicketUsed
 from foundation.change_context import change_context
 from identity.hosts import HostMatch
-from identity.models import Connection
 from identity.messages.links import place_after
+from identity.models import Connection
 from identity.services.profile_rules import PasswordTooWeak
 
 
