@@ -15,6 +15,7 @@ from django.test import override_settings
 from django.test.signals import template_rendered
 from django.utils import translation
 
+from authapi.admin.branding_preview import _sample
 from authapi.login.remembered_account import REMEMBERED
 from authapi.models import AccountTicket, TenantSettings
 from authapi.services import account_tickets
@@ -39,6 +40,12 @@ TEMPLATES = Path(__file__).resolve().parents[3] / "templates" / "hosted"
 COMPONENTS = {"base.html", "back_to_application.html", "errors.html", "form_of_login.html"}
 ALONE: dict[str, dict[str, Any]] = {
     "connection_test.html": {"is_success": True},
+    "preview.html": {**_sample(has_messages=True), "brand": {"providers_first": True}},
+    "link_account.html": {
+        "user": {"email": "ada@example.test", "name": "", "username": "", "user_id": "auth0|1"},
+        "client": {"name": "Web shop", "client_id": "c"},
+    },
+    "cross_origin_verification.html": {"action": "/co/verify", "ticket": "t", "frame": "https://app.example.test/co"},
     "wsfed_cleanup.html": {"next": "/u/logout/next?state=x", "addresses": ["https://app.example.test/?wa=wsignoutcleanup1.0"]},
 }
 
