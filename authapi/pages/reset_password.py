@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from authapi.accounts.event_context import context_of
 from authapi.accounts.password_reset import TooManyRequests, ask_for_reset, open_reset, set_new_password
+from authapi.custom_texts import client_values, custom_text
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.login import flow
@@ -19,7 +20,16 @@ from authapi.login.decision import Step
 from authapi.login.login import Login
 from authapi.models import AccountTicket
 from authapi.pages.application_link import application_link, client_of_ticket
-from authapi.pages.form_fields import ACCOUNT_NAME, LONGEST_PASSWORD, Field, Problem, form_fields, identifier_field, identifier_problem
+from authapi.pages.form_fields import (
+    ACCOUNT_NAME,
+    LONGEST_PASSWORD,
+    RESET_SCREEN,
+    Field,
+    Problem,
+    form_fields,
+    identifier_field,
+    identifier_problem,
+)
 from authapi.pages.hosted_page import hosted_page, with_rate
 from authapi.pages.login import password_connection
 from authapi.pages.password_hints import password_hints, refusal_text
@@ -29,8 +39,8 @@ from authapi.pages.tenant_page import opened_login, tenant_page
 from authapi.services.account_tickets import TicketExpired, TicketUnknown, TicketUsed
 from foundation.change_context import change_context
 from identity.hosts import HostMatch
-from identity.models import Connection
 from identity.messages.links import place_after
+from identity.models import Connection
 from identity.services.profile_rules import PasswordTooWeak
 
 
@@ -63,7 +73,8 @@ def request_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
 def _request(
     login: Login, handle: str, connection: Connection, *, identifier: str, problems: Sequence[Problem] = (), status: int = 200
 ) -> HttpResponse:
-    fields = form_fields([identifier_field(connection.options, value=identifier)], problems)
+    named = client_values(login.client)
+    fields = form_fields([identifier_field(connection.options, value=identifier, screen=RESET_SCREEN, **named)], problems)
     context = {"fields": fields, "problems": problems, "log_in": _log_in_address(handle)}
     return render_page(login, handle, "reset_password_request", context, status=status)
 
@@ -110,8 +121,13 @@ def _ask(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret: s
     new: dict[str, Any] = {"type": "password", "autocomplete": "new-password", "maxlength": LONGEST_PASSWORD}
     fields = [
         Field("username", "", type=ACCOUNT_NAME, value=account),
-        Field("password", _("New password"), hints=tuple(password_hints(ticket.user.connection.options)), **new),
-        Field("repeated", _("Repeat the new password"), **new),
+        Field(
+            "password",
+            custom_text("reset-password.reset-password.passwordPlaceholder", _("New password")),
+            hints=tuple(password_hints(ticket.user.connection.options)),
+            **new,
+        ),
+        Field("repeated", custom_text("reset-password.reset-password.reEnterpasswordPlaceholder", _("Repeat the new password")), **new),
     ]
     context = {"state": "ask", "ticket": secret, "account": account, "fields": form_fields(fields, problems), "problems": problems}
     return _page(request, host, context, status=400 if problem else 200)
