@@ -94,3 +94,7 @@ def new_sign_in_id() -> str:
 
 def new_staff_factor_id() -> str:
     return "sfa_" + _random(_ALPHANUMERIC, 22)
+
+
+def new_device_credential_id() -> str:
+    return "dcr_" + _random(_ALPHANUMERIC, 16)

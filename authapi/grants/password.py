@@ -7,14 +7,14 @@ it is open, a client opts in by its grant types.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from django.utils import timezone
 from oauth2_provider.settings import oauth2_settings
 
 from authapi.accounts.attempts import Attempt, LoginRefused, Refusal
 from authapi.accounts.password_login import log_in
-from authapi.failures import RequestRefused
+from authapi.failures import Case, RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.failures.oauth import OAuthCase
 from authapi.grants.entitlements import user_entitlement
@@ -55,7 +55,7 @@ class PasswordGrant(UserGrant):
         # Asked before anybody logs in: what the client may not have at all costs no hash and no line in the log.
         user_entitlement(host=request.host, client=client, user=None, audience=request.text("audience"), scope=request.text("scope"))
         sender = person_behind(request, client)
-        user = _logged_in(request, client, connection, username, password, sender)
+        user = logged_in(request, client, connection, username, password, sender)
         return issued(request, client, connection, user, sender)
 
     def connection(self, request: TokenRequest, client: Client) -> Connection:
@@ -85,7 +85,16 @@ def check_organization(request: TokenRequest, client: Client) -> None:
         raise RequestRefused(LoginCase.ORGANIZATION_REQUIRED)
 
 
-def _logged_in(request: TokenRequest, client: Client, connection: Connection, username: str, password: str, sender: Sender) -> User:
+def logged_in(
+    request: TokenRequest,
+    client: Client,
+    connection: Connection,
+    username: str,
+    password: str,
+    sender: Sender,
+    cases: Mapping[Refusal, Case] = _CASES,
+) -> User:
+    """Return the user whose password this is. Raises `RequestRefused` with the row that `cases` has for the reason."""
     attempt = Attempt(
         tenant_id=request.host.tenant_id,
         connection=connection,
@@ -99,7 +108,7 @@ def _logged_in(request: TokenRequest, client: Client, connection: Connection, us
     try:
         return log_in(attempt)
     except LoginRefused as refused:
-        raise RequestRefused(_CASES[refused.reason], rate=refused.rate) from refused
+        raise RequestRefused(cases[refused.reason], rate=refused.rate) from refused
 
 
 @unit_of_work

@@ -18,6 +18,7 @@ class Step(Enum):
     CREATE = auto()
     SELECT_ACCOUNT = auto()
     CONSENT = auto()
+    LINK = auto()
     RESPOND = auto()
 
 
@@ -46,6 +47,7 @@ class Situation:
     has_logged_in: bool = False
     has_selected: bool = False
     has_consented: bool = False
+    has_agreed_to_link: bool = False
     needs_consent: bool = False
     # What is still to be asked about organizations.
     question: Question | None = None
@@ -65,10 +67,16 @@ def next_step(wish: Wish, situation: Situation) -> Step:
     return step
 
 
-_SILENT_REFUSALS = {Step.CONSENT: LoginCase.CONSENT_REQUIRED, Step.ORGANIZATION: LoginCase.INTERACTION_REQUIRED}
+_SILENT_REFUSALS = {
+    Step.CONSENT: LoginCase.CONSENT_REQUIRED,
+    Step.ORGANIZATION: LoginCase.INTERACTION_REQUIRED,
+    Step.LINK: LoginCase.INTERACTION_REQUIRED,
+}
 
 
 def _step(wish: Wish, situation: Situation) -> Step:
+    if wish.link_to and not (situation.has_agreed_to_link or situation.has_logged_in):
+        return Step.LINK
     if situation.question is Question.BEFORE_LOGIN:
         return Step.ORGANIZATION
     if _must_log_in(wish, situation):

@@ -6,6 +6,7 @@ from authapi.models.clients import Client
 from authapi.models.credentials import AccessToken, AuthorizationCode, DeviceGrant, IDToken, RefreshToken
 from authapi.models.foreign_providers import ConnectionTest, ProviderMetadata, RefusedMessage
 from authapi.models.keys import RevokedToken, SamlKey, SigningKey
+from authapi.models.legacy import DeviceKey, LoginTicket
 from authapi.models.log_lines import AdministrativeLine, SignIn
 from authapi.models.logins import Consent, LoginTransaction, LogoutTransaction, PushedRequest
 from authapi.models.passwordless import PasswordlessCode
@@ -30,10 +31,12 @@ __all__ = [
     "Consent",
     "CustomText",
     "DeviceGrant",
+    "DeviceKey",
     "EdgeKey",
     "IDToken",
     "Initiator",
     "LoginFailures",
+    "LoginTicket",
     "LoginTransaction",
     "LogoutNotice",
     "LogoutTransaction",
