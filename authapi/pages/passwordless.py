@@ -175,7 +175,7 @@ def _start(login: Login, asked: _Asked) -> None:
             address=asked.address,
             place=place_of(login, asked.connection, asked.address),
             user_agent=login.user_agent,
-            language=next(iter(login.presentation.languages), ""),
+            language=login.language,
             bound_to=bound_to_login(login.row.pk),
             link=LinkAnswer(login.protocol.name, login.request.state) if asked.is_link else None,
         )

@@ -16,6 +16,7 @@ from authapi.accounts.passwordless.options import read_options
 from authapi.accounts.passwordless.people import user_at
 from authapi.models import PasswordlessCode
 from foundation.secrets import vault
+from identity.languages import language_for
 from identity.messages.facts import user_facts
 from identity.messages.numbers import NumberRefused
 from identity.messages.queue import can_send, queue_message
@@ -82,7 +83,7 @@ def _queue(job: Job, row: PasswordlessCode, address: Address, user: User | None)
             channel=address.channel.value,
             recipient=address.value,
             context={**said, **({"user": user_facts(user)} if user is not None else {})},
-            language=job.parameters.get("language", ""),
+            language=language_for(user, job.tenant_id, asked=job.parameters.get("language", "")),
             connection=row.connection,
             expires_at=row.expires_at,
             application={"name": client.name, "clientID": client.client_id, "client_metadata": client.metadata},

@@ -115,7 +115,7 @@ def test_the_texts_need_their_scopes(tenant: Tenant) -> None:
 
 def test_a_text_is_shown_in_its_language_and_its_tenant_only(login: Login) -> None:  # noqa: F811
     TenantSettings(tenant=login.tenant, values={"enabled_locales": ["en", "de"]}).save()
-    own = {"login": {"title": "Willkommen", "buttonText": "Weiter geht es", "wrong-credentials": "Das war nichts."}}
+    own = {"login": {"title": "Willkommen", "buttonText": "Weiter geht es", "wrong-email-credentials": "Das war nichts."}}
     set_custom_texts(tenant_id=login.tenant.pk, prompt="login", language="de", texts=own)
     page = page_of(login, "de")
     assert heading(page) == "Willkommen"
