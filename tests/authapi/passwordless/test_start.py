@@ -14,7 +14,7 @@ from authapi.models import PasswordlessCode, SignIn, TenantSettings
 from authapi.services.clients import revoke_client, update_client
 from authapi.views import HOT_ENDPOINTS
 from identity.models import Job, User
-from identity.services.users import create_user, update_user
+from identity.services.users import create_user
 from tests.authapi.asgi_client import FORM, send
 from tests.authapi.memory import forget_all
 from tests.authapi.passwordless.conftest import ADA, NUMBER, Door, set_options
@@ -121,8 +121,7 @@ def test_a_language_that_the_tenant_does_not_speak_delays_no_message(door: Door,
 
 def test_a_message_without_a_wish_has_the_language_of_its_user(door: Door) -> None:
     enable(door, "en", "fr")
-    user = User.objects.of(door.tenant.pk).get(email=ADA)
-    update_user(tenant_id=door.tenant.pk, user_id=user.user_id, changes={"user_metadata": {"locale": "fr-CA"}})
+    create_user(tenant_id=door.tenant.pk, connection=door.email, email=ADA, user_metadata={"locale": "fr-CA"})
     door.post("/passwordless/start", {**door.proof(), "connection": "email", "email": ADA, "send": "code"})
     deliver(door.tenant.pk)
     assert mail.outbox[-1].extra_headers["Content-Language"] == "fr"
