@@ -23,7 +23,6 @@ from authapi.login.connections import takes_passwords, takes_sign_ups
 from authapi.login.decision import Step
 from authapi.login.flow import ProvenUser
 from authapi.login.login import Login
-from authapi.login.remembered_account import forget_account, remembered_account
 from authapi.pages.form_fields import (
     ACCOUNT_NAME,
     LONGEST_PASSWORD,
@@ -36,6 +35,7 @@ from authapi.pages.form_fields import (
 )
 from authapi.pages.hosted_page import with_rate
 from authapi.pages.passwordless import label_of, page_for
+from authapi.pages.remembered import ACCOUNT, FORGET, OTHER, forgotten, offered_account, wants_other
 from authapi.pages.rendering import render_page
 from authapi.pages.tenant_page import opened_login, tenant_page
 from authapi.services import sign_in_log
@@ -45,8 +45,6 @@ from identity.models import Connection
 from identity.options.connection_options import login_identifiers
 
 _STATUSES = {Refusal.TOO_MANY_ATTEMPTS: 429, Refusal.TOO_MANY_LOGINS: 429, Refusal.SUSPICIOUS_ADDRESS: 429}
-# How the page is asked for the form without the account that the browser remembers.
-_ACCOUNT, _OTHER = "account", "other"
 
 
 @tenant_page("login")
@@ -56,10 +54,10 @@ def login_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     try:
         login.check()
         if request.method == "POST":
-            return _forget(login, handle) if "forget" in request.POST else _log_in(login, handle)
+            return forgotten(login, _address(handle)) if FORGET in request.POST else _log_in(login, handle)
         by_code = _by_code(login, request.GET.get("connection", ""))
         if by_code is not None:
-            return see_other(request, page_for(handle, by_code))
+            return see_other(request, page_for(handle, by_code, wants_other=wants_other(login)))
         elsewhere = _elsewhere(login, request.GET.get("connection", ""))
         return _form(login, handle) if elsewhere is None else _leave(login, handle, elsewhere)
     except RequestRefused as refused:
@@ -115,10 +113,8 @@ def _obvious_problems(login: Login, connection: Connection, identifier: str, pas
     return found or ([Problem(_text(login, connection, Refusal.WRONG_CREDENTIALS))] if len(password) > LONGEST_PASSWORD else [])
 
 
-def _forget(login: Login, handle: str) -> HttpResponse:
-    answer = see_other(login.http_request, with_parameters(flow.PAGES[Step.LOGIN], {flow.HANDLE: handle}))
-    forget_account(login.http_request, answer)
-    return answer
+def _address(handle: str, **more: str) -> str:
+    return with_parameters(flow.PAGES[Step.LOGIN], {flow.HANDLE: handle, **more})
 
 
 def _by_code(login: Login, named: str) -> Connection | None:
@@ -160,11 +156,11 @@ def _leave(login: Login, handle: str, connection: Connection) -> HttpResponse:
 def _form(login: Login, handle: str, *, identifier: str = "", problems: Sequence[Problem] = (), status: int = 200) -> HttpResponse:
     database = password_connection(login)
     offered = upstream.buttons(login.client)
-    account = _remembered(login, database, identifier) if database else ""
+    account = offered_account(login, database, identifier) if database else ""
     context: dict[str, Any] = {
         "takes_password": database is not None,
         "account": account,
-        "other_account": with_parameters(flow.PAGES[Step.LOGIN], {flow.HANDLE: handle, _ACCOUNT: _OTHER}),
+        "other_account": _address(handle, **{ACCOUNT: OTHER}),
         "links": [
             *_code_links(login, handle),
             *(
@@ -197,20 +193,9 @@ def _form(login: Login, handle: str, *, identifier: str = "", problems: Sequence
 
 
 def _code_links(login: Login, handle: str) -> list[dict[str, str]]:
+    other = {ACCOUNT: OTHER} if wants_other(login) else {}
     codes = passwordless_among(login.connections)
-    return [{"label": label_of(one), "address": f"?{urlencode({flow.HANDLE: handle, 'connection': one.name})}"} for one in codes]
-
-
-def _remembered(login: Login, database: Connection, typed: str) -> str:
-    """Return the account that is asked for its password alone; empty where the person or the client has named another."""
-    kept = remembered_account(login.http_request, login.host.tenant_id)
-    if kept is None or kept.connection_id != database.pk:
-        return ""
-    if login.http_request.method == "POST":
-        return kept.identifier if typed == kept.identifier else ""
-    if login.http_request.GET.get(_ACCOUNT) == _OTHER:
-        return ""
-    return kept.identifier if login.wish.login_hint in ("", kept.identifier) else ""
+    return [{"label": label_of(one), "address": f"?{urlencode({flow.HANDLE: handle, 'connection': one.name, **other})}"} for one in codes]
 
 
 def _text(login: Login, connection: Connection, reason: Refusal) -> str:
