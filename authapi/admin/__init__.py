@@ -9,6 +9,7 @@ from authapi.admin.branding import BrandingPage
 from authapi.admin.client_credentials import ClientCredentialAdmin, EdgeKeyAdmin
 from authapi.admin.clients import ClientAdmin
 from authapi.admin.credentials import CredentialAdmin, DeviceGrantAdmin, DeviceKeyAdmin
+from authapi.admin.invitations import InvitationAdmin
 from authapi.admin.keys import RevokedTokenAdmin, SigningKeyAdmin
 from authapi.admin.permissions import OrganizationClientGrantAdmin, PermissionAdmin, RolePermissionAdmin, UserPermissionAdmin
 from authapi.admin.provider_pages import ProviderPages
@@ -42,6 +43,7 @@ from authapi.models import (
     DeviceKey,
     EdgeKey,
     IDToken,
+    Invitation,
     LoginFailures,
     LoginTicket,
     LoginTransaction,
@@ -66,7 +68,7 @@ from authapi.models import (
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.row_pages import RowPagesAdmin
 from identity.admin.tenant_page import PagesSite
-from identity.models import Connection, User
+from identity.models import Connection, Organization, User
 
 
 def register(site: PagesSite) -> None:
@@ -88,9 +90,18 @@ def register(site: PagesSite) -> None:
     page = site.get_model_admin(User) if site.is_registered(User) else None
     if isinstance(page, ObjectActionsAdmin):
         UserPanels(site).add_to(page)
+    _register_invitations(site)
     connections = site.get_model_admin(Connection) if site.is_registered(Connection) else None
     if isinstance(connections, RowPagesAdmin):
         ProviderPages(site, connections).add()
+
+
+def _register_invitations(site: admin.AdminSite) -> None:
+    site.register(Invitation, InvitationAdmin)
+    invitations = site.get_model_admin(Invitation)
+    organizations = site.get_model_admin(Organization) if site.is_registered(Organization) else None
+    if isinstance(organizations, ObjectActionsAdmin) and isinstance(invitations, InvitationAdmin):
+        organizations.panels.append(invitations.panel_of)
 
 
 def _register_applications(site: admin.AdminSite) -> None:
