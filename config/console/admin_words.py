@@ -23,6 +23,8 @@ ABOUT: Mapping[str, str] = {
     "identity.organizationconnection": "By which connections people enter an organization.",
     "authapi.invitation": "Offers to join an organization, each to one e-mail address and for a while. What ended stays for 30 days.",
     "authapi.consent": "What users have allowed applications to do for them. Without its consent an application asks again.",
+    "authapi.passwordlesscode": "Codes and links that were sent to log people in without a password. What they are is never shown.",
+    "authapi.devicekey": "Public keys of devices on which users of old clients stay logged in.",
     "authapi.accountticket": "Links that set a password or lift a block, mailed to users or handed over by applications. Each works once.",
     "identity.passwordcredential": "Which users have a password, and since when. The password itself is never shown.",
     "identity.joberror": "Rows that a job could not take, and why. Search for the id of the job.",
@@ -39,6 +41,8 @@ ABOUT: Mapping[str, str] = {
     "authapi.userpermission": "Permissions that users have by themselves, without any role.",
     "authapi.sessionclient": "Which applications got tokens in which session. They are told when it ends.",
     "authapi.logoutnotice": "Applications that are still to be told that a session has ended.",
+    "authapi.pushedrequest": "Authorization requests that applications have pushed, until a login begins with them.",
+    "authapi.loginticket": "People who typed a password in an old client and whose browser is on its way here.",
     "authapi.logintransaction": "People who are on the login pages now, and have not finished.",
     "authapi.logouttransaction": "Browsers that are visiting applications after a logout, so that these end their sessions, too.",
     # Streams
