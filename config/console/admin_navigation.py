@@ -46,6 +46,7 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
         "authapi.sessionclient",
         "authapi.logoutnotice",
         "authapi.logintransaction",
+        "authapi.pushedrequest",
         "authapi.logouttransaction",
     ),
     "Streams": (
