@@ -87,6 +87,10 @@ _SILENT_REFUSALS = {
 
 
 def _step(wish: Wish, situation: Situation) -> Step:
+    return _step_before_login(wish, situation) or _step_after_login(wish, situation)
+
+
+def _step_before_login(wish: Wish, situation: Situation) -> Step | None:
     if situation.offer is Offer.GONE:
         # The page says so before people log in for nothing.
         return Step.INVITATION
@@ -96,6 +100,10 @@ def _step(wish: Wish, situation: Situation) -> Step:
         return Step.ORGANIZATION
     if _must_log_in(wish, situation):
         return Step.CREATE if _wants_sign_up(wish, situation) else Step.LOGIN
+    return None
+
+
+def _step_after_login(wish: Wish, situation: Situation) -> Step:
     if Prompt.SELECT_ACCOUNT in wish.prompts and not (situation.has_selected or situation.has_logged_in):
         return Step.SELECT_ACCOUNT
     if situation.offer is Offer.OPEN:

@@ -28,7 +28,6 @@ from identity.hosts import HostMatch
 from identity.models import Organization, User
 
 NAME = "oauth"
-# Under which name the state of a request keeps the account that another one is linked to. No request can set it.
 _PROMPTS = {
     "login": Prompt.LOGIN,
     "create": Prompt.CREATE,
