@@ -48,6 +48,7 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
         "authapi.sessionclient",
         "authapi.logoutnotice",
         "authapi.logintransaction",
+        "authapi.pushedrequest",
         "authapi.logouttransaction",
         "authapi.pushedrequest",
         "authapi.loginticket",
