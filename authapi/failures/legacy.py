@@ -30,6 +30,11 @@ class LegacyCase(Case):
     UNKNOWN_CLIENT = 403, "unauthorized_client", "invalid client"
     GRANT_NOT_ALLOWED = 403, "unauthorized_client", "Grant type '{grant}' not allowed for the client."
     NO_LEGACY_GRANT = 403, "unauthorized_client", "The client has no legacy grant, which this endpoint needs."
+    PROTECTED_CLIENT = (
+        403,
+        "unauthorized_client",
+        "Old endpoints do not serve a client that requires proof of possession or has a compliance level. Send the user to /authorize.",
+    )
     MISSING_PARAMETER = 400, "invalid_request", "missing {parameter} parameter"
     WRONG_GRANT_TYPE = 400, "invalid_request", "The grant_type must be {grants}."
     CONNECTION_NOT_FOUND = 400, "invalid_request", "the connection was not found"
