@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pytest_django.plugin import DjangoDbBlocker
 
 from authapi.models import AccountTicket
+from tests.conformance.web_process import web_process
 from tests.factories.sign_in import PASSWORD
 from tests.peers.chromium import PROGRAM
 from tests.peers.hosted import further, tickets, visits
@@ -77,6 +79,28 @@ def test_a_page_is_whole_in_every_window_colour_and_language(
     walk = Walk(world, language, has_script=has_script, pictures=pictures)
     VISITS[name](walk)
     assert walk.looks
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_page_of_a_flood_is_whole_and_in_the_language_of_the_browser(
+    world: World, flooded: str, language: str, pictures: Path | None
+) -> None:
+    walk = Walk(replace(world, service=flooded), language, has_script=True, pictures=pictures)
+    walk.open("/u/logged-out")
+    walk.open("/u/logged-out")
+    walk.look("Too many requests", "There were too many requests in a short time. Wait a minute, then try again.", status=429)
+
+
+@pytest.fixture(scope="module")
+def flooded(world: World) -> Iterator[str]:
+    """The address of a server that takes a flood for what others take for a few people."""
+    figures = ("ADDRESS_RATE_PER_SECOND", "ADDRESS_RATE_BURST", "ANONYMOUS_RATE_PER_SECOND")
+    with web_process("uvicorn", LOCALHOST_TENANT=world.tenant.pk, **dict.fromkeys(figures, "1")) as web:
+        service = f"http://127.0.0.1:{web.address[1]}"
+        walk = Walk(replace(world, service=service), "en", has_script=True)
+        for _ in range(4):
+            walk.open("/u/logged-out")
+        yield service
 
 
 def test_no_page_is_left_out() -> None:
