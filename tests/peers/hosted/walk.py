@@ -132,7 +132,7 @@ class Walk:
         with translation.override(self.language):
             assert self.page.text("h1") == gettext(heading), (place, self.page.evaluate("location.href"), self.page.text())
             assert gettext(says) in self.page.text(), (place, self.page.text())
-        assert self._status() == status, place
+        assert self.status() == status, place
         direction = "rtl" if self.language == "ar" else "ltr"
         assert self.page.evaluate("[document.documentElement.lang, document.documentElement.dir]") == [self.language, direction], place
         foreign = foreign_texts(self.page.evaluate(_TEXTS), self.language)
@@ -158,7 +158,8 @@ class Walk:
     def _resize(self, width: int, height: int, factor: int) -> None:
         self.page.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=factor, mobile=width < 500)
 
-    def _status(self) -> Any:
+    def status(self) -> Any:
+        """Return the status of the document."""
         return self.page.evaluate("performance.getEntriesByType('navigation')[0].responseStatus")
 
     def _complaints(self) -> list[str]:
