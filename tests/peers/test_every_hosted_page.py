@@ -54,6 +54,8 @@ VISITS: dict[str, visits.Visit] = {
     "form_post.html": further.answer_by_form,
     "web_message.html": further.answer_by_message,
     "connection_test.html": further.connection_test,
+    "invitation.html": further.invitation,
+    "invitation_over.html": further.invitation_over,
     "wsfed_cleanup.html": further.log_out_of_federated_applications,
 }
 
