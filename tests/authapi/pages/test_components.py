@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+import time_machine
 from django.template.loader import render_to_string
+from django.test import override_settings
 from django.test.signals import template_rendered
-from django.utils import translation
+from django.utils import timezone, translation
 
+from authapi.accounts.handed_tickets import WayBack, create_password_ticket
+from authapi.admin.branding_preview import _sample
+from authapi.invitations import offers
 from authapi.login.remembered_account import REMEMBERED
-from authapi.models import AccountTicket, TenantSettings
+from authapi.models import AccountTicket, Invitation, TenantSettings
 from authapi.services import account_tickets
 from authapi.services.api_resources import create_api_resource
 from authapi.tenant_settings import remembered_settings
 from identity.mail.verification import issue_ticket, start_verification, token_of
 from identity.models import EmailTicket
+from identity.services.connections import create_connection, update_connection
 from identity.services.memberships import add_connection, add_members
 from identity.services.organizations import create_organization
 from identity.services.users import update_user
-from tests.authapi.browser import Page
+from tests.authapi.browser import Browser, Page
 from tests.authapi.hosted_html import STATIC, Document, flaws
+from tests.authapi.invitations.conftest import host_of
 from tests.authapi.login.conftest import Login, set_client
+from tests.authapi.passwordless.conftest import ADA, NUMBER, Door, set_options
+from tests.authapi.passwordless.messages import last_code, last_contents
+from tests.authapi.passwordless.test_pages import Visit
 from tests.factories.sign_in import PASSWORD
 
 TEMPLATES = Path(__file__).resolve().parents[3] / "templates" / "hosted"
@@ -32,6 +44,12 @@ TEMPLATES = Path(__file__).resolve().parents[3] / "templates" / "hosted"
 COMPONENTS = {"base.html", "back_to_application.html", "errors.html", "form_of_login.html"}
 ALONE: dict[str, dict[str, Any]] = {
     "connection_test.html": {"is_success": True},
+    "preview.html": {**_sample(has_messages=True), "brand": {"providers_first": True}},
+    "link_account.html": {
+        "user": {"email": "ada@example.test", "name": "", "username": "", "user_id": "auth0|1"},
+        "client": {"name": "Web shop", "client_id": "c"},
+    },
+    "cross_origin_verification.html": {"action": "/co/verify", "ticket": "t", "frame": "https://app.example.test/co"},
     "wsfed_cleanup.html": {"next": "/u/logout/next?state=x", "addresses": ["https://app.example.test/?wa=wsignoutcleanup1.0"]},
 }
 
@@ -68,6 +86,25 @@ def ticket_pages(visit: Login, purpose: AccountTicket.Purpose, path: str, **sent
     return [asked, *wrong, done, visit.browser.get(path, {"ticket": secret}), visit.browser.get(path, {"ticket": "unknown"})]
 
 
+def handed_password(visit: Login) -> list[Page]:
+    """The pages of a link for a password that the application has chosen, also of one that the rules refuse by now."""
+    kept, refused = (
+        address_parts(create_password_ticket(user=visit.user, way_back=WayBack(), marks_verified=False, password=chosen))
+        for chosen in (f"{PASSWORD}-3", PASSWORD)
+    )
+    update_connection(
+        tenant_id=visit.tenant.pk, connection_id=visit.connection.pk, changes={"options": {"password_history": {"enable": True, "size": 3}}}
+    )
+    pages = [visit.browser.get(*refused), visit.browser.post(*refused), visit.browser.get(*kept), visit.browser.post(*kept)]
+    assert [page.status for page in pages] == [200, 400, 200, 200]
+    return pages
+
+
+def address_parts(address: str) -> tuple[str, dict[str, str]]:
+    parts = urlsplit(address)
+    return parts.path, dict(parse_qsl(parts.query))
+
+
 def verification(visit: Login) -> list[Page]:
     update_user(tenant_id=visit.tenant.pk, user_id=visit.user.user_id, changes={"email_verified": False})
     issue_ticket(start_verification(tenant_id=visit.tenant.pk, user_id=visit.user.user_id, client_id=visit.client.client_id))
@@ -75,6 +112,78 @@ def verification(visit: Login) -> list[Page]:
     pages = [visit.browser.get("/u/email-verification", {"ticket": token})]
     pages.append(visit.browser.post("/u/email-verification", {"ticket": token}))
     return [*pages, *(visit.browser.get("/u/email-verification", {"ticket": one}) for one in (token, "unknown"))]
+
+
+def invitation(visit: Login) -> list[Page]:
+    host = host_of(logged_in(visit))
+    row, other = host.invite("ada@example.test"), host.ask(host.invite())
+    form = host.ask(row, prompt="login")
+    update_user(tenant_id=visit.tenant.pk, user_id=visit.user.user_id, changes={"email_verified": False})
+    unproven = host.log_in(form)
+    sent = [host.answer(unproven, "mail") for _ in range(4)]
+    update_user(tenant_id=visit.tenant.pk, user_id=visit.user.user_id, changes={"email_verified": True})
+    pages = [other, unproven, sent[0], sent[-1], host.ask(row)]
+    words = ("for another account", "not confirmed yet", "sent an email", "Too many emails", "Join Acme?")
+    assert all(one in page.text for page, one in zip(pages, words, strict=True))
+    return [*pages, form, host.ask(row, prompt="login", screen_hint="signup")]
+
+
+def invitation_over(visit: Login) -> list[Page]:
+    host, path = host_of(visit), "/u/invitation/open"
+    row = host.invite()
+    offers.revoke_invitation(tenant_id=host.tenant_id, organization_id=host.organization.pk, invitation_id=row.pk)
+    pages = [host.ask("unknown"), host.browser.get(path, {"ticket": "unknown"})]
+    for changes in ({}, {"revoked_at": None, "expires_at": timezone.now()}, {"accepted_at": timezone.now()}):
+        Invitation.objects.of(host.tenant_id).filter(pk=row.pk).update(**changes)
+        pages.append(host.ask(row))
+    return pages
+
+
+def passwordless(visit: Login) -> Visit:
+    """Let people of the same application log in with a code by mail or by text message as well."""
+    enabled = [visit.client.client_id]
+    email, sms = (
+        create_connection(tenant_id=visit.tenant.pk, name=name, strategy=name, enabled_clients=enabled, options={})
+        for name in ("email", "sms")
+    )
+    return Visit(Door(visit.tenant, visit.client, "", email, sms), visit.browser)
+
+
+def code_pages(visit: Login) -> list[Page]:
+    """The page of a code in its states: by mail, wrong, too soon again, sent again, for accounts alone, and by text message."""
+    person = passwordless(visit)
+    asked = person.enter_address(person.ask(connection="email"))
+    wrong, empty = person.enter_code(asked, "000000"), person.enter_code(asked, "")
+    soon = person.browser.submit(asked, again="1")
+    with time_machine.travel(time.time() + 31):
+        again = person.followed(person.browser.submit(asked, again="1"))
+    set_options(person.door.email, disable_signup=True)
+    few = person.enter_address(person.ask(connection="email"))
+    with override_settings(SMS_SENDER={"kind": "console"}):
+        number = person.enter_address(person.ask(connection="sms"), phone_number=NUMBER)
+    return [asked, wrong, empty, soon, again, few, number]
+
+
+def address_pages(visit: Login) -> list[Page]:
+    """The page of an address in its states: empty, wrong, a number, and an account that the browser remembers."""
+    person = passwordless(visit)
+    email, sms = (person.ask(connection=name) for name in ("email", "sms"))
+    wrong = [person.browser.submit(email, send="code", email="ada@"), person.browser.submit(sms, send="code", phone_number="12")]
+    person.enter_code(person.enter_address(email), last_code(visit.tenant.pk))
+    return [email, sms, *wrong, person.ask(connection="email", prompt="login")]
+
+
+def link_pages(visit: Login) -> list[Page]:
+    """The pages of a mailed link: waiting for it, opened elsewhere with and without a session there, used, and incomplete."""
+    person = passwordless(visit)
+    sent = person.enter_address(person.ask(connection="email"), send="link", email=ADA)
+    path = "/u/passwordless/link?ticket=" + last_contents(visit.tenant.pk).link.partition("ticket=")[2]
+    elsewhere = Login(visit.tenant, visit.client, visit.connection, visit.user, Browser(visit.tenant, address="203.0.113.50"))
+    elsewhere.begin_session()
+    asked = elsewhere.browser.follow(elsewhere.browser.send("GET", path))
+    assert "code" in elsewhere.browser.submit(asked).answer
+    dead = [visit.browser.send("GET", address) for address in (path, "/u/passwordless/link?ticket=x")]
+    return [sent, asked, *dead, elsewhere.browser.send("GET", f"/u/passwordless/confirm?state={asked.fields()['state']}")]
 
 
 def logged_in(visit: Login) -> Login:
@@ -97,8 +206,15 @@ VISITS: dict[str, Callable[[Login], list[Page]]] = {
     "reset_password.html": lambda visit: ticket_pages(
         visit, AccountTicket.Purpose.PASSWORD_RESET, "/u/reset-password", password=f"{PASSWORD}-2", repeated=f"{PASSWORD}-2"
     ),
+    "reset_password.html, with a password chosen by the application": handed_password,
     "unblock.html": lambda visit: ticket_pages(visit, AccountTicket.Purpose.UNBLOCK, "/u/unblock"),
     "email_verification.html": verification,
+    "invitation.html": invitation,
+    "invitation_over.html": invitation_over,
+    "passwordless.html": address_pages,
+    "passwordless_code.html": code_pages,
+    "passwordless_confirm.html": link_pages,
+    "passwordless_link.html": link_pages,
     "consent.html": consent,
     "organization.html": organization,
     "select_account.html": lambda visit: [logged_in(visit).browser.follow(visit.ask(prompt="select_account"))],
