@@ -24,7 +24,7 @@ def code_by_email(walk: Walk) -> None:
     walk.ask("by code")
     walk.look("Log in", "Email me a code")
     walk.submit(email="nowhere")
-    walk.look("Log in", "Enter an email address, such as name@example.com.", status=400)
+    walk.look("Log in", "Enter an email address like name@example.com.", status=400)
     walk.submit(email=walk.unique("code"))
     walk.look("Check your email", "Send another message")
     walk.submit(code="000000")
@@ -37,7 +37,7 @@ def code_by_text_message(walk: Walk) -> None:
     walk.ask("by text")
     walk.look("Log in", "Text me a code")
     walk.submit(phone_number="12")
-    walk.look("Log in", "Enter a phone number with the code of the country, such as +1 555 010 0000.", status=400)
+    walk.look("Log in", "Enter a phone number with the country code, such as +1 555 010 0000.", status=400)
     walk.submit(phone_number=f"+4915112345{_digits(walk)}")
     walk.look("Check your phone", "Send another message")
 
@@ -52,7 +52,7 @@ def link_in_another_browser(walk: Walk) -> None:
     walk.look("Check your email", "Use another email address")
     walk.change_browser()
     walk.open(link)
-    walk.look("Log in here?", "Go on only if this is your account and you asked for this login yourself.")
+    walk.look("Log in here?", "Log in only if this is your account and you asked for this login yourself.")
     walk.log_in_silently()
     walk.open(link)
     walk.look("Log in here?")
@@ -74,7 +74,7 @@ def dead_link(walk: Walk) -> None:
     walk.look(_DEAD["unknown"], status=404)
 
 
-_DEAD = {"used": "This link was used already", "unknown": "This link is not complete"}
+_DEAD = {"used": "This link has already been used", "unknown": "This link is incomplete"}
 
 
 def _asked_link(walk: Walk, name: str = "link") -> str:
