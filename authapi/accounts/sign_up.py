@@ -12,12 +12,13 @@ from django.core.exceptions import ValidationError
 from authapi.accounts.sign_up_rules import IDENTIFIERS, Demand, demands, metadata_problem, username_lengths
 from authapi.accounts.suspicion import SIGN_UP, count_attempt, rate_of_suspicious
 from authapi.edge.throttling import Rate
-from authapi.login.connections import takes_sign_ups
+from authapi.login.connections import takes_passwords, takes_sign_ups
 from authapi.models import Client
 from authapi.services import sign_in_log
 from foundation.database.transactions import unit_of_work
 from foundation.json_values import text_problem
 from foundation.secrets.hashing import hashed
+from identity.languages import asked_language, language_for
 from identity.mail.verification import create_user_with_mail
 from identity.mail.welcome import start_welcome
 from identity.models import Connection, User
@@ -39,6 +40,10 @@ class SignUp:
     user_agent: str = ""
     # Where the page was asked for; see `Attempt`.
     address: str = ""
+    # The page has an invitation to this address, and lets its guest in where the connection takes no others.
+    is_invited: bool = False
+    # False where the address was proven before the account was made.
+    is_mail_due: bool = True
 
 
 class Reason(Enum):
@@ -75,7 +80,7 @@ def sign_up(request: SignUp) -> User:
     The edge binds the context of the event. Raises `SignUpRefused`. A taken identifier costs a hash as a free one does, so
     that nobody needs to look at the status to be told nothing.
     """
-    if not takes_sign_ups(request.connection):
+    if not (takes_sign_ups(request.connection) or (request.is_invited and takes_passwords(request.connection))):
         _refuse(request, SignUpRefused(Reason.DISABLED))
     if not count_attempt(request.connection.tenant_id, request.ip, SIGN_UP):
         rate = rate_of_suspicious(request.connection.tenant_id, SIGN_UP)
@@ -102,7 +107,7 @@ def sign_up(request: SignUp) -> User:
 @unit_of_work
 def _create(request: SignUp, profile: dict[str, Any]) -> User:
     user = create_user_with_mail(
-        asked=None,
+        asked=None if request.is_mail_due else False,
         address=request.address,
         tenant_id=request.connection.tenant_id,
         connection=request.connection,
@@ -110,7 +115,11 @@ def _create(request: SignUp, profile: dict[str, Any]) -> User:
         **profile,
     )
     client = request.client
-    start_welcome(user, application={"name": client.name, "clientID": client.client_id} if client else None)
+    start_welcome(
+        user,
+        application={"name": client.name, "clientID": client.client_id} if client else None,
+        language=language_for(user, user.tenant_id, asked=asked_language()),
+    )
     return user
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,12 +15,13 @@ from authapi.accounts.account_mails import RESET_REQUEST_PATH
 from authapi.accounts.attempts import Attempt, LoginRefused, Refusal
 from authapi.accounts.password_login import log_in
 from authapi.accounts.passwordless.connections import passwordless_among
+from authapi.custom_texts import client_values, custom_text
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.login import flow, round_trips
 from authapi.login.browser import see_other, with_parameters
-from authapi.login.connections import takes_passwords, takes_sign_ups
-from authapi.login.decision import Step
+from authapi.login.connections import takes_passwords
+from authapi.login.decision import Offer, Step
 from authapi.login.flow import ProvenUser
 from authapi.login.login import Login
 from authapi.pages.form_fields import (
@@ -33,6 +35,7 @@ from authapi.pages.form_fields import (
     identifier_problem,
 )
 from authapi.pages.hosted_page import with_rate
+from authapi.pages.invitation_notice import invitation_notice
 from authapi.pages.passwordless import label_of, page_for
 from authapi.pages.remembered import ACCOUNT, FORGET, OTHER, forgotten, offered_account, wants_other
 from authapi.pages.rendering import render_page
@@ -52,6 +55,8 @@ def login_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     login, handle = opened_login(request, host)
     try:
         login.check()
+        if login.offer is Offer.GONE:
+            return flow.advance(login, handle=handle)
         if request.method == "POST":
             return forgotten(login, _address(handle)) if FORGET in request.POST else _log_in(login, handle)
         by_code = _by_code(login, request.GET.get("connection", ""))
@@ -65,14 +70,15 @@ def login_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 def _log_in(login: Login, handle: str) -> HttpResponse:
     sent = login.http_request.POST
-    identifier, password = sent.get("username", "").strip(), sent.get("password", "")
+    # An invitation is for one address, so that another name in the form counts for nothing.
+    identifier, password = login.invited_email or sent.get("username", "").strip(), sent.get("password", "")
     responsible = upstream.connection_for_email(login.client, identifier)
     if responsible is not None and responsible in login.connections:
         return _leave(login, handle, responsible)
     connection = password_connection(login)
     if connection is None:
         raise RequestRefused(LoginCase.NO_CONNECTION)
-    if problems := _obvious_problems(connection, identifier, password):
+    if problems := _obvious_problems(login, connection, identifier, password):
         return _form(login, handle, identifier=identifier, problems=problems, status=400)
     attempt = Attempt(
         tenant_id=login.host.tenant_id,
@@ -89,7 +95,7 @@ def _log_in(login: Login, handle: str) -> HttpResponse:
     except LoginRefused as refused:
         if refused.reason is Refusal.USER_BLOCKED:
             raise RequestRefused(LoginCase.USER_BLOCKED) from refused
-        status, problems = _STATUSES.get(refused.reason, 400), [Problem(_text(connection, refused.reason))]
+        status, problems = _STATUSES.get(refused.reason, 400), [Problem(_text(login, connection, refused.reason))]
         return with_rate(_form(login, handle, identifier=identifier, problems=problems, status=status), refused.rate)
     return flow.user_authenticated(login, ProvenUser(user, connection, methods=("pwd",), identifier=identifier), handle=handle)
 
@@ -101,7 +107,7 @@ def password_connection(login: Login) -> Connection | None:
     return next((one for one in databases if one.name == default), next(iter(databases), None))
 
 
-def _obvious_problems(connection: Connection, identifier: str, password: str) -> list[Problem]:
+def _obvious_problems(login: Login, connection: Connection, identifier: str, password: str) -> list[Problem]:
     """Return what can be said without a look at any account."""
     found = []
     if text := identifier_problem(connection.options, identifier):
@@ -109,7 +115,7 @@ def _obvious_problems(connection: Connection, identifier: str, password: str) ->
     if not password:
         found.append(Problem(_("Enter your password."), "password"))
     # No account has such a password; the text says no more than that of a wrong one.
-    return found or ([Problem(_text(connection, Refusal.WRONG_CREDENTIALS))] if len(password) > LONGEST_PASSWORD else [])
+    return found or ([Problem(_text(login, connection, Refusal.WRONG_CREDENTIALS))] if len(password) > LONGEST_PASSWORD else [])
 
 
 def _address(handle: str, **more: str) -> str:
@@ -157,6 +163,7 @@ def _form(login: Login, handle: str, *, identifier: str = "", problems: Sequence
     offered = upstream.buttons(login.client)
     account = offered_account(login, database, identifier) if database else ""
     context: dict[str, Any] = {
+        "invitation": invitation_notice(login),
         "takes_password": database is not None,
         "account": account,
         "other_account": _address(handle, **{ACCOUNT: OTHER}),
@@ -169,20 +176,27 @@ def _form(login: Login, handle: str, *, identifier: str = "", problems: Sequence
             ),
         ],
         "problems": problems,
-        "sign_up": f"{flow.PAGES[Step.CREATE]}?{urlencode({flow.HANDLE: handle})}" if database and takes_sign_ups(database) else "",
+        "sign_up": f"{flow.PAGES[Step.CREATE]}?{urlencode({flow.HANDLE: handle})}" if database and login.may_sign_up(database) else "",
     }
     if database is not None:
-        reset = FieldLink(f"{RESET_REQUEST_PATH}?{urlencode({flow.HANDLE: handle})}", _("Forgot password?"))
+        named = client_values(login.client)
+        forgot = custom_text("login.login.forgotPasswordText", _("Forgot password?"), **named)
         password = Field(
-            "password", _("Password"), type="password", autocomplete="current-password", maxlength=LONGEST_PASSWORD, link=reset
+            "password",
+            custom_text("login.login.passwordPlaceholder", _("Password"), **named),
+            type="password",
+            autocomplete="current-password",
+            maxlength=LONGEST_PASSWORD,
+            link=FieldLink(f"{RESET_REQUEST_PATH}?{urlencode({flow.HANDLE: handle})}", forgot),
         )
-        name = (
-            Field("username", "", type=ACCOUNT_NAME, value=account)
-            if account
-            else identifier_field(database.options, value=identifier or login.wish.login_hint)
-        )
+        name = Field("username", "", type=ACCOUNT_NAME, value=account) if account else _name_field(login, database, identifier)
         context["fields"] = form_fields([name, password], problems)
     return render_page(login, handle, "login", context, status=status)
+
+
+def _name_field(login: Login, database: Connection, typed: str) -> Field:
+    field = identifier_field(database.options, value=typed or login.login_hint, **client_values(login.client))
+    return replace(field, label=_("Email address"), value=login.invited_email, is_fixed=True) if login.invited_email else field
 
 
 def _code_links(login: Login, handle: str) -> list[dict[str, str]]:
@@ -191,16 +205,24 @@ def _code_links(login: Login, handle: str) -> list[dict[str, str]]:
     return [{"label": label_of(one), "address": f"?{urlencode({flow.HANDLE: handle, 'connection': one.name, **other})}"} for one in codes]
 
 
-def _text(connection: Connection, reason: Refusal) -> str:
+def _text(login: Login, connection: Connection, reason: Refusal) -> str:
     """Say what happened, and nothing about whether there is such an account."""
-    is_email = login_identifiers(connection.options) == ("email",)
+    named = client_values(login.client)
+    if reason is Refusal.WRONG_CREDENTIALS and login_identifiers(connection.options) == ("email",):
+        return custom_text("login.login.wrong-email-credentials", _("Wrong email address or password."), **named)
     texts = {
-        Refusal.WRONG_CREDENTIALS: _("Wrong email address or password.") if is_email else _("Wrong account name or password."),
-        Refusal.TOO_MANY_ATTEMPTS: _(
-            "This account is blocked after too many failed logins. If it is yours, check your email: we sent you a link to unblock it."
+        Refusal.WRONG_CREDENTIALS: custom_text("login.login.wrong-credentials", _("Wrong account name or password."), **named),
+        Refusal.TOO_MANY_ATTEMPTS: custom_text(
+            "login.login.user-blocked",
+            _("This account is blocked after too many failed logins. If it is yours, check your email: we sent you a link to unblock it."),
+            **named,
         ),
         Refusal.TOO_MANY_LOGINS: _("Too many logins in a short time. Wait a minute, then try again."),
-        Refusal.SUSPICIOUS_ADDRESS: _("Too many failed logins from your network. Try again later."),
-        Refusal.PASSWORD_LEAKED: _("This password appeared in a data leak elsewhere. Reset it to continue."),
+        Refusal.SUSPICIOUS_ADDRESS: custom_text(
+            "login.login.ip-blocked", _("Too many failed logins from your network. Try again later."), **named
+        ),
+        Refusal.PASSWORD_LEAKED: custom_text(
+            "login.login.password-breached", _("This password appeared in a data leak elsewhere. Reset it to continue."), **named
+        ),
     }
     return texts[reason]
