@@ -186,6 +186,7 @@ def _start(login: Login, asked: _Asked) -> None:
             place=place_of(login, asked.connection, asked.address),
             user_agent=login.user_agent,
             language=login.language,
+            organization_id=str(login.organization.pk) if login.organization is not None else "",
             bound_to=bound_to_login(login.row.pk),
             link=LinkAnswer(login.protocol.name, login.request.state) if asked.is_link else None,
         )
