@@ -48,10 +48,13 @@ def text(parser: Parser, token: Token) -> TextNode:
 
 def placeholder_values(context: Context) -> dict[str, str]:
     """Return the values of the placeholders that a page knows, none of them escaped yet."""
+    # Where a page has sent something to.
+    address = context.get("address")
     client, user, link = context.get("client"), context.get("user"), context.get("link")
     return {
         "clientName": _first(client, "name", "client_id"),
         "userName": _first(user, "email", "name", "username", "user_id"),
+        "address": address if isinstance(address, str) else "",
         "connectionName": str(link.get("name", "")) if isinstance(link, dict) else "",
     }
 
