@@ -25,6 +25,7 @@ from authapi.models import (
     AuthorizationCode,
     ConnectionTest,
     DeviceGrant,
+    Invitation,
     LoginFailures,
     LoginTicket,
     LoginTransaction,
@@ -52,6 +53,8 @@ _LINK_KNOWN = timedelta(days=7)
 _LOGIN_LINK_KNOWN = timedelta(hours=24)
 # A refused message, or the answer to a test, is kept beside its line for so long.
 _MESSAGE_KEPT = timedelta(days=7)
+# Administrators see what became of an invitation, and its links are answered as ended ones, for so long after its end.
+_INVITATION_KEPT = timedelta(days=30)
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,7 @@ def endings(now: datetime) -> tuple[Ending, ...]:
         Ending(RefreshToken, over("sealed_until"), emptied={"sealed_successor": "", "sealed_until": None}),
         Ending(AccountTicket, over("expires_at", kept=_LINK_KNOWN)),
         Ending(PasswordlessCode, over("expires_at", kept=_LOGIN_LINK_KNOWN)),
+        Ending(Invitation, over("expires_at", kept=_INVITATION_KEPT)),
         # Older failures count no longer, and the block that they led to has ended.
         Ending(LoginFailures, over("last_failed_at", kept=MEMORY)),
         # What a provider says of a user: long enough to mend a connection.

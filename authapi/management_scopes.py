@@ -71,6 +71,7 @@ _NOUNS: dict[str, tuple[str, ...]] = {
     "user_idp_tokens": ("read",),
     "user_permission_source_roles": ("read",),
     "user_role_source_groups": ("read",),
+    "user_tickets": ("create",),
     "users": _CRUD,
     "users_app_metadata": ("read", "create", "update", "delete"),
 }

@@ -24,6 +24,7 @@ from authapi.api import (
     tenant_setting_schemas,
 )
 from authapi.api.branding import theme_schemas
+from authapi.api.links import invitation_schemas
 from authapi.drf import ManagementMixin
 from authapi.management_scopes import MANAGEMENT_SCOPES
 from authapi.problems import ApiProblem
@@ -61,6 +62,7 @@ _DESCRIBED: tuple[Any, ...] = (
     client_schemas,
     client_credentials,
     resource_schemas,
+    invitation_schemas,
     sign_in_schemas,
     signing_keys,
     theme_schemas,

@@ -79,7 +79,8 @@ def open_unblock(*, tenant_id: str, secret: str) -> AccountTicket:
 def set_new_password(*, tenant_id: str, secret: str, password: str, ip: str = "", user_agent: str = "") -> AccountTicket:
     """Give the user of a link a new password, once. The link came by mail, so the address is verified with it.
 
-    Listeners of `password_changed` end sessions, refresh tokens, blocks and other links. Raises what `usable` raises, or
+    A link that an application handed over verifies the address only where the application says so. Listeners of
+    `password_changed` end sessions, refresh tokens, blocks and other links. Raises what `usable` raises, or
     `PasswordTooWeak`, after which the link still works.
     """
     ticket = open_reset(tenant_id=tenant_id, secret=secret)
@@ -87,12 +88,18 @@ def set_new_password(*, tenant_id: str, secret: str, password: str, ip: str = ""
     user = locked_user(tenant_id=tenant_id, user_id=ticket.user.user_id)
     ticket = open_reset(tenant_id=tenant_id, secret=secret)
     check_password(user.connection, password, personal_data(user), user=user)
-    changes: dict[str, Any] = {"password": password, **({} if user.email_verified else {"email_verified": True})}
+    changes: dict[str, Any] = {"password": password, **_verification(ticket, user)}
     update_user(tenant_id=tenant_id, user_id=user.user_id, changes=changes)
     # Listeners leave links alone where there was no password before.
     use_up(user, AccountTicket.Purpose.PASSWORD_RESET)
     _note(_CHANGED, ticket, user, ip, user_agent)
     return ticket
+
+
+def _verification(ticket: AccountTicket, user: User) -> dict[str, Any]:
+    # A mailed link came to the address; what an application hands over may have come anywhere.
+    is_proven = user.email and ticket.parameters.get("marks_verified", True)
+    return {"email_verified": True} if is_proven and not user.email_verified else {}
 
 
 @unit_of_work

@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 from authapi.accounts.sign_up_rules import IDENTIFIERS, Demand, demands, metadata_problem, username_lengths
 from authapi.accounts.suspicion import SIGN_UP, count_attempt, rate_of_suspicious
 from authapi.edge.throttling import Rate
-from authapi.login.connections import takes_sign_ups
+from authapi.login.connections import takes_passwords, takes_sign_ups
 from authapi.models import Client
 from authapi.services import sign_in_log
 from foundation.database.transactions import unit_of_work
@@ -40,6 +40,10 @@ class SignUp:
     user_agent: str = ""
     # Where the page was asked for; see `Attempt`.
     address: str = ""
+    # The page has an invitation to this address, and lets its guest in where the connection takes no others.
+    is_invited: bool = False
+    # False where the address was proven before the account was made.
+    is_mail_due: bool = True
 
 
 class Reason(Enum):
@@ -76,7 +80,7 @@ def sign_up(request: SignUp) -> User:
     The edge binds the context of the event. Raises `SignUpRefused`. A taken identifier costs a hash as a free one does, so
     that nobody needs to look at the status to be told nothing.
     """
-    if not takes_sign_ups(request.connection):
+    if not (takes_sign_ups(request.connection) or (request.is_invited and takes_passwords(request.connection))):
         _refuse(request, SignUpRefused(Reason.DISABLED))
     if not count_attempt(request.connection.tenant_id, request.ip, SIGN_UP):
         rate = rate_of_suspicious(request.connection.tenant_id, SIGN_UP)
@@ -103,7 +107,7 @@ def sign_up(request: SignUp) -> User:
 @unit_of_work
 def _create(request: SignUp, profile: dict[str, Any]) -> User:
     user = create_user_with_mail(
-        asked=None,
+        asked=None if request.is_mail_due else False,
         address=request.address,
         tenant_id=request.connection.tenant_id,
         connection=request.connection,

@@ -8,7 +8,8 @@ from authapi.admin.blocks import LoginFailuresAdmin
 from authapi.admin.branding import BrandingPage
 from authapi.admin.client_credentials import ClientCredentialAdmin, EdgeKeyAdmin
 from authapi.admin.clients import ClientAdmin
-from authapi.admin.credentials import CredentialAdmin, DeviceGrantAdmin
+from authapi.admin.credentials import CredentialAdmin, DeviceGrantAdmin, DeviceKeyAdmin
+from authapi.admin.invitations import InvitationAdmin
 from authapi.admin.keys import RevokedTokenAdmin, SigningKeyAdmin
 from authapi.admin.permissions import OrganizationClientGrantAdmin, PermissionAdmin, RolePermissionAdmin, UserPermissionAdmin
 from authapi.admin.provider_pages import ProviderPages
@@ -18,8 +19,10 @@ from authapi.admin.saml_page import SamlPage
 from authapi.admin.sessions import ConsentAdmin, LogoutNoticeAdmin, RefreshTokenAdmin, SessionAdmin, SessionClientAdmin
 from authapi.admin.short_lived import (
     AccountTicketAdmin,
+    LoginTicketAdmin,
     LoginTransactionAdmin,
     LogoutTransactionAdmin,
+    PasswordlessCodeAdmin,
     PushedRequestAdmin,
     UsedAssertionAdmin,
 )
@@ -37,13 +40,17 @@ from authapi.models import (
     ClientGrant,
     Consent,
     DeviceGrant,
+    DeviceKey,
     EdgeKey,
     IDToken,
+    Invitation,
     LoginFailures,
+    LoginTicket,
     LoginTransaction,
     LogoutNotice,
     LogoutTransaction,
     OrganizationClientGrant,
+    PasswordlessCode,
     Permission,
     PushedRequest,
     RefreshToken,
@@ -61,7 +68,7 @@ from authapi.models import (
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.row_pages import RowPagesAdmin
 from identity.admin.tenant_page import PagesSite
-from identity.models import Connection, User
+from identity.models import Connection, Organization, User
 
 
 def register(site: PagesSite) -> None:
@@ -74,6 +81,7 @@ def register(site: PagesSite) -> None:
     site.register(RevokedToken, RevokedTokenAdmin)
     site.register((AuthorizationCode, AccessToken, IDToken), CredentialAdmin)
     site.register(DeviceGrant, DeviceGrantAdmin)
+    site.register(DeviceKey, DeviceKeyAdmin)
     if isinstance(site, PagesSite):
         site.register_page(TextsPage)
     clients = site.get_model_admin(Client)
@@ -82,9 +90,18 @@ def register(site: PagesSite) -> None:
     page = site.get_model_admin(User) if site.is_registered(User) else None
     if isinstance(page, ObjectActionsAdmin):
         UserPanels(site).add_to(page)
+    _register_invitations(site)
     connections = site.get_model_admin(Connection) if site.is_registered(Connection) else None
     if isinstance(connections, RowPagesAdmin):
         ProviderPages(site, connections).add()
+
+
+def _register_invitations(site: admin.AdminSite) -> None:
+    site.register(Invitation, InvitationAdmin)
+    invitations = site.get_model_admin(Invitation)
+    organizations = site.get_model_admin(Organization) if site.is_registered(Organization) else None
+    if isinstance(organizations, ObjectActionsAdmin) and isinstance(invitations, InvitationAdmin):
+        organizations.panels.append(invitations.panel_of)
 
 
 def _register_applications(site: admin.AdminSite) -> None:
@@ -111,5 +128,7 @@ def _register_sign_in(site: admin.AdminSite) -> None:
     site.register(LoginTransaction, LoginTransactionAdmin)
     site.register(LogoutTransaction, LogoutTransactionAdmin)
     site.register(PushedRequest, PushedRequestAdmin)
+    site.register(PasswordlessCode, PasswordlessCodeAdmin)
+    site.register(LoginTicket, LoginTicketAdmin)
     site.register(AccountTicket, AccountTicketAdmin)
     site.register(TenantSettings, TenantSettingsAdmin)

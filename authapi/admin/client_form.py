@@ -50,7 +50,11 @@ LEGACY = (
     ),
     (DEVICE_KEY, "Device key at /oauth/ro", "A stolen device logs in until its key is deleted. No second factor can be asked for."),
     (SOCIAL_TOKEN, "Token of a provider at /oauth/access_token", "The application handles tokens of the provider, which can leak."),
-    (DELEGATION_BY_ID_TOKEN, "Id token at /delegation", "Whoever finds an id token, in a log for example, gets tokens for other clients."),
+    (
+        DELEGATION_BY_ID_TOKEN,
+        "Id token at /delegation",
+        "A person who finds an id token, in a log for example, gets tokens for other clients.",
+    ),
     (DELEGATION_BY_REFRESH_TOKEN, "Refresh token at /delegation", "Its refresh tokens may not rotate, so a stolen one is not noticed."),
 )
 METHODS = (

@@ -9,6 +9,8 @@ from authapi.api.client_grants import ClientGrantEndpoint, GrantOrganizationEndp
 from authapi.api.clients import ClientEndpoint, ClientSecretEndpoint
 from authapi.api.connection_clients import ClientConnectionEndpoint, ConnectionClientEndpoint
 from authapi.api.device_credentials import DeviceCredentialEndpoint
+from authapi.api.links.invitations import InvitationEndpoint, InvitationMailEndpoint
+from authapi.api.links.tickets import EmailTicketEndpoint, PasswordTicketEndpoint
 from authapi.api.neutral import neutral_routes
 from authapi.api.permissions import (
     EffectivePermissionEndpoint,
@@ -51,6 +53,11 @@ ROUTES = (
     Route("client-grants/<segment:id>/organizations", GrantOrganizationEndpoint, _LIST),
     Route("organizations/<segment:id>/client-grants", OrganizationGrantEndpoint, _COLLECTION),
     Route("organizations/<segment:id>/client-grants/<segment:grant_id>", OrganizationGrantEndpoint, {"delete": "destroy"}),
+    Route("organizations/<segment:id>/invitations", InvitationEndpoint, _COLLECTION),
+    Route("organizations/<segment:id>/invitations/<segment:invitation_id>", InvitationEndpoint, {"get": "retrieve", "delete": "destroy"}),
+    Route("organizations/<segment:id>/invitations/<segment:invitation_id>/resend", InvitationMailEndpoint, _DO),
+    Route("tickets/email-verification", EmailTicketEndpoint, _DO),
+    Route("tickets/password-change", PasswordTicketEndpoint, _DO),
     Route("roles/<segment:id>/permissions", RolePermissionEndpoint, _RELATION),
     Route("users/<segment:id>/permissions", UserPermissionEndpoint, _RELATION),
     Route("users/<segment:id>/effective-permissions", EffectivePermissionEndpoint, _LIST),

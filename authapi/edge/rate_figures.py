@@ -47,6 +47,8 @@ RESETS = Bucket("change_password", 10, 60.0)
 DELEGATIONS = Bucket("delegation", 10, 6.0)
 # One address over all accounts, as each request leaves a job and a line in the log: 100 at once, then one in 12 seconds.
 RESETS_OF_ADDRESS = Bucket("change_password_address", 100, 12.0)
+# Mails that verify the address of one account that an invitation waits for: 3 at once, then one in five minutes.
+GUEST_MAILS = Bucket("guest_mail", 3, 300.0)
 
 # Codes and links that log people in (docs/adr/0101). Contract 9.3: 50 an hour from one place, over all addresses.
 STARTS_OF_PLACE = Bucket("passwordless_start", 50, 72.0)

@@ -13,6 +13,8 @@ class LegacyCase(Case):
     WRONG_CREDENTIALS = 401, "invalid_user_password", "Wrong email or password."
     # Of login forms in applications, whose scripts compare the code.
     WRONG_CREDENTIALS_OF_FORM = 401, "access_denied", "Wrong email or password."
+    WRONG_EMAIL_CODE_OF_FORM = 401, "access_denied", "Wrong email or verification code."
+    WRONG_PHONE_CODE_OF_FORM = 401, "access_denied", "Wrong phone number or verification code."
     USER_BLOCKED = 401, "unauthorized", "user is blocked"
     PASSWORD_LEAKED = 401, "password_leaked", "This password was part of a breach elsewhere. Choose a new one."
     ACCOUNT_BLOCKED = (
@@ -28,6 +30,11 @@ class LegacyCase(Case):
     UNKNOWN_CLIENT = 403, "unauthorized_client", "invalid client"
     GRANT_NOT_ALLOWED = 403, "unauthorized_client", "Grant type '{grant}' not allowed for the client."
     NO_LEGACY_GRANT = 403, "unauthorized_client", "The client has no legacy grant, which this endpoint needs."
+    PROTECTED_CLIENT = (
+        403,
+        "unauthorized_client",
+        "Old endpoints do not serve a client that requires proof of possession or has a compliance level. Send the user to /authorize.",
+    )
     MISSING_PARAMETER = 400, "invalid_request", "missing {parameter} parameter"
     WRONG_GRANT_TYPE = 400, "invalid_request", "The grant_type must be {grants}."
     CONNECTION_NOT_FOUND = 400, "invalid_request", "the connection was not found"

@@ -34,6 +34,9 @@ class LoginCase(Case):
     ORGANIZATION_REQUIRED = 400, "invalid_request", "parameter organization is required for this client"
     ORGANIZATION_NOT_ALLOWED = 400, "invalid_request", "parameter organization is not allowed for this client"
     UNKNOWN_ORGANIZATION = 400, "invalid_request", "parameter organization is invalid"
+    INVITATION_WITHOUT_ORGANIZATION = 400, "invalid_request", "parameter organization is required with the parameter invitation"
+    INVITATION_OVER = 403, "access_denied", "The invitation was accepted or revoked, or it has expired."
+    INVITATION_DECLINED = 403, "access_denied", "User did not accept the invitation"
     NOT_A_MEMBER = 403, "access_denied", "user {user} is not part of the {organization} organization"
     NO_ORGANIZATION = 403, "access_denied", "user {user} is not part of any organization"
     # Clients compare these texts.

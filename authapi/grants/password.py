@@ -22,7 +22,7 @@ from authapi.grants.user_grant import Granted, UserGrant, access_of, sender_of
 from authapi.login.connections import database_connections, default_directory, named_database
 from authapi.models import Client
 from authapi.token_request import TokenRequest
-from authapi.tokens.bindings import binding
+from authapi.tokens.bindings import binding, bound_to
 from authapi.tokens.refresh_tokens import Sender, issue_refresh_token
 from authapi.tokens.user_tokens import UserIssue
 from foundation.database.transactions import unit_of_work
@@ -52,8 +52,7 @@ class PasswordGrant(UserGrant):
         username, password = request.required("username"), request.required("password")
         connection = self.connection(request, client)
         check_organization(request, client)
-        # Asked before anybody logs in: what the client may not have at all costs no hash and no line in the log.
-        user_entitlement(host=request.host, client=client, user=None, audience=request.text("audience"), scope=request.text("scope"))
+        check_entitlement(request, client)
         sender = person_behind(request, client)
         user = logged_in(request, client, connection, username, password, sender)
         return issued(request, client, connection, user, sender)
@@ -83,6 +82,15 @@ def check_organization(request: TokenRequest, client: Client) -> None:
         raise RequestRefused(LoginCase.ORGANIZATION_NOT_ALLOWED)
     if client.settings.get("organization_usage") == "require":
         raise RequestRefused(LoginCase.ORGANIZATION_REQUIRED)
+
+
+def check_entitlement(request: TokenRequest, client: Client) -> None:
+    """Raise `RequestRefused` for what the client may not have for any user, or not without a proof of possession.
+
+    Asked before a user logs in: it costs no hash, no code and no line in the log.
+    """
+    asked = user_entitlement(host=request.host, client=client, user=None, audience=request.text("audience"), scope=request.text("scope"))
+    bound_to(binding(request), client=client, resource=asked.resource)
 
 
 def logged_in(

@@ -1,4 +1,6 @@
-"""The two cookies of end users: the session, and the mark of the browser that a login was begun in. Host-only, never readable by scripts.
+"""The cookies of end users: their session, the mark of the browser that began a login, and that of an opened invitation.
+
+They belong to one host and are hidden from scripts.
 
 Under TLS they travel with requests that other sites cause: a provider elsewhere posts its answer, and an application asks
 silently from a frame. What they would protect against is checked at the forms instead (`form_token`).
@@ -16,6 +18,8 @@ from foundation.secrets.random_secrets import new_secret
 
 SESSION = "session"
 BROWSER = "browser"
+# Of a browser that has opened the mail of an invitation.
+INVITED = "invited"
 _LONGEST = 128
 
 

@@ -17,6 +17,7 @@ class Step(Enum):
     LOGIN = auto()
     CREATE = auto()
     SELECT_ACCOUNT = auto()
+    INVITATION = auto()
     CONSENT = auto()
     LINK = auto()
     RESPOND = auto()
@@ -27,6 +28,14 @@ class Question(Enum):
 
     BEFORE_LOGIN = auto()
     AFTER_LOGIN = auto()
+
+
+class Offer(Enum):
+    """What has become of the invitation that a request brings, as long as the user at hand has not accepted it."""
+
+    OPEN = auto()
+    # Accepted by another user, expired, revoked, or not there at all.
+    GONE = auto()
 
 
 @dataclass(frozen=True)
@@ -51,6 +60,8 @@ class Situation:
     needs_consent: bool = False
     # What is still to be asked about organizations.
     question: Question | None = None
+    # The invitation that the request brings, if it brings one.
+    offer: Offer | None = None
 
 
 def next_step(wish: Wish, situation: Situation) -> Step:
@@ -70,24 +81,44 @@ def next_step(wish: Wish, situation: Situation) -> Step:
 _SILENT_REFUSALS = {
     Step.CONSENT: LoginCase.CONSENT_REQUIRED,
     Step.ORGANIZATION: LoginCase.INTERACTION_REQUIRED,
+    Step.INVITATION: LoginCase.INTERACTION_REQUIRED,
     Step.LINK: LoginCase.INTERACTION_REQUIRED,
 }
 
 
 def _step(wish: Wish, situation: Situation) -> Step:
+    return _step_before_login(wish, situation) or _step_after_login(wish, situation)
+
+
+def _step_before_login(wish: Wish, situation: Situation) -> Step | None:
+    if situation.offer is Offer.GONE:
+        # The page says so before people log in for nothing.
+        return Step.INVITATION
     if wish.link_to and not (situation.has_agreed_to_link or situation.has_logged_in):
         return Step.LINK
     if situation.question is Question.BEFORE_LOGIN:
         return Step.ORGANIZATION
     if _must_log_in(wish, situation):
-        return Step.CREATE if Prompt.CREATE in wish.prompts or wish.prefers_sign_up else Step.LOGIN
+        return Step.CREATE if _wants_sign_up(wish, situation) else Step.LOGIN
+    return None
+
+
+def _step_after_login(wish: Wish, situation: Situation) -> Step:
     if Prompt.SELECT_ACCOUNT in wish.prompts and not (situation.has_selected or situation.has_logged_in):
         return Step.SELECT_ACCOUNT
+    if situation.offer is Offer.OPEN:
+        return Step.INVITATION
     if situation.question is Question.AFTER_LOGIN:
         return Step.ORGANIZATION
     if not situation.has_consented and (situation.needs_consent or Prompt.CONSENT in wish.prompts):
         return Step.CONSENT
     return Step.RESPOND
+
+
+def _wants_sign_up(wish: Wish, situation: Situation) -> bool:
+    """Tell whether people see the sign-up first; those who are invited mostly have no account yet."""
+    is_invited = situation.offer is Offer.OPEN and Prompt.LOGIN not in wish.prompts
+    return Prompt.CREATE in wish.prompts or wish.prefers_sign_up or is_invited
 
 
 def _must_log_in(wish: Wish, situation: Situation) -> bool:

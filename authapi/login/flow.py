@@ -12,7 +12,6 @@ from authapi.failures.logins import LoginCase
 from authapi.login import organizations
 from authapi.login.account_linking import linked_session
 from authapi.login.browser import see_other, with_parameters
-from authapi.login.connections import takes_sign_ups
 from authapi.login.cookies import BROWSER, SESSION, browser_of, set_cookie
 from authapi.login.decision import Question, Step, next_step
 from authapi.login.known_browser import remember_browser
@@ -35,6 +34,7 @@ PAGES = {
     Step.LOGIN: "/u/login",
     Step.CREATE: "/u/signup",
     Step.SELECT_ACCOUNT: "/u/select-account",
+    Step.INVITATION: "/u/invitation",
     Step.CONSENT: "/u/consent",
     Step.LINK: "/u/link-account",
 }
@@ -150,7 +150,7 @@ def refuse(login: Login, refused: RequestRefused) -> HttpResponse:
 
 def _page(login: Login, step: Step) -> str:
     """Return the page of a step; where no connection takes sign-ups, the login takes the place of the sign-up."""
-    if step is Step.CREATE and not any(takes_sign_ups(connection) for connection in login.connections):
+    if step is Step.CREATE and not any(login.may_sign_up(connection) for connection in login.connections):
         return PAGES[Step.LOGIN]
     return PAGES[step]
 

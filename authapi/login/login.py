@@ -12,15 +12,16 @@ from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.login import organizations
 from authapi.login.browser import address_of, user_agent_of
-from authapi.login.connections import client_connections
+from authapi.login.connections import client_connections, takes_passwords, takes_sign_ups
 from authapi.login.consents import needs_consent
-from authapi.login.cookies import SESSION, read_cookie
-from authapi.login.decision import Question, Situation
+from authapi.login.cookies import INVITED, SESSION, read_cookie
+from authapi.login.decision import Offer, Question, Situation
+from authapi.login.invitations import is_marked, offer_of, wished_invitation
 from authapi.login.protocol import Protocol, ProtocolRequest, protocol_named
 from authapi.login.sessions import find_session
 from authapi.login.transactions import CHOSEN, kept_state
 from authapi.login.wish import Presentation, Terms, Wish
-from authapi.models import Client, LoginTransaction, Session
+from authapi.models import Client, Invitation, LoginTransaction, Session
 from identity.hosts import HostMatch
 from identity.languages import enabled_languages, spoken_language
 from identity.models import Connection, Organization, User
@@ -90,6 +91,47 @@ class Login:
         named = self.wish.organization or self._chosen
         return organizations.wished_organization(self.client, named or "")
 
+    @cached_property
+    def invitation(self) -> Invitation | None:
+        """The invitation that the wish names, whatever has become of it; None where it names none for this client and organization."""
+        wish = self.wish
+        if not wish.invitation:
+            return None
+        if not wish.organization:
+            raise RequestRefused(LoginCase.INVITATION_WITHOUT_ORGANIZATION)
+        return wished_invitation(self.client, wish.invitation, wish.organization)
+
+    @property
+    def offer(self) -> Offer | None:
+        """What is left to do about the invitation of the wish."""
+        return offer_of(self.invitation, self.session) if self.wish.invitation else None
+
+    @property
+    def invited_email(self) -> str:
+        """The only address that may log in or sign up; empty without an open invitation."""
+        invitation = self.invitation
+        return invitation.email if invitation is not None and self.offer is Offer.OPEN else ""
+
+    @property
+    def login_hint(self) -> str:
+        """What forms show as the name of the user, before one was typed."""
+        return self.invited_email or self.wish.login_hint
+
+    @property
+    def has_proven_mailbox(self) -> bool:
+        """Whether this browser has opened the mail of the invitation."""
+        return self.invitation is not None and is_marked(self.invitation, read_cookie(self.http_request, INVITED))
+
+    def may_sign_up(self, connection: Connection) -> bool:
+        """Tell whether people may make an account here: where the connection lets all of them, or for those who are invited.
+
+        An invited person needs the switch of the organization, or the link of the mail.
+        """
+        if takes_sign_ups(connection) or not self.invited_email:
+            return takes_sign_ups(connection)
+        is_switched_on = self.organization is not None and organizations.takes_sign_ups_in(self.organization, connection)
+        return takes_passwords(connection) and (is_switched_on or self.has_proven_mailbox)
+
     @property
     def question(self) -> Question | None:
         """What is still to be asked about organizations."""
@@ -114,6 +156,8 @@ class Login:
             enabled = organizations.connections_within(self.organization, enabled)
         if self.wish.connection:
             enabled = [one for one in enabled if self.wish.connection in (one.name, *one.realms)]
+        if self.invitation is not None and self.invitation.connection_id:
+            enabled = [one for one in enabled if one.pk == self.invitation.connection_id]
         if not enabled:
             raise RequestRefused(LoginCase.UNKNOWN_CONNECTION if self.wish.connection else LoginCase.NO_CONNECTION)
         return enabled
@@ -134,14 +178,19 @@ class Login:
 
     def check(self) -> None:
         """Raise `RequestRefused` for what can be refused before people log in."""
+        if self.offer is Offer.GONE:
+            # The page of the invitation tells the person, whatever else may be wrong by now.
+            return
         _ = self.wish, self.connections
         self.terms(None)
 
     def situation(self) -> Situation:
         """Return what is known of the person. Raises `RequestRefused` where the user at hand may not have what the client wants."""
-        session = self.session
+        session, offer = self.session, self.offer
+        if offer is Offer.GONE:
+            return Situation(has_session=session is not None, offer=offer)
         if session is None:
-            return Situation(question=self.question)
+            return Situation(question=self.question, offer=offer)
         is_usable = self._is_usable(session)
         progress = self.row.progress if self.row.session_id == session.pk else {}
         return Situation(
@@ -153,9 +202,14 @@ class Login:
             has_selected=bool(progress.get("has_selected")),
             has_consented=bool(progress.get("has_consented")),
             has_agreed_to_link=bool(progress.get("has_agreed_to_link")),
-            needs_consent=is_usable and self.question is None and needs_consent(self.client, session.user, self.terms(session.user)),
+            # A guest who has not accepted yet is no member, and what members get is no matter before.
+            needs_consent=is_usable and self.question is None and offer is None and self._needs_consent(session.user),
             question=self.question,
+            offer=offer,
         )
+
+    def _needs_consent(self, user: User) -> bool:
+        return needs_consent(self.client, user, self.terms(user))
 
     def _is_own(self, session: Session) -> bool:
         """Tell whether the client may use a session without a login of its own; one without single sign-on has to take part in it."""

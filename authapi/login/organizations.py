@@ -95,3 +95,9 @@ def joins_on_login(organization: Organization, connection: Connection) -> bool:
     """Tell whether a login through the connection makes the user a member."""
     rows = OrganizationConnection.objects.of(organization.tenant_id).filter(organization=organization, connection=connection)
     return rows.filter(is_enabled=True, assign_membership_on_login=True).exists()
+
+
+def takes_sign_ups_in(organization: Organization, connection: Connection) -> bool:
+    """Tell whether the organization lets people whom it invites make an account at this connection."""
+    rows = OrganizationConnection.objects.of(organization.tenant_id).filter(organization=organization, connection=connection)
+    return rows.filter(is_enabled=True, is_signup_enabled=True).exists()

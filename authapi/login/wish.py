@@ -57,6 +57,8 @@ class Wish:
     refusal: RequestRefused | None = None
     connection: str = ""
     organization: str = ""
+    # The ticket of an invitation to the organization.
+    invitation: str = field(default="", repr=False)
     prompts: frozenset[Prompt] = frozenset()
     # Seconds since the user last proved who they are; an older proof has to be renewed, and 0 always has.
     max_age: int | None = None

@@ -27,6 +27,8 @@ IN_WORDS: dict[str, str] = {
     "fcpr": "Failed to ask for a new password",
     "scp": "Changed password",
     "fcp": "Failed change of a password",
+    "si": "Accepted an invitation",
+    "fi": "Failed to accept an invitation",
     "ublkdu": "Lifted block",
     "seacft": "Code for a token",
     "feacft": "Failed: code for a token",

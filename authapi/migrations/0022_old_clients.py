@@ -26,7 +26,7 @@ def _same_tenant(table: str, column: str, target: str) -> migrations.RunSQL:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("authapi", "0020_passwordless_codes"),
+        ("authapi", "0021_invitations"),
         ("identity", "0022_user_search"),
     ]
 

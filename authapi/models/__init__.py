@@ -5,6 +5,7 @@ from authapi.models.client_credentials import ClientCredential, EdgeKey, UsedAss
 from authapi.models.clients import Client
 from authapi.models.credentials import AccessToken, AuthorizationCode, DeviceGrant, IDToken, RefreshToken
 from authapi.models.foreign_providers import ConnectionTest, ProviderMetadata, RefusedMessage
+from authapi.models.invitations import Invitation
 from authapi.models.keys import RevokedToken, SamlKey, SigningKey
 from authapi.models.legacy import DeviceKey, LoginTicket
 from authapi.models.log_lines import AdministrativeLine, SignIn
@@ -35,6 +36,7 @@ __all__ = [
     "EdgeKey",
     "IDToken",
     "Initiator",
+    "Invitation",
     "LoginFailures",
     "LoginTicket",
     "LoginTransaction",

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse
 
 from authapi.login.browser import address_of, user_agent_of
 from authapi.models import Client
+from authapi.pages import way_back
 from authapi.pages.application_link import application_link
 from authapi.pages.hosted_page import hosted_page
 from authapi.pages.spoken import speak_for
 from authapi.pages.tenant_page import tenant_page
+from authapi.pages.way_back import Outcome
 from authapi.services import sign_in_log
 from identity.hosts import HostMatch
 from identity.mail import verification
 from identity.messages.links import place_after
+from identity.models import EmailTicket
 from identity.services.failures import NotFound, ServiceError
 
 _VERIFIED = "sv"
@@ -27,7 +33,6 @@ def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
     try:
         if request.method == "POST":
             ticket = verification.confirm_ticket(tenant_id=host.tenant_id, token=token)
-            speak_for(ticket.language, host.tenant_id)
             sign_in_log.note(
                 tenant_id=host.tenant_id,
                 type=_VERIFIED,
@@ -37,29 +42,46 @@ def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
                 ip=address_of(request),
                 user_agent=user_agent_of(request),
             )
-            place = place_after(host.tenant_id, verification.MAIL, email=ticket.email)
-            return _end(request, host, "done", token, email=ticket.email, place=place)
+            # Where the template of the mail leads counts for mailed links alone; a link that was handed over has a way back of its own.
+            place = place_after(host.tenant_id, verification.MAIL, email=ticket.email) if ticket.job_id else ""
+            return _end(request, host, "done", ticket, way_back.VERIFIED, place=place)
         ticket = verification.usable_ticket(tenant_id=host.tenant_id, token=token)
         speak_for(ticket.language, host.tenant_id)
-    except verification.TicketUsed:
-        return _end(request, host, "used", token, status=410)
-    except (verification.TicketExpired, NotFound):
-        return _end(request, host, "expired", token, status=410)
+    except verification.TicketUsed as used:
+        return _end(request, host, "used", used.ticket, way_back.USED)
+    except verification.TicketExpired as expired:
+        return _end(request, host, "expired", expired.ticket, way_back.EXPIRED)
+    except NotFound:
+        return _end(request, host, "expired", None, way_back.EXPIRED)
     except ServiceError:
-        return _page(request, host, "unknown", status=404)
-    return _page(request, host, "ask", email=ticket.email, token=token)
+        return _page(request, host, "unknown", status=404, application=application_link(None, tenant_id=host.tenant_id))
+    return _page(request, host, "ask", form_targets=way_back.result_targets(ticket.parameters), email=ticket.email, token=token)
 
 
-def _end(request: HttpRequest, host: HostMatch, state: str, token: str, *, status: int = 200, **context: str) -> HttpResponse:
-    """Say how a link of ours ended, with the way back to the client that the mail was asked for."""
-    ticket = verification.signed_ticket(tenant_id=host.tenant_id, token=token)
-    client_id = ticket.job.parameters.get("client_id") if ticket is not None and ticket.job is not None else None
-    client = Client.objects.of(host.tenant_id).filter(client_id=client_id).first() if client_id else None
-    return _page(request, host, state, status=status, client=client, **context)
+def _end(
+    request: HttpRequest, host: HostMatch, state: str, ticket: EmailTicket | None, outcome: Outcome, *, place: str = ""
+) -> HttpResponse:
+    """Say how a link of ours ended: to the application that has asked for it, else on a page that leads back to its client."""
+    status = 200 if outcome.is_success else 410
+    if ticket is None:
+        return _page(request, host, state, status=status, application=application_link(None, tenant_id=host.tenant_id))
+    speak_for(ticket.language, host.tenant_id)
+    answer = way_back.result_answer(request, ticket.parameters, outcome, email=ticket.email)
+    if answer is not None:
+        return answer
+    link = way_back.link_after(_client(host, ticket), ticket.parameters, tenant_id=host.tenant_id)
+    return _page(request, host, state, status=status, application=link, place=place, email=ticket.email)
+
+
+def _client(host: HostMatch, ticket: EmailTicket) -> Client | None:
+    """Return the client that a ticket was handed out for, or that its mail was asked for."""
+    asked = ticket.job.parameters if ticket.job is not None else {}
+    client_id = ticket.parameters.get("client_id") or asked.get("client_id")
+    return Client.objects.of(host.tenant_id).filter(client_id=client_id).first() if client_id else None
 
 
 def _page(
-    request: HttpRequest, host: HostMatch, state: str, *, status: int = 200, client: Client | None = None, **context: str
+    request: HttpRequest, host: HostMatch, state: str, *, status: int = 200, form_targets: Sequence[str] = (), **context: Any
 ) -> HttpResponse:
-    shown = {"state": state, "application": application_link(client, tenant_id=host.tenant_id), **context}
-    return hosted_page(request, host, "email_verification", shown, status=status, hides_address=True)
+    shown = {"state": state, **context}
+    return hosted_page(request, host, "email_verification", shown, status=status, form_targets=form_targets, hides_address=True)

@@ -53,6 +53,8 @@ class Field:
     maxlength: int = LONGEST_EMAIL
     hints: tuple[str, ...] = ()
     is_required: bool = True
+    # A person reads it and cannot change it. The server has its own value all the same: what a form sends counts for nothing.
+    is_fixed: bool = False
     link: FieldLink | None = None
     # What `form_fields` finds out.
     errors: tuple[str, ...] = ()
@@ -86,17 +88,18 @@ def form_fields(fields: Iterable[Field], problems: Sequence[Problem | Mapping[st
     found = [_as_problem(problem) for problem in problems]
     given = list(fields)
     visible = [field for field in given if not field.is_account_name]
-    is_marked = len(visible) > 1 and any(field.is_required for field in visible)
+    open_fields = [field for field in visible if not field.is_fixed]
+    is_marked = len(open_fields) > 1 and any(field.is_required for field in open_fields)
     is_whole = any(not problem.field for problem in found)
     errors = {field.name: tuple(problem.text for problem in found if problem.field == field.name) for field in visible}
-    focused = next((field.name for field in visible if errors[field.name]), None) or _first_empty(visible)
+    focused = next((field.name for field in open_fields if errors[field.name]), None) or _first_empty(open_fields)
     return [
         field
         if field.is_account_name
         else replace(
             field,
             errors=errors[field.name],
-            is_marked=is_marked and field.is_required,
+            is_marked=is_marked and field.is_required and not field.is_fixed,
             has_legend=is_marked,
             has_focus=field.name == focused,
             is_suspected=is_whole,

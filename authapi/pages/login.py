@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,8 +20,8 @@ from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.login import flow, round_trips
 from authapi.login.browser import see_other, with_parameters
-from authapi.login.connections import takes_passwords, takes_sign_ups
-from authapi.login.decision import Step
+from authapi.login.connections import takes_passwords
+from authapi.login.decision import Offer, Step
 from authapi.login.flow import ProvenUser
 from authapi.login.login import Login
 from authapi.pages.form_fields import (
@@ -34,6 +35,7 @@ from authapi.pages.form_fields import (
     identifier_problem,
 )
 from authapi.pages.hosted_page import with_rate
+from authapi.pages.invitation_notice import invitation_notice
 from authapi.pages.passwordless import label_of, page_for
 from authapi.pages.remembered import ACCOUNT, FORGET, OTHER, forgotten, offered_account, wants_other
 from authapi.pages.rendering import render_page
@@ -53,6 +55,8 @@ def login_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     login, handle = opened_login(request, host)
     try:
         login.check()
+        if login.offer is Offer.GONE:
+            return flow.advance(login, handle=handle)
         if request.method == "POST":
             return forgotten(login, _address(handle)) if FORGET in request.POST else _log_in(login, handle)
         by_code = _by_code(login, request.GET.get("connection", ""))
@@ -66,7 +70,8 @@ def login_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 def _log_in(login: Login, handle: str) -> HttpResponse:
     sent = login.http_request.POST
-    identifier, password = sent.get("username", "").strip(), sent.get("password", "")
+    # An invitation is for one address, so that another name in the form counts for nothing.
+    identifier, password = login.invited_email or sent.get("username", "").strip(), sent.get("password", "")
     responsible = upstream.connection_for_email(login.client, identifier)
     if responsible is not None and responsible in login.connections:
         return _leave(login, handle, responsible)
@@ -158,6 +163,7 @@ def _form(login: Login, handle: str, *, identifier: str = "", problems: Sequence
     offered = upstream.buttons(login.client)
     account = offered_account(login, database, identifier) if database else ""
     context: dict[str, Any] = {
+        "invitation": invitation_notice(login),
         "takes_password": database is not None,
         "account": account,
         "other_account": _address(handle, **{ACCOUNT: OTHER}),
@@ -170,7 +176,7 @@ def _form(login: Login, handle: str, *, identifier: str = "", problems: Sequence
             ),
         ],
         "problems": problems,
-        "sign_up": f"{flow.PAGES[Step.CREATE]}?{urlencode({flow.HANDLE: handle})}" if database and takes_sign_ups(database) else "",
+        "sign_up": f"{flow.PAGES[Step.CREATE]}?{urlencode({flow.HANDLE: handle})}" if database and login.may_sign_up(database) else "",
     }
     if database is not None:
         named = client_values(login.client)
@@ -183,13 +189,18 @@ def _form(login: Login, handle: str, *, identifier: str = "", problems: Sequence
             maxlength=LONGEST_PASSWORD,
             link=FieldLink(f"{RESET_REQUEST_PATH}?{urlencode({flow.HANDLE: handle})}", forgot),
         )
-        name = (
-            Field("username", "", type=ACCOUNT_NAME, value=account)
-            if account
-            else identifier_field(database.options, value=identifier or login.wish.login_hint, **named)
-        )
+        name = Field("username", "", type=ACCOUNT_NAME, value=account) if account else _name_field(login, database, identifier)
         context["fields"] = form_fields([name, password], problems)
     return render_page(login, handle, "login", context, status=status)
+
+
+def _name_field(login: Login, database: Connection, typed: str) -> Field:
+    named = client_values(login.client)
+    field = identifier_field(database.options, value=typed or login.login_hint, **named)
+    if not login.invited_email:
+        return field
+    label = custom_text("login.login.emailPlaceholder", _("Email address"), **named)
+    return replace(field, label=label, value=login.invited_email, is_fixed=True)
 
 
 def _code_links(login: Login, handle: str) -> list[dict[str, str]]:

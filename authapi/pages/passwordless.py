@@ -77,7 +77,7 @@ def address_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
         login.check()
         connection, channel = _connection(login, sent.get("connection", ""))
         if request.method != "POST":
-            return _form(login, handle, connection, channel, typed=login.wish.login_hint or _likely(login, channel))
+            return _form(login, handle, connection, channel, typed=login.login_hint or _likely(login, channel))
         if FORGET in request.POST:
             return forgotten(login, page_for(handle, connection))
         return _send_first(login, handle, connection, channel)

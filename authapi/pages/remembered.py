@@ -16,7 +16,12 @@ FORGET = "forget"
 
 
 def offered_account(login: Login, connection: Connection, typed: str) -> str:
-    """Return the account of this connection that the page offers; empty where the person or the client has named another."""
+    """Return the account of this connection that the page offers; empty where the person or the client has named another.
+
+    An invitation names its address itself, and the page shows it as fixed.
+    """
+    if login.invited_email:
+        return ""
     kept = remembered_account(login.http_request, login.host.tenant_id)
     if kept is None or kept.connection_id != connection.pk:
         return ""

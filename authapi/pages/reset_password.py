@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from authapi.accounts.event_context import context_of
+from authapi.accounts.handed_tickets import is_prepared, prepared_password
 from authapi.accounts.password_reset import TooManyRequests, ask_for_reset, open_reset, set_new_password
 from authapi.custom_texts import client_values, custom_text
 from authapi.failures import RequestRefused
@@ -19,7 +20,8 @@ from authapi.login.browser import address_of, user_agent_of
 from authapi.login.decision import Step
 from authapi.login.login import Login
 from authapi.models import AccountTicket
-from authapi.pages.application_link import application_link, client_of_ticket
+from authapi.pages import way_back
+from authapi.pages.application_link import application_link
 from authapi.pages.form_fields import (
     ACCOUNT_NAME,
     LONGEST_PASSWORD,
@@ -36,6 +38,7 @@ from authapi.pages.password_hints import password_hints, refusal_text
 from authapi.pages.rendering import render_page
 from authapi.pages.spoken import speak_for
 from authapi.pages.tenant_page import opened_login, tenant_page
+from authapi.pages.way_back import Outcome
 from authapi.services.account_tickets import TicketExpired, TicketUnknown, TicketUsed
 from foundation.change_context import change_context
 from identity.hosts import HostMatch
@@ -56,7 +59,7 @@ def request_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     except RequestRefused as refused:
         return flow.refuse(login, refused)
     if request.method != "POST":
-        return _request(login, handle, connection, identifier=login.wish.login_hint)
+        return _request(login, handle, connection, identifier=login.login_hint)
     identifier = request.POST.get("username", "").strip()
     if text := identifier_problem(connection.options, identifier):
         return _request(login, handle, connection, identifier=identifier, problems=[Problem(text, "username")], status=400)
@@ -92,32 +95,52 @@ def reset_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
         speak_for(ticket.language, host.tenant_id)
         if request.method == "POST":
             return _set(request, host, ticket, secret)
-    except TicketUsed:
-        return _end(request, host, "used", secret, status=410)
-    except TicketExpired:
-        return _end(request, host, "expired", secret, status=410)
+    except TicketUsed as used:
+        return _end(request, host, "used", used.ticket, way_back.USED)
+    except TicketExpired as expired:
+        return _end(request, host, "expired", expired.ticket, way_back.EXPIRED)
     except TicketUnknown:
-        return _end(request, host, "unknown", secret, status=404)
+        return _page(request, host, {"state": "unknown", "application": application_link(None, tenant_id=host.tenant_id)}, status=404)
     return _ask(request, host, ticket, secret)
 
 
 def _set(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret: str) -> HttpResponse:
+    password = prepared_password(ticket)
+    if password:
+        return _saved(request, host, ticket, secret, password)
     password = request.POST.get("password", "")
     if not password or len(password) > LONGEST_PASSWORD:
         return _ask(request, host, ticket, secret, Problem(_("Choose a password."), "password"))
     if password != request.POST.get("repeated", ""):
         return _ask(request, host, ticket, secret, Problem(_("The passwords do not match."), "repeated"))
+    return _saved(request, host, ticket, secret, password)
+
+
+def _saved(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret: str, password: str) -> HttpResponse:
     ip, agent = address_of(request), user_agent_of(request)
     try:
         with change_context(context_of(host, ticket.client, ip=ip, user_agent=agent)):
             set_new_password(tenant_id=host.tenant_id, secret=secret, password=password, ip=ip, user_agent=agent)
     except PasswordTooWeak as weak:
         return _ask(request, host, ticket, secret, Problem(refusal_text(weak.problem), "password"))
-    return _end(request, host, "done", secret, place=place_after(host.tenant_id, "reset_email", email=ticket.user.email or ""))
+    # Where the template of the mail leads counts for mailed links alone; a link that was handed over has a way back of its own.
+    is_mailed = "marks_verified" not in ticket.parameters
+    place = place_after(host.tenant_id, "reset_email", email=ticket.user.email or "") if is_mailed else ""
+    return _end(request, host, "done", ticket, way_back.PASSWORD_CHANGED, place=place)
 
 
 def _ask(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret: str, problem: Problem | None = None) -> HttpResponse:
-    account, problems = ticket.user.email or ticket.user.username or "", [problem] if problem else []
+    account = ticket.user.email or ticket.user.username or ""
+    shown: dict[str, Any] = {"ticket": secret, "account": account}
+    if is_prepared(ticket):
+        # The password is not on the page, so neither is a field that the problem could stand at.
+        context = {"state": "confirm", "problems": [problem.text] if problem else [], **shown}
+    else:
+        context = {"state": "ask", **_new_password(ticket, account, [problem] if problem else []), **shown}
+    return _page(request, host, context, status=400 if problem else 200, form_targets=way_back.result_targets(ticket.parameters))
+
+
+def _new_password(ticket: AccountTicket, account: str, problems: Sequence[Problem]) -> dict[str, Any]:
     new: dict[str, Any] = {"type": "password", "autocomplete": "new-password", "maxlength": LONGEST_PASSWORD}
     fields = [
         Field("username", "", type=ACCOUNT_NAME, value=account),
@@ -129,15 +152,21 @@ def _ask(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret: s
         ),
         Field("repeated", custom_text("reset-password.reset-password.reEnterpasswordPlaceholder", _("Repeat the new password")), **new),
     ]
-    context = {"state": "ask", "ticket": secret, "account": account, "fields": form_fields(fields, problems), "problems": problems}
-    return _page(request, host, context, status=400 if problem else 200)
+    return {"fields": form_fields(fields, problems), "problems": problems}
 
 
-def _end(request: HttpRequest, host: HostMatch, state: str, secret: str, *, status: int = 200, place: str = "") -> HttpResponse:
-    application = application_link(client_of_ticket(host.tenant_id, secret), tenant_id=host.tenant_id)
-    return _page(request, host, {"state": state, "application": application, "place": place}, status=status)
+def _end(request: HttpRequest, host: HostMatch, state: str, ticket: AccountTicket, outcome: Outcome, *, place: str = "") -> HttpResponse:
+    """Say how a link of ours ended: to the application that has asked for it, else on a page that leads back to its client."""
+    speak_for(ticket.language, host.tenant_id)
+    answer = way_back.result_answer(request, ticket.parameters, outcome, email=ticket.parameters.get("email", ""))
+    if answer is not None:
+        return answer
+    link = way_back.link_after(ticket.client, ticket.parameters, tenant_id=host.tenant_id)
+    return _page(request, host, {"state": state, "application": link, "place": place}, status=200 if outcome.is_success else 410)
 
 
-def _page(request: HttpRequest, host: HostMatch, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
+def _page(
+    request: HttpRequest, host: HostMatch, context: dict[str, Any], *, status: int = 200, form_targets: Sequence[str] = ()
+) -> HttpResponse:
     # The address of this page holds the ticket.
-    return hosted_page(request, host, "reset_password", context, status=status, hides_address=True)
+    return hosted_page(request, host, "reset_password", context, status=status, form_targets=form_targets, hides_address=True)

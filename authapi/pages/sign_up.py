@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,12 +19,12 @@ from authapi.custom_texts import client_values, custom_text
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.login import flow
-from authapi.login.connections import takes_sign_ups
-from authapi.login.decision import Step
+from authapi.login.decision import Offer, Step
 from authapi.login.flow import ProvenUser
 from authapi.login.login import Login
 from authapi.pages.form_fields import LONGEST_EMAIL, LONGEST_PASSWORD, Field, Problem, email_problem, form_fields
 from authapi.pages.hosted_page import with_rate
+from authapi.pages.invitation_notice import invitation_notice
 from authapi.pages.login import password_connection
 from authapi.pages.password_hints import password_hints, refusal_text
 from authapi.pages.rendering import render_page
@@ -41,12 +42,14 @@ def sign_up_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     login, handle = opened_login(request, host)
     try:
         login.check()
+        if login.offer is Offer.GONE:
+            return flow.advance(login, handle=handle)
         connection = password_connection(login)
-        if connection is None or not takes_sign_ups(connection):
+        if connection is None or not login.may_sign_up(connection):
             raise RequestRefused(LoginCase.NO_CONNECTION)
         if request.method == "POST":
             return _make_account(login, handle, connection)
-        return _form(login, handle, connection, values={"email": login.wish.login_hint})
+        return _form(login, handle, connection, values={"email": login.login_hint})
     except RequestRefused as refused:
         return flow.refuse(login, refused)
 
@@ -54,6 +57,9 @@ def sign_up_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
 def _make_account(login: Login, handle: str, connection: Connection) -> HttpResponse:
     sent = login.http_request.POST
     values = {name: sent.get(name, "").strip()[: _LONGEST[name]] for name in IDENTIFIERS}
+    if login.invited_email:
+        # An invitation is for one address, so that another one in the form counts for nothing.
+        values["email"] = login.invited_email
     password = sent.get("password", "")
     if not password or len(password) > LONGEST_PASSWORD:
         return _form(login, handle, connection, values=values, problems=_without_password(connection, values), status=400)
@@ -65,6 +71,8 @@ def _make_account(login: Login, handle: str, connection: Connection) -> HttpResp
         ip=login.address,
         user_agent=login.user_agent,
         address=login.host.issuer.rstrip("/"),
+        is_invited=bool(login.invited_email),
+        is_mail_due=not login.has_proven_mailbox,
     )
     try:
         with change_context(context_of(login.host, login.client, ip=login.address, user_agent=login.user_agent)):
@@ -92,6 +100,7 @@ def _form(
     fields = [
         _field(login, name, values.get(name, ""), is_only=len(shown) == 1, is_required=wanted[name] is Demand.REQUIRED) for name in shown
     ]
+    fields = [replace(field, is_fixed=field.name == "email" and bool(login.invited_email)) for field in fields]
     named = client_values(login.client)
     password = Field(
         "password",
@@ -105,6 +114,7 @@ def _form(
         "fields": form_fields([*fields, password], problems),
         "problems": problems,
         "log_in": f"{flow.PAGES[Step.LOGIN]}?{urlencode({flow.HANDLE: handle})}",
+        "invitation": invitation_notice(login),
     }
     return render_page(login, handle, "sign_up", context, status=status)
 

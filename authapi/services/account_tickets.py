@@ -1,8 +1,9 @@
-"""Links that were mailed to a user: each works once and for a while, and only its digest is stored."""
+"""Links for one user: each works once and for a while, and only its digest is stored."""
 
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from django.db import models
 from django.utils import timezone
@@ -19,11 +20,19 @@ class TicketUnknown(ServiceError):
     """The link is not one of this service, or its time is long over."""
 
 
-class TicketUsed(ServiceError):
+class TicketOver(ServiceError):
+    """The link works no more; `ticket` is what it stands for."""
+
+    def __init__(self, ticket: AccountTicket) -> None:
+        super().__init__()
+        self.ticket = ticket
+
+
+class TicketUsed(TicketOver):
     """The link was used already, or a later one was."""
 
 
-class TicketExpired(ServiceError):
+class TicketExpired(TicketOver):
     """The link has expired."""
 
 
@@ -35,11 +44,12 @@ def issue(
     email: str,
     life: timedelta | None = None,
     language: str = "",
+    **parameters: Any,
 ) -> tuple[AccountTicket, str]:
     """Return a new ticket and the secret that its link carries. It is meant for `email`: a later address of the user voids it.
 
     It works for `life`, without one for as long as links of this purpose do. `language` is that of the mail, and of the page that
-    the link opens.
+    the link opens; `parameters` are JSON that this page reads.
     """
     secret = new_secret()
     ticket = AccountTicket(
@@ -48,7 +58,7 @@ def issue(
         user=user,
         client=client,
         digest=digest_of(secret),
-        parameters={"email": email.lower()},
+        parameters={**parameters, "email": email.lower()},
         language=language,
         expires_at=timezone.now() + (life or LIFE[purpose]),
     )
@@ -63,9 +73,9 @@ def usable(*, tenant_id: str, purpose: AccountTicket.Purpose, secret: str) -> Ac
     if ticket is None:
         raise TicketUnknown
     if ticket.used_at is not None:
-        raise TicketUsed
+        raise TicketUsed(ticket)
     if ticket.expires_at <= timezone.now() or (ticket.user.email or "").lower() != ticket.parameters.get("email"):
-        raise TicketExpired
+        raise TicketExpired(ticket)
     return ticket
 
 

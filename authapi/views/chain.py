@@ -250,7 +250,7 @@ def _finished(request: _Request, waiting: _Waiting) -> _Done:
     try:
         return _settled(request, waiting.later.work(), waiting.charge, waiting.rate)
     except Exception as error:  # noqa: BLE001  (the edge, as above)
-        return _Done(_failed(error, request.methods), waiting.charge.tenant_id, waiting.rate or waiting.charge.rate)
+        return _Done(_failed(_worded(error, request.words), request.methods), waiting.charge.tenant_id, waiting.rate or waiting.charge.rate)
 
 
 def _settled(request: _Request, answer: Answer, charge: Charge, rate: Rate | None) -> _Done:

@@ -44,7 +44,7 @@ from identity.models import Connection
 _JSON = {"Content-Type": "application/json; charset=utf-8", "Cache-Control": "no-store", "Pragma": "no-cache"}
 _FIELDS = {Channel.EMAIL: "email", Channel.SMS: "phone_number"}
 # What a link must not be told: it is for this client and connection, and nothing may stand for the login.
-_OWN_PARAMETERS = frozenset({"client_id", "connection", "realm", "login_ticket", "request", "request_uri"})
+_OWN_PARAMETERS = frozenset({"client_id", "connection", "realm", "login_ticket", "access_token", "request", "request_uri"})
 _UNVERIFIED = {Channel.EMAIL: PasswordlessCase.UNVERIFIED_EMAIL, Channel.SMS: PasswordlessCase.UNVERIFIED_PHONE}
 
 

@@ -6,12 +6,14 @@ from django.urls import URLPattern, path
 
 from authapi.accounts.account_mails import RESET_PATH, RESET_REQUEST_PATH, UNBLOCK_PATH
 from authapi.accounts.passwordless.starting import LINK_PATH
+from authapi.invitations.links import MAIL_PATH as INVITATION_MAIL_PATH
 from authapi.login.round_trips import NEXT_PATH
 from authapi.pages.branding import PATH as BRAND_PATH
 from authapi.pages.branding import PICTURE_ROUTE, brand_picture, brand_stylesheet
 from authapi.pages.connection_test import go_to_provider
 from authapi.pages.consent import consent_page
 from authapi.pages.email_verification import verify_email
+from authapi.pages.invitation import invitation_page, open_invitation
 from authapi.pages.login import login_page
 from authapi.pages.logout_round_trip import next_participant
 from authapi.pages.organization import organization_page
@@ -57,6 +59,8 @@ def sign_in_urls() -> list[URLPattern]:
         path("u/select-account", select_account_page, name="hosted_select_account"),
         path(ticket_login.VERIFICATION_PATH, ticket_login.verification_page, name="cross_origin_verification"),
         path(account_links.PAGE_PATH, account_links.link_page, name="hosted_link"),
+        path("u/invitation", invitation_page, name="hosted_invitation"),
+        path(INVITATION_MAIL_PATH.removeprefix("/"), open_invitation),
         path("v2/logout", plain_logout),
         path("oidc/logout", rp_logout),
         path("u/logout", confirmed_logout, name="hosted_logout"),

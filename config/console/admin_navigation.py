@@ -22,6 +22,7 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
         "identity.organizationmemberrole",
         "identity.organizationgrouprole",
         "identity.organizationconnection",
+        "authapi.invitation",
         "authapi.consent",
         "authapi.accountticket",
         "identity.passwordcredential",

@@ -15,7 +15,7 @@ HIDDEN = "(hidden)"
 LONGEST = 20_000
 _SECRET = re.compile(
     r"passw|passphrase|secret|token|hash|digest|seal|private|credential|api_?key|access_?key|authorization|cookie|nonce|otp|recovery|seed"
-    r"|assertion|bearer|verifier|salt|jti|^key$|^code$|_code$|^pin$|_pin$",
+    r"|assertion|bearer|verifier|salt|jti|^ticket(_id)?$|invitation_url|^key$|^code$|_code$|^pin$|_pin$",
     re.IGNORECASE,
 )
 # Named like a secret, and none: how long, by which way, since when.

@@ -36,11 +36,19 @@ class TicketUnknown(ServiceError):
     """The link is not one of this service."""
 
 
-class TicketUsed(ServiceError):
+class TicketOver(ServiceError):
+    """The link works no more; `ticket` is what it stands for, None where that is gone."""
+
+    def __init__(self, ticket: EmailTicket | None = None) -> None:
+        super().__init__()
+        self.ticket = ticket
+
+
+class TicketUsed(TicketOver):
     """The link was used already."""
 
 
-class TicketExpired(ServiceError):
+class TicketExpired(TicketOver):
     """The link has expired, or the address has changed since."""
 
 
@@ -125,17 +133,9 @@ def issue_ticket(job: Job) -> bool:
         raise NotFound("The user does not exist.")
     named = job.parameters.get("identity")
     linked = _linked(user, (named[0], named[1]) if named else None)
-    ticket = EmailTicket(
-        tenant_id=job.tenant_id,
-        user=user,
-        job=job,
-        email=(linked.profile_data.get("email") if linked else user.email) or "",
-        provider=linked.provider if linked else "",
-        identifier=linked.identifier if linked else "",
-        expires_at=timezone.now() + (link_lifetime(job.tenant_id, MAIL) or timedelta(days=settings.EMAIL_TICKET_DAYS)),
-        language=language_for(user, job.tenant_id, asked=job.parameters.get("language", "")),
-    )
-    validated_save(ticket)
+    life = link_lifetime(job.tenant_id, MAIL) or timedelta(days=settings.EMAIL_TICKET_DAYS)
+    language = language_for(user, job.tenant_id, asked=job.parameters.get("language", ""))
+    validated_save(_new_ticket(user, linked, life=life, job=job, language=language))
     job.has_effect_due = True
     return True
 
@@ -154,13 +154,32 @@ def mail_ticket(job: Job) -> Pause | None:
     # Tickets of the version before have no language.
     language = ticket.language or DEFAULT
     context = {
-        "url": f"{base}{PATH}?ticket={token_of(ticket)}",
+        "url": link_of(ticket, base),
         "until": ticket.expires_at.isoformat(),
         "user": {**user_facts(ticket.user), "email": ticket.email},
         "connection": {"name": job.connection.name if job.connection else ""},
     }
     send = partial(send_mail, MAIL, to=[ticket.email], context=context, tenant_id=job.tenant_id, language=language)
     return send_once(job, send, lasts_until=ticket.expires_at)
+
+
+@unit_of_work
+def hand_out_ticket(*, user: User, identity: tuple[str, str] | None, life: timedelta, parameters: dict[str, Any]) -> EmailTicket:
+    """Return a ticket for a caller who hands the link over; `parameters` say where the link leads once it was used.
+
+    Raises `NotFound` for an identity that is not linked to the user, `Invalid` without an address.
+    """
+    linked = _linked(user, identity)
+    ticket = _new_ticket(user, linked, life=life, parameters=parameters)
+    if not ticket.email:
+        raise Invalid({"user_id": ["The user has no e-mail address"]})
+    validated_save(ticket)
+    return ticket
+
+
+def link_of(ticket: EmailTicket, base: str) -> str:
+    """Return the link of a ticket at an address of its tenant."""
+    return f"{base}{PATH}?ticket={token_of(ticket)}"
 
 
 def token_of(ticket: EmailTicket) -> str:
@@ -184,9 +203,9 @@ def usable_ticket(*, tenant_id: str, token: str) -> EmailTicket:
         # It was signed by us, so it is old enough to have been pruned, or its user is gone.
         raise TicketExpired
     if ticket.used_at is not None:
-        raise TicketUsed
+        raise TicketUsed(ticket)
     if ticket.expires_at <= timezone.now() or not _is_still_meant(ticket):
-        raise TicketExpired
+        raise TicketExpired(ticket)
     return ticket
 
 
@@ -207,6 +226,18 @@ def confirm_ticket(*, tenant_id: str, token: str) -> EmailTicket:
     ticket.used_at = timezone.now()
     ticket.save(update_fields=["used_at"])
     return ticket
+
+
+def _new_ticket(user: User, linked: LinkedIdentity | None, *, life: timedelta, **columns: Any) -> EmailTicket:
+    return EmailTicket(
+        tenant_id=user.tenant_id,
+        user=user,
+        email=(linked.profile_data.get("email") if linked else user.email) or "",
+        provider=linked.provider if linked else "",
+        identifier=linked.identifier if linked else "",
+        expires_at=timezone.now() + life,
+        **columns,
+    )
 
 
 def _is_still_meant(ticket: EmailTicket) -> bool:

@@ -43,7 +43,7 @@ class EnrolledFactor(TenantOwned):
 
 
 class EmailTicket(TenantOwned):
-    """A link that was mailed to a user and proves, once, that the address is theirs. The link itself is signed and not stored."""
+    """A link that proves, once, that an e-mail address belongs to a user. The link itself is signed and not stored."""
 
     id = models.CharField(primary_key=True, max_length=32, default=new_ticket_id, editable=False)
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="email_tickets")
@@ -53,6 +53,7 @@ class EmailTicket(TenantOwned):
     provider = models.CharField(max_length=40, blank=True)
     identifier = models.CharField(max_length=255, blank=True)
     language = models.CharField(max_length=12, blank=True, default="", db_default="", help_text="Of the mail and of the page of the link.")
+    parameters = models.JSONField(default=dict, db_default={}, blank=True, help_text="Where the link leads once it was used.")
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -1,6 +1,6 @@
 // Asks the page of the application, in a frame, for the verifier that this browser keeps there; then posts the one form of this page.
-const { id, frame, origin } = document.querySelector("main").dataset;
 const form = document.forms[0];
+const { id, frame, origin } = form.dataset;
 let isSent = false;
 
 function send(verifier) {

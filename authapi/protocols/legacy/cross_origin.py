@@ -6,6 +6,7 @@ The application sees the password. Browsers that keep cookies of other sites out
 from __future__ import annotations
 
 from authapi.accounts.attempts import Refusal
+from authapi.accounts.passwordless.connections import named_passwordless
 from authapi.failures import RequestRefused
 from authapi.failures.legacy import LegacyCase
 from authapi.grants.password import logged_in
@@ -49,7 +50,10 @@ def authenticate(request: LegacyRequest) -> Reply:
 def _proven(request: LegacyRequest, client: Client) -> ProvenUser:
     kind, username = request.needed("credential_type"), request.needed("username")
     if kind == one_time_codes.CREDENTIAL_TYPE:
-        return one_time_codes.proven_by_code(request, client, username, request.needed("otp"))
+        code, connection = request.needed("otp"), named_passwordless(client, request.needed("realm"))
+        if connection is None:
+            raise RequestRefused(LegacyCase.UNKNOWN_REALM)
+        return one_time_codes.log_in(request, client, connection, username, code, is_form=True)
     if kind not in (_PASSWORD, _REALM):
         raise RequestRefused(LegacyCase.WRONG_CREDENTIAL_TYPE, credential_type=kind[:100])
     password = request.needed("password")

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from authapi.accounts.attempts import LoginRefused, Refusal
-from authapi.accounts.passwordless.addresses import AddressOdd, channel_of, read_address
+from authapi.accounts.passwordless.addresses import AddressOdd, Channel, channel_of, read_address
 from authapi.accounts.passwordless.connections import named_passwordless
 from authapi.accounts.passwordless.limits import Place
 from authapi.accounts.passwordless.login import METHODS, CodeAttempt, log_in_with_code
 from authapi.failures import RequestRefused
 from authapi.failures.legacy import LegacyCase
+from authapi.login.connections import client_connections
 from authapi.login.flow import ProvenUser
 from authapi.models import Client
 from authapi.protocols.legacy.requests import LegacyRequest
-from identity.models import Connection, User
-from identity.models.connections import PASSWORDLESS_STRATEGIES
+from identity.models import Connection
 
 CREDENTIAL_TYPE = "http://auth0.com/oauth/grant-type/passwordless/otp"
 _CASES = {
@@ -21,39 +21,41 @@ _CASES = {
     Refusal.TOO_MANY_ATTEMPTS: LegacyCase.ACCOUNT_BLOCKED,
     Refusal.SUSPICIOUS_ADDRESS: LegacyCase.SUSPICIOUS_ADDRESS,
 }
+# Scripts of login forms know a wrong code by `access_denied`, as they know a wrong password.
+_WRONG_OF_FORM = {Channel.EMAIL: LegacyCase.WRONG_EMAIL_CODE_OF_FORM, Channel.SMS: LegacyCase.WRONG_PHONE_CODE_OF_FORM}
 
 
-def takes_codes(connection: Connection) -> bool:
-    """Tell whether people log in with codes here."""
-    return connection.strategy in PASSWORDLESS_STRATEGIES
+def connection_of_codes(client: Client, name: str) -> Connection | None:
+    """Return the passwordless connection that an old client means by a name, None for another one.
+
+    Old clients send `email` and `sms` for the kind; a connection of another kind that has this name comes before that.
+    """
+    others = (one for one in client_connections(client) if channel_of(one) is None)
+    return None if any(name in (one.name, *one.realms) for one in others) else named_passwordless(client, name)
 
 
-def user_of_code(request: LegacyRequest, client: Client, connection: Connection, username: str, code: str) -> User:
-    """Return the user whose code this is. Raises `RequestRefused`."""
+def log_in(
+    request: LegacyRequest, client: Client, connection: Connection, username: str, code: str, *, is_form: bool = False
+) -> ProvenUser:
+    """Log in the user whose code this is, at a passwordless connection of the client. Raises `RequestRefused`.
+
+    A wrong code is refused in the words of a login form where `is_form` says so.
+    """
+    channel = Channel(connection.strategy)
+    wrong = _WRONG_OF_FORM[channel] if is_form else LegacyCase.WRONG_CREDENTIALS
     try:
-        address = read_address(channel_of(connection), username)
-        place = Place(ip=request.address, is_trusted=not client.is_public)
-        return log_in_with_code(
-            CodeAttempt(
-                host=request.host,
-                client=client,
-                connection=connection,
-                address=address,
-                code=code,
-                place=place,
-                user_agent=request.user_agent,
-            )
+        attempt = CodeAttempt(
+            host=request.host,
+            client=client,
+            connection=connection,
+            address=read_address(channel, username),
+            code=code,
+            # A client that only names itself is not believed to ask for many people.
+            place=Place(ip=request.address),
+            user_agent=request.user_agent,
         )
+        return ProvenUser(log_in_with_code(attempt), connection, METHODS[channel])
     except AddressOdd as error:
-        raise RequestRefused(LegacyCase.WRONG_CREDENTIALS) from error
+        raise RequestRefused(wrong) from error
     except LoginRefused as refused:
-        raise RequestRefused(_CASES.get(refused.reason, LegacyCase.WRONG_CREDENTIALS), rate=refused.rate) from refused
-
-
-def proven_by_code(request: LegacyRequest, client: Client, username: str, code: str) -> ProvenUser:
-    """Return the user of a code that a login form sends. Raises `RequestRefused`."""
-    connection = named_passwordless(client, request.needed("realm"))
-    if connection is None:
-        raise RequestRefused(LegacyCase.UNKNOWN_REALM)
-    user = user_of_code(request, client, connection, username, code)
-    return ProvenUser(user, connection, METHODS[channel_of(connection)])
+        raise RequestRefused(_CASES.get(refused.reason, wrong), rate=refused.rate) from refused

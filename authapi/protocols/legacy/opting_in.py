@@ -16,8 +16,23 @@ SOCIAL_TOKEN = f"{_PREFIX}access_token"
 LEGACY_GRANTS = (PASSWORD, DEVICE_KEY, DELEGATION_BY_REFRESH_TOKEN, DELEGATION_BY_ID_TOKEN, SOCIAL_TOKEN)
 
 
+def is_protected(client: Client) -> bool:
+    """Tell whether the client asks for more than any old endpoint has: bound tokens, or the rules of a compliance level.
+
+    No old endpoint proves the client or a key, so each would be the weak way in.
+    """
+    return bool(client.settings.get("require_proof_of_possession")) or (client.settings.get("compliance_level") or "none") != "none"
+
+
+def refuse_protected(client: Client) -> None:
+    """Raise `RequestRefused` for a client that no old endpoint serves, whatever it opted in to."""
+    if is_protected(client):
+        raise RequestRefused(LegacyCase.PROTECTED_CLIENT)
+
+
 def require_grant(client: Client, grant: str) -> None:
     """Raise `RequestRefused` where the client did not opt in to this grant."""
+    refuse_protected(client)
     if not client.allows_grant_type(grant):
         raise RequestRefused(LegacyCase.GRANT_NOT_ALLOWED, grant=grant)
 
@@ -29,16 +44,18 @@ def uses_legacy_grants(client: Client) -> bool:
 
 def require_any_grant(client: Client) -> None:
     """Raise `RequestRefused` where the client opted in to no old grant."""
+    refuse_protected(client)
     if not uses_legacy_grants(client):
         raise RequestRefused(LegacyCase.NO_LEGACY_GRANT)
 
 
 def takes_own_forms(client: Client) -> bool:
     """Tell whether the application shows its own login form in the browser (`cross_origin_authentication`)."""
-    return client.settings.get("cross_origin_authentication") is True
+    return client.settings.get("cross_origin_authentication") is True and not is_protected(client)
 
 
 def require_own_forms(client: Client) -> None:
     """Raise `RequestRefused` where the client did not opt in to login forms of its own."""
+    refuse_protected(client)
     if not takes_own_forms(client):
         raise RequestRefused(LegacyCase.OWN_FORMS_OFF)

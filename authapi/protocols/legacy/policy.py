@@ -5,6 +5,7 @@ from __future__ import annotations
 from authapi.failures import RequestRefused
 from authapi.failures.legacy import LegacyCase
 from authapi.models import Client
+from authapi.protocols.legacy.opting_in import refuse_protected
 from identity.models import User
 
 
@@ -13,6 +14,7 @@ def check_without_pages(client: Client, user: User) -> None:
 
     Every old endpoint that issues something for a user calls this, so a policy about second factors of users refuses here.
     """
+    refuse_protected(client)
     if user.blocked:
         raise RequestRefused(LegacyCase.USER_BLOCKED)
     if client.settings.get("organization_usage") == "require":

@@ -1,6 +1,8 @@
-"""`POST /oauth/ro`: a password, or a token that a device signed, for tokens of the user."""
+"""`POST /oauth/ro`: a password, a code that was sent, or a token that a device signed, for tokens of the user."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from oauth2_provider.settings import oauth2_settings
 
@@ -34,7 +36,7 @@ CASES = {
 
 
 def resource_owner(request: LegacyRequest) -> Reply:
-    """Return tokens for the user whom a password or a device proves. Raises `RequestRefused`."""
+    """Return tokens for the user whom a password, a code or a device proves. Raises `RequestRefused`."""
     client = named_client(request)
     match request.needed("grant_type"):
         case "password":
@@ -50,13 +52,14 @@ def _by_password(request: LegacyRequest, client: Client) -> Reply:
         raise RequestRefused(OAuthCase.UNSUPPORTED_GRANT, grant=_PASSWORD_GRANT)
     require_grant(client, PASSWORD)
     username, password = request.needed("username"), request.needed("password")
-    connection = named_connection(request, client, request.needed("connection"))
-    if one_time_codes.takes_codes(connection):
-        user = one_time_codes.user_of_code(request, client, connection, username, password)
-        return _answered(request, client, connection, user)
+    name = request.needed("connection")
+    check_organization(request, client)
+    if (passwordless := one_time_codes.connection_of_codes(client, name)) is not None:
+        proven = one_time_codes.log_in(request, client, passwordless, username, password)
+        return _answered(request, client, passwordless, proven.user, methods=proven.methods)
+    connection = named_connection(request, client, name)
     if not takes_passwords(connection):
         raise RequestRefused(LegacyCase.WRONG_STRATEGY)
-    check_organization(request, client)
     user = logged_in(request, client, connection, username, password, sender_of(request), cases=CASES)
     return _answered(request, client, connection, user)
 
@@ -66,10 +69,10 @@ def _by_device(request: LegacyRequest, client: Client) -> Reply:
     device, token = request.needed("device"), request.needed("id_token")
     check_organization(request, client)
     user = user_of_device(request, client, device=device, token=token)
-    return _answered(request, client, user.connection, user, method=_DEVICE_METHOD)
+    return _answered(request, client, user.connection, user, methods=(_DEVICE_METHOD,))
 
 
-def _answered(request: LegacyRequest, client: Client, connection: Connection, user: User, *, method: str = "pwd") -> Reply:
+def _answered(request: LegacyRequest, client: Client, connection: Connection, user: User, *, methods: Sequence[str] = ("pwd",)) -> Reply:
     check_without_pages(client, user)
     sender = sender_of_device(request, sender_of(request))
-    return token_reply(request, client, issued(for_profile(request), client, connection, user, sender, methods=(method,)))
+    return token_reply(request, client, issued(for_profile(request), client, connection, user, sender, methods=methods))

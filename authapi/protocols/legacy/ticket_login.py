@@ -29,6 +29,7 @@ from authapi.protocols.legacy.hosted_login import TICKET_PREFIX, passed_on
 from authapi.protocols.legacy.login_tickets import is_of_browser, is_of_page, redeemed, waiting_ticket
 from authapi.protocols.legacy.opting_in import require_own_forms
 from authapi.protocols.legacy.requests import client_named
+from authapi.protocols.oauth.parameters import read
 from identity.hosts import HostMatch
 
 PARAMETER = "login_ticket"
@@ -61,7 +62,7 @@ def is_own_answer(http_request: HttpRequest) -> bool:
 
 def go_on_from_form(http_request: HttpRequest, host: HostMatch, protocol: Protocol) -> HttpResponse:
     """Go on with a login whose form came through the browser. Raises `RequestRefused` where there is no address to answer to."""
-    wanted = passed_on(http_request.POST.get(_CONTEXT, ""))
+    wanted = read(passed_on(http_request.POST.get(_CONTEXT, "")).items()).state
     client = client_named(host.tenant_id, wanted.get("client_id", ""))
     if client is None:
         raise RequestRefused(LoginCase.UNKNOWN_CLIENT, client_id=wanted.get("client_id", "")[:64])

@@ -54,6 +54,7 @@ class AuthorizationRequest:
     max_age: int | None = None
     connection: str = ""
     organization: str = ""
+    invitation: str = field(default="", repr=False)
     login_hint: str = ""
     screen_hint: str = ""
     ui_locales: str = ""

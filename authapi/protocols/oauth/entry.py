@@ -28,7 +28,6 @@ from identity.hosts import HostMatch
 from identity.models import Organization, User
 
 NAME = "oauth"
-# Under which name the state of a request keeps the account that another one is linked to. No request can set it.
 _PROMPTS = {
     "login": Prompt.LOGIN,
     "create": Prompt.CREATE,
@@ -56,6 +55,7 @@ def wish_of(request: ProtocolRequest) -> Wish:
         presentation,
         connection=authorization_request.connection,
         organization=authorization_request.organization,
+        invitation=authorization_request.invitation,
         prompts=_prompts(authorization_request, is_linking=bool(parameters.link_to)),
         link_to=parameters.link_to,
         max_age=authorization_request.max_age,

@@ -25,7 +25,7 @@ from authapi.protocols.oauth.engine_request import AuthorizationCall, response_t
 # Everything that is kept while people log in; a longer request is refused.
 _MOST_CHARACTERS = 10_240
 _ABSENT = ("", "undefined")
-_TEXTS = ("nonce", "organization", "login_hint", "screen_hint", "ui_locales", "id_token_hint", "dpop_jkt")
+_TEXTS = ("nonce", "organization", "invitation", "login_hint", "screen_hint", "ui_locales", "id_token_hint", "dpop_jkt")
 # Names in the state of a login that no client can send: `read` leaves out what begins with the colon.
 _OWN = ":"
 _PUSHED, _SIGNED, LINK_TO = ":pushed", ":signed", ":link_to"

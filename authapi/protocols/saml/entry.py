@@ -47,6 +47,7 @@ class SamlLogin:
     connection: str = ""
     organization: str = ""
     login_hint: str = ""
+    invitation: str = field(default="", repr=False)
     languages: tuple[str, ...] = field(default=())
 
     def state(self) -> dict[str, Any]:
@@ -70,6 +71,7 @@ def wish_of(request: ProtocolRequest) -> Wish:
         presentation,
         connection=login.connection,
         organization=login.organization,
+        invitation=login.invitation,
         prompts=frozenset({Prompt.LOGIN}) if asked.is_forced else frozenset(),
         is_silent=asked.is_passive,
         login_hint=login.login_hint or (asked.subject if "@" in asked.subject else ""),

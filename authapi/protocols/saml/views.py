@@ -34,7 +34,7 @@ from foundation.json_values import storable
 from identity.hosts import HostMatch
 
 ClientView = Callable[[HttpRequest, HostMatch, str], HttpResponse]
-_EXTRAS = ("connection", "organization", "login_hint")
+_EXTRAS = ("connection", "organization", "invitation", "login_hint")
 _LONGEST_EXTRA = 512
 # What the sign-in log keeps of a request that was refused.
 _LONGEST_NOTED = 4000

@@ -35,6 +35,7 @@ def wish_of(request: ProtocolRequest) -> Wish:
         Presentation(form_target=form_target(_reply(request, asked)), languages=tuple(asked.ui_locales.split()[:_MOST_LANGUAGES])),
         connection=asked.connection,
         organization=asked.organization,
+        invitation=asked.invitation,
         max_age=asked.max_age,
         login_hint=asked.login_hint,
         factors=asked.factors,

@@ -15,8 +15,8 @@ SIGN_IN = "wsignin1.0"
 SIGN_OUT = "wsignout1.0"
 CLEAN_UP = "wsignoutcleanup1.0"
 NAMES = (
-    "wa", "wtrealm", "wreply", "wctx", "whr", "wfresh", "wauth", "wct", "wreq", "wreqptr", "connection", "organization", "login_hint",
-    "ui_locales",
+    "wa", "wtrealm", "wreply", "wctx", "whr", "wfresh", "wauth", "wct", "wreq", "wreqptr", "connection", "organization", "invitation",
+    "login_hint", "ui_locales",
 )  # fmt: skip
 REALM_PREFIX = "urn:"
 # WS-Federation 1.2, 13.2.1: `wfresh` counts in minutes. Longer than a year is no demand.
@@ -37,6 +37,7 @@ class SignIn:
     context: str | None = field(default=None, repr=False)
     connection: str = ""
     organization: str = ""
+    invitation: str = field(default="", repr=False)
     max_age: int | None = None
     factors: tuple[str, ...] = ()
     login_hint: str = ""
@@ -84,6 +85,7 @@ def sign_in_of(parameters: Mapping[str, str], *, realm: str, callbacks: tuple[st
         context=parameters.get("wctx"),
         connection=_connection(parameters),
         organization=parameters.get("organization", ""),
+        invitation=parameters.get("invitation", ""),
         max_age=_max_age(parameters.get("wfresh")),
         factors=(parameters["wauth"],) if "wauth" in parameters else (),
         login_hint=parameters.get("login_hint", ""),

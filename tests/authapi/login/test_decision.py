@@ -8,7 +8,7 @@ import pytest
 
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
-from authapi.login.decision import Situation, Step, next_step
+from authapi.login.decision import Offer, Situation, Step, next_step
 from authapi.login.wish import Presentation, Prompt, Wish
 
 NO_SESSION = Situation()
@@ -46,6 +46,13 @@ STEPS: dict[str, tuple[Wish, Situation, Step]] = {
     "consent was given": (wish(Prompt.CONSENT), at(LOGGED_IN, has_consented=True), Step.RESPOND),
     "login comes before consent": (wish(Prompt.CONSENT, Prompt.LOGIN), LOGGED_IN, Step.LOGIN),
     "consent comes after login": (wish(Prompt.CONSENT, Prompt.LOGIN), at(LOGGED_IN, has_logged_in=True), Step.CONSENT),
+    "an invited person has no session": (wish(), at(NO_SESSION, offer=Offer.OPEN), Step.CREATE),
+    "an invited person is to log in": (wish(Prompt.LOGIN), at(NO_SESSION, offer=Offer.OPEN), Step.LOGIN),
+    "an invited person is logged in": (wish(), at(LOGGED_IN, offer=Offer.OPEN), Step.INVITATION),
+    "an invited person chooses an account first": (wish(Prompt.SELECT_ACCOUNT), at(LOGGED_IN, offer=Offer.OPEN), Step.SELECT_ACCOUNT),
+    "an invitation comes before consent": (wish(Prompt.CONSENT), at(LOGGED_IN, offer=Offer.OPEN), Step.INVITATION),
+    "an invitation has ended and nobody is there": (wish(), at(NO_SESSION, offer=Offer.GONE), Step.INVITATION),
+    "an invitation has ended": (wish(Prompt.LOGIN), at(LOGGED_IN, offer=Offer.GONE), Step.INVITATION),
     "a silent answer": (wish(is_silent=True), LOGGED_IN, Step.RESPOND),
 }
 
@@ -62,6 +69,8 @@ def test_each_situation_has_its_step(name: str) -> None:
         (NO_SESSION, LoginCase.LOGIN_REQUIRED),
         (at(LOGGED_IN, is_usable=False), LoginCase.LOGIN_REQUIRED),
         (at(LOGGED_IN, needs_consent=True), LoginCase.CONSENT_REQUIRED),
+        (at(LOGGED_IN, offer=Offer.OPEN), LoginCase.INTERACTION_REQUIRED),
+        (at(NO_SESSION, offer=Offer.GONE), LoginCase.LOGIN_REQUIRED),
     ],
 )
 def test_a_silent_request_fails_where_a_page_would_be_due(situation: Situation, case: LoginCase) -> None:

@@ -7,28 +7,32 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 import time_machine
 from django.template.loader import render_to_string
 from django.test import override_settings
 from django.test.signals import template_rendered
-from django.utils import translation
+from django.utils import timezone, translation
 
+from authapi.accounts.handed_tickets import WayBack, create_password_ticket
 from authapi.admin.branding_preview import _sample
+from authapi.invitations import offers
 from authapi.login.remembered_account import REMEMBERED
-from authapi.models import AccountTicket, TenantSettings
+from authapi.models import AccountTicket, Invitation, TenantSettings
 from authapi.services import account_tickets
 from authapi.services.api_resources import create_api_resource
 from authapi.tenant_settings import remembered_settings
 from identity.mail.verification import issue_ticket, start_verification, token_of
 from identity.models import EmailTicket
-from identity.services.connections import create_connection
+from identity.services.connections import create_connection, update_connection
 from identity.services.memberships import add_connection, add_members
 from identity.services.organizations import create_organization
 from identity.services.users import update_user
 from tests.authapi.browser import Browser, Page
 from tests.authapi.hosted_html import STATIC, Document, flaws
+from tests.authapi.invitations.conftest import host_of
 from tests.authapi.login.conftest import Login, set_client
 from tests.authapi.passwordless.conftest import ADA, NUMBER, Door, set_options
 from tests.authapi.passwordless.messages import last_code, last_contents
@@ -82,6 +86,25 @@ def ticket_pages(visit: Login, purpose: AccountTicket.Purpose, path: str, **sent
     return [asked, *wrong, done, visit.browser.get(path, {"ticket": secret}), visit.browser.get(path, {"ticket": "unknown"})]
 
 
+def handed_password(visit: Login) -> list[Page]:
+    """The pages of a link for a password that the application has chosen, also of one that the rules refuse by now."""
+    kept, refused = (
+        address_parts(create_password_ticket(user=visit.user, way_back=WayBack(), marks_verified=False, password=chosen))
+        for chosen in (f"{PASSWORD}-3", PASSWORD)
+    )
+    update_connection(
+        tenant_id=visit.tenant.pk, connection_id=visit.connection.pk, changes={"options": {"password_history": {"enable": True, "size": 3}}}
+    )
+    pages = [visit.browser.get(*refused), visit.browser.post(*refused), visit.browser.get(*kept), visit.browser.post(*kept)]
+    assert [page.status for page in pages] == [200, 400, 200, 200]
+    return pages
+
+
+def address_parts(address: str) -> tuple[str, dict[str, str]]:
+    parts = urlsplit(address)
+    return parts.path, dict(parse_qsl(parts.query))
+
+
 def verification(visit: Login) -> list[Page]:
     update_user(tenant_id=visit.tenant.pk, user_id=visit.user.user_id, changes={"email_verified": False})
     issue_ticket(start_verification(tenant_id=visit.tenant.pk, user_id=visit.user.user_id, client_id=visit.client.client_id))
@@ -89,6 +112,31 @@ def verification(visit: Login) -> list[Page]:
     pages = [visit.browser.get("/u/email-verification", {"ticket": token})]
     pages.append(visit.browser.post("/u/email-verification", {"ticket": token}))
     return [*pages, *(visit.browser.get("/u/email-verification", {"ticket": one}) for one in (token, "unknown"))]
+
+
+def invitation(visit: Login) -> list[Page]:
+    host = host_of(logged_in(visit))
+    row, other = host.invite("ada@example.test"), host.ask(host.invite())
+    form = host.ask(row, prompt="login")
+    update_user(tenant_id=visit.tenant.pk, user_id=visit.user.user_id, changes={"email_verified": False})
+    unproven = host.log_in(form)
+    sent = [host.answer(unproven, "mail") for _ in range(4)]
+    update_user(tenant_id=visit.tenant.pk, user_id=visit.user.user_id, changes={"email_verified": True})
+    pages = [other, unproven, sent[0], sent[-1], host.ask(row)]
+    words = ("for another account", "not confirmed yet", "sent an email", "Too many emails", "Join Acme?")
+    assert all(one in page.text for page, one in zip(pages, words, strict=True))
+    return [*pages, form, host.ask(row, prompt="login", screen_hint="signup")]
+
+
+def invitation_over(visit: Login) -> list[Page]:
+    host, path = host_of(visit), "/u/invitation/open"
+    row = host.invite()
+    offers.revoke_invitation(tenant_id=host.tenant_id, organization_id=host.organization.pk, invitation_id=row.pk)
+    pages = [host.ask("unknown"), host.browser.get(path, {"ticket": "unknown"})]
+    for changes in ({}, {"revoked_at": None, "expires_at": timezone.now()}, {"accepted_at": timezone.now()}):
+        Invitation.objects.of(host.tenant_id).filter(pk=row.pk).update(**changes)
+        pages.append(host.ask(row))
+    return pages
 
 
 def passwordless(visit: Login) -> Visit:
@@ -158,8 +206,11 @@ VISITS: dict[str, Callable[[Login], list[Page]]] = {
     "reset_password.html": lambda visit: ticket_pages(
         visit, AccountTicket.Purpose.PASSWORD_RESET, "/u/reset-password", password=f"{PASSWORD}-2", repeated=f"{PASSWORD}-2"
     ),
+    "reset_password.html, with a password chosen by the application": handed_password,
     "unblock.html": lambda visit: ticket_pages(visit, AccountTicket.Purpose.UNBLOCK, "/u/unblock"),
     "email_verification.html": verification,
+    "invitation.html": invitation,
+    "invitation_over.html": invitation_over,
     "passwordless.html": address_pages,
     "passwordless_code.html": code_pages,
     "passwordless_confirm.html": link_pages,

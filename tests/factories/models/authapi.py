@@ -6,7 +6,7 @@ import secrets
 from typing import Any
 
 from factory.base import Factory
-from factory.declarations import LazyFunction, SelfAttribute, SubFactory
+from factory.declarations import LazyAttributeSequence, LazyFunction, SelfAttribute, SubFactory
 
 from authapi.login.sessions import begin_session
 from authapi.looks.theme import default_theme
@@ -28,6 +28,7 @@ from authapi.models import (
     DeviceKey,
     EdgeKey,
     IDToken,
+    Invitation,
     LoginFailures,
     LoginTicket,
     LoginTransaction,
@@ -484,6 +485,22 @@ class PasswordlessCodeFactory(RowFactory[PasswordlessCode]):
     code_digest = unknown_digest()
     code_expires_at = from_now(minutes=3)
     expires_at = from_now(minutes=3)
+
+
+class InvitationFactory(RowFactory[Invitation]):
+    """An invitation that is open for a week, whose ticket no test knows."""
+
+    class Meta:
+        model = Invitation
+
+    tenant_id = tenant_of("organization")
+    organization = SubFactory(OrganizationFactory, tenant_id=same())
+    client = SubFactory(ClientFactory, tenant_id=same())
+    inviter_name = own_text()
+    email = LazyAttributeSequence(lambda row, number: f"guest-{number}@{row.tenant_id}.example.test")
+    life_seconds = 604_800
+    digest = unknown_digest()
+    expires_at = from_now(days=7)
 
 
 class TenantSettingsFactory(RowFactory[TenantSettings]):

@@ -80,7 +80,6 @@ def test_too_many_logins_of_one_user_are_refused(old: OldClient) -> None:
         ("", "the connection was not found"),
         ("database", "the connection was disabled"),
         ("oidc", "specified strategy does not support requested operation"),
-        ("sms", "specified strategy does not support requested operation"),
     ],
 )
 def test_a_connection_that_cannot_be_used_is_named(old: OldClient, strategy: str, words: str) -> None:

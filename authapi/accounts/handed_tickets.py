@@ -1,0 +1,133 @@
+"""Tickets that applications ask for and hand over themselves: links that set a password or verify an address.
+
+A ticket is the row of a mailed link with a way back beside it. The way back stands in the row and never in the link, so that the
+administrators of the tenant alone decide where a used link leads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from authapi.accounts.account_mails import RESET_PATH
+from authapi.models import AccountTicket, Client
+from authapi.services.account_tickets import issue
+from foundation.database.transactions import unit_of_work
+from foundation.secrets import vault
+from identity.hosts import default_address
+from identity.mail.verification import hand_out_ticket, link_of
+from identity.models import Organization, User
+from identity.services.failures import Invalid, NotSupported
+from identity.services.profile_rules import check_password, personal_data
+from identity.services.users import locked_user
+
+# Contract of upstream: five days where nothing is said. A link that changes a password is no link for ever.
+LIFE_SECONDS = 432_000
+MOST_LIFE_SECONDS = 2_592_000
+_LONGEST_ADDRESS = 2048
+
+
+@dataclass(frozen=True)
+class WayBack:
+    """Where the page of a used link leads: to `result_url` with what came of it, else to the login of `client`."""
+
+    result_url: str = ""
+    tells_email: bool = False
+    client: Client | None = None
+    organization: Organization | None = None
+    life_seconds: int = LIFE_SECONDS
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is kept of it with the ticket; the client has a column of its own where the row has one."""
+        named = {"result_url": self.result_url, "tells_email": self.tells_email}
+        belonging = {"organization_id": self.organization.pk if self.organization else ""}
+        return {name: value for name, value in {**named, **belonging}.items() if value}
+
+
+@unit_of_work
+def create_password_ticket(*, user: User, way_back: WayBack, marks_verified: bool, password: str = "", address: str = "") -> str:
+    """Return the link at which a user sets a new password, or confirms the `password` that is given here.
+
+    Raises `NotSupported` for a user without a password of this service, `Invalid` for a result address that is none, and
+    `PasswordTooWeak`.
+    """
+    user = locked_user(tenant_id=user.tenant_id, user_id=user.user_id)
+    if not user.connection.is_database:
+        raise NotSupported("Only users of a database connection have a password.")
+    _check(way_back)
+    parameters: dict[str, Any] = {**way_back.parameters, "marks_verified": marks_verified}
+    if password:
+        check_password(user.connection, password, personal_data(user), user=user)
+        parameters["sealed_password"] = vault.seal(password, place=_place(user))
+    ticket, secret = issue(
+        user=user,
+        purpose=AccountTicket.Purpose.PASSWORD_RESET,
+        client=way_back.client,
+        email=user.email or "",
+        life=timedelta(seconds=way_back.life_seconds),
+        **parameters,
+    )
+    return f"{_base(ticket.tenant_id, address)}{RESET_PATH}?ticket={secret}"
+
+
+@unit_of_work
+def create_email_ticket(*, user: User, way_back: WayBack, identity: tuple[str, str] | None, address: str = "") -> str:
+    """Return the link at which a user verifies the address, or that of a linked `identity` (provider, id).
+
+    Raises `NotFound` for an identity that is not linked to the user, `Invalid` without an address or with an odd result address.
+    """
+    _check(way_back)
+    client = {"client_id": way_back.client.client_id} if way_back.client else {}
+    ticket = hand_out_ticket(
+        user=user, identity=identity, life=timedelta(seconds=way_back.life_seconds), parameters={**way_back.parameters, **client}
+    )
+    return link_of(ticket, _base(ticket.tenant_id, address))
+
+
+def is_prepared(ticket: AccountTicket) -> bool:
+    """Tell whether the application has chosen the password, so that the user only confirms it."""
+    return bool(ticket.parameters.get("sealed_password"))
+
+
+def prepared_password(ticket: AccountTicket) -> str:
+    """Return the password that the application has chosen for the user; empty where the user chooses one."""
+    return vault.unseal(ticket.parameters["sealed_password"], place=_place(ticket.user)) if is_prepared(ticket) else ""
+
+
+def is_result_address(address: str) -> bool:
+    """Tell whether a used link may lead there: an https address; on loopback, where plain http is served, an http one, too."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    schemes = ("https", "http") if settings.INSECURE_HTTP else ("https",)
+    has_no_secrets = parts.username is None and parts.password is None
+    is_clean = not any(character.isspace() or ord(character) < 0x20 or character == "\\" for character in address)
+    return parts.scheme in schemes and bool(parts.hostname) and has_no_secrets and is_clean and len(address) <= _LONGEST_ADDRESS
+
+
+def _check(way_back: WayBack) -> None:
+    problems: dict[str, list[str]] = {}
+    if way_back.result_url and not is_result_address(way_back.result_url):
+        problems["result_url"] = ["Expected an https address without user name and password"]
+    if not 0 < way_back.life_seconds <= MOST_LIFE_SECONDS:
+        problems["ttl_sec"] = [f"Between 1 and {MOST_LIFE_SECONDS} seconds"]
+    if problems:
+        raise Invalid(problems)
+
+
+def _base(tenant_id: str, asked_at: str) -> str:
+    # On loopback the port counts, which no domain names.
+    base = (settings.INSECURE_HTTP and asked_at) or default_address(tenant_id)
+    if not base:
+        raise NotSupported("The tenant has no verified domain to which a link could point.")
+    return base
+
+
+def _place(user: User) -> str:
+    return f"{user.tenant_id}:user:{user.pk}:prepared_password"

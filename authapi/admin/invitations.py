@@ -1,0 +1,272 @@
+"""Admin pages of invitations to organizations: what became of each, a new one, its mail once more, and taking it back.
+
+The address that is handed out is shown once, in the answer to what made it: no session, message or log ever holds it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin
+from django.contrib.admin.utils import quote
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+
+from authapi.invitations import offers
+from authapi.invitations.links import application_address
+from authapi.invitations.offers import MOST_LIFE_SECONDS, NewInvitation
+from authapi.models import Invitation
+from authapi.tenant_settings import sign_in_settings
+from foundation.admin.badges import Tone, badge
+from foundation.admin.panels import Cell, Panel
+from identity.admin.object_actions import ObjectAction
+from identity.admin.scope import actor_of
+from identity.admin.service_admin import ServiceAdmin
+from identity.admin.service_form import ServiceForm
+from identity.hosts import address_beside
+from identity.models import Organization, Role
+
+_DAY = 86_400
+_TONES: dict[str, Tone] = {
+    Invitation.State.PENDING: "warn",
+    Invitation.State.ACCEPTED: "good",
+    Invitation.State.EXPIRED: "quiet",
+    Invitation.State.REVOKED: "bad",
+}
+_SHOWN = 20
+
+
+class InvitationForm(ServiceForm):
+    given_roles = forms.ModelMultipleChoiceField(
+        queryset=Role.all_tenants.none(),
+        required=False,
+        label="Roles",
+        help_text="What the new member gets in the organization. A role of another organization is refused.",
+    )
+    days = forms.IntegerField(
+        min_value=1,
+        max_value=MOST_LIFE_SECONDS // _DAY,
+        initial=7,
+        label="Valid for",
+        help_text="Days, 30 at most. After that the invitation can be mailed once more.",
+    )
+    language = forms.ChoiceField(required=False, help_text="Of the mail.")
+    is_mailed = forms.BooleanField(
+        required=False,
+        initial=True,
+        label="Mail the invitation",
+        help_text="The link of the mail proves the address. A link that you hand over yourself does not.",
+    )
+
+    class Meta:
+        model = Invitation
+        fields = ("organization", "client", "connection", "email", "inviter_name")
+        help_texts: ClassVar = {
+            "client": "Where the invitation leads. It needs a login address, and must take logins to organizations.",
+            "connection": "The only way to accept. Empty: each connection of the organization.",
+            "email": "The only address that can accept.",
+            "inviter_name": "Named in the mail and on the page.",
+        }
+
+
+def _is_offered(row: Invitation) -> bool:
+    return row.accepted_at is None and row.revoked_at is None
+
+
+def _named(row: Invitation) -> dict[str, str]:
+    return {"tenant_id": row.tenant_id, "organization_id": row.organization_id, "invitation_id": row.pk}
+
+
+def _resend(request: HttpRequest, row: Invitation, _values: dict[str, Any]) -> str:
+    offers.resend_invitation(**_named(row), address=address_beside(request.get_host(), row.tenant_id))
+    return f"{row.email} gets another mail."
+
+
+def _revoke(_request: HttpRequest, row: Invitation, _values: dict[str, Any]) -> str:
+    offers.revoke_invitation(**_named(row))
+    return f"The invitation of {row.email} is revoked."
+
+
+class StateFilter(admin.SimpleListFilter):
+    """What has become of an invitation."""
+
+    title = "state"
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
+        return [(state.value, state.label) for state in Invitation.State]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:
+        now = timezone.now()
+        match self.value():
+            case Invitation.State.ACCEPTED:
+                return queryset.filter(accepted_at__isnull=False)
+            case Invitation.State.REVOKED:
+                return queryset.filter(revoked_at__isnull=False)
+            case Invitation.State.EXPIRED:
+                return offers.offered(queryset).filter(expires_at__lte=now)
+            case Invitation.State.PENDING:
+                return offers.offered(queryset).filter(expires_at__gt=now)
+            case _:
+                return None
+
+
+class InvitationAdmin(ServiceAdmin[Invitation]):
+    form = InvitationForm
+    list_display = ("email", "organization", "state", "client", "inviter_name", "created_at", "expires_at", "tenant")
+    list_select_related = ("organization", "client", "tenant")
+    list_filter = (StateFilter, "organization")
+    search_fields = ("=email", "=id")
+    search_help_text = "A whole e-mail address in lower case, or the id of an invitation."
+    autocomplete_fields = ("organization", "client", "connection")
+    sortable_by = ()
+    ordering = ("-created_at", "-pk")
+    actions = ()
+    empty_text = "Nobody is invited. Add an invitation for each person who shall join an organization."
+
+    def __init__(self, model: type[Invitation], admin_site: Any) -> None:
+        super().__init__(model, admin_site)
+        self.object_actions = (
+            ObjectAction(
+                "resend",
+                "Mail once more",
+                lambda _request, row: (
+                    f"{row.email} gets another mail, and the link of the one before stops working. "
+                    "An invitation that has expired begins anew."
+                ),
+                _resend,
+                is_offered=_is_offered,
+            ),
+            ObjectAction(
+                "new-link",
+                "New link to hand over",
+                lambda _request, row: (
+                    f"The next page shows a new link, once. Links of {row.email} that were handed over or mailed before stop working, "
+                    "and the validity begins anew."
+                ),
+                self._renew,
+                is_offered=_is_offered,
+                needs_proof=True,
+            ),
+            ObjectAction(
+                "revoke",
+                "Revoke",
+                lambda _request, row: f"{row.email} can no longer accept the invitation. This cannot be undone; you can make another one.",
+                _revoke,
+                is_offered=_is_offered,
+                is_dangerous=True,
+            ),
+        )
+
+    def get_fieldsets(self, request: HttpRequest, obj: Invitation | None = None) -> Any:
+        who, what = ["organization", "client", "connection", "email", "inviter_name"], ["given_roles", "days"]
+        if obj is None:
+            return [(None, {"fields": [*who, *what]}), ("Mail", {"fields": ["language", "is_mailed"]})]
+        given = ["roles", "user_metadata", "app_metadata", "language"]
+        moments = ["created_at", "expires_at", "accepted_at", "accepted_by", "revoked_at", "mail_count", "mailed_at"]
+        own = [] if self.is_bound(request) else ["tenant"]
+        return [(None, {"fields": ["state", *own, *who, *given]}), ("Kept by the service", {"fields": moments})]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Invitation | None = None) -> Any:
+        if obj is None:
+            return ()
+        return [name for _, options in self.get_fieldsets(request, obj) for name in options["fields"]]
+
+    def get_form(self, request: HttpRequest, obj: Invitation | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
+        form = super().get_form(request, obj, change=change, **kwargs)
+        if "given_roles" in form.base_fields:
+            form.base_fields["given_roles"].queryset = self.scoped_choices(request, Role).filter(deletion_started_at__isnull=True)
+            form.base_fields["language"].choices = [("", "The first language of the tenant"), *self._languages(request)]
+        return form
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        return {"inviter_name": actor_of(request), **super().get_changeform_initial_data(request)}
+
+    def has_change_permission(self, request: HttpRequest, obj: Invitation | None = None) -> bool:
+        # What was offered stays as it was mailed: take it back and make another one.
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Invitation | None = None) -> bool:
+        # A row that has ended shows what became of it, until it is pruned.
+        return False
+
+    @admin.display(description="State")
+    def state(self, row: Invitation) -> str:
+        state = row.state_at(timezone.now())
+        return badge(state.label, _TONES[state])
+
+    def create(self, request: HttpRequest, form: Any) -> Invitation:
+        values, tenant_id = form.cleaned_data, self.tenant_for_new(request)
+        connection = values["connection"]
+        wanted = NewInvitation(
+            inviter_name=values["inviter_name"],
+            email=values["email"],
+            client_id=values["client"].client_id,
+            connection_id=connection.pk if connection is not None else "",
+            roles=[role.pk for role in values["given_roles"]],
+            life_seconds=values["days"] * _DAY,
+            language=values["language"],
+            is_mailed=values["is_mailed"],
+        )
+        return offers.create_invitation(
+            tenant_id=tenant_id,
+            organization_id=values["organization"].pk,
+            wanted=wanted,
+            address=address_beside(request.get_host(), tenant_id),
+        )
+
+    def response_add(self, request: HttpRequest, obj: Invitation, post_url_continue: str | None = None) -> HttpResponse:
+        return self._link_page(request, obj)
+
+    def _renew(self, request: HttpRequest, row: Invitation, _values: dict[str, Any]) -> HttpResponse:
+        return self._link_page(request, offers.renew_invitation(**_named(row)))
+
+    def _link_page(self, request: HttpRequest, row: Invitation) -> HttpResponse:
+        """Return the one page that shows a link. It answers the request that made it: a redirect would have to keep it somewhere."""
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"Invitation of {row.email}",
+            "subtitle": None,
+            "original": row,
+            "link": application_address(row),
+            "is_mailed": bool(row.mail_digest),
+            "opts": self.opts,
+            "media": self.media,
+        }
+        request.current_app = self.admin_site.name
+        return TemplateResponse(request, "admin/invitation_link.html", context)
+
+    def _languages(self, request: HttpRequest) -> list[tuple[str, str]]:
+        enabled = sign_in_settings(self.tenant_for_new(request)).enabled_locales or ("en",)
+        return [(language, language) for language in enabled]
+
+    def panel_of(self, request: HttpRequest, organization: Organization) -> Panel | None:
+        """Return the newest invitations of an organization, for its page; None for an account that may not see them."""
+        if not request.user.has_perm("authapi.view_invitation"):
+            return None
+        place = f"{self.admin_site.name}:authapi_invitation"
+        found = Invitation.objects.of(organization.tenant_id).filter(organization=organization).order_by("-created_at", "-pk")[:_SHOWN]
+        now = timezone.now()
+        rows = [
+            (
+                Cell(row.email, reverse(f"{place}_change", args=(quote(row.pk),))),
+                Cell(row.state_at(now).label),
+                Cell(f"{row.expires_at:%Y-%m-%d %H:%M}"),
+            )
+            for row in found
+        ]
+        may_add = self.has_add_permission(request)
+        named = urlencode({"organization": organization.pk} if may_add else {"organization__id__exact": organization.pk})
+        return Panel(
+            "Invitations",
+            ("Address", "State", "Valid until (UTC)"),
+            rows,
+            "Nobody is invited to this organization.",
+            more_url=f"{reverse(f'{place}_add' if may_add else f'{place}_changelist')}?{named}",
+            more_text="Invite a person" if may_add else "All invitations",
+        )

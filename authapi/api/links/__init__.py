@@ -1,0 +1,1 @@
+"""Links that are handed to people: tickets, and invitations to organizations."""

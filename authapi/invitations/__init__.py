@@ -1,0 +1,1 @@
+"""Invitations to organizations: offered, mailed, accepted."""

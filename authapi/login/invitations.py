@@ -1,0 +1,56 @@
+"""The invitation that a login is about: found by the ticket of a wish, for this client and this organization alone."""
+
+from __future__ import annotations
+
+import hmac
+
+from django.core import signing
+from django.utils import timezone
+
+from authapi.login.decision import Offer
+from authapi.models import Client, Invitation, Session
+from foundation.secrets.random_secrets import digest_of
+
+# How long a browser that has opened the mail may take to log in and accept.
+MARK_SECONDS = 3600
+_SALT = "authapi.invitation"
+_LONGEST_TICKET = 128
+_DIGEST_PART = 16
+
+
+def wished_invitation(client: Client, ticket: str, organization: str) -> Invitation | None:
+    """Return the invitation of a ticket, whatever has become of it; None for one to another client or organization.
+
+    `organization` is its id or its name, as the request has it.
+    """
+    if not 0 < len(ticket) <= _LONGEST_TICKET:
+        return None
+    rows = Invitation.objects.of(client.tenant_id).select_related("organization", "connection", "client")
+    found = rows.filter(digest=digest_of(ticket), client=client).first()
+    if found is None or organization not in (found.organization_id, found.organization.name):
+        return None
+    return found
+
+
+def offer_of(invitation: Invitation | None, session: Session | None) -> Offer | None:
+    """Return what is left to do about the invitation of a wish; None where the user of the session has accepted it."""
+    if invitation is None or invitation.organization.is_being_deleted:
+        return Offer.GONE
+    if invitation.accepted_at is not None:
+        is_own = session is not None and session.user_id == invitation.accepted_by_id
+        return None if is_own else Offer.GONE
+    return Offer.OPEN if invitation.state_at(timezone.now()) is Invitation.State.PENDING else Offer.GONE
+
+
+def mark_of(invitation: Invitation) -> str:
+    """Return what a browser keeps that has opened the mail: worth nothing for another invitation, nor after another mail."""
+    return _signer(invitation).sign(f"{invitation.pk}.{invitation.mail_digest[:_DIGEST_PART]}")
+
+
+def is_marked(invitation: Invitation, mark: str) -> bool:
+    """Tell whether a browser has opened the last mail of this invitation."""
+    return bool(mark and invitation.mail_digest) and hmac.compare_digest(mark.encode(), mark_of(invitation).encode())
+
+
+def _signer(invitation: Invitation) -> signing.Signer:
+    return signing.Signer(salt=f"{_SALT}:{invitation.tenant_id}")

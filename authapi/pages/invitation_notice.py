@@ -1,0 +1,15 @@
+"""What the pages of a login say about the invitation that it is about."""
+
+from __future__ import annotations
+
+from authapi.login.decision import Offer
+from authapi.login.login import Login
+
+
+def invitation_notice(login: Login) -> dict[str, str] | None:
+    """Return who invites whom to what, None without an open invitation."""
+    invitation = login.invitation if login.offer is Offer.OPEN else None
+    if invitation is None:
+        return None
+    organization = invitation.organization
+    return {"inviter": invitation.inviter_name, "organization": organization.display_name or organization.name, "email": invitation.email}

@@ -1,0 +1,68 @@
+"""Where the page of a used link leads: to the address that an application has set, in upstream's words, or to its login."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+
+from authapi.login.browser import form_target, see_other, with_parameters
+from authapi.models import Client
+from authapi.pages.application_link import ApplicationLink, application_link
+from identity.models import Organization
+
+# What applications compare (upstream's words): a link that was used, and one whose time is over.
+_USED, _EXPIRED = "This URL can be used only once", "Access expired."
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a link. `message` is for the application, so it stays in English."""
+
+    is_success: bool
+    message: str
+
+
+VERIFIED = Outcome(is_success=True, message="Your email was verified. You can continue using the application.")
+PASSWORD_CHANGED = Outcome(is_success=True, message="You can now login to the application with the new password.")
+USED = Outcome(is_success=False, message=_USED)
+EXPIRED = Outcome(is_success=False, message=_EXPIRED)
+
+
+def result_answer(request: HttpRequest, parameters: Mapping[str, Any], outcome: Outcome, *, email: str) -> HttpResponse | None:
+    """Return the redirect to the address that stands with a ticket; None for one that has none."""
+    address = parameters.get("result_url", "")
+    if not address:
+        return None
+    told = {
+        **({"email": email} if parameters.get("tells_email") and email else {}),
+        "success": "true" if outcome.is_success else "false",
+        **({"code": "success"} if outcome.is_success else {}),
+        "message": outcome.message,
+    }
+    answer = see_other(request, with_parameters(address, told))
+    answer["Cache-Control"] = "no-store"
+    # The address of the page holds the ticket.
+    answer["Referrer-Policy"] = "no-referrer"
+    return answer
+
+
+def result_targets(parameters: Mapping[str, Any]) -> list[str]:
+    """Return what the content policy of the form must name."""
+    address = parameters.get("result_url", "")
+    return [form_target(address)] if address else []
+
+
+def link_after(client: Client | None, parameters: Mapping[str, Any], *, tenant_id: str) -> ApplicationLink | None:
+    """Return the way back to the client of a ticket; where it begins a login, with the organization that the ticket names."""
+    link = application_link(client, tenant_id=tenant_id)
+    named = parameters.get("organization_id", "")
+    if link is None or not link.begins_login or not named:
+        return link
+    organization = Organization.objects.of(tenant_id).filter(pk=named).first()
+    if organization is None:
+        return link
+    shown = {"organization_id": organization.pk, "organization_name": organization.name}
+    return replace(link, address=with_parameters(link.address, shown))

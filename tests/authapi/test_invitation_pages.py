@@ -1,0 +1,173 @@
+"""Invitations in the admin."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.admin.utils import quote
+from django.test import Client as Browser
+from django.urls import reverse
+from django.utils import timezone
+
+from authapi.models import Client, Invitation
+from identity.models import AuditEntry, Job, Organization, Tenant
+from tests.factories.admin import browser_of, new_staff, new_tenant
+from tests.factories.models.authapi import InvitationFactory
+from tests.factories.organizations import make_organization, make_role
+from tests.factories.sign_in import web_client
+
+LIST, ADD = "admin:authapi_invitation_changelist", "admin:authapi_invitation_add"
+ROUTE = "https://app.example.test/login"
+
+
+@pytest.fixture
+def browser(tenant: Tenant) -> Browser:
+    return browser_of(new_staff(tenant))
+
+
+@pytest.fixture
+def client(tenant: Tenant) -> Client:
+    return web_client(tenant, settings={"organization_usage": "allow", "initiate_login_uri": ROUTE})[0]
+
+
+@pytest.fixture
+def acme(tenant: Tenant) -> Organization:
+    return make_organization(tenant, "acme")
+
+
+def page_of(row: Invitation) -> str:
+    return reverse("admin:authapi_invitation_change", args=(quote(row.pk),))
+
+
+def act(row: Invitation, name: str) -> str:
+    return reverse("admin:authapi_invitation_action", args=(quote(row.pk), name))
+
+
+def sent(client: Client, acme: Organization, **changes: Any) -> dict[str, Any]:
+    good = {
+        "organization": acme.pk, "client": client.pk, "connection": "", "email": "grace@example.test", "inviter_name": "Ada",
+        "days": 3, "language": "", "is_mailed": "on",
+    }  # fmt: skip
+    return {name: value for name, value in {**good, **changes}.items() if value is not None}
+
+
+def open_invitation(client: Client, acme: Organization, **columns: Any) -> Invitation:
+    row = InvitationFactory.build(tenant_id=acme.tenant_id, organization=acme, client=client, **columns)
+    row.renew_ticket()
+    row.save(force_insert=True)
+    return row
+
+
+def test_an_invitation_is_made_and_its_link_shown_once(browser: Browser, client: Client, acme: Organization) -> None:
+    role = make_role(acme.tenant, "editor")
+    page = browser.post(reverse(ADD), sent(client, acme, given_roles=[role.pk]))
+    row = Invitation.objects.of(acme.tenant_id).get()
+    assert (row.roles, row.email, row.inviter_name) == ([role.pk], "grace@example.test", "Ada")
+    assert row.expires_at - row.created_at - timedelta(days=3) < timedelta(seconds=5)
+    assert "This page is shown once." in page.content.decode()
+    assert row.ticket in page.content.decode()
+    assert "no-store" in page["Cache-Control"]
+    assert Job.objects.of(acme.tenant_id).filter(type=Job.Type.MESSAGE).count() == 1
+    for address in (page_of(row), reverse(LIST)):
+        assert row.ticket not in browser.get(address).content.decode()
+    noted = list(AuditEntry.objects.filter(tenant_id=acme.tenant_id).values())
+    assert "grace@example.test" in str(noted)
+    assert row.ticket not in str(noted)
+
+
+def test_no_mail_is_sent_where_the_box_is_empty(browser: Browser, client: Client, acme: Organization) -> None:
+    page = browser.post(reverse(ADD), sent(client, acme, is_mailed=None))
+    assert "No mail was sent." in page.content.decode()
+    assert not Job.objects.of(acme.tenant_id).exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"email": "none"}, "Enter a valid email address"),
+        ({"days": 31}, "less than or equal to 30"),
+        ({"days": 0}, "greater than or equal to 1"),
+        ({"inviter_name": "Ada\u202e"}, "one line of text"),
+        ({"organization": ""}, "This field is required"),
+    ],
+)
+def test_a_form_that_does_not_fit_says_why(browser: Browser, client: Client, acme: Organization, changes: Any, words: str) -> None:
+    page = browser.post(reverse(ADD), sent(client, acme, **changes))
+    assert words in page.content.decode(), re.findall(r'class="errorlist".*?</ul>', page.content.decode(), re.S)
+    assert not Invitation.objects.of(acme.tenant_id).exists()
+
+
+def test_an_application_that_cannot_invite_is_refused_at_the_form(browser: Browser, tenant: Tenant, acme: Organization) -> None:
+    closed, _ = web_client(tenant)
+    page = browser.post(reverse(ADD), sent(closed, acme))
+    assert page.status_code == 200
+    assert "organization_usage" in page.content.decode()
+    assert not Invitation.objects.of(tenant.pk).exists()
+
+
+def test_the_list_shows_and_filters_what_became_of_each(browser: Browser, client: Client, acme: Organization) -> None:
+    now = timezone.now()
+    columns: dict[str, dict[str, Any]] = {
+        "pending": {},
+        "accepted": {"accepted_at": now},
+        "expired": {"expires_at": now - timedelta(days=1)},
+        "revoked": {"revoked_at": now},
+    }
+    for state, values in columns.items():
+        open_invitation(client, acme, email=f"{state}@example.test", **values)
+    page = browser.get(reverse(LIST)).content.decode()
+    for state in columns:
+        assert '<td class="field-state"><span class="badge' in page
+        assert state.capitalize() in page
+        found = browser.get(reverse(LIST), {"state": state}).content.decode()
+        assert re.findall(r"(\w+)@example\.test", found.partition("result_list")[2]) == [state]
+    shown = browser.get(reverse("admin:identity_organization_change", args=(acme.pk,))).content.decode()
+    assert "Invite a person" in shown
+    assert "pending@example.test" in shown
+
+
+def test_an_invitation_is_revoked_after_a_question(browser: Browser, client: Client, acme: Organization) -> None:
+    row = open_invitation(client, acme)
+    asked = browser.get(act(row, "revoke"))
+    assert "This cannot be undone" in asked.content.decode()
+    row.refresh_from_db()
+    assert row.revoked_at is None
+    browser.post(act(row, "revoke"))
+    row.refresh_from_db()
+    assert (row.revoked_at is not None, row.ticket) == (True, "")
+    # What has ended can neither be mailed nor renewed.
+    assert [browser.post(act(row, name)).status_code for name in ("revoke", "resend", "new-link")] == [403] * 3
+
+
+def test_a_mail_goes_once_more_and_not_at_once_again(browser: Browser, client: Client, acme: Organization) -> None:
+    row = open_invitation(client, acme)
+    assert browser.post(act(row, "resend")).status_code == 302
+    refused = browser.post(act(row, "resend")).content.decode()
+    assert "less than a minute ago" in refused
+    assert Job.objects.of(acme.tenant_id).count() == 1
+
+
+def test_a_new_link_ends_the_old_one_and_is_shown_once(browser: Browser, client: Client, acme: Organization) -> None:
+    row = open_invitation(client, acme)
+    before = row.ticket
+    page = browser.post(act(row, "new-link")).content.decode()
+    row.refresh_from_db()
+    assert row.ticket != before
+    assert row.ticket in page
+
+
+def test_an_auditor_and_staff_of_another_tenant_invite_and_end_nothing(client: Client, acme: Organization) -> None:
+    row = open_invitation(client, acme)
+    auditor, stranger = browser_of(new_staff(acme.tenant, role="auditor")), browser_of(new_staff(new_tenant()))
+    assert auditor.get(page_of(row)).status_code == 200
+    assert auditor.post(reverse(ADD), sent(client, acme)).status_code == 403
+    assert [auditor.post(act(row, name)).status_code for name in ("revoke", "resend", "new-link")] == [403] * 3
+    assert [stranger.post(act(row, name)).status_code for name in ("revoke", "resend", "new-link")] == [404] * 3
+    assert row.email not in stranger.get(reverse(LIST)).content.decode()
+    # The choices of a form are those of the tenant.
+    assert stranger.post(reverse(ADD), sent(client, acme)).status_code == 200
+    assert Invitation.objects.of(acme.tenant_id).count() == 1
+    assert Invitation.all_tenants.filter(client=client).count() == 1
